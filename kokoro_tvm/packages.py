@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import re
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["advice", "is_installed", "missing", "require_build", "requirements"]
+__all__ = ["advice", "folder_of", "is_installed", "missing", "require_build", "requirements"]
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Modules whose package has another name.
@@ -52,6 +54,14 @@ def require_build() -> None:
         raise BuildError(
             f"The {what} not installed that builds need: {', '.join(names)}. Run `{advice(names)}`."
         )
+
+
+def folder_of(module: str) -> Path:
+    """The folder of an installed package, found without importing it. Raises BuildError."""
+    found = importlib.util.find_spec(module)
+    if found is None or found.origin is None:
+        raise BuildError(f"{module} is not installed: `pip install -e '.[build]'` brings it")
+    return Path(found.origin).parent
 
 
 def is_installed(name: str) -> bool:

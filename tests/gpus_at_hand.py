@@ -17,14 +17,14 @@ def wanted(expression: str) -> bool:
 
 def found() -> dict[str, str]:
     """By what it is: its name and version, or "not run: " and the reason."""
-    from kokoro_tvm.runners import vulkan
+    from kokoro_tvm.runners.wgpu import WGPU
     from kokoro_tvm.toolchains import nvrtc
     from kokoro_tvm.toolchains.gnu import GNU
 
     return {
         "CUDA's GPU": _described(lambda: _gpu("cuda")),
         "Metal's GPU": _described(lambda: _gpu("metal")),
-        "WebGPU": _described(vulkan.version),
+        "WebGPU": _described(WGPU.version),
         "the source runner": _described(lambda: GNU.version()),
         "machine code for CUDA": _described(nvrtc.version),
     }

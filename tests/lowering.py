@@ -14,6 +14,7 @@ import yaml
 from machines import machine_of
 from torch import nn
 from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 
 from kokoro_tvm.compiler.export import export_component
 from kokoro_tvm.compiler.lower import Lowered, lower
@@ -56,6 +57,13 @@ def lowered_program(
         storage_step=STORAGE_STEP,
         dump=dump,
     )
+
+
+def parameters(exported: ExportedProgram) -> dict[str, torch.Tensor]:
+    """Parameter name -> meta tensor (shape and dtype), in the order of the program's first inputs."""
+    specs = exported.graph_signature.input_specs
+    names = [str(s.target) for s in specs if s.kind is InputKind.PARAMETER]
+    return {name: exported.state_dict[name] for name in names}
 
 
 @cache

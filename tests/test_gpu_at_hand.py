@@ -18,8 +18,8 @@ from ops.on_gpu import AS_CPP, GPUS
 from kokoro_tvm import ops
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.errors import BuildError, BundleError
-from kokoro_tvm.runners import vulkan
 from kokoro_tvm.runners.source.device import SourceDevice
+from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.session.device import Gpu, Resident
 from kokoro_tvm.targets import KERNELS, target_kind
@@ -126,7 +126,7 @@ def test_the_summary_names_what_is_at_hand_and_why_the_rest_is_not(monkeypatch: 
     def without_vulkan() -> str:
         raise BuildError("no Vulkan driver")
 
-    monkeypatch.setattr(vulkan, "version", without_vulkan)
+    monkeypatch.setattr(WGPU, "version", without_vulkan)
     result = gpus_at_hand.found()
     assert result["WebGPU"] == "not run: no Vulkan driver."
     for kind, name in (("cuda", "CUDA's GPU"), ("metal", "Metal's GPU")):

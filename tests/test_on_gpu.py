@@ -15,7 +15,7 @@ from toys import ROUNDED, SHORT, TARGET, doit, toy_model
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runners import vulkan
+from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime import SpeechWarning, read_bundle
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.bundle.voices import Voices
@@ -26,7 +26,7 @@ from kokoro_tvm.toolchains import nvrtc
 _MISSING = {
     "cuda": nvrtc.check(),
     "metal": None if shutil.which("g++") else "there is no g++ to execute kernels with",
-    "webgpu": vulkan.check(),
+    "webgpu": WGPU.check(),
 }
 KINDS = [
     pytest.param(

@@ -12,6 +12,7 @@ import pytest
 import torch
 import tvm
 import tvm_ffi
+from bits import to_float32
 from lowering import MACHINE, RECIPE, lowered_program, small_program
 
 from kokoro_tvm.compiler.library import compile_module
@@ -19,7 +20,7 @@ from kokoro_tvm.compiler.lower import Lowered, Parameter
 from kokoro_tvm.compiler.pack import pack_weights
 from kokoro_tvm.ops.base import semantic as _semantic
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, semantic_op
-from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16, to_float32
+from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.toolchains.gnu import GNU
@@ -49,10 +50,9 @@ def _packings(call: Call) -> Mapping[str, Packing]:
 def lowered() -> Iterator[Lowered]:
     """A program of one operation, x times a weight per channel; the operation is gone again afterwards."""
 
-    @semantic_op(
-        shape=lambda x, weight: x,
-        kernels={"cpu": HandKernel(_kernel, _packings)},
-    )
+    kernel = HandKernel(_kernel, _packings)
+
+    @semantic_op(cpu=kernel, gpu=kernel)
     def scaled_by_pairs(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return x * weight
 

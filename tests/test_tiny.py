@@ -224,11 +224,10 @@ def test_a_wrong_kernel_is_found(
     sound = _semantic._REGISTRY["layer_norm"]
 
     def kernel(call: _semantic.Call) -> Any:
-        return sound.kernels["cpu"].build(replace(call, attributes={**call.attributes, "slope": 0.5}))
+        return sound.cpu.build(replace(call, attributes={**call.attributes, "slope": 0.5}))
 
-    monkeypatch.setitem(
-        _semantic._REGISTRY, "layer_norm", replace(sound, kernels={"cpu": _semantic.HandKernel(kernel)})
-    )
+    slanted = replace(sound, cpu=_semantic.HandKernel(kernel))
+    monkeypatch.setitem(_semantic._REGISTRY, "layer_norm", slanted)
     with pytest.raises(SystemExit) as ended:
         main(["probe", "--root", str(toy_root), "toy/text_encoder-64"])
     assert ended.value.code == 4

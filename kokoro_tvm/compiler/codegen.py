@@ -6,6 +6,7 @@ functions, TVM's LLVM code generator takes the last one's attribute `tirx.noalia
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,24 @@ from tvm import relax, tirx
 from tvm.relax import vm_build
 from tvm.runtime import _ffi_api as runtime_api
 
-from kokoro_tvm.compiler.device import device_code
-from kokoro_tvm.compiler.options import pass_options
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["Program", "generate", "split", "to_virtual_machine", "write_instructions", "write_object"]
+__all__ = [
+    "Program",
+    "device_code",
+    "generate",
+    "pass_options",
+    "split",
+    "to_virtual_machine",
+    "write_instructions",
+    "write_object",
+]
+
+_ENTRY = "tirx.AnnotateEntryFunc"
+# It makes the only function of a module its `main`, and every kernel is the only one of its module.
+_OWN = b"_lib"  # how TVM marks the module itself among those that it packs
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,21 @@ class Program:
 
     executable: Any
     kernels: Mapping[str, Any]
+
+
+def pass_options(pass_context: Mapping[str, Any]) -> Any:
+    """TVM's PassContext for a recipe's `pass_context`: opt_level, disabled_passes and config.
+
+    Raises BuildError for an option that TVM does not know, or a value of another type than it wants.
+    """
+    try:
+        return tvm.transform.PassContext(
+            opt_level=pass_context["opt_level"],
+            disabled_pass=[*pass_context["disabled_passes"], _ENTRY],
+            config=dict(pass_context["config"]),
+        )
+    except (AttributeError, ValueError, TypeError) as error:
+        raise BuildError(f"pass_context: TVM refuses the config: {error}") from error
 
 
 def split(module: Any, machine: Machine, pass_context: Mapping[str, Any]) -> Program:
@@ -82,12 +111,31 @@ def write_object(
         device.write_bytes(code.to_bytes() if code is not None else b"")
 
 
+def device_code(module: Any) -> DeviceCode | None:
+    """The kernels that a host's module imports, as TVM would pack them with it; None where it imports none.
+
+    Raises BuildError where they are of several kinds of GPU.
+    """
+    if not module.imports:
+        return None
+    if len(module.imports) > 1:
+        raise BuildError(f"{len(module.imports)} modules for GPUs were generated, not one")
+    packed = runtime_api.ModulePackImportsToTensor(module).numpy().tobytes()
+    at = packed.find(_OWN)
+    kind, at = _block(packed, at + len(_OWN))
+    content, _ = _block(packed, at)
+    return DeviceCode.from_bytes(kind.decode(), content)
+
+
+def _block(data: bytes, at: int) -> tuple[bytes, int]:
+    """A block of bytes that follows its size, and where it ends."""
+    (size,) = struct.unpack_from("<Q", data, at)
+    return data[at + 8 : at + 8 + size], at + 8 + size
+
+
 def write_instructions(executable: Any, machine: Machine, path: Path, prefix: str = "") -> None:
-    """Writes the instructions of the virtual machine, which are data: as an object, or as C if `path` ends
-    in .c. prefix: see `generate`."""
-    if path.suffix == ".c":
-        path.write_text(runtime_api.ModulePackImportsToC(executable, False, ""), encoding="utf-8")
-        return
+    """Writes the instructions of the virtual machine, which are data, as an object. prefix: see
+    `generate`."""
     target: Any = tvm_target(machine)
     packed = runtime_api.ModulePackImportsToLLVM(executable, bool(prefix), str(target.host or target), prefix)
     packed.write_to_file(str(path))

@@ -10,7 +10,6 @@ import io
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -27,10 +26,8 @@ from kokoro_tvm.patches import applied
 __all__ = [
     "PLAIN_OPERATIONS",
     "export_component",
-    "export_stage",
     "load_program",
     "operations",
-    "parameters",
     "save_program",
     "strip_program",
     "trace_component",
@@ -60,19 +57,6 @@ PLAIN_OPERATIONS = frozenset(
 """What a program may consist of besides `kokoro.*`; "mul" multiplies lengths known only at run time."""
 
 _TRACED_LENGTH = 7  # any length above one: sizes of 0 and 1 would be taken for constants
-
-
-def export_stage(
-    component: str,
-    config: Mapping[str, Any],
-    length: str,
-    bucket: int,
-    patches: Sequence[str],
-    out_path: Path,
-) -> Path:
-    """Exports one component and writes its program to `out_path`, whole or not at all; arguments as below."""
-    save_program(export_component(component, config, length, bucket, patches), out_path)
-    return out_path
 
 
 def export_component(
@@ -125,21 +109,11 @@ def operations(program: ExportedProgram) -> list[str]:
     return [_operation(node) for node in program.graph.nodes if node.op == "call_function"]
 
 
-def parameters(program: ExportedProgram) -> dict[str, torch.Tensor]:
-    """Parameter name -> meta tensor (shape and dtype), in the order of the program's first inputs."""
-    specs = program.graph_signature.input_specs
-    return {str(s.target): program.state_dict[str(s.target)] for s in specs if s.kind is InputKind.PARAMETER}
-
-
 def save_program(program: ExportedProgram, path: Path) -> None:
     """Writes a program as a .pt2 archive: the same bytes for the same program, none of them weights."""
     buffer = io.BytesIO()
     torch.export.save(program, buffer)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=path.parent, prefix=".program-") as folder:
-        partial = Path(folder) / path.name
-        partial.write_bytes(buffer.getvalue())
-        partial.replace(path)
+    path.write_bytes(buffer.getvalue())
 
 
 def load_program(path: Path) -> ExportedProgram:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from kokoro_tvm.compiler.codegen import split, write_instructions, write_object
-from kokoro_tvm.compiler.device import merged
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
@@ -17,6 +16,9 @@ from kokoro_tvm.targets import KERNELS, Machine, target_kind, tvm_target
 from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["Objects", "compile_module"]
+
+_OBJECT = ".o"
+_KERNEL = b'extern "C" __global__'  # of CUDA
 
 
 class Objects(Protocol):
@@ -48,8 +50,8 @@ def compile_module(
     that TVM refuses, a kernel it generates no code for, and a linker that is missing or fails.
     """
     program = split(module, machine, pass_context)
-    suffix, launches = target_kind(machine.kind).object_suffix, target_kind(machine.kind).has_kernels
-    suffixes = (suffix, KERNELS) if launches else (suffix,)  # of what becomes of a kernel
+    launches = target_kind(machine.kind).has_kernels
+    suffixes = (_OBJECT, KERNELS) if launches else (_OBJECT,)  # of what becomes of a kernel
     prefix = toolchain.prefix(out_path)
     scripts = {name: kernel.script(show_meta=True) for name, kernel in program.kernels.items()}
     inputs = {name: _made_of(script, machine, pass_context, prefix) for name, script in scripts.items()}
@@ -57,7 +59,8 @@ def compile_module(
 
         def parts(name: str) -> list[tuple[dict[str, Any], Path]]:
             """What each part of a kernel is made of, and its file."""
-            return [(inputs[name] | _part(each), Path(folder, f"{name}{each}")) for each in suffixes]
+            of = {_OBJECT: inputs[name], KERNELS: inputs[name] | {"part": KERNELS}}
+            return [(of[suffix], Path(folder, f"{name}{suffix}")) for suffix in suffixes]
 
         def is_kept(name: str) -> bool:
             return objects is not None and all(objects.fetch(*part) for part in parts(name))
@@ -76,7 +79,7 @@ def compile_module(
 
         missing.sort(key=lambda name: -len(scripts[name]))  # the longest first: none is waited for at the end
         run_forked(write, missing, processes, keep)
-        instructions = Path(folder, f"instructions{suffix}")
+        instructions = Path(folder, f"instructions{_OBJECT}")
         write_instructions(program.executable, machine, instructions, prefix)
         if launches:
             texts = [Path(folder, f"{name}{KERNELS}").read_bytes() for name in scripts]
@@ -84,16 +87,11 @@ def compile_module(
             if not codes:
                 raise BuildError(f"{out_path.stem} has no kernel for a GPU")
             kernels = Path(folder, "kernels")
-            kernels.write_bytes(merged(codes).to_bytes())
-        toolchain.link([*(Path(folder, f"{name}{suffix}") for name in scripts), instructions], out_path)
+            kernels.write_bytes(_merged(codes).to_bytes())
+        toolchain.link([*(Path(folder, f"{name}{_OBJECT}") for name in scripts), instructions], out_path)
         if launches:
             kernels.replace(out_path.with_suffix(KERNELS))
     return out_path
-
-
-def _part(suffix: str) -> dict[str, Any]:
-    """What tells the text of a kernel for a GPU from the code that launches it."""
-    return {"part": suffix} if suffix == KERNELS else {}
 
 
 def _made_of(script: str, machine: Machine, pass_context: Mapping[str, Any], prefix: str) -> dict[str, Any]:
@@ -104,3 +102,23 @@ def _made_of(script: str, machine: Machine, pass_context: Mapping[str, Any], pre
         "target": str(tvm_target(machine)),
         "pass_context": dict(pass_context),
     }
+
+
+def _merged(parts: Sequence[DeviceCode]) -> DeviceCode:
+    """The kernels of several modules as one: what stands before CUDA's kernels stands there once.
+
+    Raises BuildError where no module has all of that: it has more where kernels use float16.
+    """
+    first = parts[0]
+    functions = {name: function for part in parts for name, function in part.functions.items()}
+    if first.kind != "cuda":
+        code = {name: text for part in parts for name, text in part.code.items()}
+        return DeviceCode(first.kind, first.form, functions, code)
+    texts = [part.code[""] for part in parts]
+    starts = [text.index(_KERNEL) for text in texts]  # of the kernels, behind the preamble
+    heads = [text[:start] for text, start in zip(texts, starts, strict=True)]
+    bodies = [text[start:] for text, start in zip(texts, starts, strict=True)]
+    head = max(heads, key=len)
+    if any(set(other.splitlines()) - set(head.splitlines()) for other in heads):
+        raise BuildError("kernels for CUDA have different preambles, so they cannot be compiled as one")
+    return DeviceCode(first.kind, first.form, functions, {"": b"".join([head, *bodies])})

@@ -11,20 +11,20 @@ from typing import Any
 
 import torch
 import tvm
+from pydantic import TypeAdapter
 from torch.export.graph_signature import InputKind
 from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
 import kokoro_tvm.ops  # noqa: F401  (registers the semantic operations)
-from kokoro_tvm.compiler.options import pass_options
+from kokoro_tvm.compiler.codegen import pass_options
 from kokoro_tvm.compiler.seeded import drawing, with_seeded
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.packed import PackedWeight
 from kokoro_tvm.ops.base.relax import converters
 from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.semantic import PackedWeight
 from kokoro_tvm.passes import LoweringContext, run
-from kokoro_tvm.passes.base.joined import JOINED
-from kokoro_tvm.passes.select_kernels import PACKINGS
+from kokoro_tvm.passes.select_kernels import JOINED, PACKINGS
 from kokoro_tvm.targets import Machine, tvm_target
 
 __all__ = ["Lowered", "Parameter", "lower"]
@@ -52,13 +52,10 @@ class Parameter:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Parameter:
-        return cls(
-            entry["name"],
-            entry["dtype"],
-            tuple(entry["shape"]),
-            _packing(entry["packing"]),
-            tuple((name, _packing(packing)) for name, packing in entry.get("parts", ())),
-        )
+        return _PARAMETER.validate_python(entry)
+
+
+_PARAMETER = TypeAdapter(Parameter)
 
 
 def _packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:

@@ -16,7 +16,7 @@ import numpy as np
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.compiler.quantize import bits_of, quantized
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.packed import PackedWeight
+from kokoro_tvm.ops.base.semantic import PackedWeight
 from kokoro_tvm.runtime.bundle.quantized import METADATA
 
 __all__ = ["ALIGNMENT", "pack_weights", "packed_weights"]
@@ -103,11 +103,9 @@ def _write(tensors: Mapping[str, np.ndarray], described: Mapping[str, object], p
         offset += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(len(text) + 8) % ALIGNMENT)
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
+    with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little"))
         file.write(text)
         for array in tensors.values():
             file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
             file.write(bytes(-array.nbytes % ALIGNMENT))
-    partial.replace(path)

@@ -12,7 +12,7 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.packages import advice, missing
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import CompiledLibrary, Tools, target_kind, tools_for
-from kokoro_tvm.toolchains.base import problem_of
+from kokoro_tvm.toolchains import problem_of
 
 __all__ = ["Need", "Program", "debian_packages", "needs_of"]
 

@@ -57,6 +57,7 @@ def tables() -> Mapping[str, str]:
     """Content by name of the headers and sources that the library is compiled with. Equal Pythons make equal
     ones."""
     header, source = _patterns()
+    languages = importlib.import_module("kokoro_tvm.runtime.bundle.languages").KOKORO
     return {
         "patterns.h": header,
         "patterns.c": source,
@@ -66,14 +67,9 @@ def tables() -> Mapping[str, str]:
         "languages.h": _structs(
             "char letter; const char *name;",
             "LANGUAGES",
-            [f"{{'{letter}', {_text(name)}}}" for letter, name in _languages().items()],
+            [f"{{'{letter}', {_text(each.name)}}}" for letter, each in languages.items()],
         ),
     }
-
-
-def _languages() -> dict[str, str]:
-    known = importlib.import_module("kokoro_tvm.runtime.bundle.languages").KOKORO
-    return {letter: each.name for letter, each in known.items()}
 
 
 def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
@@ -266,11 +262,5 @@ def _words() -> str:
 
 def _abbreviations() -> str:
     """Words of abbreviations.json, in order."""
-    return "\n".join(
-        _strings(name.upper(), sorted(words)) for name, words in sorted(_abbreviation_lists().items())
-    )
-
-
-def _abbreviation_lists() -> dict[str, list[str]]:
-    words: dict[str, list[str]] = importlib.import_module(f"{_TEXT}.abbreviations")._WORDS
-    return words
+    lists: dict[str, list[str]] = importlib.import_module(f"{_TEXT}.abbreviations")._WORDS
+    return "\n".join(_strings(name.upper(), sorted(words)) for name, words in sorted(lists.items()))

@@ -6,10 +6,9 @@ Of libtvm_runtime, only what the virtual machine needs: no RPC, no disco, no dev
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.packages import folder_of
 
 __all__ = ["FLAGS", "ffi_sources", "headers", "include_flags", "runtime_sources"]
 
@@ -36,27 +35,19 @@ def headers() -> list[Path]:
 
 def ffi_sources() -> list[Path]:
     """Of libtvm_ffi. Raises BuildError where it is not installed, as the others do."""
-    folder = _installed("tvm_ffi") / "src"
+    folder = folder_of("tvm_ffi") / "src"
     return [path for path in sorted(folder.rglob("*.cc")) if path.name not in _APART]
 
 
 def runtime_sources() -> list[Path]:
     """Of libtvm_runtime."""
-    return [_installed("tvm") / "src" / "runtime" / name for name in _RUNTIME]
+    return [folder_of("tvm") / "src" / "runtime" / name for name in _RUNTIME]
 
 
 def include_flags() -> list[str]:
     """Where headers are found. No path gets into what is compiled."""
-    tvm, ffi = _installed("tvm"), _installed("tvm_ffi")
+    tvm, ffi = folder_of("tvm"), folder_of("tvm_ffi")
     # TVM's sources include headers by their distance: "../support/utils.h" and "../../support/bytes_io.h".
     places = [_INCLUDE, _INCLUDE / "tvm", _INCLUDE / "tvm" / "support", tvm / "include", ffi / "include"]
     flags = [f"-I{place}" for place in places]
     return [*flags, *(f"-ffile-prefix-map={place}={place.name}" for place in (tvm, ffi, _INCLUDE))]
-
-
-def _installed(package: str) -> Path:
-    """The folder of an installed package, found without importing it. Raises BuildError."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
-        raise BuildError(f"{package} is not installed: `pip install -e '.[build]'` brings it")
-    return Path(found.origin).parent

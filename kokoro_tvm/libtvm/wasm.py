@@ -25,28 +25,14 @@ _HERE = Path(__file__).with_name("platform")
 _WITHOUT = ("thread_pool.cc", "threading_backend.cc", "file_utils.cc")
 _FFI = (
     *("container", "custom_allocator", "dtype", "error", "function", "init_once", "object", "tensor"),
-    *(
-        "env_c_api",
-        "env_context",
-        "json_parser",
-        "json_writer",
-        "library_module",
-        "library_module_dynamic_lib",
-    ),
-    "module",
+    *("env_c_api", "env_context", "json_parser", "json_writer"),
+    *("library_module", "library_module_dynamic_lib", "module"),
 )
 _TARGET = ("-target", "wasm32-wasi", "-mcpu=generic+simd128+exception_handling+bulk_memory")
 # What JavaScript calls, and what compiled kernels take from outside.
 _EXPORTS = (
-    *(
-        "aligned_alloc",
-        "free",
-        "TVMFFIObjectIncRef",
-        "TVMFFIFunctionGetGlobal",
-        "TVMFFIFunctionCall",
-        "TVMFFIErrorMoveFromRaised",
-    ),
-    *("TVMFFIObjectDecRef", "TVMFFITensorFromDLPack", "__stack_pointer"),
+    *("aligned_alloc", "free", "TVMFFIObjectIncRef", "TVMFFIFunctionGetGlobal", "TVMFFIFunctionCall"),
+    *("TVMFFIErrorMoveFromRaised", "TVMFFIObjectDecRef", "TVMFFITensorFromDLPack", "__stack_pointer"),
     *("__truncsfhf2", "__extendhfsf2"),
     *(name for names in IMPORTED.values() for name in names),
 )

@@ -17,10 +17,10 @@ from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, Sharing, semantic_op
 from kokoro_tvm.ops.cpu import product as cpu_product
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.columns import Columns
+from kokoro_tvm.ops.gpu.exact import COLUMNS, THREADS, product
+from kokoro_tvm.ops.gpu.fold import Columns
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.ops.gpu.members import OneOf, own, weights
-from kokoro_tvm.ops.gpu.product import COLUMNS, THREADS, product
 
 __all__ = ["adain_coefficients"]
 
@@ -201,11 +201,9 @@ def _gpu_kernel(call: Call) -> Any:
 
 
 @semantic_op(
-    shape=_shape,
-    kernels={
-        "cpu": HandKernel(_kernel, _packings),
-        "gpu": HandKernel(_gpu_kernel, _gpu_packings, sharing=_GPU_SHARING),
-    },
+    _shape,
+    cpu=HandKernel(_kernel, _packings),
+    gpu=HandKernel(_gpu_kernel, _gpu_packings, sharing=_GPU_SHARING),
 )
 def adain_coefficients(
     moments: Tensor,

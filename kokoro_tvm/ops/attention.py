@@ -10,15 +10,11 @@ from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype, exp
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, filled, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["attention"]
-
-
-def _shape(*, query: Shape, **_: Any) -> Shape:
-    return query
 
 
 _QUERIES = 8  # computed side by side, each against whole vectors of keys
@@ -209,10 +205,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def attention(
     query: Tensor, key: Tensor, value: Tensor, length: Tensor | None = None, *, heads: int
 ) -> Tensor:
@@ -220,6 +213,4 @@ def attention(
     (1,) int64."""
     q, k, v = (valid(t, length).unflatten(2, (heads, -1)).transpose(1, 2) for t in (query, key, value))
     y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-    out = query.new_zeros(query.shape)
-    out[:, : y.shape[1]] = y
-    return out
+    return filled(y, query.shape[1])

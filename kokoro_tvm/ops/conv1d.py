@@ -12,22 +12,28 @@ from torch import Tensor
 from tvm import tirx
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.activation import activate
-from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.expressions import ceildiv, logical_and
+from kokoro_tvm.ops.base.semantic import (
+    Call,
+    HandKernel,
+    Packing,
+    Shape,
+    activate,
+    filled,
+    semantic_op,
+    valid,
+)
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, packing
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu import conv as gpu_conv
 from kokoro_tvm.ops.gpu import filtered, matrix
-from kokoro_tvm.ops.gpu.activation import activated
 from kokoro_tvm.ops.gpu.conv import Tile
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer
+from kokoro_tvm.ops.gpu.layer import Layer, activated, weight_dtype
 from kokoro_tvm.ops.gpu.matrix import MatrixTile
-from kokoro_tvm.ops.gpu.weights import weight_dtype
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["conv1d", "plan_of"]
@@ -176,8 +182,7 @@ def _gpu_kernel(call: Call) -> Any:
         def read(row: Any, channel: Any) -> Any:
             t = k.let(row * stride + tirx.truncdiv(channel, width) - padding if stride > 1 else row - padding)
             c = k.let(tirx.truncmod(channel, width)) if stride > 1 else channel
-            value = k.registers(1)
-            k.store(value, const(0.0, "float32"), 0)
+            value = k.zeros()
             with k.when(logical_and(t >= 0, t < given)):
                 k.store(value, activated(k, k.let(k.wide(x[0, t, c])), c, norm, alpha, slope), 0)
             return value[0]
@@ -212,17 +217,11 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _flops(call: Call) -> int:
-    return 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _taps(call)
-
-
 @semantic_op(
-    shape=_shape,
-    kernels={
-        "cpu": HandKernel(_kernel, _packings, _gives_moments, _layer, in_place=_in_place),
-        "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
-    },
-    flops=_flops,
+    _shape,
+    cpu=HandKernel(_kernel, _packings, _gives_moments, _layer, in_place=_in_place),
+    gpu=HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
+    flops=lambda call: 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _taps(call),
 )
 def conv1d(
     x: Tensor,
@@ -256,8 +255,5 @@ def conv1d(
     if residual is not None:
         y = y + residual.repeat_interleave(repeat, dim=1)[:, : y.shape[1]]
     y = y * gain if added is None else y * gain + added[:, : y.shape[1]]
-    out = x.new_zeros(
-        _shape(x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation)
-    )
-    out[:, : y.shape[1]] = y
-    return out
+    _, steps, _ = _shape(x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation)
+    return filled(y, steps)

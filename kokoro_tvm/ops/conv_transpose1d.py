@@ -9,18 +9,24 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor
 
-from kokoro_tvm.ops.base.activation import activate
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import (
+    Call,
+    HandKernel,
+    Packing,
+    Shape,
+    activate,
+    filled,
+    semantic_op,
+    valid,
+)
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan, packing, phases
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.activation import activated
 from kokoro_tvm.ops.gpu.conv import Tile, convolve
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer
-from kokoro_tvm.ops.gpu.weights import weight_dtype
+from kokoro_tvm.ops.gpu.layer import Layer, activated, weight_dtype
 from kokoro_tvm.ops.moments import SPARE_SLOTS
 
 __all__ = ["conv_transpose1d"]
@@ -120,8 +126,7 @@ def _gpu_kernel(call: Call) -> Any:
 
         def read(row: Any, channel: Any) -> Any:
             t = k.let(row - 1)
-            value = k.registers(1)
-            k.store(value, const(0.0, "float32"), 0)
+            value = k.zeros()
             with k.when(logical_and(t >= 0, t < given)):
                 slope = float(call.attributes["slope"])
                 k.store(value, activated(k, k.let(k.wide(x[0, t, channel])), channel, None, None, slope), 0)
@@ -174,17 +179,11 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _flops(call: Call) -> int:
-    return 4 * int(call.shapes["x"][2]) * int(call.result[2])
-
-
 @semantic_op(
-    shape=_shape,
-    kernels={
-        "cpu": HandKernel(_kernel, _packings),
-        "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
-    },
-    flops=_flops,
+    _shape,
+    cpu=HandKernel(_kernel, _packings),
+    gpu=HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
+    flops=lambda call: 4 * int(call.shapes["x"][2]) * int(call.result[2]),
 )
 def conv_transpose1d(
     x: Tensor,
@@ -212,6 +211,4 @@ def conv_transpose1d(
     y = y.transpose(1, 2)
     if residual is not None:
         y = y + residual[:, : y.shape[1]]
-    out = x.new_zeros(_shape(x=x.shape, weight=weight.shape, stride=stride, lead=lead))
-    out[:, : y.shape[1]] = y
-    return out
+    return filled(y, x.shape[1] * stride + int(lead))

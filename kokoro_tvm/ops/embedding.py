@@ -56,10 +56,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
     """weight[ids]. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1, T, C)."""
     return weight[ids.clamp(0, weight.shape[0] - 1)]

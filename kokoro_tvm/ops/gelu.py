@@ -12,15 +12,11 @@ from tvm import tirx
 from kokoro_tvm.ops.base.expressions import Expr, ceildiv, const
 from kokoro_tvm.ops.base.kernel import BaseKernel
 from kokoro_tvm.ops.base.math import dtype, tanh
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, semantic_op
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["gelu"]
-
-
-def _shape(*, x: Shape) -> Shape:
-    return x
 
 
 def _of(k: BaseKernel, value: Expr, width: int = 1) -> Expr:
@@ -60,10 +56,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def gelu(x: Tensor) -> Tensor:
     """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), element by element. x (1, T, C)."""
     return F.gelu(x, approximate="tanh")

@@ -20,7 +20,7 @@ from kokoro_tvm.ops.base.expressions import (
     sqrt,
 )
 from kokoro_tvm.ops.base.math import dtype, reduce_cycles, sin_cycles, tanh
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.ops.gpu.phases import Phases
@@ -181,8 +181,7 @@ def _gpu_kernel(call: Call) -> Any:
                     halves = k.let(select(towards > at, halves, k.index(0)))
                     voiced = k.let(f0[0, i] > k.real(float(a["voiced_threshold"])))
                     level = select(voiced, k.real(float(a["noise_std"])), k.real(float(a["amplitude"]) / 3))
-                    squares = k.registers(1)
-                    k.store(squares, const(0.0, "float32"), 0)
+                    squares = k.zeros()
                     with k.loop(harmonics) as h:
                         k.store(squares, squares[0] + weight[0, h] * weight[0, h], 0)
                     place = k.let(i * upsample + within)
@@ -196,10 +195,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def harmonic_source(
     f0: Tensor,
     noise: Tensor,
@@ -242,6 +238,5 @@ def harmonic_source(
     voiced = (valid(f0, length)[0] > voiced_threshold).to(f0.dtype).repeat_interleave(upsample)[:, None]
     noise_amplitude = voiced * noise_std + (1 - voiced) * amplitude / 3
     hiss = torch.linalg.vector_norm(weight) * noise_amplitude[:, 0] * noise[0, :samples]
-    out = f0.new_zeros(1, f0.shape[1] * upsample)
-    out[0, :samples] = torch.tanh((sines * voiced) @ weight[0] + hiss + bias)
-    return out
+    excitation = torch.tanh((sines * voiced) @ weight[0] + hiss + bias)
+    return filled(excitation[None], f0.shape[1] * upsample)

@@ -11,7 +11,7 @@ from torch import Tensor
 from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, iota, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.fourier import hann, inverse_basis
 from kokoro_tvm.ops.base.math import cos_unit, dtype, exp, sin, sin_unit
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.fourier import fill_bases
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
@@ -145,10 +145,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
     """Inverse STFT of exp(x[..., :bins]) * e^(i sin(x[..., bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop)
     samples.
@@ -161,6 +158,4 @@ def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> T
     window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
     spectrum = torch.polar(torch.exp(y[:, :bins]), torch.sin(y[:, bins:]))
     audio = torch.istft(spectrum, n_fft, hop, window=window)
-    out = x.new_zeros(_shape(x=x.shape, n_fft=n_fft, hop=hop))
-    out[..., : audio.shape[-1]] = audio
-    return out
+    return filled(audio, (x.shape[1] - 1) * hop)

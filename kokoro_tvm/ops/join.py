@@ -9,7 +9,7 @@ from torch import Tensor
 from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.ops.moments import BLOCK, by_block, gather_all
@@ -72,16 +72,10 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _gives_moments(call: Call) -> bool:
-    return True
-
-
 @semantic_op(
-    shape=_shape,
-    kernels={
-        "cpu": HandKernel(_kernel, gives_moments=_gives_moments),
-        "gpu": HandKernel(_gpu_kernel, gives_moments=_gives_moments),
-    },
+    _shape,
+    cpu=HandKernel(_kernel, gives_moments=lambda call: True),
+    gpu=HandKernel(_gpu_kernel, gives_moments=lambda call: True),
 )
 def join(
     a: Tensor,
@@ -92,7 +86,4 @@ def join(
 ) -> Tensor:
     """(1, T, A + B + ...) of (1, T, A), (1, T, B), ..., zeros beyond the valid part; length (1,) int64."""
     both = torch.cat([each for each in (a, b, c, d) if each is not None], dim=2)
-    y = torch.zeros_like(both)
-    kept = valid(both, length)
-    y[:, : kept.shape[1]] = kept
-    return y
+    return filled(valid(both, length), both.shape[1])

@@ -10,16 +10,12 @@ from torch import Tensor
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select, sqrt
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, filled, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.fold import fold
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["layer_norm"]
-
-
-def _shape(*, x: Shape, **_: Any) -> Shape:
-    return x
 
 
 # Without vectors, too: the 768 channels of BERT, summed one after another, cost 8 dB.
@@ -123,10 +119,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def layer_norm(
     x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None, *, eps: float, slope: float = 1.0
 ) -> Tensor:
@@ -134,6 +127,4 @@ def layer_norm(
     int64."""
     y = valid(x, length)
     y = F.leaky_relu(F.layer_norm(y, (x.shape[2],), weight, bias, eps), slope)
-    out = x.new_zeros(x.shape)
-    out[:, : y.shape[1]] = y
-    return out
+    return filled(y, x.shape[1])

@@ -18,8 +18,8 @@ from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op
 from kokoro_tvm.ops.cpu import product as cpu_product
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.exact import COLUMNS, THREADS, product
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.product import COLUMNS, THREADS, product
 
 __all__ = ["linear"]
 
@@ -73,10 +73,7 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
     return {"weight": Packing(f"gpu_linear(columns={COLUMNS})", pack)}
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel, _packings), gpu=HandKernel(_gpu_kernel, _gpu_packings))
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """x @ weight.T + bias. x (1, I); weight (O, I); bias (O,) -> (1, O)."""
     return F.linear(x.double(), weight.double(), bias.double()).to(x.dtype)

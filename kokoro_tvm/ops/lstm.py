@@ -128,7 +128,7 @@ def _gpu_kernel(call: Call) -> Any:
     hidden = int(call.shapes["weight_forward"][1])
     k = GpuKernel("lstm", call.features)
     # Every thread has as many units, so that no barrier is in a condition.
-    threads = next(count for count in range(k.most_threads, 0, -1) if hidden % count == 0)
+    threads = next(count for count in range(k.limits.threads, 0, -1) if hidden % count == 0)
     with k:
         inputs = [k.param(name, call.shapes[name]) for name in ("forward", "backward")]
         parameters = [
@@ -199,14 +199,11 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
     return {"weight_forward": packing, "weight_backward": packing}
 
 
-def _flops(call: Call) -> int:
-    return 16 * int(call.shapes["weight_forward"][1]) ** 2
-
-
 @semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
-    flops=_flops,
+    _shape,
+    cpu=HandKernel(_kernel, _packings),
+    gpu=HandKernel(_gpu_kernel, _gpu_packings),
+    flops=lambda call: 16 * int(call.shapes["weight_forward"][1]) ** 2,
 )
 def lstm(
     forward: Tensor,

@@ -12,8 +12,7 @@ from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, maximum, minim
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.semantic import Call, Extent, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.columns import Columns
-from kokoro_tvm.ops.gpu.fold import sum_of
+from kokoro_tvm.ops.gpu.fold import Columns, sum_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = [
@@ -164,10 +163,7 @@ def by_block(
                 k.store(moments, value, slot, i, c)
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def moments(x: Tensor, length: Tensor | None = None) -> Tensor:
     """(slots, 4, C): of every block of steps a pivot, the sum of differences from it, the sum of their
     squares, and how many steps there are; 0 marks a slot that holds nothing.

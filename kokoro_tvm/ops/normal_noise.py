@@ -163,24 +163,16 @@ def _gpu_kernel(call: Call) -> Any:
         y = k.param("y", call.result)
         samples = k.index(f0.shape[1]) * upsample
         with k.launch(_GPU_THREADS, ceildiv(samples, 4 * _GPU_THREADS)) as (thread, group):
-            place = k.let(group * _GPU_THREADS + thread)
-            for j, number in enumerate(_numbers(place, seed)):
+            place, words = k.let(group * _GPU_THREADS + thread), _Plain()
+            counter, key = words.let(Cast("uint32", place)), (words.let(seed[0]), words.let(seed[1]))
+            numbers = block(words, counter, words.let(seed[2]), words.const(0), key)
+            for j, number in enumerate(numbers):
                 with k.when(4 * place + j < samples):
                     k.store(y, number, 0, 4 * place + j)
     return k.build()
 
 
-def _numbers(place: Any, seed: Any) -> list[Any]:
-    """The four numbers of a block, on a machine without 64 bits."""
-    words = _Plain()
-    counter, key = words.let(Cast("uint32", place)), (words.let(seed[0]), words.let(seed[1]))
-    return block(words, counter, words.let(seed[2]), words.const(0), key)
-
-
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def normal_noise(f0: Tensor, seed: Tensor, *, upsample: int) -> Tensor:
     """The noise for every sample of f0 (1, N), whose values do not matter: (1, N*upsample) float32.
 

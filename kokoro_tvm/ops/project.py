@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kokoro_tvm.ops.base.expressions import Cast, const, logical_and
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.exact import Exact
 from kokoro_tvm.ops.gpu.fold import fold
@@ -69,9 +69,7 @@ def _gpu_kernel(call: Call) -> Any:
         y = k.param("y", call.result)
         n = length[0] if length is not None else k.index(x.shape[1])
         with k.launch(_THREADS, k.index(y.shape[1])) as (thread, t):
-            exact, sums = Exact(k, thread), k.registers(2)
-            for part in range(2):
-                k.store(sums, const(0.0, "float32"), part)
+            exact, sums = Exact(k, thread), k.zeros(2)
             with k.shares(channels, thread, _THREADS) as c:
                 exact.add_product(sums, k.let(x[0, t, c]), k.let(weight[0, c, 0]))
             upper, lower = fold(k, thread, _THREADS, [sums[0], sums[1]], exact.added)
@@ -81,14 +79,9 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def project(x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None) -> Tensor:
     """weight . x + bias at every step, rounded once. x (1, T, C); weight (1, C, 1); bias (1,) -> (1, T);
     length (1,)."""
     y = torch.einsum("c,tc->t", weight[0, :, 0].double(), valid(x, length)[0].double()) + bias.double()
-    out = x.new_zeros(1, x.shape[1])
-    out[0, : y.shape[0]] = y.to(x.dtype)
-    return out
+    return filled(y.to(x.dtype)[None], x.shape[1])

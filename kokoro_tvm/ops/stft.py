@@ -11,7 +11,7 @@ from torch import Tensor
 from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum, select, sqrt
 from kokoro_tvm.ops.base.fourier import forward_basis
 from kokoro_tvm.ops.base.math import atan2, dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.fourier import fill_bases
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
@@ -127,10 +127,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
     """Magnitudes, then phases in (-pi, pi]: (1, samples/hop + 1, n_fft + 2). Hann window, centred, reflected
     edges.
@@ -145,6 +142,4 @@ def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Te
     imaginary[:, [0, -1]] = 0.0
     imaginary[..., 0] = 0.0
     y = torch.cat([spectrum.abs(), torch.atan2(imaginary, spectrum.real)], dim=1)
-    out = x.new_zeros(_shape(x=x.shape, n_fft=n_fft, hop=hop))
-    out[:, : y.shape[2]] = y.transpose(1, 2)
-    return out
+    return filled(y.transpose(1, 2), x.shape[1] // hop + 1)

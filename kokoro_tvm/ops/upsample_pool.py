@@ -7,14 +7,13 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor
 
-from kokoro_tvm.ops.base.activation import activate
 from kokoro_tvm.ops.base.expressions import ceildiv, const
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, activate, filled, semantic_op, valid
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.activation import activated
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.layer import activated
 
 __all__ = ["upsample_pool"]
 
@@ -76,8 +75,7 @@ def _gpu_kernel(call: Call) -> Any:
             number = k.let(group * _GPU_THREADS + thread)
             t, c = k.let(number // channels), k.let(number % channels)
             slope = float(call.attributes["slope"])
-            following = k.registers(1)
-            k.store(following, const(0.0, "float32"), 0)
+            following = k.zeros()
             with k.when(t < given):
                 here = activated(k, k.let(x[0, t, c]), c, norm, None, slope)
                 with k.when(t + 1 < given):
@@ -88,10 +86,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(
-    shape=_shape,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
-)
+@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
 def upsample_pool(
     x: Tensor,
     weight: Tensor,
@@ -107,6 +102,4 @@ def upsample_pool(
     """
     y = activate(valid(x, length), norm, None, slope).transpose(1, 2)
     y = F.conv_transpose1d(y, weight, bias, stride=2, padding=1, output_padding=1, groups=x.shape[2])
-    out = x.new_zeros(_shape(x=x.shape))
-    out[:, : y.shape[2]] = y.transpose(1, 2)
-    return out
+    return filled(y.transpose(1, 2), 2 * x.shape[1])

@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.loading import load
-from kokoro_tvm.passes.base.context import LoweringContext
+from tvm import relax
 
-__all__ = ["LoweringContext", "available", "run"]
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.features import Features
+from kokoro_tvm.loading import load
+from kokoro_tvm.ops.base.relax import Use, use_of
+from kokoro_tvm.ops.base.schedule import Choice
+
+__all__ = ["LoweringContext", "available", "bindings_of", "run"]
+
+
+@dataclass(frozen=True)
+class LoweringContext:
+    """What a pass may know besides the module.
+
+    component: prefix of every function, so that modules can live together; target: a TVM Target;
+    features: what its CPU has; weights: the parameters that are weights, by their names in the module;
+    schedule: layer, as `HandKernel.layer` names it, -> how to compute it; storage_step: memory is reserved
+    for the next multiple of so many steps of the symbolic length."""
+
+    component: str
+    target: Any
+    features: Features
+    weights: frozenset[str]
+    schedule: Mapping[str, Choice] = field(default_factory=dict)
+    storage_step: int = 1
+
+    @property
+    def forward(self) -> str:
+        """The name of the component's function."""
+        return f"{self.component}_forward"
+
+    def use(self, call: Any) -> Use | None:
+        """What a semantic call uses; None for every other expression."""
+        return use_of(call, self.features, self.schedule)
+
+    def is_weight(self, expression: Any) -> bool:
+        return isinstance(expression, relax.Var) and expression.name in self.weights
+
+    def rewritten(self, module: Any, mutator: Any) -> Any:
+        """A module with the component's function as a mutator rewrites it."""
+        function = module[self.forward]
+        body = mutator.visit_expr(function.body)
+        result = mutator.builder_.get()
+        result[self.forward] = relax.Function(
+            function.params, body, function.ret_ty, function.is_pure, function.attrs
+        )
+        return result
+
+
+def bindings_of(function: Any) -> list[Any]:
+    """Those of a function, in order."""
+    return [binding for block in function.body.blocks for binding in block.bindings]
 
 
 def available() -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from kokoro_tvm.passes.base.context import LoweringContext
+from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["apply"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import relax, topi
 
-from kokoro_tvm.passes.base.context import LoweringContext
+from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["apply"]
 

@@ -14,7 +14,7 @@ import tvm
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.passes.base.context import LoweringContext
+from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["apply"]
 
@@ -25,8 +25,7 @@ def apply(module: Any, context: LoweringContext) -> Any:
     """Raises BuildError for a constant that does not fit."""
     if context.features.kernels != "gpu":
         return module
-    name = f"{context.component}_forward"
-    function = module[name]
+    function = module[context.forward]
     _check(function, context.component)
     narrower = _Narrower(module)
     parameters = []
@@ -40,7 +39,7 @@ def apply(module: Any, context: LoweringContext) -> Any:
             parameters.append(parameter)
     body = narrower.visit_expr(function.body)
     result = narrower.builder_.get()
-    result[name] = relax.Function(parameters, body, body.ty, function.is_pure, function.attrs)
+    result[context.forward] = relax.Function(parameters, body, body.ty, function.is_pure, function.attrs)
     return result
 
 

@@ -23,7 +23,7 @@ import tvm
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.passes.base.context import LoweringContext
+from kokoro_tvm.passes import LoweringContext, bindings_of
 from kokoro_tvm.passes.select_kernels import IN_PLACE
 
 __all__ = ["apply"]
@@ -68,24 +68,17 @@ def apply(module: Any, context: LoweringContext) -> Any:
         relax.transform.CallTIRRewrite(),
     ]
     freed = [relax.transform.LowerAllocTensor(), relax.transform.KillAfterLastUse()]
-    name = f"{context.component}_forward"
     with context.target:
         module = tvm.transform.Sequential(explicit)(module)
-        function = module[name]
-        planner = _Planner(module, _plan(module, name), context.storage_step)
-        body = planner.visit_expr(function.body)
-        module = planner.builder_.get()
-        module[name] = relax.Function(
-            function.params, body, function.ret_ty, function.is_pure, function.attrs
-        )
-        return tvm.transform.Sequential(freed)(module)
+        planner = _Planner(module, _plan(module, context.forward), context.storage_step)
+        return tvm.transform.Sequential(freed)(context.rewritten(module, planner))
 
 
 def _plan(module: Any, name: str) -> list[_Slot]:
     """Which tensors share a storage. What leaves the function has one for itself: its memory is the caller's
     for as long as it likes."""
     function = module[name]
-    bindings = [binding for block in function.body.blocks for binding in block.bindings]
+    bindings = bindings_of(function)
     if any(isinstance(binding.value, relax.If) for binding in bindings):
         raise BuildError(f"{name} branches, so lifetimes are unknown; make it straight-line code")
     last: dict[Any, int] = dict.fromkeys(relax.analysis.free_vars(function.body.body), len(bindings))

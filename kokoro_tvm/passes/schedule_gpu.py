@@ -12,7 +12,7 @@ import tvm
 from tvm import tirx
 from tvm.s_tir import dlight
 
-from kokoro_tvm.passes.base.context import LoweringContext
+from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["apply"]
 

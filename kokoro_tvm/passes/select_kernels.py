@@ -7,24 +7,29 @@ Every function is named after the component, those made by legalising too, so th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from math import prod
 from typing import Any
 
 import tvm
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.packed import PackedWeight
-from kokoro_tvm.ops.base.relax import as_semantic_call, described
-from kokoro_tvm.ops.base.semantic import Call, registry
-from kokoro_tvm.passes.base.context import LoweringContext
-from kokoro_tvm.passes.base.joined import JOINED, Joined, joined_weights, taken
+from kokoro_tvm.ops.base.relax import Use
+from kokoro_tvm.ops.base.semantic import PackedWeight
+from kokoro_tvm.passes import LoweringContext
 
-__all__ = ["IN_PLACE", "PACKINGS", "WORK", "apply"]
+__all__ = ["IN_PLACE", "JOINED", "PACKINGS", "WORK", "apply"]
 
 PACKINGS = "kokoro.packings"
 """Attribute of the component's function: JSON, weight name -> how it is packed."""
+
+JOINED = "kokoro.joined"
+"""Attribute of the component's function: JSON, parameter -> the weights that it joins, in order, each a pair
+of its name and how it is packed, or null."""
 
 WORK = "kokoro.work"
 
@@ -35,34 +40,28 @@ whose memory it may take."""
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Rewrites the component's function. Raises BuildError for a call that there is no kernel for."""
-    name = f"{context.component}_forward"
-    function = module[name]
+    function = module[context.forward]
     calls: list[Any] = []
     relax.analysis.post_order_visit(
         function, lambda n: calls.append(n) if isinstance(n, relax.Call) else None
     )
+    uses = {call: use for call in calls if (use := context.use(call)) is not None}
     # Errors are raised here and not inside a visitor, where TVM would turn them into its own.
-    joined = joined_weights(calls, context)
-    packings = _packings([call for call in calls if call not in joined], context)
+    joined = _joined_weights(calls, uses, context)
+    packings = _packings([call for call in calls if call not in joined], uses, context)
+    kernels = _kernels(uses, context)
+    selector = _Selector(module, context, uses, kernels, joined)
     apart = {weight for each in joined.values() for weight, _ in each.parts}
-    parameters, remap = [], {}
+    parameters = []
     for parameter in function.params:
-        if parameter in apart:
-            continue
         packed = packings.get(parameter.name)
-        if packed is None:
+        if packed is not None:
+            shape, dtype = packed.layout(tuple(int(extent) for extent in parameter.ty.shape))
+            parameters.append(relax.Var(parameter.name, relax.TensorType(shape, dtype)))
+            selector.set_var_remap(parameter, parameters[-1])
+        elif parameter not in apart:
             parameters.append(parameter)
-            continue
-        shape, dtype = packed.layout(tuple(int(extent) for extent in parameter.ty.shape))
-        remap[parameter] = relax.Var(parameter.name, relax.TensorType(shape, dtype))
-        parameters.append(remap[parameter])
-
     parameters += [each.variable for each in joined.values()]
-
-    kernels = _kernels(calls, context)
-    selector = _Selector(module, context, kernels, joined)
-    for old, new in remap.items():
-        selector.set_var_remap(old, new)
     body = selector.visit_expr(function.body)
     attributes = dict(function.attrs or {})
     layouts = {weight: packed.to_json() for weight, packed in packings.items()}
@@ -72,46 +71,39 @@ def apply(module: Any, context: LoweringContext) -> Any:
         attributes[JOINED] = json.dumps(parts, sort_keys=True)
     attributes = tvm.ir.make_node("ir.DictAttrs", **attributes)
     result = selector.builder_.get()
-    result[name] = relax.Function(parameters, body, function.ret_ty, function.is_pure, attributes)
-    result = _with_table(result, context, kernels)
+    result[context.forward] = relax.Function(parameters, body, function.ret_ty, function.is_pure, attributes)
+    result = _with_table(result, context, kernels.values())
     for variable in result.get_global_vars():  # by now nothing calls a function by another name
         if not variable.name_hint.startswith(f"{context.component}_"):
             del result[variable]
     return result
 
 
-def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, PackedWeight]:
+def _packings(
+    calls: Sequence[Any], uses: Mapping[Any, Use], context: LoweringContext
+) -> dict[str, PackedWeight]:
     """How every weight must be packed; one weight, one packing."""
     packings: dict[str, PackedWeight] = {}
     plain: set[str] = set()
-
-    def weight(argument: Any) -> str | None:
-        is_weight = isinstance(argument, relax.Var) and argument.name in context.weights
-        return argument.name if is_weight else None
-
-    for node in calls:
-        if as_semantic_call(node) is None:
-            tuples = [a.fields for a in node.args if isinstance(a, relax.Tuple)]
-            plain |= {name for a in chain(node.args, *tuples) if (name := weight(a)) is not None}
+    for call in calls:
+        if (use := uses.get(call)) is None:
+            tuples = [a.fields for a in call.args if isinstance(a, relax.Tuple)]
+            plain |= {a.name for a in chain(call.args, *tuples) if context.is_weight(a)}
             continue
-        operation, call, tensors, arguments = described(node, context.features, context.schedule)
-        wanted = registry()[operation].packings(call)
-        for tensor, argument in zip(tensors, arguments, strict=True):
-            name = weight(argument)
-            if tensor in wanted and name is None:
+        wanted, operation = use.packed, use.operation.name
+        for tensor, argument in zip(use.tensors, use.arguments, strict=True):
+            packed = wanted.get(tensor)
+            if not context.is_weight(argument):
+                if packed is not None:
+                    raise BuildError(
+                        f"{context.component}: {operation} wants its {tensor} packed at build time, but it "
+                        "is computed"
+                    )
+            elif packed is None:
+                plain.add(argument.name)
+            elif (other := packings.setdefault(argument.name, packed)).name != packed.name:
                 raise BuildError(
-                    f"{context.component}: {operation} wants its {tensor} packed at build time, but it is "
-                    "computed"
-                )
-            if name is None:
-                continue
-            if tensor not in wanted:
-                plain.add(name)
-                continue
-            packed = PackedWeight(operation, tensor, call, wanted[tensor].name)
-            if packings.setdefault(name, packed).name != packed.name:
-                raise BuildError(
-                    f"{context.component}: {name} is wanted as {packings[name].name} and as {packed.name}"
+                    f"{context.component}: {argument.name} is wanted as {other.name} and as {packed.name}"
                 )
     both = sorted(plain & set(packings))
     if both:
@@ -119,50 +111,99 @@ def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, Packe
     return packings
 
 
-def _key(operation: str, call: Call) -> str:
-    return json.dumps(
-        [operation, call.shapes, call.attributes, call.result, call.moments, call.halves, call.members],
-        sort_keys=True,
-        default=str,
-    )
-
-
-def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
+def _kernels(uses: Mapping[Any, Use], context: LoweringContext) -> dict[Any, Any]:
     """The kernel of every semantic call; equal calls share one."""
-    kernels: dict[str, Any] = {}
-    for node in calls:
-        if as_semantic_call(node) is None:
-            continue
-        operation, call, tensors, _ = described(node, context.features, context.schedule)
-        if (key := _key(operation, call)) in kernels:
-            continue
-        try:
-            kernel = registry()[operation].kernel(call)
-        except NotImplementedError as error:
-            raise BuildError(f"{context.component}: {error}") from error
-        flops = registry()[operation].flops
-        results = call.members * (1 if call.moments is None else 2)
-        work: dict[str, Any] = {"operation": operation, "results": results}
-        if flops is not None:
-            work["flops_per_step"] = flops(call)
-        kernel = kernel.with_attr(WORK, json.dumps(work))
-        if over := registry()[operation].in_place(call) & set(tensors):
-            places = {"result": len(tensors), "over": sorted(map(tensors.index, over))}
-            kernel = kernel.with_attr(IN_PLACE, json.dumps(places))
-        kernels[key] = kernel.with_attr("global_symbol", f"{context.component}_{operation}_{len(kernels)}")
-    return kernels
+    made: dict[str, Any] = {}
+    chosen = {}
+    for node, use in uses.items():
+        operation, call = use.operation, use.call
+        told_apart = call.shapes, call.attributes, call.result, call.moments, call.halves, call.members
+        key = json.dumps([operation.name, *told_apart], sort_keys=True, default=str)
+        if key not in made:
+            name = f"{context.component}_{operation.name}_{len(made)}"
+            made[key] = _kernel(use, context.component).with_attr("global_symbol", name)
+        chosen[node] = made[key]
+    return chosen
 
 
-def _with_table(module: Any, context: LoweringContext, kernels: Mapping[str, Any]) -> Any:
+def _kernel(use: Use, component: str) -> Any:
+    """With what is to be known of it, as attributes."""
+    operation, call = use.operation, use.call
+    try:
+        kernel = operation.kernel(call)
+    except NotImplementedError as error:
+        raise BuildError(f"{component}: {error}") from error
+    results = call.members * (1 if call.moments is None else 2)
+    work: dict[str, Any] = {"operation": operation.name, "results": results}
+    if operation.flops is not None:
+        work["flops_per_step"] = operation.flops(call)
+    kernel = kernel.with_attr(WORK, json.dumps(work))
+    if over := use.kernel.in_place(call) & set(use.tensors):
+        places = {"result": len(use.tensors), "over": sorted(map(use.tensors.index, over))}
+        kernel = kernel.with_attr(IN_PLACE, json.dumps(places))
+    return kernel
+
+
+def _with_table(module: Any, context: LoweringContext, kernels: Iterable[Any]) -> Any:
     """Adds `<component>_kernels()`: JSON, kernel -> its operation and, where they count, FLOPs per step of
     the result."""
-    table = {
-        str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[WORK])) for kernel in kernels.values()
-    }
+    table = {str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[WORK])) for kernel in kernels}
     builder = relax.BlockBuilder(module)
     with builder.function(f"{context.component}_kernels", []):
         builder.emit_func_output(tvm.ir.StringImm(json.dumps(table, sort_keys=True)))
     return builder.get()
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Weights of calls that share a launch, as one parameter of the component.
+
+    variable: the parameter, float32 and flat; parts: the weights' variables, each with its packing."""
+
+    variable: Any
+    parts: tuple[tuple[Any, PackedWeight | None], ...]
+
+    def to_json(self) -> list[tuple[str, dict[str, Any] | None]]:
+        return [(weight.name, packed.to_json() if packed else None) for weight, packed in self.parts]
+
+
+def _joined_weights(
+    calls: Sequence[Any], uses: Mapping[Any, Use], context: LoweringContext
+) -> dict[Any, _Joined]:
+    """What the weights of every semantic call of several members become.
+
+    Raises BuildError for a weight that is used in another place too."""
+    joined = {}
+    for call, use in uses.items():
+        if use.call.members > 1:
+            assert use.kernel.sharing is not None
+            packed, names = use.packed, use.kernel.sharing.joined
+            weights = zip(use.tensors, use.arguments, strict=True)
+            parts = [(weight, packed.get(name)) for name, weight in weights if name in names]
+            joined[call] = _Joined(_variable(parts), tuple(parts))
+    counted = Counter(v for call in calls for a in call.args for v in relax.analysis.free_vars(a))
+    members = {weight for each in joined.values() for weight, _ in each.parts}
+    if twice := sorted(weight.name for weight in members if counted[weight] > 1):
+        raise BuildError(
+            f"{context.component}: used by a launch that calls share, and elsewhere too: {', '.join(twice)}"
+        )
+    return joined
+
+
+def _variable(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
+    elements = 0
+    for weight, packed in parts:
+        shape = tuple(int(extent) for extent in weight.ty.shape)
+        elements += prod(packed.layout(shape)[0] if packed is not None else shape)
+    return relax.Var(f"{parts[0][0].name}_joined", relax.TensorType([elements], "float32"))
+
+
+def _taken(use: Use, joined: _Joined) -> list[Any]:
+    """What the kernel for a call of several members takes, see `Sharing`."""
+    sharing, given = use.kernel.sharing, use.given
+    assert sharing is not None
+    own = [a for name, a in zip(use.tensors, use.arguments, strict=True) if name in sharing.own]
+    return [*own, *(given[name] for name in sharing.common), joined.variable]
 
 
 @relax.expr_functor.mutator
@@ -173,14 +214,13 @@ class _Selector(relax.PyExprMutator):
         self,
         module: Any,
         context: LoweringContext,
-        kernels: Mapping[str, Any],
-        joined: Mapping[Any, Joined],
+        uses: Mapping[Any, Use],
+        kernels: Mapping[Any, Any],
+        joined: Mapping[Any, _Joined],
     ) -> None:
         super().__init__(module)
-        self._joined = joined
-        self._context = context
-        self._module = module
-        self._kernels = kernels
+        self._module, self._context = module, context
+        self._uses, self._kernels, self._joined = uses, kernels, joined
         self._renamed: dict[Any, Any] = {}
 
     def visit_global_var_(self, variable: Any) -> Any:
@@ -194,12 +234,11 @@ class _Selector(relax.PyExprMutator):
         return self._renamed[variable]
 
     def visit_call_(self, call: Any) -> Any:
-        if as_semantic_call(call) is None:
+        if (use := self._uses.get(call)) is None:
             return super().visit_call_(call)
-        operation, semantic, _, arguments = described(call, self._context.features, self._context.schedule)
+        kernel, arguments = self._kernels[call], use.arguments
         if call in self._joined:
-            arguments = taken(call, self._joined[call], self._context)
-        kernel = self._kernels[_key(operation, semantic)]
+            arguments = _taken(use, self._joined[call])
         added = self.builder_.add_func(kernel, str(kernel.attrs["global_symbol"]))
         results = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else call.ty
         return relax.call_tir(added, [self.visit_expr(a) for a in arguments], out_ty=results)

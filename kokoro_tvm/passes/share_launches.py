@@ -14,21 +14,20 @@ from typing import Any
 
 from tvm import relax
 
-from kokoro_tvm.ops.base.relax import as_semantic_call, described, shared_call
+from kokoro_tvm.ops.base.relax import shared_call
 from kokoro_tvm.ops.base.semantic import Sharing, registry
-from kokoro_tvm.passes.base.context import LoweringContext
+from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["apply"]
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
-    if not any(operation.sharing(context.features) for operation in registry().values()):
+    if not any(operation.kernel_for(context.features).sharing for operation in registry().values()):
         return module
-    name = f"{context.component}_forward"
-    function = module[name]
+    function = module[context.forward]
     blocks = [type(block)(list(_Order(block.bindings, context).bindings())) for block in function.body.blocks]
     module = module.clone()
-    module[name] = relax.Function(
+    module[context.forward] = relax.Function(
         function.params,
         relax.SeqExpr(blocks, function.body.body),
         function.ret_ty,
@@ -43,7 +42,7 @@ class _Order:
 
     def __init__(self, bindings: Sequence[Any], context: LoweringContext) -> None:
         self._bindings = bindings
-        self._features, self._weights = context.features, context.weights
+        self._context = context
         places = {binding.var: place for place, binding in enumerate(bindings)}
         self._needs = [
             [places[v] for v in relax.analysis.free_vars(binding.value) if v in places]
@@ -91,19 +90,16 @@ class _Order:
 
     def _like(self, binding: Any) -> tuple[Any, Sharing] | None:
         """What calls that share a launch have in common; None for what does not share any."""
-        value = binding.value
-        if not isinstance(value, relax.Call) or as_semantic_call(value) is None:
+        use = self._context.use(binding.value)
+        sharing = use.kernel.sharing if use is not None else None
+        if use is None or sharing is None:
             return None
-        operation, call, tensors, arguments = described(value, self._features, {})
-        sharing = registry()[operation].sharing(self._features)
-        given = dict(zip(tensors, arguments, strict=True))
-        if sharing is None or set(given) != {*sharing.own, *sharing.common, *sharing.joined}:
+        given = use.given
+        if set(given) != {*sharing.own, *sharing.common, *sharing.joined}:
             return None
-        if not all(
-            isinstance(given[n], relax.Var) and given[n].name in self._weights for n in sharing.joined
-        ):
+        if not all(self._context.is_weight(given[name]) for name in sharing.joined):
             return None
-        return (operation, repr(call), [given[name] for name in sharing.common]), sharing
+        return (use.operation.name, repr(use.call), [given[name] for name in sharing.common]), sharing
 
     def _shared(self, members: list[int]) -> Iterator[Any]:
         first = self._bindings[members[0]]

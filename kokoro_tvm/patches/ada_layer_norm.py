@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
-from kokoro_tvm.patches.base.patch import method_patch
+from kokoro_tvm.patches import method_patch
 
 __all__ = ["PATCH"]
 

@@ -7,9 +7,9 @@ import math
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
-from kokoro_tvm.patches.base.adain import coefficients
+from kokoro_tvm.patches import method_patch
+from kokoro_tvm.patches.base.layers import coefficients, convolution
 from kokoro_tvm.patches.base.length import scaled
-from kokoro_tvm.patches.base.patch import method_patch
 
 __all__ = ["PATCH"]
 
@@ -25,51 +25,22 @@ def _forward(
     """
     slope = self.actv.negative_slope
     norm = coefficients(self.norm1, x, style, length)
-    shortcut = ops.conv1d(x, self.conv1x1.weight, length=length, tolerant=tolerant) if self.learned_sc else x
+    shortcut = convolution(self.conv1x1, x, length, tolerant=tolerant) if self.learned_sc else x
+    repeat = 1  # how many steps of the result a step of the shortcut counts for: nearest neighbours
     if self.upsample_type == "none":
-        y = _conv(self.conv1, x, norm, length, slope, tolerant=tolerant)
+        y = convolution(self.conv1, x, length, norm=norm, slope=slope, tolerant=tolerant)
     else:
         y = ops.upsample_pool(x, self.pool.weight, self.pool.bias, norm, length, slope=slope)
-        length = scaled(length, 2)
-        y = _conv(self.conv1, y, None, length, 1.0, tolerant=tolerant)
-    norm = coefficients(self.norm2, y, style, length)
-    # Nearest neighbours: a step of the shortcut counts for two.
-    repeat = 1 if self.upsample_type == "none" else 2
-    return _conv(
+        length, repeat = scaled(length, 2), 2
+        y = convolution(self.conv1, y, length, tolerant=tolerant)
+    return convolution(
         self.conv2,
         y,
-        norm,
         length,
-        slope,
+        norm=coefficients(self.norm2, y, style, length),
         residual=shortcut,
-        gain=math.sqrt(0.5),
-        repeat=repeat,
-        tolerant=tolerant,
-    )
-
-
-def _conv(
-    conv: nn.Conv1d,
-    x: Tensor,
-    norm: Tensor | None,
-    length: Tensor | None,
-    slope: float,
-    residual: Tensor | None = None,
-    gain: float = 1.0,
-    repeat: int = 1,
-    tolerant: bool = False,
-) -> Tensor:
-    return ops.conv1d(
-        x,
-        conv.weight,
-        conv.bias,
-        norm,
-        None,
-        residual,
-        length=length,
-        padding=conv.padding[0],
         slope=slope,
-        gain=gain,
+        gain=math.sqrt(0.5),
         repeat=repeat,
         tolerant=tolerant,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
+from kokoro_tvm.patches import method_patch
+from kokoro_tvm.patches.base.layers import convolution
 from kokoro_tvm.patches.base.length import scaled
-from kokoro_tvm.patches.base.patch import method_patch
 
 __all__ = ["PATCH"]
 
@@ -27,7 +28,7 @@ def _forward(
     asr = asr.transpose(1, 2)
     pitch = _half_rate(self.F0_conv, f0, length)
     energy = _half_rate(self.N_conv, n, length)
-    residual = ops.conv1d(asr, self.asr_res[0].weight, self.asr_res[0].bias, length=length, tolerant=True)
+    residual = convolution(self.asr_res[0], asr, length, tolerant=True)
     x = self.encode(ops.join(asr, pitch, energy, length=length), style, length, tolerant=True)
     mixing = True
     for block in self.decode:
@@ -42,14 +43,7 @@ def _forward(
 
 def _half_rate(conv: nn.Conv1d, curve: Tensor, length: Tensor | None) -> Tensor:
     """A curve of half frames (1, 2F) at frame rate, (1, F, 1); length in frames."""
-    return ops.conv1d(
-        curve.unsqueeze(2),
-        conv.weight,
-        conv.bias,
-        length=scaled(length, conv.stride[0]),
-        stride=conv.stride[0],
-        padding=conv.padding[0],
-    )
+    return convolution(conv, curve.unsqueeze(2), scaled(length, conv.stride[0]))
 
 
 PATCH = method_patch("decoder", {"kokoro.istftnet.Decoder.forward": _forward})

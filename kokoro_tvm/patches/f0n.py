@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
+from kokoro_tvm.patches import method_patch
 from kokoro_tvm.patches.base.length import scaled
-from kokoro_tvm.patches.base.patch import method_patch
 
 __all__ = ["PATCH"]
 

@@ -6,8 +6,9 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.patches import method_patch
+from kokoro_tvm.patches.base.layers import convolution
 from kokoro_tvm.patches.base.length import scaled
-from kokoro_tvm.patches.base.patch import method_patch
 
 __all__ = ["PATCH"]
 
@@ -27,21 +28,13 @@ def _forward(
     spectrum_length = scaled(length, rate // hop, plus=1)
     for i in range(self.num_upsamples):
         lead = i == self.num_upsamples - 1
-        excitation = _strided(self.noise_convs[i], spectrum, spectrum_length)
+        excitation = convolution(self.noise_convs[i], spectrum, spectrum_length)
         after = scaled(length, self.ups[i].stride[0], plus=int(lead))
         excitation = self.noise_res[i](excitation, style, after)
         x = _upsample(self.ups[i], x, excitation, length, lead)
         length = after
         x = _average(self, i, x, style, length)
-    post = self.conv_post
-    x = ops.conv1d(x, post.weight, post.bias, length=length, padding=post.padding[0], slope=0.01)
-    return self.stft.inverse(x, length)
-
-
-def _strided(conv: nn.Conv1d, x: Tensor, length: Tensor | None) -> Tensor:
-    return ops.conv1d(
-        x, conv.weight, conv.bias, length=length, stride=conv.stride[0], padding=conv.padding[0]
-    )
+    return self.stft.inverse(convolution(self.conv_post, x, length, slope=0.01), length)
 
 
 def _upsample(

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.patches.base.patch import method_patch
+from kokoro_tvm.patches import method_patch
 
 __all__ = ["PATCH"]
 

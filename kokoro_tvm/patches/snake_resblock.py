@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from kokoro_tvm import ops
-from kokoro_tvm.patches.base.adain import coefficients
-from kokoro_tvm.patches.base.patch import method_patch
+from kokoro_tvm.patches import method_patch
+from kokoro_tvm.patches.base.layers import coefficients, convolution
 
 __all__ = ["PATCH"]
 
@@ -28,34 +27,31 @@ def _forward(
         zip(self.convs1, self.convs2, self.adain1, self.adain2, self.alpha1, self.alpha2, strict=True)
     )
     for index, (conv1, conv2, adain1, adain2, alpha1, alpha2) in enumerate(stages):
-        y = _conv(conv1, x, coefficients(adain1, x, style, length), alpha1, length)
-        norm = coefficients(adain2, y, style, length)
+        y = _conv(conv1, x, adain1, style, alpha1, length)
         if index < len(stages) - 1:
-            x = _conv(conv2, y, norm, alpha2, length, residual=x)
-    return _conv(conv2, y, norm, alpha2, length, residual=x, gain=gain, added=added)
+            x = _conv(conv2, y, adain2, style, alpha2, length, residual=x)
+    return _conv(conv2, y, adain2, style, alpha2, length, residual=x, gain=gain, added=added)
 
 
 def _conv(
     conv: nn.Conv1d,
     x: Tensor,
-    norm: Tensor,
+    adain: nn.Module,
+    style: Tensor,
     alpha: Tensor,
     length: Tensor | None,
     residual: Tensor | None = None,
     gain: float = 1.0,
     added: Tensor | None = None,
 ) -> Tensor:
-    return ops.conv1d(
+    return convolution(
+        conv,
         x,
-        conv.weight,
-        conv.bias,
-        norm,
-        alpha.reshape(-1),
-        residual,
-        added,
         length,
-        padding=conv.padding[0],
-        dilation=conv.dilation[0],
+        norm=coefficients(adain, x, style, length),
+        alpha=alpha.reshape(-1),
+        residual=residual,
+        added=added,
         gain=gain,
         tolerant=True,
     )

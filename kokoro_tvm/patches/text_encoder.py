@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
-from kokoro_tvm.patches.base.patch import method_patch
+from kokoro_tvm.patches import method_patch
+from kokoro_tvm.patches.base.layers import convolution
 
 __all__ = ["PATCH"]
 
@@ -17,7 +18,7 @@ def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> T
     """
     x = ops.embedding(self.embedding.weight, tokens)
     for conv, norm, activation, _dropout in self.cnn:
-        x = ops.conv1d(x, conv.weight, conv.bias, length=length, padding=conv.padding[0])
+        x = convolution(conv, x, length)
         x = ops.layer_norm(x, norm.gamma, norm.beta, length, eps=norm.eps, slope=activation.negative_slope)
     return self.lstm(x, length)
 

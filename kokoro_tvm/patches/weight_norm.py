@@ -5,9 +5,8 @@ Computed in float64 and rounded once, so a folded weight is the nearest one to t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils.weight_norm import WeightNorm
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.patches.base.patch import Patch
+from kokoro_tvm.patches import Patch
 
 __all__ = ["PATCH", "fold_weight_norm"]
 
@@ -55,53 +54,37 @@ def _folded(g: Tensor, v: Tensor, name: str) -> Tensor:
 @contextmanager
 def _apply(module: nn.Module) -> Iterator[None]:
     """Replaces g, v and the hook that combines them by a parameter `weight`; puts them back at the end."""
-    undo: list[_Stock] = []
-    try:
-        for path, part in module.named_modules():
-            for hook in [h for h in part._forward_pre_hooks.values() if isinstance(h, WeightNorm)]:
-                g, v = part._parameters[f"{hook.name}_g"], part._parameters[f"{hook.name}_v"]
-                assert g is not None and v is not None
-                weight = nn.Parameter(_folded(g.data, v.data, f"{path}.{hook.name}"), requires_grad=False)
-                undo.append(_Stock.of(part, hook.name))
-                for key in [k for k, h in part._forward_pre_hooks.items() if h is hook]:
-                    del part._forward_pre_hooks[key]
-                del part.__dict__[hook.name]
-                del part._parameters[f"{hook.name}_g"], part._parameters[f"{hook.name}_v"]
-                part.register_parameter(hook.name, weight)
-        if not undo:
-            raise BuildError(
-                f"patch weight_norm finds no weight norm in {type(module).__name__}: take the patch out of "
-                "this component's list"
-            )
+    normed = [
+        (path, part, hook)
+        for path, part in module.named_modules()
+        for hook in part._forward_pre_hooks.values()
+        if isinstance(hook, WeightNorm)
+    ]
+    if not normed:
+        raise BuildError(
+            f"patch weight_norm finds no weight norm in {type(module).__name__}: take the patch out of "
+            "this component's list"
+        )
+    with ExitStack() as undo:
+        for path, part, hook in normed:
+            g, v = part._parameters[f"{hook.name}_g"], part._parameters[f"{hook.name}_v"]
+            assert g is not None and v is not None
+            weight = nn.Parameter(_folded(g.data, v.data, f"{path}.{hook.name}"), requires_grad=False)
+            undo.callback(_restore, part._parameters, dict(part._parameters))
+            undo.callback(_restore, part._forward_pre_hooks, dict(part._forward_pre_hooks))
+            undo.callback(part.__dict__.__setitem__, hook.name, part.__dict__[hook.name])
+            for key in [k for k, h in part._forward_pre_hooks.items() if h is hook]:
+                del part._forward_pre_hooks[key]
+            del part.__dict__[hook.name]
+            del part._parameters[f"{hook.name}_g"], part._parameters[f"{hook.name}_v"]
+            part.register_parameter(hook.name, weight)
         yield
-    finally:
-        for stock in reversed(undo):
-            stock.restore()
 
 
-@dataclass(frozen=True)
-class _Stock:
-    """A weight-normed module as it was: parameters and hooks in their order, the stale product of both."""
-
-    module: nn.Module
-    parameters: dict[str, nn.Parameter | None]
-    hooks: dict[int, Callable[..., Any]]
-    name: str
-    product: Tensor
-
-    @classmethod
-    def of(cls, module: nn.Module, name: str) -> _Stock:
-        hooks = dict(module._forward_pre_hooks)
-        return cls(module, dict(module._parameters), hooks, name, module.__dict__[name])
-
-    def restore(self) -> None:
-        for current, stock in (
-            (self.module._parameters, self.parameters),
-            (self.module._forward_pre_hooks, self.hooks),
-        ):
-            current.clear()
-            current.update(stock)
-        self.module.__dict__[self.name] = self.product
+def _restore(current: dict[Any, Any], stock: dict[Any, Any]) -> None:
+    """In place, and in the stock's order."""
+    current.clear()
+    current.update(stock)
 
 
 PATCH = Patch("weight_norm", ("torch.nn.utils.weight_norm.WeightNorm.__call__",), _apply)

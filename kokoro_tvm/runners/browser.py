@@ -16,20 +16,15 @@ from urllib.parse import unquote, urlsplit
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.javascript import WEB
+from kokoro_tvm.runners.chromium import FILES
 from kokoro_tvm.runners.process import CPU, Server
 
 __all__ = ["Browser"]
 
 _HERE = Path(__file__).parent
-_FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
 _SWITCHES = (
-    *(
-        "--headless=new",
-        "--enable-unsafe-webgpu",
-        "--use-webgpu-adapter=swiftshader",
-        "--disable-gpu-watchdog",
-    ),
-    *("--disable-extensions", "--disable-dev-shm-usage", "--log-level=3"),
+    *("--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),
+    *("--disable-gpu-watchdog", "--disable-extensions", "--disable-dev-shm-usage", "--log-level=3"),
 )
 # Memory is shared between threads where these come with every file.
 _ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
@@ -114,7 +109,7 @@ class _Exchanges:
             name = unquote(query)
             return Path(name).read_bytes() if name in self.files else None
         found = WEB / path.removeprefix("web/") if path.startswith("web/") else _HERE / path
-        is_served = path in _FILES or (path.startswith("web/") and found.resolve().is_relative_to(WEB))
+        is_served = path in FILES or (path.startswith("web/") and found.resolve().is_relative_to(WEB))
         return found.read_bytes() if is_served and found.is_file() else None
 
     def post(self, path: str, content: bytes) -> None:

@@ -6,38 +6,31 @@ of browsers is needed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.javascript import WEB
-from kokoro_tvm.runners.served import Serving, version_of_runner
+from kokoro_tvm.runners.served import Serving, javascript_digest, version_of_runner
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
     from kokoro_tvm.runtime.bundle.manifest import Bundle
 
-__all__ = ["CHROMIUM", "Chromium"]
+__all__ = ["CHROMIUM", "FILES", "Chromium"]
 
 _HERE = Path(__file__).parent
-_FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
+FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
+"""Of the page that runs code."""
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 class Chromium(Serving):
     """Debian's Chromium, or Chrome, with SwiftShader, which is a GPU that the CPU computes."""
 
-    @property
-    def way(self) -> str:
-        return "in Chromium, with its kernels on SwiftShader"
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        return ("chromium",)
+    way = "in Chromium, with its kernels on SwiftShader"
+    packages = ("chromium",)
 
     @property
     def program(self) -> str:
@@ -50,17 +43,14 @@ class Chromium(Serving):
         return f"{name} {rest}".strip() + ", SwiftShader"
 
     def facts(self) -> dict[str, Any]:
-        if not (WEB / "runtime").is_dir():
-            raise BuildError(f"{WEB} lacks the JavaScript that runs the code: install kokoro-tvm again")
-        files = [*(_HERE / name for name in _FILES), *sorted((WEB / "runtime").glob("*.js"))]
-        digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-        return {"browser": self.version(), "server": digest}
+        server = javascript_digest(*map(_HERE.joinpath, FILES))
+        return {"browser": self.version(), "server": server}
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
         from kokoro_tvm.runners.process import ProcessSession
 
         server = self.serve(libraries, threads, float16=bundle.precision == "float16")
-        return ProcessSession(bundle, server, compile_kernels=lambda text, out: _write(out, text))
+        return ProcessSession(bundle, server, compile_kernels=_write)
 
     def serve(self, libraries: Sequence[Path], threads: int, float16: bool = False) -> Server:
         """libraries: libtvm.wasm; float16: whether kernels store it."""
@@ -75,5 +65,5 @@ class Chromium(Serving):
 CHROMIUM = Chromium()
 
 
-def _write(out: Path, text: bytes) -> None:
+def _write(text: bytes, out: Path) -> None:
     out.write_bytes(text)

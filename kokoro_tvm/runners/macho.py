@@ -1,5 +1,5 @@
-"""Runs code for macOS on arm64: on Linux for that processor, under QEMU, by a loader of macOS' libraries and
-programs."""
+"""Runs code for macOS and iOS on arm64: on Linux for that processor, under QEMU, by a loader of macOS'
+libraries and programs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.libkokoro import HEADER
-from kokoro_tvm.runners.base import Start
+from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.toolchains import macho
+from kokoro_tvm.toolchains.archive import prefix_of
 from kokoro_tvm.toolchains.code_signature import check_signature
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
 
-__all__ = ["MachO"]
+__all__ = ["Ios", "MachO"]
 
 
 class MachO(Qemu):
@@ -53,3 +55,30 @@ class MachO(Qemu):
     def _options(self, libraries: Sequence[Path]) -> list[str]:
         # libtvm_ffi calls dyld.c's functions, and dyld.c finds those of darwin.c by their names.
         return ["-Wl,--export-dynamic", *super()._options(libraries)]
+
+
+class Ios(MachO):
+    """The same for archives for iOS, once each is linked as an app would be."""
+
+    def __init__(self, cpu: str) -> None:
+        """cpu: see Qemu."""
+        super().__init__(cpu)
+        self._linker = macho.MachO("ios")
+
+    def __str__(self) -> str:
+        return super().__str__().replace("macOS", "iOS")
+
+    def version(self) -> str:
+        return f"{super().version().replace('macOS', 'iOS')}, linked by {self._linker.version()}"
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return (*super().packages, *self._linker.packages)
+
+    def prepare(self, library: Path) -> tuple[Path, str]:
+        linked = library.with_suffix(self._linker.suffix)
+        self._linker.link([library], linked)
+        return linked, prefix_of(library.stem)
+
+    def refuse(self, bundle: Bundle) -> None:
+        """An archive has no signature: an app is signed as a whole."""

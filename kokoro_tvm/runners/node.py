@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.javascript import WEB
-from kokoro_tvm.runners.served import Serving, version_of_runner
+from kokoro_tvm.runners.served import Serving, javascript_digest, version_of_runner
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import Server
@@ -26,13 +25,8 @@ _WITH_RELAXED = 21
 class Node(Serving):
     """node, for a program of our own."""
 
-    @property
-    def way(self) -> str:
-        return "in Node"
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        return ("nodejs",)
+    way = "in Node"
+    packages = ("nodejs",)
 
     def version(self) -> str:
         printed = self._printed()
@@ -48,10 +42,8 @@ class Node(Serving):
         return version_of_runner("node", *self.packages).removeprefix("v")
 
     def facts(self) -> dict[str, Any]:
-        if not (WEB / "runtime").is_dir():
-            raise BuildError(f"{WEB} lacks the JavaScript that runs the code: install kokoro-tvm again")
-        contents = [path.read_bytes() for path in (*_FILES, *sorted((WEB / "runtime").glob("*.js")))]
-        return {"node": self.version(), "server": hashlib.sha256(b"".join(contents)).hexdigest()}
+        server = javascript_digest(*_FILES)
+        return {"node": self.version(), "server": server}
 
     def serve(self, libraries: Sequence[Path], threads: int) -> Server:
         """libraries: libtvm.wasm."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runners.base import Start
+from kokoro_tvm.runners import Start
 
 __all__ = ["Program", "Utterance"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kokoro_tvm.runners.base import Start
+from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.served import Served, version_of_runner
 from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
 

@@ -11,15 +11,17 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kokoro_tvm import libkokoro
-from kokoro_tvm.runners.base import Runner, Start
-from kokoro_tvm.toolchains.base import problem_of, version_of
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.javascript import WEB
+from kokoro_tvm.runners import Runner, Start
+from kokoro_tvm.toolchains import version_of
 from kokoro_tvm.toolchains.cc import CCompiler
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
     from kokoro_tvm.runtime.bundle.manifest import Bundle
 
-__all__ = ["Served", "Serving", "version_of_runner"]
+__all__ = ["Served", "Serving", "javascript_digest", "version_of_runner"]
 
 _FEATURES = Path(libkokoro.FOLDER, "cpu_features.h")
 _PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
@@ -36,9 +38,6 @@ class Serving(Runner):
 
         Raises BuildError where the compiler, or what runs the server, is not installed.
         """
-
-    def check(self) -> str | None:
-        return problem_of(self.facts)
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
         from kokoro_tvm.runners.process import ProcessSession
@@ -130,6 +129,15 @@ class Served(Serving):
 
 def _paths(names: Sequence[str]) -> list[Path]:
     return [Path(__file__).with_name(name) for name in names]
+
+
+def javascript_digest(*files: Path) -> str:
+    """SHA-256 of a server's files, and of the JavaScript of pages that it runs code with. Raises BuildError
+    where that is missing."""
+    if not (WEB / "runtime").is_dir():
+        raise BuildError(f"{WEB} lacks the JavaScript that runs the code: install kokoro-tvm again")
+    contents = [path.read_bytes() for path in (*files, *sorted((WEB / "runtime").glob("*.js")))]
+    return hashlib.sha256(b"".join(contents)).hexdigest()
 
 
 def version_of_runner(program: str, package: str) -> str:

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.cpu_features import AMX, features_of_cpu
-from kokoro_tvm.runners.base import Runner
-from kokoro_tvm.toolchains.base import problem_of
+from kokoro_tvm.runners import Runner
 from kokoro_tvm.toolchains.cc import linux_compiler
 
 if TYPE_CHECKING:
@@ -29,22 +28,14 @@ _OPTIONS = ("-O3", "-march=x86-64-v4", "-ffp-contract=off", "-fPIC", "-shared")
 class Tiles(Runner):
     """This process, in which the instructions of AMX are emulated one by one; all others are the CPU's."""
 
-    @property
-    def way(self) -> str:
-        return "with AMX emulated"
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        return _COMPILER.packages
+    way = "with AMX emulated"
+    packages = _COMPILER.packages
 
     def version(self) -> str:
         return f"AMX emulated, {_COMPILER.version('emulate AMX with')}"
 
     def facts(self) -> dict[str, Any]:
         return {"version": self.version(), "source": hashlib.sha256(_SOURCE.read_bytes()).hexdigest()}
-
-    def check(self) -> str | None:
-        return problem_of(self.version)
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
         from kokoro_tvm.runtime.session.session import Session

@@ -1,41 +1,80 @@
-"""Runs bundles for WebGPU on the machine that builds: the host's code as it is, the kernels by Vulkan."""
+"""Runs bundles for WebGPU on the machine that builds: the host's code as it is, the kernels by wgpu on any
+Vulkan, such as Mesa's for the CPU (lavapipe)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
-from kokoro_tvm.runners import vulkan
-from kokoro_tvm.runners.base import Runner
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.runners import Runner
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["WgpuRunner"]
+__all__ = ["WGPU", "adapter"]
 
 
-class WgpuRunner(Runner):
-    """Whose kernels wgpu executes."""
+class Wgpu(Runner):
+    """wgpu, which executes the kernels."""
 
-    @property
-    def way(self) -> str:
-        return "with its kernels on Vulkan"
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        return ("mesa-vulkan-drivers",)
+    way = "with its kernels on Vulkan"
+    packages = ("mesa-vulkan-drivers",)
 
     def version(self) -> str:
-        return vulkan.version()
-
-    def check(self) -> str | None:
-        return vulkan.check()
+        """wgpu's and the driver's. Raises BuildError where one is missing."""
+        info = adapter().info
+        return f"wgpu {metadata.version('wgpu')}, {info['device']}, {info['description']}"
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
         from kokoro_tvm.runners.wgpu_kernels import WgpuDevice
         from kokoro_tvm.runtime.session.session import Session
 
         return Session(bundle, threads, device=WgpuDevice("webgpu"))
+
+
+WGPU = Wgpu()
+
+
+@cache
+def adapter() -> Any:
+    """The first of Vulkan's. Raises BuildError where wgpu or a driver is missing."""
+    try:
+        import wgpu
+        from wgpu.backends.wgpu_native.extras import set_instance_extras
+    except (ImportError, OSError, RuntimeError) as error:  # it has no library for some platforms
+        raise BuildError(
+            f"no wgpu to run WebGPU kernels with ({error}): pip install 'kokoro-tvm[webgpu]'"
+        ) from error
+    set_instance_extras(backends=["Vulkan"])
+    with _runtime_folder():
+        adapters = wgpu.gpu.enumerate_adapters_sync()
+    if not adapters:
+        raise BuildError(
+            "no Vulkan driver to run WebGPU kernels with: install one (Debian: apt-get install "
+            "mesa-vulkan-drivers, which needs no GPU)"
+        )
+    return adapters[0]
+
+
+@contextmanager
+def _runtime_folder() -> Iterator[None]:
+    """A folder for what windows need, where a session has given none: EGL would complain on stderr, though
+    nobody opens a window."""
+    name = "XDG_RUNTIME_DIR"
+    if name in os.environ:
+        yield
+        return
+    with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
+        os.environ[name] = folder
+        try:
+            yield
+        finally:
+            del os.environ[name]

@@ -18,7 +18,7 @@ from typing import Any
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.source.device import SourceDevice, size_of
-from kokoro_tvm.runners.vulkan import adapter, version
+from kokoro_tvm.runners.wgpu import WGPU, adapter
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
 __all__ = ["WgpuDevice", "launched", "load"]
@@ -50,8 +50,7 @@ def load(code: DeviceCode) -> Any:
     prefix = f"webgpu_{next(_numbers)}_"
     library = ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi())
     for name, function in code.functions.items():
-        kernel = _Kernel.of(function, code.code[name].decode())
-        entry = _Entry(_Call(kernel, library))
+        entry = _entry(_Kernel.of(function, code.code[name].decode()), library)
         _entries.append(entry)
         symbol = f"__tvm_ffi_{prefix}{name}".encode()
         if library.TVMFFIEnvModRegisterSystemLibSymbol(symbol, ctypes.cast(entry, ctypes.c_void_p)):
@@ -114,7 +113,7 @@ class _Kernel:
                 compute={"module": device.create_shader_module(code=source), "entry_point": function.name},
             )
         except wgpu.GPUError as error:
-            raise BuildError(f"{version()} refuses the kernel {function.name}: {error}") from error
+            raise BuildError(f"{WGPU.version()} refuses the kernel {function.name}: {error}") from error
         values = tuple(i for i, pointer in enumerate(pointers) if not pointer)
         return cls(function, pipeline, buffers, values, tuple(map(bool, written)), axes)
 
@@ -188,21 +187,19 @@ _numbers = itertools.count()
 _entries: list[Any] = []  # what TVM knows by their addresses, for ever
 
 
-class _Call:
+def _entry(kernel: _Kernel, library: ctypes.CDLL) -> Any:
     """What TVM calls; an exception becomes TVM's error."""
+    floats = {i for i, (code, _, _) in enumerate(kernel.function.arguments) if code == _FLOAT}
 
-    def __init__(self, kernel: _Kernel, library: ctypes.CDLL) -> None:
-        self._kernel = kernel
-        self._library = library
-        self._floats = {i for i, (code, _, _) in enumerate(kernel.function.arguments) if code == _FLOAT}
-
-    def __call__(self, handle: Any, given: Any, count: int, result: Any) -> int:
+    def call(handle: Any, given: Any, count: int, result: Any) -> int:
         try:
             values = [given[i].value for i in range(count)]
-            self._kernel.launch([v.number if i in self._floats else v.integer for i, v in enumerate(values)])
+            kernel.launch([v.number if i in floats else v.integer for i, v in enumerate(values)])
         except Exception as error:  # nothing else would tell TVM
-            message = f"{self._kernel.function.name} on WebGPU: {error}"
-            self._library.TVMFFIErrorSetRaisedFromCStr(b"RuntimeError", message.encode())
+            message = f"{kernel.function.name} on WebGPU: {error}"
+            library.TVMFFIErrorSetRaisedFromCStr(b"RuntimeError", message.encode())
             return -1
         result[0].type_index = 0
         return 0
+
+    return _Entry(call)

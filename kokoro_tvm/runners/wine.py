@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kokoro_tvm.runners.base import Start
+from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.served import Served, version_of_runner
 from kokoro_tvm.toolchains.cc import MINGW
 

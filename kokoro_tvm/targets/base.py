@@ -71,9 +71,6 @@ class TargetKind(ABC):
     precisions: ClassVar[tuple[str, ...]] = ("float32",)
     """What a recipe's `precision` may be."""
 
-    object_suffix: ClassVar[str] = ".o"
-    """Of the files code is generated into, with the dot; `.c` where the code generator writes C source."""
-
     has_kernels: ClassVar[bool] = False
     """Whether a library launches kernels for a GPU, which are a file of their own."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,17 +10,17 @@ from typing import TYPE_CHECKING
 from kokoro_tvm import libtvm
 from kokoro_tvm.cpu_features import AMX, BFLOAT16, FEATURES, PORTABLE, features_of_cpu
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.packages import folder_of
 from kokoro_tvm.platforms import WEB, Platform, this_platform
-from kokoro_tvm.runners.ios import Ios
 from kokoro_tvm.runners.local import LOCAL
-from kokoro_tvm.runners.macho import MachO
+from kokoro_tvm.runners.macho import Ios, MachO
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.tiles import TILES
 from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.targets.tools import CompiledLibrary, PinnedLibrary, RuntimeLibrary, Tools
 from kokoro_tvm.toolchains.archive import ARCHIVE
-from kokoro_tvm.toolchains.cc import MINGW, CCompiler, cxx_compiler, linux_compiler
+from kokoro_tvm.toolchains.cc import MINGW, CCompiler, linux_compiler
 from kokoro_tvm.toolchains.coff import COFF
 from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import ELF
@@ -126,10 +125,8 @@ class CpuTools(Tools):
 
 
 def _installed(package: str, pattern: str) -> Path:
-    """A library of an installed package, found without importing it. Raises BuildError."""
-    found = importlib.util.find_spec(package)
-    folders = found.submodule_search_locations if found else None
-    for library in sorted(path for f in folders or () for path in Path(f, "lib").glob(pattern)):
+    """A library of an installed package. Raises BuildError."""
+    for library in sorted((folder_of(package) / "lib").glob(pattern)):
         return library
     raise BuildError(f"no {pattern} of {package} is installed: `pip install -e '.[build]'` brings it")
 
@@ -149,7 +146,7 @@ def _compiled(where: Platform) -> dict[str, CompiledLibrary]:
         return {"runtime": CompiledLibrary(libtvm.WASM, ZIG)}
     if where != Platform("riscv64", "linux"):
         return {}
-    compiler = cxx_compiler(where.architecture)
+    compiler = linux_compiler(where.architecture, "g++")
     return {
         "runtime": CompiledLibrary(libtvm.RUNTIME, compiler),
         "ffi": CompiledLibrary(libtvm.FFI, compiler),

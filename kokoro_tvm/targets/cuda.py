@@ -43,7 +43,6 @@ class Cuda(GpuKind):
     """NVIDIA's GPUs."""
 
     spec = CudaTarget
-    name = "cuda"
     has_machine_code = True
     multiplies_matrices = True
 

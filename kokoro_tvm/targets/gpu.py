@@ -13,8 +13,7 @@ from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.platforms import Platform
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.source.emulated import EmulatedSource
-from kokoro_tvm.runners.source.runner import SourceRunner
+from kokoro_tvm.runners.source.runner import EmulatedSource, SourceRunner
 from kokoro_tvm.spec import TargetSpec, distinct
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.llvm import KIND as HOST
@@ -51,8 +50,6 @@ class GpuKind(TargetKind):
     spec: ClassVar[type[TargetSpec]] = GpuTarget
     precisions = ("float32", "float16")
     has_kernels = True
-    name: ClassVar[str]
-    """TVM's, and the recipe's."""
     multiplies_matrices: ClassVar[bool] = False
     """Whether there are units for it that TVM's text can use."""
 
@@ -75,7 +72,7 @@ class GpuKind(TargetKind):
             workgroup=limits,
         )
         options = {**host.options, **self.options(spec)}
-        return Machine(self.name, options, features, host.required)
+        return Machine(spec.kind, options, features, host.required)
 
     def options(self, spec: Any) -> dict[str, Any]:
         """What names the GPU to the code generator, besides its kind."""
@@ -85,7 +82,7 @@ class GpuKind(TargetKind):
         import tvm
 
         host = {key: machine.options[key] for key in _HOST if machine.options.get(key)}
-        own = {"kind": self.name, **self.named(dict(machine.options))}
+        own = {"kind": machine.kind, **self.named(dict(machine.options))}
         return tvm.target.Target(own, host=HOST.tvm(replace(machine, options=host)))
 
     def named(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +97,7 @@ class GpuKind(TargetKind):
         limits = features.workgroup
         assert limits is not None
         return {
-            "GPU": self.name,
+            "GPU": machine.kind,
             "workgroups": f"at most {limits.threads} threads, {limits.shared_bytes} bytes of shared memory",
             "host": str(machine.options["mcpu"]),
         }

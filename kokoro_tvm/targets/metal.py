@@ -26,7 +26,6 @@ class Metal(GpuKind):
     """Apple's GPUs; their kernels are source, which the system compiles when they are loaded."""
 
     spec = MetalTarget
-    name = "metal"
 
     def tools(self, spec: GpuTarget) -> MetalTools:
         return MetalTools(spec)

@@ -10,7 +10,7 @@ from pydantic import Field
 from kokoro_tvm.runners.chromium import CHROMIUM
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.node import NODE
-from kokoro_tvm.runners.wgpu import WgpuRunner
+from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 from kokoro_tvm.targets.tools import RuntimeLibrary
 
@@ -30,7 +30,6 @@ class WebGpu(GpuKind):
     """GPUs that WebGPU reaches; their kernels are WGSL."""
 
     spec = WebGpuTarget
-    name = "webgpu"
 
     def tools(self, spec: GpuTarget) -> WebGpuTools:
         return WebGpuTools(spec)
@@ -43,7 +42,7 @@ class WebGpuTools(GpuTools):
         """WebGPU itself: a browser's, or with a host for this machine on whatever Vulkan there is."""
         if host is NODE:
             return CHROMIUM
-        return WgpuRunner() if host is LOCAL else None
+        return WGPU if host is LOCAL else None
 
     def runtime_libraries(self, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
         """That of WebAssembly, which a page has no other way to."""

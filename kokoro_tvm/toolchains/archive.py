@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of, version_of
+from kokoro_tvm.toolchains import Toolchain, link_with, version_of
 from kokoro_tvm.toolchains.lld import newest
 
 __all__ = ["ARCHIVE", "prefix_of"]
@@ -40,14 +39,10 @@ class Archive(Toolchain):
         themselves known to TVM's runtime, and nobody refers to them."""
         link_with(self.version(), [self.command, _WAY], out, lambda path: [str(path), *map(str, objects)])
 
-    def check(self) -> str | None:
-        def probe() -> None:
-            with tempfile.TemporaryDirectory() as folder:
-                source = Path(folder, "probe.txt")
-                source.write_text("probe", encoding="utf-8")
-                self.link([source], Path(folder, "probe.a"))
-
-        return problem_of(probe)
+    def probe(self, folder: Path) -> None:
+        source = folder / "probe.txt"
+        source.write_text("probe", encoding="utf-8")
+        self.link([source], folder / "probe.a")
 
 
 ARCHIVE = Archive()

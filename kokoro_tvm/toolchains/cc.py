@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.packages import folder_of
 from kokoro_tvm.platforms import Platform, this_platform
-from kokoro_tvm.toolchains.base import problem_of, version_of
+from kokoro_tvm.toolchains import problem_of, version_of
 
-__all__ = [
-    "MINGW",
-    "NATIVE_CXX",
-    "CCompiler",
-    "cxx_compiler",
-    "linux_compiler",
-    "run_compiler",
-    "tvm_ffi_headers",
-]
+__all__ = ["MINGW", "NATIVE_CXX", "CCompiler", "linux_compiler", "run_compiler", "tvm_ffi_headers"]
 
 
 @dataclass(frozen=True)
@@ -55,14 +47,14 @@ class CCompiler:
 
     def system(self) -> str:
         """The folder with Linux' C library that its programs run with, as an emulator is given it."""
-        if self == _NATIVE:
+        if self == _NATIVE_C:
             return "/"
         command = [self.command, "-print-file-name=libc.so.6"]
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         return str(Path(found).resolve().parents[1])
 
 
-_NATIVE = CCompiler("gcc", "gcc")
+_NATIVE_C = CCompiler("gcc", "gcc")
 
 NATIVE_CXX = CCompiler("g++", "g++")
 """The g++ of this machine."""
@@ -79,24 +71,14 @@ def run_compiler(command: Sequence[str], version: str, what: str) -> None:
         raise BuildError(f"{version} could not compile {what}: {done.stdout.strip()}")
 
 
-def linux_compiler(architecture: str) -> CCompiler:
-    """For Linux on an architecture, as triples name it."""
+def linux_compiler(architecture: str, program: str = "gcc") -> CCompiler:
+    """The gcc or g++ for Linux on an architecture, as triples name it."""
     if this_platform() == Platform(architecture, "linux"):
-        return _NATIVE
-    package = f"gcc-{architecture.replace('_', '-')}-linux-gnu"
-    return CCompiler(f"{architecture}-linux-gnu-gcc", package)
-
-
-def cxx_compiler(architecture: str) -> CCompiler:
-    """The g++ for Linux on an architecture."""
-    if this_platform() == Platform(architecture, "linux"):
-        return NATIVE_CXX
-    return CCompiler(f"{architecture}-linux-gnu-g++", f"g++-{architecture.replace('_', '-')}-linux-gnu")
+        return CCompiler(program, program)
+    package = f"{program}-{architecture.replace('_', '-')}-linux-gnu"
+    return CCompiler(f"{architecture}-linux-gnu-{program}", package)
 
 
 def tvm_ffi_headers() -> Path:
     """The folder of tvm_ffi's headers. It is not imported: it would import torch. Raises BuildError."""
-    found = importlib.util.find_spec("tvm_ffi")
-    if found is None or found.origin is None:
-        raise BuildError("tvm_ffi is not installed: `pip install apache-tvm-ffi`")
-    return Path(found.origin).with_name("include")
+    return folder_of("tvm_ffi") / "include"

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kokoro_tvm.toolchains.base import link_with
+from kokoro_tvm.toolchains import link_with
 from kokoro_tvm.toolchains.lld import IMPORTED, Lld
 
 __all__ = ["COFF", "import_library"]
@@ -40,7 +40,7 @@ class Coff(Lld):
             command = [self.command, *options, *map(str, objects), str(library)]
             link_with(self.version(), command, out, lambda path: [f"/out:{path}"])
 
-    def _probe(self, folder: Path) -> None:
+    def probe(self, folder: Path) -> None:
         self.link([], folder / "probe.dll")
 
 

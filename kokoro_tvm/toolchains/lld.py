@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
-from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of, version_of
+from kokoro_tvm.toolchains import Toolchain, link_with, version_of
 
 __all__ = ["ELF", "IMPORTED", "Lld", "newest"]
 
@@ -55,14 +53,6 @@ class Lld(Toolchain):
             raise BuildError(f"{self.command} is no LLD, it says {printed!r}: install it (Debian: lld)")
         return found[0]
 
-    def check(self) -> str | None:
-        with tempfile.TemporaryDirectory() as folder:
-            return problem_of(lambda: self._probe(Path(folder)))
-
-    @abstractmethod
-    def _probe(self, folder: Path) -> None:
-        """Links a library without code into a folder. Raises BuildError."""
-
 
 class Elf(Lld):
     """Linux."""
@@ -76,7 +66,7 @@ class Elf(Lld):
         options = ["-shared", "--gc-sections", "-z", "now"]
         link_with(self.version(), [self.command, *options, *map(str, objects)], out)
 
-    def _probe(self, folder: Path) -> None:
+    def probe(self, folder: Path) -> None:
         source = folder / "probe.txt"
         source.write_text("probe", encoding="utf-8")
         command = [self.command, "-m", "elf_x86_64", "-shared", "-b", "binary", str(source)]

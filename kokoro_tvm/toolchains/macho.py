@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.toolchains.base import link_with
+from kokoro_tvm.toolchains import link_with
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.lld import IMPORTED, Lld
 
@@ -79,7 +79,7 @@ class MachO(Lld):
             command = [self.command, *options, *map(str, objects), str(stub)]
             link_with(self.version(), command, out, check=check)
 
-    def _probe(self, folder: Path) -> None:
+    def probe(self, folder: Path) -> None:
         self.link([], folder / "probe.dylib")
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.toolchains.base import problem_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from kokoro_tvm.toolchains import problem_of
 
 __all__ = ["Compiled", "Resources", "check", "compile_cuda", "fat_binary", "version"]
 
+_NVRTC, _NVFATBIN = "libnvrtc.so.13", "libnvfatbin.so.13"
 _FOLDER = Path(__file__).parent / "nvrtc_headers"
 _HEADERS = {
     "cuda/std/cstdint": "cstdint.h",
@@ -67,13 +65,13 @@ class Compiled:
 def version() -> str:
     """The compiler's. Raises BuildError where it is not installed."""
     major, minor = ctypes.c_int(), ctypes.c_int()
-    _call(_nvrtc(), "nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
+    _call(_library(_NVRTC), "nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
     return f"NVRTC {major.value}.{minor.value}"
 
 
 def check() -> str | None:
     """Why nothing can be compiled here, with what to do about it; None where it can."""
-    return problem_of(lambda: (version(), _nvfatbin()))
+    return problem_of(lambda: (version(), _library(_NVFATBIN)))
 
 
 def compile_cuda(source: str, architecture: str) -> Compiled:
@@ -82,18 +80,11 @@ def compile_cuda(source: str, architecture: str) -> Compiled:
     architecture: sm_N, or compute_N for PTX. Raises BuildError where the compiler is not installed, where it
     refuses the source or warns of it, and for a kernel that takes more than a GPU has.
     """
-    library = _nvrtc()
+    library = _library(_NVRTC)
     headers = {name: (_FOLDER / file).read_bytes() for name, file in _HEADERS.items()}
+    texts, names = _strings([*headers.values()]), _strings([name.encode() for name in headers])
     with _handle(
-        lambda program: library.nvrtcCreateProgram(
-            program,
-            source.encode(),
-            b"kernels.cu",
-            len(headers),
-            _strings(list(headers.values())),
-            _strings([name.encode() for name in headers]),
-        ),
-        library.nvrtcDestroyProgram,
+        library, "nvrtc", "Program", source.encode(), b"kernels.cu", len(headers), texts, names
     ) as program:
         options = [option.encode() for option in (f"--gpu-architecture={architecture}", *_OPTIONS)]
         failed = library.nvrtcCompileProgram(program, len(options), _strings(options))
@@ -114,11 +105,8 @@ def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[s
     `compile_cuda`."""
     parts = [compile_cuda(source, architecture) for architecture in architectures]
     parts.append(compile_cuda(source, architectures[-1].replace("sm_", "compute_")))
-    library = _nvfatbin()
-    with _handle(
-        lambda handle: library.nvFatbinCreate(handle, _strings([b"-64"]), 1),
-        library.nvFatbinDestroy,
-    ) as handle:
+    library = _library(_NVFATBIN)
+    with _handle(library, "nvFatbin", "", _strings([b"-64"]), 1) as handle:
         for part in parts:
             number = part.architecture.partition("_")[2].encode()
             if part.architecture.startswith("sm_"):
@@ -154,15 +142,6 @@ def _check_limits(resources: Mapping[str, Resources], architecture: str, threads
 
 
 @cache
-def _nvrtc() -> Any:
-    return _library("libnvrtc.so.13")
-
-
-@cache
-def _nvfatbin() -> Any:
-    return _library("libnvfatbin.so.13")
-
-
 def _library(file: str) -> Any:
     """Of NVIDIA's wheels. Raises BuildError where it is not installed."""
     spec = importlib.util.find_spec("nvidia")
@@ -178,14 +157,14 @@ def _call(library: Any, function: str, *given: Any) -> None:
 
 
 @contextmanager
-def _handle(create: Callable[[Any], int], destroy: Callable[[Any], int]) -> Iterator[ctypes.c_void_p]:
+def _handle(library: Any, prefix: str, what: str, *given: Any) -> Iterator[ctypes.c_void_p]:
+    """What a library creates, until it is destroyed: `prefix`Create`what`."""
     handle = ctypes.c_void_p()
-    if error := create(ctypes.byref(handle)):
-        raise BuildError(f"CUDA's compiler cannot begin: error {error}")
+    _call(library, f"{prefix}Create{what}", ctypes.byref(handle), *given)
     try:
         yield handle
     finally:
-        destroy(ctypes.byref(handle))
+        _call(library, f"{prefix}Destroy{what}", ctypes.byref(handle))
 
 
 def _strings(values: Sequence[bytes]) -> Any:

@@ -10,8 +10,6 @@ heap and all but the last bytes of the stack are above `BELOW`. If an address di
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kokoro_tvm.errors import BuildError
 
 __all__ = ["BELOW", "with_offsets"]
@@ -70,8 +68,10 @@ def _body(body: bytes) -> bytes:
         _, at = _integer(body, at)
         at += 1
     kept = [body[:at]]
-    for start, end in _instructions(body, at):
-        kept.append(body[start:end])
+    while at < len(body):
+        end = _end(body, at)
+        kept.append(body[at:end])
+        at = end
         if len(kept) < 4 or kept[-2] != bytes([_I32_ADD]) or kept[-3][0] != _I32_CONST:
             continue
         constant, _ = _integer(kept[-3], 1, signed=True)
@@ -97,15 +97,8 @@ def _moved(load: bytes, constant: int) -> bytes | None:
     return load[:end] + _encoded(offset + constant)
 
 
-def _instructions(code: bytes, at: int) -> Iterator[tuple[int, int]]:
-    """Where each begins and ends."""
-    while at < len(code):
-        end = _end(code, at)
-        yield at, end
-        at = end
-
-
 def _end(code: bytes, at: int) -> int:
+    """Of the instruction that begins there."""
     opcode, end = code[at], at + 1
     if opcode in _BARE:
         return end

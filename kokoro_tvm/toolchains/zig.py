@@ -3,8 +3,6 @@ clang with the headers and the symbols of its C library, to compile and link C w
 
 from __future__ import annotations
 
-import importlib.util
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -12,7 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of
+from kokoro_tvm.packages import folder_of
+from kokoro_tvm.toolchains import Toolchain, link_with
 from kokoro_tvm.toolchains.cc import CCompiler, run_compiler
 from kokoro_tvm.toolchains.macho import OLDEST
 from kokoro_tvm.toolchains.wasm_offsets import with_offsets
@@ -36,10 +35,8 @@ class Zig(Toolchain):
     @property
     def folder(self) -> Path:
         """Where the package lies; it is not imported. Raises BuildError where it is not installed."""
-        found = importlib.util.find_spec("ziglang")
-        if found is None or found.origin is None:
-            raise BuildError(_MISSING.format(purpose=_WEB, otherwise=""))
-        return Path(found.origin).parent
+        self.version()
+        return folder_of("ziglang")
 
     def version(self, purpose: str = _WEB, otherwise: str = "") -> str:
         """Of the package, which is the program's. Raises BuildError where it is not installed; purpose and
@@ -59,15 +56,11 @@ class Zig(Toolchain):
         )
         out.write_bytes(with_offsets(out.read_bytes()))
 
-    def check(self) -> str | None:
-        with tempfile.TemporaryDirectory() as folder:
-            return problem_of(lambda: self._probe(Path(folder)))
-
     def run(self, arguments: Sequence[str], what: str) -> None:
         """Compiles C++, or links a program; see `CCompiler.run`."""
         run_compiler([str(self.folder / self.command), "c++", *arguments], self.version(), what)
 
-    def _probe(self, folder: Path) -> None:
+    def probe(self, folder: Path) -> None:
         source, made = folder / "probe.cc", folder / "probe.o"
         source.write_text('extern "C" int probe(int x) { return x; }\n', encoding="utf-8")
         self.run(["-target", "wasm32-wasi", "-c", str(source), "-o", str(made)], source.name)

@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from lowering import parameters
 from tiers import some_of
 from torch.export import ExportedProgram
 
 from kokoro_tvm.compiler.export import (
     PLAIN_OPERATIONS,
     export_component,
-    export_stage,
     load_program,
     operations,
-    parameters,
     save_program,
 )
 from kokoro_tvm.constants import COMPONENTS
@@ -129,7 +128,8 @@ def test_a_loaded_program_computes_what_the_component_does(name: str, tmp_path: 
     torch.manual_seed(0)
     model = build_model(CONFIG, None)
     component = build_component(name, model)
-    path = export_stage(name, CONFIG, "exact", BUCKET, PATCHES[name], tmp_path / "program.pt2")
+    path = tmp_path / "program.pt2"
+    save_program(program(name), path)
     loaded = load_program(path)
     with applied(PATCHES[name], component), torch.no_grad():
         weights = dict(component.named_parameters())
@@ -157,13 +157,14 @@ def test_loading_gives_the_same_program(name: str, tmp_path: Path) -> None:
 def test_bytes_are_the_same_in_every_process(tmp_path: Path) -> None:
     code = (
         "import sys, yaml; from pathlib import Path\n"
-        "from kokoro_tvm.compiler.export import export_stage\n"
+        "from kokoro_tvm.compiler.export import export_component, save_program\n"
         "from kokoro_tvm.model.kokoro import shipped_config\n"
         "patches = yaml.safe_load(Path(sys.argv[1]).read_text(encoding='utf-8'))['components']\n"
         "for name in ('decoder', 'bert'):\n"
         "    for policy in ('exact', 'masked'):\n"
         "        path = Path(sys.argv[2]) / f'{name}-{policy}.pt2'\n"
-        f"        export_stage(name, shipped_config(), policy, {BUCKET}, patches[name]['patches'], path)\n"
+        "        of = patches[name]['patches']\n"
+        f"        save_program(export_component(name, shipped_config(), policy, {BUCKET}, of), path)\n"
     )
     recipe = Path(__file__).parents[2] / "recipes" / "kokoro-82m.yaml"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
@@ -205,12 +206,10 @@ def test_a_bucket_of_one_is_static() -> None:
     ],
 )
 def test_what_cannot_be_exported(
-    component: str, length: str, bucket: int, patches: list[str], message: str, tmp_path: Path
+    component: str, length: str, bucket: int, patches: list[str], message: str
 ) -> None:
-    path = tmp_path / "program.pt2"
     with pytest.raises(BuildError, match=message):
-        export_stage(component, CONFIG, length, bucket, patches, path)
-    assert not list(tmp_path.iterdir())
+        export_component(component, CONFIG, length, bucket, patches)
 
 
 def test_foreign_operations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,8 @@ import json
 
 import pytest
 import tvm
-from lowering import BUCKET, PASSES, lowered, lowered_program, program
+from lowering import BUCKET, PASSES, lowered, lowered_program, parameters, program
 
-from kokoro_tvm.compiler.export import parameters
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.errors import BuildError
 

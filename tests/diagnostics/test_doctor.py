@@ -88,7 +88,7 @@ def test_a_good_machine_has_nothing_wrong() -> None:
         ({"pins": (Pin("torch==2.13.0", "2.13.0+cpu"),)}, "packages", "fine"),
         ({"pins": (Pin("openvino==2026.4.1", None, "lab"),)}, "packages [lab]", "note"),
         ({"compiler_problem": "did not load within 120 s"}, "compiler", "wrong"),
-        ({"linker_problem": "g++ cannot make a shared library: ld: not found"}, "linker", "wrong"),
+        ({"linker_problem": "g++ 1 could not link probe.so: ld: not found"}, "linker", "wrong"),
         ({"features": None}, "processor", "note"),
         ({"languages": (Language("Hindi", "espeak-ng"),)}, "languages", "fine"),
         ({"languages": (Language("Hindi", "espeak-ng", ("x",), "run it"),)}, "languages", "note"),

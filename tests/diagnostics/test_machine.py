@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -87,21 +85,18 @@ def test_a_compiler_that_breaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert machine._compiler([])[1] == "did not load within 0.1 s"
 
 
-def test_a_linker_that_is_missing_or_does_not_link(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_linker_that_is_missing_or_does_not_link(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     recipes = [load_recipe("cpu", ROOT / "recipes")]
     version, problem = machine._linkers(recipes)
     assert version.startswith("g++ ")
     assert problem is None
 
-    def run(command: list[str], **_: Any) -> Any:
-        return subprocess.CompletedProcess(command, 1, "", "one\n/usr/bin/ld: cannot find -lstdc++\n")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(gnu.subprocess, "run", run)
-        assert machine._linkers(recipes) == (
-            version,
-            "g++ cannot make a shared library: /usr/bin/ld: cannot find -lstdc++",
-        )
+    failing = tmp_path / "failing"
+    failing.write_text('#!/bin/sh\n[ "$1" = --version ] && echo g++ 1 && exit\necho no -lstdc++; exit 1\n')
+    failing.chmod(0o755)
+    monkeypatch.setattr(gnu.Gnu, "command", str(failing))
+    message = "g++ 1 could not link probe.so: exit status 1: no -lstdc++."
+    assert machine._linkers(recipes) == ("g++ 1", message)
     monkeypatch.setattr(gnu.Gnu, "command", "no-such-linker")
     version, problem = machine._linkers(recipes)
     assert version == ""

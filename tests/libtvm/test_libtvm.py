@@ -24,7 +24,7 @@ from kokoro_tvm.libtvm import FFI, RUNTIME, compile_libtvm, own_files
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime.session.cpu import refuse_missing
-from kokoro_tvm.toolchains.cc import CCompiler, cxx_compiler, linux_compiler, tvm_ffi_headers
+from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler, tvm_ffi_headers
 
 pytestmark = pytest.mark.slow("runs code for other machines")
 
@@ -61,7 +61,7 @@ def test_streams_have_tvm_s_format(tmp_path: Path) -> None:
 
 def test_where_there_is_no_compiler_the_package_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        compile_libtvm(cxx_compiler("sparc64"), tmp_path, 1)
+        compile_libtvm(linux_compiler("sparc64", "g++"), tmp_path, 1)
     for word in ("sparc64-linux-gnu-g++", "apt-get install g++-sparc64-linux-gnu"):
         assert word in str(caught.value)
     assert caught.value.exit_code == 3

@@ -72,8 +72,8 @@ MISTAKES = (
         (
             Edit(
                 "patches/adain_resblock.py",
-                "y = _conv(self.conv1, y, None, length, 1.0, tolerant=tolerant)",
-                "y = _conv(self.conv1, y, None, None, 1.0, tolerant=tolerant)",
+                "y = convolution(self.conv1, y, length, tolerant=tolerant)",
+                "y = convolution(self.conv1, y, None, tolerant=tolerant)",
             ),
         ),
         "f0n",

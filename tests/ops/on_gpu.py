@@ -12,15 +12,17 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from devices import on_device
 from kept import kept
 
-from kokoro_tvm.compiler.device import device_code
+from kokoro_tvm.compiler.codegen import device_code
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.features import Features, Workgroup
-from kokoro_tvm.runners import vulkan, wgpu_kernels
+from kokoro_tvm.runners import wgpu_kernels
 from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.compiler import headers_digest
-from kokoro_tvm.runners.source.device import on_device, stand_in
+from kokoro_tvm.runners.source.device import stand_in
+from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine
@@ -78,7 +80,7 @@ class GpuKernel:
 
     def __init__(self, machine: Machine, function: Any) -> None:
         kind = machine.kind
-        if kind == "webgpu" and (reason := vulkan.check()) is not None:
+        if kind == "webgpu" and (reason := WGPU.check()) is not None:
             pytest.skip(reason)
         stand_in(kind)
         self.kind = kind

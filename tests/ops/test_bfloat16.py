@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from bits import to_float32, unpaired
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16, to_float32, unpaired
+from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16
 
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=3, max_side=5)
 # Any 32 bits are a float32: every NaN, subnormal number and tie comes up.

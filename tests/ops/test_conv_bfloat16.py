@@ -14,7 +14,7 @@ from tiers import some_of
 from torch import Tensor
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.activation import activate
+from kokoro_tvm.ops.base.semantic import activate
 from kokoro_tvm.targets import Machine
 
 from .samples import Use, assert_moments, conv1d, conv_transpose1d

@@ -85,7 +85,7 @@ def test_a_layer_that_tolerates_nothing_has_float32(machine: Machine) -> None:
     assert_near(got, reference("conv1d", tensors, layer.attributes))
     shapes = {name: tuple(t.shape) for name, t in tensors.items() if t is not None}
     call = Call(shapes, {**layer.attributes, "slope": 1.0, "repeat": 1}, (1, 40, 32), machine.features)
-    assert registry()["conv1d"].halves(call) == frozenset()
+    assert registry()["conv1d"].kernel_for(machine.features).halves(call) == frozenset()
 
 
 def test_a_weight_that_float16_does_not_hold_is_refused() -> None:

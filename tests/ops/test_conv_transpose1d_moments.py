@@ -70,7 +70,7 @@ def test_who_can() -> None:
         shapes = {"x": (1, "n", 64), "weight": (64, outputs, 2 * stride)}
         attributes = {"stride": stride, "lead": True}
         call = Call(shapes, attributes, (1, "n", outputs), GPUS["cuda"].features)
-        return registry()["conv_transpose1d"].gives_moments(call)
+        return registry()["conv_transpose1d"].gpu.gives_moments(call)
 
     assert gives(128, 6) and gives(256, 10) and gives(256, 14)
     assert not gives(256, 16)

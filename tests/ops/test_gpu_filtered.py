@@ -14,7 +14,7 @@ from kokoro_tvm.ops.base.filtering import transforms
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
 from kokoro_tvm.ops.moments import FEWEST_STEPS
-from kokoro_tvm.runners import vulkan
+from kokoro_tvm.runners.wgpu import WGPU
 
 from .on_gpu import AS_CPP, GPUS, RACES
 from .samples import Use, assert_moments, conv1d
@@ -61,7 +61,7 @@ def test_what_surrounds_it(layer: Use) -> None:
 
 
 @AS_CPP
-@pytest.mark.skipif(vulkan.check() is not None, reason=str(vulkan.check()))
+@pytest.mark.skipif(WGPU.check() is not None, reason=str(WGPU.check()))
 @pytest.mark.parametrize("name", ["3 taps", "11 taps, 5 apart"])
 def test_in_a_browser_s_language(name: str) -> None:
     layer = LAYERS[name]

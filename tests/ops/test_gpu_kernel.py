@@ -9,8 +9,7 @@ import pytest
 
 from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.gpu.columns import Columns
-from kokoro_tvm.ops.gpu.fold import sum_of
+from kokoro_tvm.ops.gpu.fold import Columns, sum_of
 from kokoro_tvm.ops.gpu.fourier import hann, sine_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.targets import Machine

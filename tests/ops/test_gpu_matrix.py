@@ -10,8 +10,7 @@ import torch
 
 from kokoro_tvm import ops
 from kokoro_tvm.features import Workgroup
-from kokoro_tvm.ops.base.activation import activate
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import Call, activate, registry
 from kokoro_tvm.ops.gpu.matrix import MatrixTile
 from kokoro_tvm.targets import Machine
 

@@ -65,7 +65,7 @@ def test_a_residual_that_is_repeated_keeps_its_memory() -> None:
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "m", 8), "added": (1, "n", 8)}
     attributes = {"stride": 1, "padding": 0, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": False}
     call = Call(shapes, {**attributes, "repeat": 2}, (1, "n", 8), NATIVE.features)
-    assert registry()["conv1d"].in_place(call) == {"added"}
+    assert registry()["conv1d"].cpu.in_place(call) == {"added"}
 
 
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS)
@@ -73,7 +73,7 @@ def test_gpus_have_memory_for_every_result(machine: Machine) -> None:
     """WebGPU binds no buffer both to be read and to be written."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "n", 8)}
     call = Call(shapes, {"repeat": 1}, (1, "n", 8), machine.features)
-    assert all(operation.in_place(call) == frozenset() for operation in registry().values())
+    assert all(operation.gpu.in_place(call) == frozenset() for operation in registry().values())
 
 
 def _written_over(

@@ -9,8 +9,7 @@ import pytest
 import torch
 import tvm
 
-from kokoro_tvm.ops.base.packed import PackedWeight
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import Call, PackedWeight, registry
 from kokoro_tvm.targets import Machine, tvm_target
 
 from .samples import SAMPLES, STEPS, STRATEGIES, USES

@@ -61,7 +61,7 @@ def test_the_bits_of_calls_alone(slots: tuple[int, ...], machine: Machine) -> No
     joined = [
         packing(own[name].numpy()) if name == "style_weight" else own[name].numpy()
         for own in members
-        for name in OPERATION.sharing(machine.features).joined  # type: ignore[union-attr]
+        for name in OPERATION.gpu.sharing.joined  # type: ignore[union-attr]
     ]
     written = [np.full((3, CHANNELS), np.nan, np.float32) for _ in members]
     given = [
@@ -83,10 +83,10 @@ def test_the_bits_of_calls_alone(slots: tuple[int, ...], machine: Machine) -> No
 def test_as_many_as_webgpu_has_buffers_for() -> None:
     """A kernel takes two buffers for each member, the style and the weights: of ten."""
     features = GPUS["webgpu"].features
-    sharing = OPERATION.sharing(features)
+    sharing = OPERATION.gpu.sharing
     assert sharing is not None
     assert len(OPERATION.kernel(call_of(sharing.most, features)).params) == 10
 
 
 def test_a_cpu_shares_no_launch() -> None:
-    assert all(operation.sharing(Features(8, 16)) is None for operation in registry().values())
+    assert all(operation.cpu.sharing is None for operation in registry().values())

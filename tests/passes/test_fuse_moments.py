@@ -9,7 +9,7 @@ from lowering import MACHINE, lowered, lowered_program, small_program
 from tvm import relax
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.relax import as_semantic_call, described
+from kokoro_tvm.ops.base.relax import use_of
 
 from .support import calls
 
@@ -27,8 +27,8 @@ Weights = dict[str, torch.Tensor]
 
 def semantic(module: Any, component: str = "small") -> list[tuple[str, Any]]:
     """(operation, call) of every semantic call."""
-    found = [(as_semantic_call(c), c) for c in calls(module, component)]
-    return [(outcome[0], call) for outcome, call in found if outcome is not None]
+    found = [(use_of(c, MACHINE.features, {}), c) for c in calls(module, component)]
+    return [(use.operation.name, call) for use, call in found if use is not None]
 
 
 def fused(forward: Callable[[Weights, torch.Tensor], Any]) -> list[tuple[str, Any]]:
@@ -46,9 +46,10 @@ def test_the_producer_gets_a_second_result() -> None:
     ((operation, call),) = fused(forward)
     assert operation == "conv1d"
     assert isinstance(call.ty, relax.TupleType)
-    _, outcome, _, _ = described(call, MACHINE.features, {})
-    assert outcome.result == (1, 9, 64)
-    assert outcome.moments == (16, 4, 64)
+    use = use_of(call, MACHINE.features, {})
+    assert use is not None
+    assert use.call.result == (1, 9, 64)
+    assert use.call.moments == (16, 4, 64)
 
 
 def test_the_kernel_writes_both() -> None:
@@ -130,5 +131,5 @@ def test_the_decoder_s_blocks_read_nothing_twice(policy: str) -> None:
     assert pairs > 0
     assert count(after, "conv1d") == count(before, "conv1d")
     assert count(after, "moments") + pairs <= count(before, "moments")
-    tensors = [as_semantic_call(call)[3][0] for operation, call in after if operation == "moments"]  # type: ignore[index]
+    tensors = [call.args[1][0] for operation, call in after if operation == "moments"]
     assert len(set(tensors)) == len(tensors)

@@ -10,7 +10,7 @@ import torch
 from lowering import lowered_program, program, small_program
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.relax import as_semantic_call, described
+from kokoro_tvm.ops.base.relax import use_of
 
 from .on_gpu import GPU
 from .support import calls
@@ -32,9 +32,8 @@ def halves(exported: Any, component: str, machine: Any = HALF) -> list[tuple[str
     """(operation, its tensors of float16, "y" for the result) of every semantic call behind the pass."""
     phases: dict[str, Any] = {}
     lowered_program(exported, component, dump=phases.__setitem__, machine=machine)
-    found = [c for c in calls(phases["halve"], component) if as_semantic_call(c) is not None]
-    seen = [described(call, machine.features, {}) for call in found]
-    return [(operation, set(call.halves)) for operation, call, _, _ in seen]
+    uses = [use_of(call, machine.features, {}) for call in calls(phases["halve"], component)]
+    return [(use.operation.name, set(use.call.halves)) for use in uses if use is not None]
 
 
 def of(forward: Callable[[Weights, torch.Tensor], Any], machine: Any = HALF) -> list[tuple[str, set[str]]]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from lowering import MACHINE, PASSES, STORAGE_STEP, lowered
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.passes import plan_memory
+from kokoro_tvm.passes import LoweringContext, plan_memory
 from kokoro_tvm.passes.select_kernels import IN_PLACE
 from kokoro_tvm.targets import tvm_target
 
@@ -133,9 +132,9 @@ def test_branches_are_refused() -> None:
     condition = relax.Var("condition", relax.TensorType((), "bool"))
     with builder.function("bert_forward", [x, condition]):
         builder.emit_func_output(builder.emit(relax.If(condition, x, x)))
-    context = SimpleNamespace(component="bert", target=tvm.target.Target({"kind": "llvm"}))
+    context = LoweringContext("bert", tvm_target(MACHINE), MACHINE.features, frozenset())
     with pytest.raises(BuildError, match="bert_forward branches"):
-        plan_memory.apply(builder.get(), context)  # type: ignore[arg-type]
+        plan_memory.apply(builder.get(), context)
 
 
 def test_results_in_place_save_memory() -> None:
@@ -148,8 +147,10 @@ def test_results_in_place_save_memory() -> None:
             for v, f in before.functions.items()
         }
     )
-    context = SimpleNamespace(component="decoder", target=tvm_target(MACHINE), storage_step=STORAGE_STEP)
-    totals = [_total(phases["plan_memory"]), _total(plan_memory.apply(apart, context))]  # type: ignore[arg-type]
+    context = LoweringContext(
+        "decoder", tvm_target(MACHINE), MACHINE.features, frozenset(), storage_step=STORAGE_STEP
+    )
+    totals = [_total(phases["plan_memory"]), _total(plan_memory.apply(apart, context))]
     assert totals[0] < 0.9 * totals[1]
 
 

@@ -11,7 +11,7 @@ from tvm import relax
 from kokoro_tvm import ops
 from kokoro_tvm.compiler.lower import Lowered, Parameter
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.relax import as_semantic_call, described
+from kokoro_tvm.ops.base.relax import use_of
 
 from .on_gpu import GPU, phases
 
@@ -54,9 +54,9 @@ def members(module: Any, component: str = "small") -> list[int]:
     for binding in bindings:
         assert set(relax.analysis.free_vars(binding.value)) <= known, "used before it is made"
         known.add(binding.var)
-        if isinstance(binding.value, relax.Call) and as_semantic_call(binding.value) is not None:
-            operation, call, _, _ = described(binding.value, GPU.features, {})
-            found += [call.members] if operation == "adain_coefficients" else []
+        use = use_of(binding.value, GPU.features, {})
+        if use is not None and use.operation.name == "adain_coefficients":
+            found.append(use.call.members)
     return found
 
 

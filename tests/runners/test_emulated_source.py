@@ -15,14 +15,13 @@ from elsewhere import generated_for, library_of, machine_for, recipe_of
 from elsewhere import obstacle as obstacle_of
 from small_kernels import scaled
 
-from kokoro_tvm.compiler.device import device_code
+from kokoro_tvm.compiler.codegen import device_code
 from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.runners.process import Place, Server
 from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.source.emulated import EmulatedSource
 from kokoro_tvm.runners.source.program import compile_kernels
-from kokoro_tvm.runners.source.runner import SourceRunner
+from kokoro_tvm.runners.source.runner import EmulatedSource, SourceRunner
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import find_runner, target_kind
 

@@ -11,7 +11,7 @@ from elsewhere import library_of, obstacle
 from small_kernels import scaled
 
 from kokoro_tvm.errors import BuildError, BundleError
-from kokoro_tvm.runners import node
+from kokoro_tvm.runners import node, served
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runners.process import Place, Server
 from kokoro_tvm.toolchains.zig import ZIG
@@ -67,7 +67,7 @@ def test_an_old_node_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_javascript_the_folder_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(node, "WEB", tmp_path)
+    monkeypatch.setattr(served, "WEB", tmp_path)
     assert str(NODE.check()).startswith(f"{tmp_path} lacks the JavaScript that runs the code")
 
 

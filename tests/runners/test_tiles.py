@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bits import to_float32
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kokoro_tvm.cpu_features import AMX, PORTABLE, features_of_cpu
-from kokoro_tvm.ops.cpu.bfloat16 import round_to_bfloat16, to_float32
+from kokoro_tvm.ops.cpu.bfloat16 import round_to_bfloat16
 from kokoro_tvm.platforms import Platform, this_platform
 from kokoro_tvm.runners.tiles import TILES, emulate
 

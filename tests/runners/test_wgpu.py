@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from devices import on_device
 from wgsl import ROTATION, WRITES, code_of, rotated
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners import wgpu_kernels
-from kokoro_tvm.runners.source.device import on_device
-from kokoro_tvm.runners.vulkan import adapter, check, version
+from kokoro_tvm.runners.wgpu import WGPU, adapter
 
 pytestmark = pytest.mark.slow("runs kernels for GPUs on Vulkan")
 
 
 @pytest.fixture
 def vulkan() -> None:
-    if (reason := check()) is not None:
+    if (reason := WGPU.check()) is not None:
         pytest.skip(reason)
 
 
@@ -99,10 +99,10 @@ def test_where_wgpu_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatc
 @needs_vulkan
 def test_adapters_are_found_in_silence() -> None:
     """Outside of a desktop's session too, where EGL misses a folder."""
-    code = "from kokoro_tvm.runners import vulkan; print(vulkan.version())"
+    code = "from kokoro_tvm.runners.wgpu import WGPU; print(WGPU.version())"
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"{version()}\n"
+    assert done.stdout == f"{WGPU.version()}\n"
     assert done.stderr == ""

@@ -18,8 +18,7 @@ from kokoro_tvm.runners import Runner
 from kokoro_tvm.runners.local import LOCAL, Local
 from kokoro_tvm.runners.macho import MachO
 from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.source.emulated import EmulatedSource
-from kokoro_tvm.runners.source.runner import SourceRunner
+from kokoro_tvm.runners.source.runner import EmulatedSource, SourceRunner
 from kokoro_tvm.runners.tiles import TILES
 from kokoro_tvm.targets import (
     Machine,

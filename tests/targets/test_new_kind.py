@@ -59,8 +59,8 @@ class Gcc(Toolchain):
     def version(self) -> str:
         return subprocess.run(["gcc", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
 
-    def check(self) -> str | None:
-        return None
+    def probe(self, folder: Path) -> None:
+        pass
 
     def link(self, objects: Any, out: Path) -> None:
         subprocess.run(["gcc", *self.flags, "-shared", "-o", str(out), *map(str, objects), "-lm"], check=True)
@@ -84,7 +84,6 @@ class CountingRunner(Runner):
 
 class Plain(TargetKind):
     spec = PlainTarget
-    object_suffix = ".o"
 
     def describe(self, spec: PlainTarget) -> str:
         return "loops"

@@ -48,13 +48,6 @@ def test_an_archive_has_an_index_and_code_for_ios_14(tmp_path: Path) -> None:
 
 
 @needs_llvm
-def test_the_same_objects_give_the_same_bytes(tmp_path: Path) -> None:
-    one = library_of(RECIPE, scaled(), tmp_path)
-    Archive().link([tmp_path / "scaled.o"], tmp_path / "again.a")
-    assert (tmp_path / "again.a").read_bytes() == one.read_bytes()
-
-
-@needs_llvm
 def test_an_xcframework_has_the_code_of_all_libraries(tmp_path: Path) -> None:
     names = {"decoder-130": scaled(), "f0n-130": beyond()}
     paths = [library_of(RECIPE, kernel, tmp_path, name) for name, kernel in names.items()]

@@ -134,4 +134,4 @@ def test_registers_of_a_workgroup_are_counted() -> None:
 def test_where_it_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BuildError, match=r"no libnvrtc\.so\.13 .* pip install 'kokoro-tvm\[cuda\]'"):
-        nvrtc._library("libnvrtc.so.13")
+        nvrtc._library.__wrapped__("libnvrtc.so.13")

@@ -29,15 +29,6 @@ def test_a_library_is_linked_to_be_loaded_beside_others(tmp_path: Path) -> None:
 
 
 @needs_zig
-def test_the_same_objects_give_the_same_bytes(tmp_path: Path) -> None:
-    folders = [tmp_path / name for name in ("one", "two/deeper")]
-    for folder in folders:
-        folder.mkdir(parents=True)
-    one, other = (library_of("wasm", scaled(), folder) for folder in folders)
-    assert one.read_bytes() == other.read_bytes()
-
-
-@needs_zig
 def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.o").write_text("no object", encoding="utf-8")
     with pytest.raises(BuildError, match=r"zig \S+ could not link small.wasm: exit status 1: .*text.o"):

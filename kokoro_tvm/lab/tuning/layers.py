@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import tvm
 from tvm import relax
 
 from kokoro_tvm.lab.phases import phases_of
-from kokoro_tvm.ops.base.relax import as_semantic_call, described
+from kokoro_tvm.ops.base.relax import use_of
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import Machine
@@ -51,7 +50,7 @@ def representative(calls: Sequence[tuple[str, Call]]) -> list[Layer]:
     """Equal layers of (operation, Call) together, with the call that does most besides."""
     found: dict[str, list[Call]] = {}
     for operation, call in calls:
-        if (name := registry()[operation].layer(call)) is not None:
+        if (name := registry()[operation].kernel_for(call.features).layer(call)) is not None:
             found.setdefault(name, []).append(_of_any_length(call))
     layers = [
         Layer(name, max(same, key=_extent_of_work), len(same), _steps(same[0]))
@@ -69,11 +68,8 @@ def _calls(module: Any, component: str, machine: Machine) -> list[tuple[str, Cal
     relax.analysis.post_order_visit(
         module[f"{component}_forward"], lambda n: nodes.append(n) if isinstance(n, relax.Call) else None
     )
-    return [
-        described(node, machine.features, {})[:2]
-        for node in nodes
-        if isinstance(node.op, tvm.ir.Op) and as_semantic_call(node) is not None
-    ]
+    uses = [use_of(node, machine.features, {}) for node in nodes]
+    return [(use.operation.name, use.call) for use in uses if use is not None]
 
 
 def _of_any_length(call: Call) -> Call:

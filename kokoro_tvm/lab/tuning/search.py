@@ -111,7 +111,7 @@ def _complete(layer: Layer, filtering: Filtering | None) -> Choice:
 def _possible(layer: Layer, choice: Choice) -> bool:
     """Whether the layer can still leave behind the moments that the next one wants."""
     call = replace(layer.call, choice=choice)
-    return call.moments is None or registry()["conv1d"].gives_moments(call)
+    return call.moments is None or registry()["conv1d"].kernel_for(call.features).gives_moments(call)
 
 
 def _medians(trials: Sequence[Trial], rounds: int) -> list[float]:

@@ -4,8 +4,8 @@ have."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tvm
@@ -14,9 +14,9 @@ from tvm.sym import Analyzer
 
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, PackedWeight, SemanticOp, registry
 
-__all__ = ["as_semantic_call", "converters", "described", "names_for", "semantic_call", "shared_call"]
+__all__ = ["Use", "call_with", "converters", "names_for", "semantic_call", "shared_call", "use_of"]
 
 _PREFIX = "kokoro."
 
@@ -26,31 +26,41 @@ def converters() -> Mapping[str, Callable[..., Any]]:
     return {f"{name}.default": _converter(operation) for name, operation in registry().items()}
 
 
-def as_semantic_call(call: Any) -> tuple[str, list[str], dict[str, Any], list[Any]] | None:
-    """(operation, names of the present tensors, attributes, tensors) of a semantic call; None for any
-    other. Of calls that share a launch the names and the tensors are those of all members, in turn."""
-    if not isinstance(call.op, tvm.ir.Op) or call.op.name != "relax.call_dps_packed":
+@dataclass(frozen=True)
+class Use:
+    """A semantic call of a Relax function. operation, kernel: what is called, and the machine's kernel for
+    it; call: as that sees it; tensors, arguments: the present ones, by name and as they are: of calls that
+    share a launch those of all members, in turn."""
+
+    operation: SemanticOp
+    kernel: HandKernel
+    call: Call
+    tensors: list[str]
+    arguments: list[Any]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The tensors by name; of what each of several members has, the last one's."""
+        return dict(zip(self.tensors, self.arguments, strict=True))
+
+    @property
+    def packed(self) -> dict[str, PackedWeight]:
+        """How the kernel wants its weights packed, by the tensors' names."""
+        wanted = self.kernel.packings(self.call)
+        return {n: PackedWeight(self.operation.name, n, self.call, p.name) for n, p in wanted.items()}
+
+
+def use_of(call: Any, features: Features, schedule: Mapping[str, Choice]) -> Use | None:
+    """What a semantic call uses; None for every other expression."""
+    if not (isinstance(call, relax.Call) and isinstance(call.op, tvm.ir.Op)):
         return None
-    function, arguments = call.args[:2]
-    if not function.global_symbol.startswith(_PREFIX):
+    if call.op.name != "relax.call_dps_packed" or not call.args[0].global_symbol.startswith(_PREFIX):
         return None
-    *tensors, description = arguments
+    operation = registry()[call.args[0].global_symbol.removeprefix(_PREFIX)]
+    *arguments, description = call.args[1]
     data = json.loads(description.value)
-    names = data["tensors"] * data.get("members", 1)
-    return function.global_symbol.removeprefix(_PREFIX), names, data["attributes"], tensors
-
-
-def described(
-    call: Any, features: Features, schedule: Mapping[str, Choice]
-) -> tuple[str, Call, list[str], list[Any]]:
-    """(operation, the Call for its kernel, names of the present tensors, tensors) of a semantic call, as
-    `as_semantic_call` has them."""
-    found = as_semantic_call(call)
-    if found is None:
-        raise TypeError(f"{call.op} is no semantic call")
-    operation, tensors, attributes, arguments = found
-    members = json.loads(call.args[1][-1].value).get("members", 1)
-    first = dict(zip(tensors, arguments[: len(arguments) // members], strict=False))
+    members = data.get("members", 1)
+    first = dict(zip(data["tensors"], arguments, strict=False))
     shapes = {name: names_for(name, tensor.ty.shape) for name, tensor in first.items()}
     results = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
     written = results if members == 1 else results[:1]
@@ -58,10 +68,11 @@ def described(
     kinds = {**{name: tensor.ty for name, tensor in first.items()}, "y": results[0]}
     halves = tuple(name for name, kind in kinds.items() if str(kind.dtype) == "float16")
     left = others[0] if others else None
-    semantic = Call(shapes, attributes, result, features, left, halves=halves, members=members)
-    layer = registry()[operation].layer(semantic)
+    semantic = Call(shapes, data["attributes"], result, features, left, halves=halves, members=members)
+    kernel = operation.kernel_for(features)
+    layer = kernel.layer(semantic)
     choice = schedule.get(layer) if layer is not None else None
-    return operation, replace(semantic, choice=choice), tensors, arguments
+    return Use(operation, kernel, replace(semantic, choice=choice), data["tensors"] * members, arguments)
 
 
 def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> Any:
@@ -77,16 +88,18 @@ def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str
     )
 
 
+def call_with(call: Any, tensors: Iterable[Any], results: Any, **described: Any) -> Any:
+    """A semantic call again, of other tensors and with results of other types; described: what its
+    description says besides."""
+    *_, description = call.args[1]
+    text = json.dumps(json.loads(description.value) | described, sort_keys=True)
+    return relax.call_dps_packed(call.args[0], relax.Tuple([*tensors, tvm.ir.StringImm(text)]), results)
+
+
 def shared_call(calls: Sequence[Any]) -> Any:
     """One call in the place of several of an operation, which have one result each: a tuple of theirs."""
-    *_, description = calls[0].args[1]
-    shared = json.loads(description.value) | {"members": len(calls)}
     tensors = [tensor for call in calls for tensor in list(call.args[1])[:-1]]
-    return relax.call_dps_packed(
-        calls[0].args[0],
-        relax.Tuple([*tensors, tvm.ir.StringImm(json.dumps(shared, sort_keys=True))]),
-        [call.ty for call in calls],
-    )
+    return call_with(calls[0], tensors, [call.ty for call in calls], members=len(calls))
 
 
 def names_for(tensor: str, shape: Any) -> tuple[int | str, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from pydantic import TypeAdapter
 
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.runtime.bundle.quantized import transformed
@@ -23,9 +24,12 @@ __all__ = [
     "Call",
     "Extent",
     "HandKernel",
+    "PackedWeight",
     "Packing",
     "SemanticOp",
     "Sharing",
+    "activate",
+    "filled",
     "registry",
     "semantic_op",
     "valid",
@@ -129,58 +133,34 @@ class HandKernel:
 @dataclass(frozen=True)
 class SemanticOp:
     """name; torch: the callable that patches use; shape: (tensor shapes and attributes) -> result extents;
-    kernels: by the kind of machine that they are for, see `Features.kernels`; flops: Call -> multiplications
-    and additions for each step of the result, as the definition has them, None where they are not what takes
-    the time."""
+    cpu, gpu: its kernels; flops: Call -> multiplications and additions for each step of the result, as the
+    definition has them, None where they are not what takes the time."""
 
     name: str
     torch: Callable[..., torch.Tensor]
     shape: Callable[..., Shape]
-    kernels: Mapping[str, HandKernel]
+    cpu: HandKernel
+    gpu: HandKernel
     flops: Callable[[Call], int] | None
-    tensors: tuple[str, ...] = field(default=())
-    attributes: tuple[str, ...] = field(default=())
+    tensors: tuple[str, ...]
+    attributes: tuple[str, ...]
 
     def kernel_for(self, features: Features) -> HandKernel:
-        """The kernel for a machine. Raises BuildError where there is none of the machine's kind."""
-        if features.kernels not in self.kernels:
-            raise BuildError(
-                f"{self.name} has no kernel of the kind {features.kernels}; there are: "
-                f"{', '.join(sorted(self.kernels))}"
-            )
-        return self.kernels[features.kernels]
+        """The kernel for a machine, see `Features.kernels`."""
+        return self.gpu if features.kernels == "gpu" else self.cpu
 
     def kernel(self, call: Call) -> Any:
         """The PrimFunc for a call.
 
         One whose result may take the memory of a tensor promises the code generator nothing about them.
         """
-        kernel = self.kernel_for(call.features).build(call)
-        return kernel.with_attr("tirx.noalias", False) if self.in_place(call) & call.shapes.keys() else kernel
+        chosen = self.kernel_for(call.features)
+        kernel, shared = chosen.build(call), chosen.in_place(call) & call.shapes.keys()
+        return kernel.with_attr("tirx.noalias", False) if shared else kernel
 
     def packings(self, call: Call) -> Mapping[str, Packing]:
         """How the kernel for a call wants its weights packed."""
         return self.kernel_for(call.features).packings(call)
-
-    def gives_moments(self, call: Call) -> bool:
-        """Whether the kernel for the call can write the moments of its result."""
-        return self.kernel_for(call.features).gives_moments(call)
-
-    def halves(self, call: Call) -> frozenset[str]:
-        """Tensors that the kernel for the call can have as float16 in memory, "y" for the result."""
-        return self.kernel_for(call.features).halves(call)
-
-    def in_place(self, call: Call) -> frozenset[str]:
-        """Tensors whose memory the result of the kernel for the call may take."""
-        return self.kernel_for(call.features).in_place(call)
-
-    def sharing(self, features: Features) -> Sharing | None:
-        """How calls share a launch of the machine's kernel; None where each has its own."""
-        return self.kernel_for(features).sharing
-
-    def layer(self, call: Call) -> str | None:
-        """What a schedule calls it; None where there is nothing to choose."""
-        return self.kernel_for(call.features).layer(call)
 
 
 _REGISTRY: dict[str, SemanticOp] = {}
@@ -191,17 +171,57 @@ def registry() -> Mapping[str, SemanticOp]:
     return dict(_REGISTRY)
 
 
+@dataclass(frozen=True)
+class PackedWeight:
+    """A weight's packing as data, for weights are packed long after, and far from, the lowering that chose
+    it: what `operation` wants for its `argument` when called as `call`; `name` tells packings apart."""
+
+    operation: str
+    argument: str
+    call: Call
+    name: str
+
+    @property
+    def packing(self) -> Packing:
+        return registry()[self.operation].packings(self.call)[self.argument]
+
+    def pack(self, array: np.ndarray) -> np.ndarray:
+        """float32 array in the kernel's layout and dtype."""
+        return self.packing.pack(array)
+
+    def layout(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
+        """The packed shape and dtype of an array of this shape."""
+        packed = self.pack(np.zeros(shape, np.float32))
+        return packed.shape, str(packed.dtype)
+
+    def to_json(self) -> dict[str, Any]:
+        call = asdict(self.call) | {"features": self.call.features.to_json()}
+        if not self.call.halves:  # so that a new ability changes no other's keys
+            del call["halves"]
+        if self.call.members == 1:
+            del call["members"]
+        return {"operation": self.operation, "argument": self.argument, "name": self.name, "call": call}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PackedWeight:
+        return _PACKED_WEIGHT.validate_python(data)
+
+
+_PACKED_WEIGHT = TypeAdapter(PackedWeight)
+
+
 def semantic_op(
+    shape: Callable[..., Shape] | None = None,
     *,
-    shape: Callable[..., Shape],
-    kernels: Mapping[str, HandKernel],
+    cpu: HandKernel,
+    gpu: HandKernel,
     flops: Callable[[Call], int] | None = None,
 ) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
     """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
 
     Tensor parameters come first, attributes (int, float, bool) are keyword-only. `shape` is called with a
-    shape (or None) per tensor parameter and every attribute by name. Results are float32 unless the inputs
-    are float64.
+    shape (or None) per tensor parameter and every attribute by name; without it the result's is that of the
+    first tensor. Results are float32 unless the inputs are float64.
     """
 
     def register(reference: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -209,6 +229,7 @@ def semantic_op(
         signature = inspect.signature(reference)
         tensors = tuple(p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY)
         attributes = tuple(p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY)
+        extents = shape or (lambda **given: given[tensors[0]])
         operator = torch.library.custom_op(f"kokoro::{name}", reference, mutates_args=())
 
         def fake(*args: Any, **attrs: Any) -> torch.Tensor:
@@ -217,11 +238,11 @@ def semantic_op(
             shapes = {
                 t: None if bound.arguments[t] is None else tuple(bound.arguments[t].shape) for t in tensors
             }
-            extents = shape(**shapes, **{a: bound.arguments[a] for a in attributes})
-            return torch.empty(extents, dtype=args[0].dtype, device=args[0].device)
+            result = extents(**shapes, **{a: bound.arguments[a] for a in attributes})
+            return torch.empty(result, dtype=args[0].dtype, device=args[0].device)
 
         operator.register_fake(fake)
-        _REGISTRY[name] = SemanticOp(name, operator, shape, kernels, flops, tensors, attributes)
+        _REGISTRY[name] = SemanticOp(name, operator, extents, cpu, gpu, flops, tensors, attributes)
         return operator
 
     return register
@@ -230,3 +251,26 @@ def semantic_op(
 def valid(x: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
     """The valid part of `x` along time, its second axis: everything where there is no length."""
     return x if length is None else x[:, : int(length)]
+
+
+def filled(y: torch.Tensor, steps: int) -> torch.Tensor:
+    """`y` (1, T, ...) with zeros behind it, up to so many steps."""
+    out = y.new_zeros(1, steps, *y.shape[2:])
+    out[:, : y.shape[1]] = y
+    return out
+
+
+def activate(
+    x: torch.Tensor, norm: torch.Tensor | None, alpha: torch.Tensor | None, slope: float
+) -> torch.Tensor:
+    """What precedes a convolution, act((x - mean) * scale + shift): Snake where there is an alpha, leaky ReLU
+    with `slope` otherwise.
+
+    x (1, T, C); norm (3, C): mean, scale, shift; alpha (C,).
+    """
+    if norm is not None:
+        mean, scale, shift = norm
+        x = (x - mean) * scale + shift
+    if alpha is not None:
+        return x + torch.sin(alpha * x) ** 2 / alpha
+    return x if slope == 1.0 else F.leaky_relu(x, slope)

@@ -1,4 +1,4 @@
-"""The activation that precedes a convolution, on vectors: see `ops.base.activation`."""
+"""The activation that precedes a convolution, on vectors: see `ops.base.semantic.activate`."""
 
 from __future__ import annotations
 

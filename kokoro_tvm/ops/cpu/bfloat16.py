@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["pairs", "round_to_bfloat16", "to_float32", "unpaired"]
+__all__ = ["pairs", "round_to_bfloat16"]
 
 _QUIET = np.uint16(0x0040)  # the bit that makes a NaN quiet, and keeps it one when its low half is cut off
 
@@ -28,11 +28,6 @@ def round_to_bfloat16(array: NDArray[np.float32]) -> NDArray[np.uint16]:
     return np.where(np.isnan(array), kept.astype(np.uint16) | _QUIET, rounded)
 
 
-def to_float32(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """The same values as float32, exactly."""
-    return (np.asarray(bits, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
 def pairs(even: NDArray[np.float32], odd: NDArray[np.float32]) -> NDArray[np.int32]:
     """Both rounded to bfloat16 and put together, element by element: `even` in the low half of an int32,
     `odd` in the high. An instruction that is given such lanes multiplies even by even and odd by odd.
@@ -43,10 +38,3 @@ def pairs(even: NDArray[np.float32], odd: NDArray[np.float32]) -> NDArray[np.int
         raise ValueError(f"pairs of {np.shape(even)} and {np.shape(odd)}: the shapes differ")
     low, high = (round_to_bfloat16(half).astype(np.uint32) for half in (even, odd))
     return (low | (high << np.uint32(16))).view(np.int32)
-
-
-def unpaired(lanes: NDArray[np.int32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The two halves that `pairs` put together: (even, odd) as float32."""
-    bits = np.ascontiguousarray(lanes, np.int32).view(np.uint32).reshape(np.shape(lanes))
-    even, odd = bits.astype(np.uint16), (bits >> np.uint32(16)).astype(np.uint16)
-    return to_float32(even), to_float32(odd)

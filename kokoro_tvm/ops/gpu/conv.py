@@ -16,8 +16,7 @@ from tvm import tirx
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, minimum
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer
-from kokoro_tvm.ops.gpu.weights import held_as
+from kokoro_tvm.ops.gpu.layer import Layer, held_as
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["Tile", "convolve"]
@@ -142,14 +141,11 @@ def convolve(
                     at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
                     channel = k.let(part * depth + c)
 
-                    def put(value: Any, at: Any = at, c: Any = c) -> None:
-                        k.store(values, value, c * rows + at)
+                    def given(at: Any = at, c: Any = c, channel: Any = channel) -> None:
+                        k.store(values, layer.read(k.let(begin + at), channel), c * rows + at)
 
-                    def given(at: Any = at, channel: Any = channel, put: Callable[[Any], None] = put) -> None:
-                        put(layer.read(k.let(begin + at), channel))
-
-                    def absent(put: Callable[[Any], None] = put) -> None:
-                        put(const(0.0, "float32"))
+                    def absent(at: Any = at, c: Any = c) -> None:
+                        k.store(values, const(0.0, "float32"), c * rows + at)
 
                     if layer.channels % depth == 0:
                         given()

@@ -19,13 +19,16 @@ import tvm
 from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import const
+from kokoro_tvm.ops.gpu.fold import fold
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["Exact", "Pair"]
+__all__ = ["COLUMNS", "THREADS", "Exact", "Pair", "product"]
 
 Pair = tuple[Any, Any]
 """A float32 and what is missing to the true value, some 2^-24 of it."""
 
+COLUMNS, _SLICES = 32, 8  # of a workgroup: outputs, and parts of the inputs, each of which a thread sums
+THREADS = COLUMNS * _SLICES
 _UPPER = ~0xFFF  # sign, exponent and 12 of the 24 bits of a float32
 
 
@@ -84,3 +87,16 @@ class Exact:
     def rounded(self, pair: Pair) -> Any:
         """The float32 that is nearest to a pair."""
         return self._fixed(pair[0] + pair[1])
+
+
+def product(k: GpuKernel, thread: Any, x: Any, weight: Any, bias: Any, at: Any, output: Any) -> Any:
+    """x (1, I) times column `at` of weight (I, ...), plus bias[output], rounded once.
+
+    A workgroup of THREADS computes COLUMNS of them: threads whose number is the same modulo COLUMNS have the
+    same column, and all of them get its result.
+    """
+    exact, sums = Exact(k, thread), k.zeros(2)
+    with k.shares(x.shape[1], k.let(tirx.truncdiv(thread, COLUMNS)), _SLICES) as i:
+        exact.add_product(sums, k.let(x[0, i]), k.let(weight[i, at]))
+    total = fold(k, thread, THREADS, [sums[0], sums[1]], exact.added, COLUMNS)
+    return exact.rounded(exact.added((total[0], total[1]), (bias[output], const(0.0, "float32"))))

@@ -16,13 +16,12 @@ import numpy as np
 from tvm import tirx
 
 from kokoro_tvm.features import Workgroup
-from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, minimum
+from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
 from kokoro_tvm.ops.base.filtering import Filtering, transforms
 from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer
-from kokoro_tvm.ops.gpu.weights import held_as
+from kokoro_tvm.ops.gpu.layer import Layer, held_as
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["FilteredTile", "convolve"]
@@ -148,9 +147,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
     tiles = ceildiv(layer.steps, tile.steps)
     with k.launch(tile.threads, tiles, layer.outputs // tile.outputs) as (thread, bx, by):
         transformed, given = map(k.shared, tile.shared)
-        sums = k.registers(_OWN * _OWN)
-        for at in range(_OWN * _OWN):
-            k.store(sums, const(0.0, "float32"), at)
+        sums = k.zeros(_OWN * _OWN)
         first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
 
         def begin(row: Any) -> Any:

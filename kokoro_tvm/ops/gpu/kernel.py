@@ -32,7 +32,7 @@ class GpuKernel(BaseKernel):
         super().__init__(name)
         if features.workgroup is None:
             raise ValueError(f"{name}: a GPU kernel needs a machine with workgroups")
-        self._limits = features.workgroup
+        self.limits = features.workgroup
         self._shared_bytes = 0
 
     def real(self, value: float, lanes: int = 1) -> Expr:
@@ -94,19 +94,12 @@ class GpuKernel(BaseKernel):
             )
         )
 
-    @property
-    def most_threads(self) -> int:
-        """Of a workgroup."""
-        return self._limits.threads
-
     @contextmanager
     def launch(self, threads: int, *grid: Expr) -> Iterator[tuple[Expr, ...]]:
         """The body of the kernel: gives the thread's number in its workgroup, then the workgroup's along each
         axis of the grid, of which there are one to three."""
-        if not 1 <= threads <= self._limits.threads:
-            raise ValueError(
-                f"{self.name}: {threads} threads, a workgroup has at most {self._limits.threads}"
-            )
+        if not 1 <= threads <= self.limits.threads:
+            raise ValueError(f"{self.name}: {threads} threads, a workgroup has at most {self.limits.threads}")
         with ExitStack() as stack:
             axes = [
                 stack.enter_context(T.launch_thread(f"blockIdx.{axis}", self.index(extent)))
@@ -118,10 +111,10 @@ class GpuKernel(BaseKernel):
     def shared(self, elements: int, dtype: str = "float32") -> Any:
         """Memory that the threads of a workgroup share; it holds nothing at first."""
         self._shared_bytes += elements * tvm.DataType(dtype).itemsize
-        if self._shared_bytes > self._limits.shared_bytes:
+        if self._shared_bytes > self.limits.shared_bytes:
             raise ValueError(
                 f"{self.name}: {self._shared_bytes} bytes of shared memory, a workgroup has at most "
-                f"{self._limits.shared_bytes}"
+                f"{self.limits.shared_bytes}"
             )
         return T.alloc_buffer((elements,), dtype, scope="shared", layout=None)
 
@@ -130,6 +123,13 @@ class GpuKernel(BaseKernel):
         if elements > _MOST_REGISTERS:
             raise ValueError(f"{self.name}: {elements} elements do not fit registers")
         return T.alloc_buffer((elements,), dtype, scope="local", layout=None)
+
+    def zeros(self, elements: int = 1) -> Any:
+        """Registers of float32 that begin as 0."""
+        kept = self.registers(elements)
+        for at in range(elements):
+            self.store(kept, const(0.0, "float32"), at)
+        return kept
 
     def barrier(self) -> None:
         """Every thread of the workgroup waits for all others, and sees what they wrote to shared memory."""

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Layer"]
+import numpy as np
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.expressions import const, select
+from kokoro_tvm.ops.base.math import sin_squared
+from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
+
+__all__ = ["Layer", "activated", "held_as", "weight_dtype"]
 
 
 @dataclass(frozen=True)
@@ -31,3 +39,28 @@ class Layer:
     read: Callable[[Any, Any], Any]
     write: Callable[[Any, Any, Any], Any]
     moments: Any | None = None
+
+
+def activated(k: GpuKernel, value: Any, c: Any, norm: Any | None, alpha: Any | None, slope: float) -> Any:
+    """The activation of a value of channel `c`, see `ops.base.semantic.activate`; norm (3, C), alpha (C,):
+    buffers, where there are any."""
+    if norm is not None:
+        value = k.let((value - norm[0, c]) * norm[1, c] + norm[2, c])
+    if alpha is not None:
+        a = k.let(alpha[c])
+        return k.let(value + sin_squared(k, a * value) / a)
+    if slope != 1.0:
+        return select(value > const(0.0, "float32"), value, value * const(slope, "float32"))
+    return value
+
+
+def weight_dtype(call: Call) -> str:
+    """Of a packed weight in memory: float16 where the recipe asks for it and the layer tolerates it."""
+    return "float16" if call.features.precision == "float16" and call.attributes["tolerant"] else "float32"
+
+
+def held_as(dtype: str, weight: np.ndarray) -> np.ndarray:
+    """A weight as memory holds it. Raises BuildError for one that the dtype does not hold."""
+    if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(dtype).max:
+        raise BuildError(f"{dtype} does not hold a weight of {largest}: use a recipe of precision float32")
+    return np.ascontiguousarray(weight, dtype)

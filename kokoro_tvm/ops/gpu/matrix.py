@@ -18,8 +18,7 @@ from kokoro_tvm.features import Workgroup
 from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer
-from kokoro_tvm.ops.gpu.weights import held_as
+from kokoro_tvm.ops.gpu.layer import Layer, held_as
 
 __all__ = ["MatrixTile", "convolve"]
 
@@ -107,9 +106,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: Layer) -> None:
         words, of_moments = tile.shared(layer.taps, layer.dilation)
         values = k.shared(words, "int32")
         parts, others = (k.shared(of_moments) for _ in range(2))
-        sums = k.registers(tile.own_steps * own_outputs * 4)
-        for at in range(tile.own_steps * own_outputs * 4):
-            k.store(sums, const(0.0, "float32"), at)
+        sums = k.zeros(tile.own_steps * own_outputs * 4)
         first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
         group, lane = k.let(tirx.truncdiv(thread, _LANES)), k.let(tirx.truncmod(thread, _LANES))
         row, column = k.let(tirx.truncdiv(lane, 4)), k.let(tirx.truncmod(lane, 4))

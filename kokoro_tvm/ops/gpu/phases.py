@@ -78,8 +78,7 @@ class Phases:
         Half of the step of a sample, as it is in the row `towards`, times `halves` behind the row `at`.
         """
         k, rate = self._k, self._rate
-        result = k.registers(1)
-        k.store(result, const(0.0, "float32"), 0)
+        result = k.zeros()
         with k.loop(self._harmonics) as h:
             start, step = k.let(h * self._rows + at), k.let(h * self._rows + towards)
             moved = Cast("float32", self._moving[1][step]) * Cast("float32", halves)
@@ -117,8 +116,7 @@ class Phases:
     def _before(self, step: Any, thread: Any, threads: int) -> tuple[Sum, Any]:
         """The sum of the pitch over all steps before one, and NaN where one of them is."""
         k = self._k
-        sums, lost = self._sums(const(0, "int32"), const(0, "int32")), k.registers(1)
-        k.store(lost, const(0.0, "float32"), 0)
+        sums, lost = self._sums(const(0, "int32"), const(0, "int32")), k.zeros()
         with k.shares(step, thread, threads) as j:
             k.store(lost, lost[0] + nothing(self._f0[0, j]), 0)
             whole, fraction = self._pitch(j)

@@ -78,11 +78,10 @@ def slanted(monkeypatch: pytest.MonkeyPatch) -> None:
     sound = _semantic._REGISTRY["layer_norm"]
 
     def kernel(call: Call) -> object:
-        return sound.kernels["cpu"].build(replace(call, attributes={**call.attributes, "slope": 0.5}))
+        return sound.cpu.build(replace(call, attributes={**call.attributes, "slope": 0.5}))
 
-    monkeypatch.setitem(
-        _semantic._REGISTRY, "layer_norm", replace(sound, kernels={"cpu": _semantic.HandKernel(kernel)})
-    )
+    slanted = replace(sound, cpu=_semantic.HandKernel(kernel))
+    monkeypatch.setitem(_semantic._REGISTRY, "layer_norm", slanted)
 
 
 @pytest.mark.usefixtures("slanted")

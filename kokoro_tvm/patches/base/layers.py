@@ -1,0 +1,57 @@
+"""Stock layers in the words of operations: a convolution, and the AdaIN before it."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+
+__all__ = ["coefficients", "convolution"]
+
+
+def coefficients(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
+    """(mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""
+    norm = adain.norm
+    return ops.adain_coefficients(
+        ops.moments(x, length),
+        style,
+        adain.fc.weight,
+        adain.fc.bias,
+        norm.weight,
+        norm.bias,
+        eps=norm.eps,
+    )
+
+
+def convolution(
+    conv: nn.Conv1d,
+    x: Tensor,
+    length: Tensor | None,
+    *,
+    norm: Tensor | None = None,
+    alpha: Tensor | None = None,
+    residual: Tensor | None = None,
+    added: Tensor | None = None,
+    slope: float = 1.0,
+    gain: float = 1.0,
+    repeat: int = 1,
+    tolerant: bool = False,
+) -> Tensor:
+    """`ops.conv1d` with weight, bias, stride, padding and dilation of a stock layer."""
+    return ops.conv1d(
+        x,
+        conv.weight,
+        conv.bias,
+        norm,
+        alpha,
+        residual,
+        added,
+        length,
+        stride=conv.stride[0],
+        padding=conv.padding[0],
+        dilation=conv.dilation[0],
+        slope=slope,
+        gain=gain,
+        repeat=repeat,
+        tolerant=tolerant,
+    )
