@@ -20,10 +20,10 @@ from kokoro_tvm.cli import build_app
 from kokoro_tvm.serve import requests
 from kokoro_tvm.serve.fields import fields
 from kokoro_tvm.serve.settings import Settings, settings
-from kokoro_tvm.truth.written_forms import table_of, written_forms
 
 DOCS = Path(__file__).parent
 CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"
+ENGLISH = CASES.with_name("written_forms.yaml")
 BINDINGS = DOCS.parent / "tests" / "libkokoro" / "bindings"
 OF_A_CATEGORY = 4
 
@@ -74,6 +74,18 @@ def forms_table(cases: Path) -> str:
     return _table(("category", "written", "read as"), rows)
 
 
+def english_table() -> str:
+    """All written forms of English, and what misaki has for them where that is something else."""
+    rows: list[tuple[str, ...]] = []
+    for category, forms in safe_load(ENGLISH.read_text(encoding="utf-8")).items():
+        for place, form in enumerate(forms):
+            written = f"`` {form['written']} ``" if "`" in form["written"] else f"`{form['written']}`"
+            spoken = form["spoken"] + (" (British)" if form.get("british") else "")
+            misaki = f"`{form['misaki']}`" if form.get("misaki") else "the same"
+            rows.append(("" if place else category, written, spoken, misaki))
+    return _table(("category", "written", "read here as", "misaki 0.9.4"), rows)
+
+
 def shown(program: str, language: str) -> str:
     """What a program of the bindings, which tests run, has between the comments that say so."""
     lines = (BINDINGS / program).read_text(encoding="utf-8").splitlines()
@@ -110,7 +122,7 @@ def generated() -> dict[tuple[str, str], str]:
     """(page, marker) -> what stands between its markers."""
     found = {("recipes.md", record): field_table(record) for record in ("TargetFile", "ModelFile")}
     found["recipes.md", "sources"] = field_table("ModelFile", sources=True)
-    found["text.md", "written forms"] = table_of(written_forms())
+    found["text.md", "written forms"] = english_table()
     for language in ("es", "fr", "it", "pt", "hi", "ja", "zh"):
         found["text.md", f"written forms {language}"] = forms_table(CASES / f"{language}.yaml")
     rows = [(f"`{s.name}`", _setting_default(s.default), s.about.replace("<", "&lt;")) for s in settings()]

@@ -23,6 +23,7 @@ from unittest import mock
 import numpy as np
 import yaml
 from examples import examples
+from written_forms import written_forms
 
 from kokoro_tvm.documents.captions import write_captions
 from kokoro_tvm.errors import InputError
@@ -48,7 +49,6 @@ from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.runtime.text.markup import Known
 from kokoro_tvm.runtime.text.reading import read_utterances
 from kokoro_tvm.truth.phonemes import sentences
-from kokoro_tvm.truth.written_forms import written_forms
 
 __all__ = [
     "CASES",

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from kokoro_tvm.lab.probe import Findings, Subject, Summary, Value
-    from kokoro_tvm.measure import Reference
     from kokoro_tvm.project.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
+    from kokoro_tvm.truth.reference import Reference
 
 __all__ = ["probe"]
 

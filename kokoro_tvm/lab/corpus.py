@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.setting import Lab, Progress
 from kokoro_tvm.measure.artifact import LONGER
-from kokoro_tvm.measure.expectations import Expectation, expectations, write_expectations
-from kokoro_tvm.measure.fingerprint import fingerprint
+from kokoro_tvm.measure.expectations import Expectation, expectations, fingerprint, write_expectations
 from kokoro_tvm.runtime import Speech, Synthesizer, TooLongError
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.truth.corpus import MARGIN, CorpusUtterance, choose, corpus, utterance_digest
-from kokoro_tvm.truth.reference import TRUTH
-from kokoro_tvm.truth.speech import SpeechReference
+from kokoro_tvm.truth.reference import TRUTH, SpeechReference
 
 __all__ = ["CorpusCheck", "check_bundle", "check_stock", "update_corpus"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.measure.engine import Engine, run_component
 from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
-from kokoro_tvm.measure.measurement import measure_audio
+from kokoro_tvm.measure.metrics import measure_audio
 from kokoro_tvm.truth.reference import TRUTH, Reference
 from kokoro_tvm.truth.steps import Steps, Tail
 

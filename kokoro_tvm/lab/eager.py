@@ -20,7 +20,7 @@ from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.patches import applied
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
-from kokoro_tvm.truth.stock import StageHooks
+from kokoro_tvm.truth.stock import stages_of
 
 __all__ = ["STATIC_BUCKETS", "EagerEngine", "eager_engines"]
 
@@ -74,12 +74,12 @@ class EagerEngine:
             scope.enter_context(watch)
             if component == "decoder":
                 stages = scope.enter_context(
-                    StageHooks(self._components[component].decoder, channels_last=True)
+                    stages_of(self._components[component].decoder, channels_last=True)
                 )
             yield seen
         seen.update(watch.seen)
         if component == "decoder":
-            seen.update(stages.values())
+            seen.update(stages)
 
 
 class _Watch(TorchDispatchMode):

@@ -14,7 +14,7 @@ from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.engine import Engine, Fill, TvmEngine, run_component
 from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
-from kokoro_tvm.measure.measurement import measure, measure_audio
+from kokoro_tvm.measure.metrics import measure, measure_audio
 from kokoro_tvm.runtime import TooLongError
 from kokoro_tvm.runtime.session.session import SessionBase
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS, Reference

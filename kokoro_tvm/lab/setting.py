@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.lab.eager import EagerEngine
     from kokoro_tvm.lab.stock_engine import StockEngine
     from kokoro_tvm.measure.engine import TvmEngine
-    from kokoro_tvm.truth.reference import Reference
-    from kokoro_tvm.truth.request import Request
+    from kokoro_tvm.truth.reference import Reference, Request
 
 __all__ = ["Lab", "Progress", "utterance_of"]
 

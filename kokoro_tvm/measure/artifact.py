@@ -7,7 +7,7 @@ compared on the valid part, which is all it may return.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,34 +21,25 @@ from kokoro_tvm.measure.gates import (
     judge_medians,
     judge_output,
     limits_of,
+    none_off,
 )
-from kokoro_tvm.measure.measurement import measure, measure_audio
+from kokoro_tvm.measure.metrics import count_off, measure, measure_audio
 from kokoro_tvm.measure.noise import judge_noise
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.truth.reference import OUTPUTS, Reference, frame_counts
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
+    from kokoro_tvm.runners.program import Utterance
+    from kokoro_tvm.runtime import Speech
 
-__all__ = ["LONGER", "Spoken", "durations_off", "unrun", "validate_component", "validate_speech"]
+__all__ = ["LONGER", "judge_speech", "unrun", "validate_component", "validate_speech"]
 
 LONGER = "longer than the bucket"
 _FEWEST = 3  # utterances of a median that is judged: which of two float32 sums is nearer in one is chance
 
 Array = NDArray[Any]
 Run = Callable[[dict[str, Array]], Mapping[str, Array]]
-
-
-class Spoken(Protocol):
-    """What a synthesizer returns: kokoro_tvm.runtime's Speech, or anything with these two."""
-
-    @property
-    def audio(self) -> NDArray[np.float32]:
-        """(samples,) at 24 kHz."""
-
-    @property
-    def durations(self) -> NDArray[np.int64]:
-        """(T,) frames of every token."""
 
 
 def validate_component(
@@ -100,13 +91,14 @@ def validate_component(
             measurements[name].append(measured)
             verdicts += judge_output(measured, limits, name)
             if name == "duration":
-                verdicts.append(_equal_durations(_counts(value, reference), reference.truth.durations))
+                off = count_off(_counts(value, reference), reference.truth.durations)
+                verdicts.append(none_off("max_durations_off", off, "durations"))
         if seeded is not None:
             drawn = seeded(
                 reference.inputs(component) | {"seed": seed_words(reference.seed, reference.piece)}
             )
             verdicts += [
-                _equal_bits("max_seeded_off", drawn[name], returned[name], name)
+                none_off("max_seeded_off", count_off(drawn[name], returned[name]), name)
                 for name in OUTPUTS[component]
             ]
             verdicts += judge_noise(reference.seed, reference.piece)
@@ -118,11 +110,11 @@ def validate_component(
 
 
 def validate_speech(
-    synthesize: Callable[[Reference], Spoken],
+    synthesize: Callable[[Reference], Speech],
     references: Sequence[Reference],
     gates: Gates,
     *,
-    from_c: Callable[[Reference], Spoken] | None = None,
+    from_c: Callable[[Reference], Utterance] | None = None,
 ) -> Report:
     """Let a bundle speak every reference and judge durations, length and waveform end to end.
 
@@ -139,22 +131,36 @@ def validate_speech(
         spoken = synthesize(reference)
         truth, torch = reference.truth.audio, reference.dynamic.audio
         audio, durations = np.asarray(spoken.audio), np.asarray(spoken.durations)
-        verdicts = [
-            _equal_durations(durations, reference.truth.durations),
-            _equal_length(audio, truth),
-        ]
         outputs: dict[str, dict[str, float]] = {}
         if audio.shape == truth.shape:
-            outputs["audio"] = measured = measure_audio(audio, truth, torch, reference.exact_audio)
-            verdicts += judge_output(measured, limits, "audio")
+            outputs["audio"] = measure_audio(audio, truth, torch, reference.exact_audio)
+        durations_off = count_off(durations, reference.truth.durations)
+        samples_off = float(abs(audio.size - truth.size))
+        verdicts = judge_speech(durations_off, samples_off, outputs.get("audio"), limits)
         if from_c is not None:
             c = from_c(reference)
             same = np.array_equal(c.durations, durations)
-            verdicts.append(_equal_bits("max_c_off", c.audio if same else c.audio[:0], audio, "audio"))
+            verdicts.append(none_off("max_c_off", count_off(c.audio if same else [], audio), "audio"))
         reports.append(
             UtteranceReport(reference.name, reference.frames, outputs=outputs, verdicts=tuple(verdicts))
         )
     return Report("speech", None, gates.enforce, tuple(reports))
+
+
+def judge_speech(
+    durations_off: float,
+    samples_off: float,
+    measured: Mapping[str, float] | None,
+    limits: Mapping[str, float | None],
+) -> list[Verdict]:
+    """Verdicts on one spoken utterance: tokens with other frames than the truth gives them, samples more or
+    fewer, and what was measured of the waveform, by the limits; None where the lengths forbid it.
+    """
+    verdicts = [
+        none_off("max_durations_off", durations_off, "durations"),
+        Verdict("max_samples_off", samples_off, 0.0, measured is not None, "audio"),
+    ]
+    return verdicts if measured is None else verdicts + judge_output(measured, limits, "audio")
 
 
 def unrun(
@@ -199,24 +205,3 @@ def _counts(duration: Array, reference: Reference) -> NDArray[np.int64]:
     if np.isfinite(duration).all():
         return frame_counts(duration, reference.speed)
     return np.zeros(duration.size, dtype=np.int64)
-
-
-def _equal_bits(gate: str, value: Array, expected: Array, output: str) -> Verdict:
-    """How many values differ, all of them where there are more or fewer; NaN differs from everything."""
-    off = float(np.count_nonzero(value != expected) if value.shape == expected.shape else expected.size)
-    return Verdict(gate, off, 0.0, off == 0, output)
-
-
-def _equal_length(audio: Array, truth: Array) -> Verdict:
-    off = float(abs(audio.size - truth.size))
-    return Verdict("max_samples_off", off, 0.0, audio.shape == truth.shape, "audio")
-
-
-def durations_off(counts: Array, expected: NDArray[np.int64]) -> float:
-    """How many tokens have another number of frames, integer for integer; all of them where shapes differ."""
-    return float(np.count_nonzero(counts != expected) if counts.shape == expected.shape else expected.size)
-
-
-def _equal_durations(counts: Array, expected: NDArray[np.int64]) -> Verdict:
-    off = durations_off(counts, expected)
-    return Verdict("max_durations_off", off, 0.0, off == 0, "durations")

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
-from kokoro_tvm.measure.measurement import measure, measure_audio
+from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, none_off, number
+from kokoro_tvm.measure.metrics import count_off, measure, measure_audio
 from kokoro_tvm.truth.reference import DYNAMIC, TRUTH
 from kokoro_tvm.truth.steps import STEPS, Step, Steps, Tail
 
@@ -110,14 +109,13 @@ def _row(step: Step, value: Steps, reference: Steps, gates: Gates, pytorch: Step
     a, r = value.values[name], reference.values[name]
     tail = value.tails.get(name)
     if step.name == "alignment" and a.shape != r.shape:
-        wrong = Verdict("max_durations_off", math.nan, 0.0, False, name)
+        wrong = none_off("max_durations_off", math.nan, name)
         return StepRow(name, None, tail, (wrong,), f"{a.size} frames against {r.size}")
     if a.shape != r.shape:
         length = f"{value.frames} frames against {reference.frames}"
         return StepRow(name, None, tail, reason=f"nothing to compare: {length}")
     if step.exact:
-        off = float(np.count_nonzero(a != r))
-        wrong = Verdict("max_durations_off", off, 0.0, off == 0, name)
+        wrong = none_off("max_durations_off", count_off(a, r), name)
         return StepRow(name, measure(a, r), tail, (wrong,))
     limits: dict[str, float | None] = {}
     if name == "audio":

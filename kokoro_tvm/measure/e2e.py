@@ -8,7 +8,7 @@ Everything here is numpy; what the stock model renders is read from files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 from kokoro_tvm.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.acoustics import f0_rmse_hz, lag_samples, log_mel_correlation, loudness_ratio_db
-from kokoro_tvm.measure.artifact import LONGER, durations_off
-from kokoro_tvm.measure.gates import Verdict, judge, judge_medians, limits_of, number
-from kokoro_tvm.measure.measurement import measure_audio
-from kokoro_tvm.measure.metrics import finite_fraction
+from kokoro_tvm.measure.artifact import LONGER, judge_speech
+from kokoro_tvm.measure.gates import Verdict, judge_medians, limits_of, number
+from kokoro_tvm.measure.metrics import count_off, finite_fraction, measure_audio
 from kokoro_tvm.runtime.session.device import Output
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.session.session import Runner
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
-from kokoro_tvm.truth.reference import DYNAMIC
-from kokoro_tvm.truth.speech import Rendering, SpeechReference
+from kokoro_tvm.truth.reference import DYNAMIC, Rendering, SpeechReference
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
@@ -34,10 +32,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CEILINGS",
     "EndToEnd",
-    "Likeness",
     "UtteranceLikeness",
     "compare_bundles",
-    "judge_bundle",
     "likeness",
     "render",
     "render_all",
@@ -61,37 +57,9 @@ _WAVEFORM = (
     "exact_frame_snr_p5_db",
     "magnitude_correlation",
 )
-"""Fields of `Likeness` that `measure_audio` gives."""
+"""What `measure_audio` gives of a side."""
 
 SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """One side of one utterance against pt.float64. What signals of different lengths cannot tell is NaN."""
-
-    snr_db: float
-    gain_db: float
-    """snr_db less PyTorch float32's own; of pt.dynamic itself 0."""
-    frame_snr_median_db: float
-    frame_snr_p5_db: float
-    first_frame_snr_db: float
-    last_frame_snr_db: float
-    exact_snr_db: float
-    """Against pt.exact, the truth with exact phases."""
-    exact_frame_snr_median_db: float
-    exact_frame_snr_p5_db: float
-    magnitude_correlation: float
-    lag_samples: float
-    log_mel_correlation: float
-    f0_rmse_hz: float
-    """Of the pitch the models themselves predict, where the truth's is above 10 Hz."""
-    loudness_ratio_db: float
-    finite_fraction: float
-    durations_off: float
-    """Tokens that are given another number of frames."""
-    samples_off: float
-    """Samples more or fewer than 600 for each of the truth's frames."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +70,8 @@ class UtteranceLikeness:
     phonemes: int
     voice: str
     frames: int
-    sides: Mapping[str, Likeness]
-    """By bundle and ceiling; a bundle that could not hold the utterance is missing."""
+    sides: Mapping[str, Mapping[str, float]]
+    """`likeness` by bundle and ceiling; a bundle that could not hold the utterance is missing."""
     verdicts: Mapping[str, tuple[Verdict, ...]]
     """By bundle."""
 
@@ -141,8 +109,8 @@ class EndToEnd:
         return rendered and not self.missed()
 
     def values(self, side: str, metric: str) -> list[float]:
-        """A metric of a side, by its name in `Likeness`, of every utterance it rendered, in their order."""
-        return [float(getattr(u.sides[side], metric)) for u in self.utterances if side in u.sides]
+        """A metric of a side, by its name in `likeness`, of every utterance it rendered, in their order."""
+        return [u.sides[side][metric] for u in self.utterances if side in u.sides]
 
     def missed(self) -> list[str]:
         """Every missed gate, one line each."""
@@ -181,7 +149,7 @@ class EndToEnd:
                     "voice": u.voice,
                     "frames": u.frames,
                     "sides": {
-                        side: {metric: number(value) for metric, value in asdict(found).items()}
+                        side: {metric: number(value) for metric, value in found.items()}
                         for side, found in u.sides.items()
                     },
                     "status": {bundle: u.status(bundle) for bundle in self.bundles},
@@ -194,23 +162,29 @@ class EndToEnd:
         }
 
 
-def likeness(rendering: Rendering, reference: SpeechReference) -> Likeness:
-    """Everything measured of one side of a reference."""
+def likeness(rendering: Rendering, reference: SpeechReference) -> dict[str, float]:
+    """One side of one utterance against pt.float64, by metric; NaN is what signals of different lengths
+    cannot tell.
+
+    Of the waveform what `measure_audio` gives, exact_… being against pt.exact, the truth with exact phases;
+    what `measure.acoustics` has, the pitch being that which the models themselves predict; durations_off,
+    tokens that are given another number of frames; samples_off, samples more or fewer than 600 for each of
+    the truth's frames.
+    """
     truth, theirs = reference.truth, reference.dynamic.audio
     comparable = rendering.audio.shape == truth.audio.shape
     exact = reference.exact_audio
     measured = measure_audio(rendering.audio, truth.audio, theirs, exact) if comparable else {}
     same_pitches = rendering.f0.shape == truth.f0.shape
-    return Likeness(
-        **{name: measured.get(name, np.nan) for name in _WAVEFORM},
-        lag_samples=lag_samples(rendering.audio, truth.audio),
-        log_mel_correlation=log_mel_correlation(rendering.audio, truth.audio) if comparable else np.nan,
-        f0_rmse_hz=f0_rmse_hz(rendering.f0, truth.f0) if same_pitches else np.nan,
-        loudness_ratio_db=loudness_ratio_db(rendering.audio, truth.audio),
-        finite_fraction=finite_fraction(rendering.audio),
-        durations_off=durations_off(rendering.durations, truth.durations),
-        samples_off=float(abs(rendering.audio.size - SAMPLES_PER_FRAME * int(truth.durations.sum()))),
-    )
+    return {name: measured.get(name, np.nan) for name in _WAVEFORM} | {
+        "lag_samples": lag_samples(rendering.audio, truth.audio),
+        "log_mel_correlation": log_mel_correlation(rendering.audio, truth.audio) if comparable else np.nan,
+        "f0_rmse_hz": f0_rmse_hz(rendering.f0, truth.f0) if same_pitches else np.nan,
+        "loudness_ratio_db": loudness_ratio_db(rendering.audio, truth.audio),
+        "finite_fraction": finite_fraction(rendering.audio),
+        "durations_off": count_off(rendering.durations, truth.durations),
+        "samples_off": float(abs(rendering.audio.size - SAMPLES_PER_FRAME * int(truth.durations.sum()))),
+    }
 
 
 def compare_bundles(
@@ -232,7 +206,7 @@ def compare_bundles(
         voiced = {b: spoken[reference.name] for b, spoken in renderings.items() if reference.name in spoken}
         sides = {side: likeness(one, reference) for side, one in (voiced | ceilings).items()}
         gate = "speech" if reference.name in of_recipe else "corpus"
-        verdicts = {b: judge_bundle(sides[b], limits_of(gates[b], gate)) for b in voiced}
+        verdicts = {b: _judge(sides[b], limits_of(gates[b], gate)) for b in voiced}
         rows.append(
             UtteranceLikeness(
                 reference.name, len(reference.phonemes), reference.voice, reference.frames, sides, verdicts
@@ -242,7 +216,7 @@ def compare_bundles(
     overall = {
         bundle: tuple(
             judge_medians(
-                [vars(row.sides[bundle]) for row in others if bundle in row.sides],
+                [row.sides[bundle] for row in others if bundle in row.sides],
                 limits_of(gates[bundle], "corpus"),
                 "median",
             )
@@ -252,14 +226,9 @@ def compare_bundles(
     return EndToEnd(tuple(renderings), tuple(rows), overall)
 
 
-def judge_bundle(found: Likeness, limits: Mapping[str, float | None]) -> tuple[Verdict, ...]:
-    """Verdicts on one utterance of a bundle: what holds always, and the recipe's limits on each utterance."""
-    return (
-        Verdict("max_durations_off", found.durations_off, 0.0, found.durations_off == 0, "durations"),
-        Verdict("max_samples_off", found.samples_off, 0.0, found.samples_off == 0, "audio"),
-        Verdict("min_finite_fraction", found.finite_fraction, 1.0, found.finite_fraction == 1.0, "audio"),
-        *judge(vars(found), limits, "audio"),
-    )
+def _judge(found: Mapping[str, float], limits: Mapping[str, float | None]) -> tuple[Verdict, ...]:
+    measured = None if found["samples_off"] else found
+    return tuple(judge_speech(found["durations_off"], found["samples_off"], measured, limits))
 
 
 def render(synthesizer: Synthesizer, reference: SpeechReference) -> Rendering:

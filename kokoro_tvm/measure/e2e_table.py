@@ -18,7 +18,7 @@ __all__ = ["COLUMNS", "Column", "print_end_to_end"]
 
 @dataclass(frozen=True)
 class Column:
-    """One metric of `Likeness` as tables show it."""
+    """One metric of `likeness` as tables show it."""
 
     heading: str
     unit: str
@@ -101,7 +101,7 @@ def _utterances(found: EndToEnd) -> Table:
 def _cells(utterance: UtteranceLikeness, side: str) -> list[str]:
     if side not in utterance.sides:
         return [""] * len(COLUMNS)
-    return [column.form.format(getattr(utterance.sides[side], column.metric)) for column in COLUMNS]
+    return [column.form.format(utterance.sides[side][column.metric]) for column in COLUMNS]
 
 
 def _summary(found: EndToEnd) -> Table:

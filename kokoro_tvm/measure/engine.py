@@ -17,8 +17,7 @@ from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME, STYLE_DIM
 from kokoro_tvm.runtime.session.model import frame_durations, repeat_tokens, token_of_frame
 from kokoro_tvm.runtime.session.routing import length_axis, smallest_bucket
 from kokoro_tvm.runtime.session.session import SessionBase
-from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
-from kokoro_tvm.truth.request import Request
+from kokoro_tvm.truth.reference import INPUTS, OUTPUTS, Request
 from kokoro_tvm.truth.steps import STEPS, Steps, Tail, split_tail
 
 __all__ = ["Engine", "Fill", "TvmEngine", "Valid", "chain", "run_component"]

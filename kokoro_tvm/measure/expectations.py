@@ -1,5 +1,10 @@
 """What the corpus sounds like in the stock model, in float64: frames and fingerprints in `expectations.json`.
 
+A fingerprint is how loud each of a few mel bands is, and when: small enough for a text file, and of a kind
+that float32's dust does not move, while another voice, another loudness or a shift by a frame does. So a
+bundle can be held against the truth without the stock model being run, and the stock model against its
+earlier output.
+
 `kokoro-tvm validate corpus --update` writes the file.
 """
 
@@ -14,16 +19,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.errors import ValidationError
-from kokoro_tvm.measure.fingerprint import Fingerprint, fingerprint
+from kokoro_tvm.measure.acoustics import mel_power
+from kokoro_tvm.output import write_text
 
 __all__ = [
+    "BANDS",
     "CENTROID_TOLERANCE_MS",
+    "FLOOR_DB",
     "LEVEL_TOLERANCE_DB",
+    "SEGMENTS",
     "Expectation",
+    "Fingerprint",
     "expectations",
+    "fingerprint",
     "write_expectations",
 ]
+
+BANDS = 8
+SEGMENTS = 8
+FLOOR_DB = -20.0
+"""Level below which nothing is distinguished, dB: some 50 below the loudest band of speech."""
 
 LEVEL_TOLERANCE_DB = 1.0
 """How far a fingerprint's level may be off: some times float32's dust, and 12 % of loudness."""
@@ -33,6 +50,65 @@ CENTROID_TOLERANCE_MS = 5.0
 
 _FILE = Path(__file__).with_name("expectations.json")
 _SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Made by `fingerprint`."""
+
+    levels_db: tuple[tuple[float, ...], ...]
+    """SEGMENTS rows of BANDS levels, low bands first, in steps of 0.1 dB."""
+    centroid_ms: float
+    """Where the energy lies in time, ms from the start, in steps of 0.1 ms."""
+
+    def level_distance_db(self, other: Fingerprint) -> float:
+        """The largest difference of a level."""
+        return float(np.abs(np.array(self.levels_db) - np.array(other.levels_db)).max())
+
+    def centroid_distance_ms(self, other: Fingerprint) -> float:
+        """How far the energy moved in time."""
+        return abs(self.centroid_ms - other.centroid_ms)
+
+    def to_json(self) -> dict[str, Any]:
+        """Levels as one text, a word a stretch, so that an utterance stays a line."""
+        rows = ("/".join(f"{level:.1f}" for level in row) for row in self.levels_db)
+        return {"levels_db": " ".join(rows), "centroid_ms": self.centroid_ms}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Fingerprint:
+        """What `to_json` gave; raises KeyError or ValueError for anything else."""
+        rows = (row.split("/") for row in data["levels_db"].split(" "))
+        levels = tuple(tuple(float(level) for level in row) for row in rows)
+        if {len(row) for row in levels} != {BANDS} or len(levels) != SEGMENTS:
+            raise ValueError(f"a fingerprint has {SEGMENTS} rows of {BANDS} levels")
+        return cls(levels, float(data["centroid_ms"]))
+
+
+def fingerprint(audio: ArrayLike) -> Fingerprint:
+    """Levels of 8 mel bands in 8 equal stretches of (samples,) audio at 24 kHz, and its energy's centroid.
+
+    A level is 10 log10 of the mean of `mel_power` over the stretch's frames, at least -20 dB, to 0.1 dB: the
+    mean comes before the logarithm, so that loud frames decide and quiet ones, where dust is, do not. Stretch
+    i of n frames is floor(i·n/8) to ceil((i+1)·n/8), never empty. The centroid is sum(t·x²) / sum(x²) over
+    all samples, ms, to 0.1 ms, and 0 of silence: a shift in time moves it by as much, however long the
+    utterance. Raises ValueError when the audio is not 1-D, empty or not finite.
+    """
+    samples = np.asarray(audio, dtype=np.float64)
+    if not np.isfinite(samples).all():
+        raise ValueError("audio that is not finite has no fingerprint")
+    power = mel_power(samples, BANDS)
+    count = len(power)
+    rows = np.array(
+        [power[i * count // SEGMENTS : -(-(i + 1) * count // SEGMENTS)].mean(axis=0) for i in range(SEGMENTS)]
+    )
+    levels = 10.0 * np.log10(np.maximum(rows, 10.0 ** (FLOOR_DB / 10.0)))
+    energy = np.square(samples)
+    total = float(energy.sum())
+    centroid = 1000.0 / SAMPLE_RATE * float(np.arange(samples.size) @ energy) / total if total else 0.0
+    return Fingerprint(
+        tuple(tuple(round(float(level), 1) for level in row) for row in levels),
+        round(centroid, 1),
+    )
 
 
 @dataclass(frozen=True)
@@ -80,6 +156,5 @@ def write_expectations(found: Mapping[str, Expectation]) -> Path:
         entry = {"digest": expected.utterance, "frames": expected.frames} | expected.fingerprint.to_json()
         lines.append(f"  {json.dumps(name)}: {json.dumps(entry)}")
     text = f'{{\n "schema": {_SCHEMA},\n "utterances": {{\n' + ",\n".join(lines) + "\n }\n}\n"
-    partial = _FILE.with_name(f".{_FILE.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    return partial.replace(_FILE)
+    write_text(_FILE, text)
+    return _FILE

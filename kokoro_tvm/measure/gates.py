@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -30,6 +30,7 @@ __all__ = [
     "judge_medians",
     "judge_output",
     "limits_of",
+    "none_off",
     "number",
     "write_report",
 ]
@@ -224,6 +225,11 @@ def judge_output(
     return [finite, *judge(measured, limits, where)]
 
 
+def none_off(gate: str, off: float, where: str) -> Verdict:
+    """The verdict of a gate that stands in no recipe: nothing may be off."""
+    return Verdict(gate, off, 0.0, off == 0, where)
+
+
 class Jsonable(Protocol):
     """What has been measured and judged, in whatever arrangement."""
 
@@ -232,10 +238,9 @@ class Jsonable(Protocol):
         ...
 
 
-def write_report(report: Jsonable | Iterable[Jsonable], path: Path) -> None:
-    """Write a report (or a list of them) as JSON; `path` appears whole or not at all."""
-    data = [one.to_json() for one in report] if isinstance(report, Iterable) else report.to_json()
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def write_report(report: Jsonable, path: Path) -> None:
+    """Write a report as JSON; `path` appears whole or not at all."""
+    text = json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=".report-") as folder:
         partial = Path(folder) / path.name

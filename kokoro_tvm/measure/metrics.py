@@ -1,4 +1,5 @@
-"""How near one signal is to another: the numbers gates are made of (numpy only).
+"""How near one signal is to another, and to the truth beside PyTorch float32: the numbers gates are made of
+(numpy only).
 
 Everything is computed in float64 whatever the inputs' dtype. Shapes must be equal: nothing is ever broadcast,
 because a comparison of the wrong shapes would yield a number all the same.
@@ -6,22 +7,30 @@ because a comparison of the wrong shapes would yield a number all the same.
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from kokoro_tvm.constants import SAMPLES_PER_FRAME
 
 __all__ = [
     "HOP",
     "WINDOW",
+    "absolute_errors",
     "correlation",
+    "count_off",
     "finite_fraction",
     "frame_snrs_db",
     "magnitude_correlation",
     "magnitude_spectrum",
-    "max_abs",
-    "mean_abs",
-    "rms_error",
+    "measure",
+    "measure_audio",
     "snr_db",
 ]
+
+Array = NDArray[Any]
 
 WINDOW = 1024
 """Samples of one spectrum's window: 43 ms at 24 kHz, long enough to resolve the harmonics of a low voice."""
@@ -75,30 +84,19 @@ def frame_snrs_db(value: ArrayLike, reference: ArrayLike, frames: int) -> NDArra
     return np.where(whole, snrs, -np.inf)
 
 
-def max_abs(value: ArrayLike, reference: ArrayLike) -> float:
-    """Largest absolute difference: max |value - reference|, in the arrays' own unit.
+def absolute_errors(value: ArrayLike, reference: ArrayLike) -> dict[str, float]:
+    """mean_abs, max_abs and rms_error: of |value - reference|, in the arrays' own unit.
 
     Both of one shape. +inf when a value is not finite. Raises ValueError as `snr_db` does.
     """
     a, r = _pair(value, reference)
-    return float(np.abs(a - r).max()) if np.isfinite(a).all() else np.inf
-
-
-def mean_abs(value: ArrayLike, reference: ArrayLike) -> float:
-    """Mean absolute difference: mean |value - reference|, in the arrays' own unit; else as `max_abs`."""
-    a, r = _pair(value, reference)
-    return float(np.abs(a - r).mean()) if np.isfinite(a).all() else np.inf
-
-
-def rms_error(value: ArrayLike, reference: ArrayLike) -> float:
-    """Root mean square difference: sqrt(mean((value - reference)²)), in the arrays' own unit; else as
-    `max_abs`."""
-    a, r = _pair(value, reference)
     if not np.isfinite(a).all():
-        return np.inf
+        return {"mean_abs": np.inf, "max_abs": np.inf, "rms_error": np.inf}
     difference = np.abs(a - r)
-    scale = float(difference.max()) or 1.0
-    return scale * float(np.sqrt(np.mean(np.square(difference / scale))))
+    largest = float(difference.max())
+    scale = largest or 1.0
+    rms = scale * float(np.sqrt(np.mean(np.square(difference / scale))))
+    return {"mean_abs": float(difference.mean()), "max_abs": largest, "rms_error": rms}
 
 
 def correlation(value: ArrayLike, reference: ArrayLike) -> float:
@@ -115,6 +113,15 @@ def correlation(value: ArrayLike, reference: ArrayLike) -> float:
     return _pearson(first, second, equal=np.array_equal(a, r))
 
 
+def count_off(value: ArrayLike, expected: ArrayLike) -> float:
+    """How many elements are not the expected ones, bit for bit; all of those where there are more or fewer.
+
+    NaN differs from everything.
+    """
+    a, e = np.asarray(value), np.asarray(expected)
+    return float(np.count_nonzero(a != e) if a.shape == e.shape else e.size)
+
+
 def finite_fraction(value: ArrayLike) -> float:
     """Fraction of elements that are neither NaN nor infinite: count(isfinite(value)) / count(value), 0 to 1.
 
@@ -126,7 +133,7 @@ def finite_fraction(value: ArrayLike) -> float:
     return float(np.count_nonzero(np.isfinite(a)) / a.size)
 
 
-def magnitude_spectrum(audio: ArrayLike, window: int = WINDOW, hop: int = HOP) -> NDArray[np.float64]:
+def magnitude_spectrum(audio: ArrayLike) -> NDArray[np.float64]:
     """Linear short-time magnitude spectrum |sum_n w[n] x[hop·i + n] exp(-2πjkn/window)| of (samples,) audio.
 
     w is the periodic Hann window. The signal is surrounded by window/2 zeros on either side and by as
@@ -137,18 +144,16 @@ def magnitude_spectrum(audio: ArrayLike, window: int = WINDOW, hop: int = HOP) -
     x = np.asarray(audio, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
         raise ValueError(f"audio of shape (samples,) with at least one sample is needed, not {x.shape}")
-    half = window // 2
-    frames = 1 + -(-x.size // hop)
-    padded = np.zeros((frames - 1) * hop + window)
+    half = WINDOW // 2
+    frames = 1 + -(-x.size // HOP)
+    padded = np.zeros((frames - 1) * HOP + WINDOW)
     padded[half : half + x.size] = x
-    hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(window) / window)
-    rows = np.lib.stride_tricks.sliding_window_view(padded, window)[::hop]
+    hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)
+    rows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
     return np.abs(np.fft.rfft(rows * hann, axis=-1))
 
 
-def magnitude_correlation(
-    value: ArrayLike, reference: ArrayLike, window: int = WINDOW, hop: int = HOP
-) -> float:
+def magnitude_correlation(value: ArrayLike, reference: ArrayLike) -> float:
     """Pearson correlation of two (samples,) signals' linear magnitude spectra, all frames and bins in one.
 
     corr = sum((A - mean A)(R - mean R)) / sqrt(sum((A - mean A)²) sum((R - mean R)²)), A and R by
@@ -159,8 +164,63 @@ def magnitude_correlation(
     a, r = _pair(value, reference)
     if not np.isfinite(a).all():
         return 0.0
-    spectra = [magnitude_spectrum(x / (float(np.abs(x).max()) or 1.0), window, hop) for x in (a, r)]
+    spectra = [magnitude_spectrum(x / (float(np.abs(x).max()) or 1.0)) for x in (a, r)]
     return _pearson(*spectra, equal=np.array_equal(a, r))
+
+
+def measure(
+    value: Array, truth: Array, pytorch: Array | None = None, frames: int | None = None
+) -> dict[str, float]:
+    """Metrics of `value` against `truth`, by name; both of one shape, time last.
+
+    Always: mean_abs, max_abs and rms_error in the value's own unit, snr_db, correlation, finite_fraction.
+    With `pytorch`, PyTorch float32 on the same inputs: pytorch_snr_db and gain_db = snr_db - pytorch_snr_db,
+    0 where both are exact and NaN where PyTorch's shape differs. With `frames`, into how many pieces time is
+    cut (tokens or frames): frame_snr_median_db and frame_snr_p5_db, the median and the 5th percentile of
+    `frame_snrs_db`, first_frame_snr_db and last_frame_snr_db. Raises ValueError as `snr_db` and
+    `frame_snrs_db` do.
+    """
+    snr = snr_db(value, truth)
+    metrics = {
+        **absolute_errors(value, truth),
+        "snr_db": snr,
+        "correlation": correlation(value, truth),
+        "finite_fraction": finite_fraction(value),
+    }
+    if pytorch is not None:
+        theirs = snr_db(pytorch, truth) if pytorch.shape == truth.shape else math.nan
+        metrics["pytorch_snr_db"] = theirs
+        # inf - inf would be no number.
+        metrics["gain_db"] = 0.0 if snr == theirs else snr - theirs
+    if frames is not None:
+        snrs = frame_snrs_db(value, truth, frames)
+        # Of infinities, a percentile between two neighbours would be no number: one of them is taken.
+        p5, median = np.percentile(snrs, (5, 50), method="lower")
+        metrics |= {"frame_snr_median_db": float(median), "frame_snr_p5_db": float(p5)}
+        metrics |= {"first_frame_snr_db": float(snrs[0]), "last_frame_snr_db": float(snrs[-1])}
+    return metrics
+
+
+def measure_audio(
+    value: Array, truth: Array, pytorch: Array | None = None, exact: Array | None = None
+) -> dict[str, float]:
+    """`measure` of (600F,) samples with the model's F frames, and magnitude_correlation.
+
+    With `exact`, the truth with exact phases (`ExactPhases`): exact_snr_db, exact_frame_snr_median_db and
+    exact_frame_snr_p5_db, and of PyTorch float32 pytorch_exact_snr_db. Raises ValueError as `measure`
+    does, and for audio that is not 1-D or not whole frames.
+    """
+    frames = truth.size // SAMPLES_PER_FRAME
+    metrics = measure(value, truth, pytorch, frames)
+    metrics["magnitude_correlation"] = magnitude_correlation(value, truth)
+    if exact is not None:
+        column = measure(value, exact, pytorch, frames)
+        metrics |= {
+            f"exact_{name}": column[name] for name in ("snr_db", "frame_snr_median_db", "frame_snr_p5_db")
+        }
+        if pytorch is not None:
+            metrics["pytorch_exact_snr_db"] = column["pytorch_snr_db"]
+    return metrics
 
 
 def _pearson(a: NDArray[np.float64], r: NDArray[np.float64], *, equal: bool) -> float:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kokoro_tvm.measure.gates import Verdict
+from kokoro_tvm.measure.gates import Verdict, none_off
+from kokoro_tvm.measure.metrics import count_off
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.words import timeline
 
-__all__ = ["SENTENCES", "TextReader", "validate_text", "words_of"]
+if TYPE_CHECKING:
+    from kokoro_tvm.runners.program import Program
+
+__all__ = ["SENTENCES", "validate_text", "words_of"]
 
 SENTENCES = {
     "a": "Hello, it costs $2.50.",
@@ -28,15 +29,7 @@ SENTENCES = {
 espeak-ng, where Python has it, is not used."""
 
 
-class TextReader(Protocol):
-    """The program `speak`; see `kokoro_tvm.runners.program`."""
-
-    def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], NDArray[np.float32] | None]:
-        """Its words, as it prints them, and its audio (samples,) of seed 0; None unless it should decode."""
-        ...
-
-
-def validate_text(tts: Synthesizer, program: TextReader, decode: bool) -> Iterator[Verdict]:
+def validate_text(tts: Synthesizer, program: Program, decode: bool) -> Iterator[Verdict]:
     """Judges a sentence of each language that the bundle has a voice and rules for: every word has to be
     Python's, with its phonemes, its place in the text and its samples, and every sample.
 
@@ -49,9 +42,10 @@ def validate_text(tts: Synthesizer, program: TextReader, decode: bool) -> Iterat
             continue
         plan = tts.plan(text, voice, markup=False)
         words, audio = program.read(text, voice, decode)
-        yield _equal(f"{language.name} words", words, words_of(plan))
+        yield none_off("max_c_off", count_off(words, words_of(plan)), f"{language.name} words")
         if decode:
-            yield _equal(f"{language.name} audio", audio, tts.render(plan).audio)
+            off = count_off(() if audio is None else audio, tts.render(plan).audio)
+            yield none_off("max_c_off", off, f"{language.name} audio")
 
 
 def words_of(plan: Plan) -> list[str]:
@@ -60,10 +54,3 @@ def words_of(plan: Plan) -> list[str]:
         f"{word.start_sample} {word.end_sample} {''.join(p.symbol for p in word.phonemes)} {word.text}"
         for word in timeline(plan)
     ]
-
-
-def _equal(where: str, found: Sequence[str] | NDArray[np.float32] | None, expected: object) -> Verdict:
-    value, wanted = np.asarray(found), np.asarray(expected)
-    same = value.shape == wanted.shape
-    off = float(np.count_nonzero(value != wanted) if same else wanted.size)
-    return Verdict("max_c_off", off, 0.0, off == 0, where)

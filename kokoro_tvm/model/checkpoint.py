@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +11,13 @@ from typing import Any
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.loading import load
 from kokoro_tvm.model.checkpoint_files import values_sha256, write_checkpoint
-from kokoro_tvm.model.construction import expected_shapes
+from kokoro_tvm.model.kokoro import expected_shapes
 from kokoro_tvm.model.pins import check_sha256
-from kokoro_tvm.model.sources import Log, Material, SourceUnavailableError, describe, obtain
+from kokoro_tvm.model.sources import Log, Material, describe, first_that_answers, obtain
 from kokoro_tvm.model.state import complete_state
 from kokoro_tvm.model.voices import read_voices, voice_file
 from kokoro_tvm.model.yields import yield_of
-from kokoro_tvm.recipe.checkpoint import Checkpoint, PinnedVoices, SyntheticSource
+from kokoro_tvm.recipe.checkpoint import Checkpoint, Source, SyntheticSource
 
 __all__ = ["fetch"]
 
@@ -47,7 +45,20 @@ def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: L
     say = log or (lambda line: None)
     config = _shipped(checkpoint)
     start = time.monotonic()
-    label = _fetch_any(checkpoint, config, out, root or Path(), say)
+    first = checkpoint.sources[0]
+    if isinstance(first, SyntheticSource):  # which is the only one
+        label = _draw(checkpoint, first, config, out, say)
+    else:
+
+        def obtained(source: Source, work: Path) -> None:
+            assert not isinstance(source, SyntheticSource)
+            wanted = None if config is not None else checkpoint.config.file
+            material = obtain(source, checkpoint.voices.all_names, wanted, work, root or Path(), say)
+            _store(material, checkpoint, yield_of(checkpoint, source), config, out, say)
+
+        labelled = [(describe(source), source) for source in checkpoint.sources]
+        advice = HOW_TO_MEND if config is None else HOW_TO_SUPPLY
+        label = first_that_answers("the checkpoint", labelled, obtained, out / "downloads", say, advice)
     say(f"checkpoint ready after {time.monotonic() - start:.0f} s, from {label}")
 
 
@@ -60,57 +71,40 @@ def _shipped(checkpoint: Checkpoint) -> bytes | None:
     return path.read_bytes()
 
 
-def _fetch_any(checkpoint: Checkpoint, config: bytes | None, out: Path, root: Path, say: Log) -> str:
-    """Stores the first source that answers; its description."""
-    failures: list[str] = []
-    for source in checkpoint.sources:
-        label, yielded = describe(source), yield_of(checkpoint, source)
-        if isinstance(source, SyntheticSource):
-            from kokoro_tvm.model.synthetic import draw
+def _draw(checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None, out: Path, say: Log) -> str:
+    """Stores random weights; their description."""
+    from kokoro_tvm.model.synthetic import draw
 
-            if config is None:
-                raise BuildError(
-                    f"synthetic weights are drawn for a configuration that this package ships, and it ships "
-                    f"no {checkpoint.config.file!r} (checkpoint: config: file)"
-                )
-            say(f"drawing weights, {label}: what is built of them does not speak")
-            write_checkpoint(out, *draw(source.size, source.seed, config), yielded)
-            return label
-        say(f"trying {label}")
-        work = out / "downloads"
-        work.mkdir()
-        try:
-            wanted = None if config is not None else checkpoint.config.file
-            material = obtain(source, checkpoint.voices.all_names, wanted, work, root, say)
-            if material.config is not None:
-                check_sha256(material.config, checkpoint.config.sha256, str(material.config))
-                config = material.config.read_bytes()
-            assert config is not None
-            _store(material, checkpoint.voices, yielded, config, out, say)
-            return label
-        except SourceUnavailableError as error:
-            failures.append(f"{label}: {str(error).rstrip('.')}")
-            say(f"{label} does not answer: {error}")
-        except BuildError as error:
-            message = f"the checkpoint from {label} is refused: {error}"
-            raise BuildError(message.replace(f"{work}{os.sep}", "")) from error
-        finally:
-            shutil.rmtree(work)
-    reasons = "; ".join(f"({number}) {failure}" for number, failure in enumerate(failures, start=1))
-    advice = HOW_TO_SUPPLY if _shipped(checkpoint) is not None else HOW_TO_MEND
-    raise BuildError(f"no source of the checkpoint answers. Tried: {reasons}. {advice}.")
+    if config is None:
+        raise BuildError(
+            f"synthetic weights are drawn for a configuration that this package ships, and it ships "
+            f"no {checkpoint.config.file!r} (checkpoint: config: file)"
+        )
+    label = describe(source)
+    say(f"drawing weights, {label}: what is built of them does not speak")
+    write_checkpoint(out, *draw(source.size, source.seed, config), yield_of(checkpoint, source))
+    return label
 
 
 def _store(
-    material: Material, pinned: PinnedVoices, yielded: dict[str, Any], config: bytes, out: Path, say: Log
+    material: Material,
+    checkpoint: Checkpoint,
+    yielded: dict[str, Any],
+    config: bytes | None,
+    out: Path,
+    say: Log,
 ) -> None:
     """Verifies what a source brought, and converts it."""
+    if material.config is not None:
+        check_sha256(material.config, checkpoint.config.sha256, str(material.config))
+        config = material.config.read_bytes()
+    assert config is not None
     check_sha256(material.weights, yielded["weights"], str(material.weights))
-    for name, sha256 in pinned.files.items():
+    for name, sha256 in checkpoint.voices.files.items():
         path = voice_file(material.voices, name)
         check_sha256(path, sha256, str(path))
-    voices = read_voices(material.voices, pinned.all_names)
-    expected, got = pinned.sha256, values_sha256(voices)
+    voices = read_voices(material.voices, checkpoint.voices.all_names)
+    expected, got = checkpoint.voices.sha256, values_sha256(voices)
     if expected is not None and got != expected:
         raise BuildError(
             f"the voices in {material.voices} are not the pinned ones: expected sha256 {expected} of their "

@@ -22,21 +22,9 @@ from torch import Tensor, nn
 from kokoro_tvm import ops
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model.signatures import SIGNATURES, Signature, TensorSpec, signatures
 from kokoro_tvm.patches.base.length import keep_valid, scaled
 
-__all__ = [
-    "F0N",
-    "SIGNATURES",
-    "Bert",
-    "Decoder",
-    "Duration",
-    "Signature",
-    "TensorSpec",
-    "TextEncoder",
-    "build_component",
-    "signatures",
-]
+__all__ = ["F0N", "Bert", "Decoder", "Duration", "TextEncoder", "build_component"]
 
 
 def build_component(name: str, model: nn.Module) -> nn.Module:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model.construction import construct
 
 if TYPE_CHECKING:
     from kokoro.model import KModel
 
-__all__ = ["build_model", "default_dtype", "load_config", "load_state", "shipped_config"]
+__all__ = [
+    "build_model",
+    "construct",
+    "default_dtype",
+    "expected_shapes",
+    "load_config",
+    "load_state",
+    "shipped_config",
+]
 
 SHIPPED_CONFIG = Path(__file__).with_name("kokoro-82m.json")
 
@@ -51,6 +59,55 @@ def build_model(
     return model
 
 
+def construct(config: Mapping[str, Any], device: torch.device) -> KModel:
+    """Puts the stock submodules together as KModel.__init__ does, less its downloads; weights as initialised.
+
+    The global random state stays as it is.
+    """
+    with warnings.catch_warnings():
+        # weight_norm's deprecation and an LSTM dropout that does nothing: the stock classes' own business.
+        warnings.simplefilter("ignore")
+        from kokoro.istftnet import Decoder
+        from kokoro.model import KModel
+        from kokoro.modules import CustomAlbert, ProsodyPredictor, TextEncoder
+        from transformers import AlbertConfig
+
+        with torch.random.fork_rng(devices=[]), device:
+            model = KModel.__new__(KModel)
+            torch.nn.Module.__init__(model)
+            model.vocab = dict(config["vocab"])
+            model.bert = CustomAlbert(AlbertConfig(vocab_size=config["n_token"], **config["plbert"]))
+            model.bert_encoder = torch.nn.Linear(model.bert.config.hidden_size, config["hidden_dim"])
+            model.context_length = model.bert.config.max_position_embeddings
+            model.predictor = ProsodyPredictor(
+                style_dim=config["style_dim"],
+                d_hid=config["hidden_dim"],
+                nlayers=config["n_layer"],
+                max_dur=config["max_dur"],
+                dropout=config["dropout"],
+            )
+            model.text_encoder = TextEncoder(
+                channels=config["hidden_dim"],
+                kernel_size=config["text_encoder_kernel_size"],
+                depth=config["n_layer"],
+                n_symbols=config["n_token"],
+            )
+            model.decoder = Decoder(
+                dim_in=config["hidden_dim"],
+                style_dim=config["style_dim"],
+                dim_out=config["n_mels"],
+                disable_complex=False,
+                **config["istftnet"],
+            )
+    return model
+
+
+def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The keys of the stock state dict for this configuration, each with its shape."""
+    model = construct(config, torch.device("meta"))
+    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+
+
 @contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterator[None]:
     """Sets torch's default dtype within the block and puts the old one back, whatever happens."""
@@ -66,18 +123,19 @@ def load_state(folder: Path) -> dict[str, torch.Tensor]:
     """Reads `weights.safetensors` of a checkpoint folder: the stock keys, float32."""
     from safetensors.torch import load_file
 
-    path = Path(folder) / "weights.safetensors"
-    if not path.is_file():
-        raise BuildError(f"no checkpoint in {folder}: {path.name} is missing; fetch the checkpoint again")
-    return load_file(path)
+    return load_file(_file(folder, "weights.safetensors"))
 
 
 def load_config(folder: Path) -> dict[str, Any]:
     """Reads `config.json` of a checkpoint folder: hyperparameters and vocabulary (symbol to token id)."""
-    path = Path(folder) / "config.json"
+    return dict(json.loads(_file(folder, "config.json").read_text(encoding="utf-8")))
+
+
+def _file(folder: Path, name: str) -> Path:
+    path = Path(folder) / name
     if not path.is_file():
-        raise BuildError(f"no checkpoint in {folder}: {path.name} is missing; fetch the checkpoint again")
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+        raise BuildError(f"no checkpoint in {folder}: {name} is missing; fetch the checkpoint again")
+    return path
 
 
 def shipped_config() -> dict[str, Any]:

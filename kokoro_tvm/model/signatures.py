@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kokoro_tvm.constants import SAMPLES_PER_FRAME, STYLE_DIM
-from kokoro_tvm.errors import BuildError
 
 __all__ = [
     "LENGTH",
@@ -74,12 +73,10 @@ class Signature:
     def resolved(self, policy: str, bucket: int) -> Signature:
         """The signature of one artifact: symbolic for "exact", `bucket` long for "masked" and "padded".
 
-        "masked" has the valid length as its last input. Raises BuildError for another policy.
+        "masked" has the valid length as its last input.
         """
         if policy == "exact":
             return self
-        if policy not in ("masked", "padded"):
-            raise BuildError(f"unknown length policy {policy!r}: exact, masked and padded are known")
         inputs = tuple(t.at(bucket) for t in self.inputs)
         if policy == "masked":
             inputs += (LENGTH,)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from kokoro_tvm.model.construction import expected_shapes
+from kokoro_tvm.model.kokoro import expected_shapes
 from kokoro_tvm.model.voices import VOICE_SHAPE
 
 __all__ = ["draw", "synthetic_state", "synthetic_voices", "toy_config"]

@@ -47,7 +47,7 @@ def converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
         return "kokoro_tvm.model.synthetic:draw", "kokoro_tvm.model.checkpoint_files:write_checkpoint"
     return (
         f"kokoro_tvm.model.formats.{yielded['format']}:read",
-        "kokoro_tvm.model.construction:expected_shapes",
+        "kokoro_tvm.model.kokoro:expected_shapes",
         "kokoro_tvm.model.state:complete_state",
         "kokoro_tvm.model.checkpoint_files:write_checkpoint",
     )

@@ -47,6 +47,16 @@ class Node:
     entries: dict[str, Entry] | None = None
     over: Node | None = None
 
+    def get(self, *path: str) -> Node | None:
+        """The value under a key, or under several, one in the other; None where there is none."""
+        node = self
+        for key in path:
+            entry = (node.entries or {}).get(key)
+            if entry is None:
+                return None
+            node = entry.value
+        return node
+
     def data(self) -> Any:
         """Plain values: dict, tuple, str, int, float, bool, None."""
         if self.entries is not None:

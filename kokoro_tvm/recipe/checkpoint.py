@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.spec import NpmName, NpmVersion, RelativePath, Repository, Revision, Sha256, Spec, VoiceName
@@ -41,10 +41,9 @@ class PinnedFile(Spec):
 class PinnedWeights(PinnedFile):
     """A file of weights: .pth, .safetensors or .onnx, by its suffix."""
 
-    @field_validator("file")
-    @classmethod
-    def _has_known_suffix(cls, file: str) -> str:
-        return _weights_file(file)
+    file: Annotated[RelativePath, AfterValidator(_weights_file)] = Field(
+        description="Path of the file inside its source."
+    )
 
 
 class PinnedVoices(Spec):
@@ -173,7 +172,7 @@ class FileSource(Spec):
     """A file the user supplies: .pth, .safetensors or .onnx, distinguished by its suffix."""
 
     kind: Literal["file"] = Field(description="A file you have.")
-    path: str = Field(
+    path: Annotated[str, AfterValidator(_weights_file)] = Field(
         min_length=1,
         max_length=4096,
         description="`.pth`, `.safetensors` or `.onnx`; relative to the repository's root.",
@@ -186,11 +185,6 @@ class FileSource(Spec):
         description="Folder of voices, relative to the repository's root; "
         "null: the folder `voices` beside the file.",
     )
-
-    @field_validator("path")
-    @classmethod
-    def _has_known_suffix(cls, path: str) -> str:
-        return _weights_file(path)
 
 
 class SyntheticSource(Spec):

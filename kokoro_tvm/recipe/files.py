@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.front_end import FrontEnd
-from kokoro_tvm.recipe.gates import Gates, GatesOverride, or_by_name
+from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.parts import (
     Bits,
     Buckets,
@@ -18,7 +18,6 @@ from kokoro_tvm.recipe.parts import (
     Languages,
     Length,
     PassContext,
-    PassContextOverride,
     PassList,
     PatchOverrides,
     Precision,
@@ -66,9 +65,8 @@ class ModelFile(Extending):
     pass_context: PassContext = Field(default_factory=PassContext, description="Options around the passes.")
     gates: Gates = Field(
         description="Numbers every artifact must meet, or the name of a set of them.",
-        json_schema_extra=or_by_name,
     )
-    gate_sets: dict[Name, GatesOverride] = Field(
+    gate_sets: dict[Name, Gates] = Field(
         default_factory=dict,
         description="Gates by name, for `gates` here and in target recipes: `gates: NAME`.",
     )
@@ -110,25 +108,13 @@ class ModelFile(Extending):
 
 
 def _axes(schema: dict[str, Any]) -> None:
-    """The keys of a matrix: its axes, whose names are paths of fields, beside `name` and `exclude`."""
+    """The keys of a matrix: its axes, whose names are paths of fields."""
     scalar = {"type": ["string", "number", "boolean", "null"]}
     labelled = {"type": "object", "minProperties": 1}
     names = [name for name in TargetFile.model_fields if name not in ("extends", "matrix")]
     schema |= {
         "type": "object",
-        "properties": {
-            "name": {
-                "type": "string",
-                "description": 'How its recipes are called, "{mcpu}-{precision}": a field, or the last word '
-                "of its path, stands for its label. The default is all labels with `-` between.",
-            },
-            "exclude": {
-                "type": "array",
-                "items": {"type": "object", "additionalProperties": scalar},
-                "description": "Combinations that are left out, [{mcpu: x86-64-v2, precision: bfloat16}].",
-            },
-            **{name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
-        },
+        "properties": {name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
         "additionalProperties": {"anyOf": [{"type": "array", "items": scalar, "minItems": 1}, labelled]},
     }
     del schema["anyOf"]
@@ -140,8 +126,8 @@ class TargetFile(Extending):
     matrix: dict[str, Any] | None = Field(
         default=None,
         description="Fields, by paths such as `target.mcpu`, with a list of choices or a mapping of labels "
-        "to choices: every combination is a recipe, its choices over the rest of the file. The name comes "
-        "from the labels (`name`); `exclude` leaves combinations out.",
+        "to choices: every combination is a recipe, its choices over the rest of the file, and its name the "
+        "labels with `-` between them.",
         json_schema_extra=_axes,
     )
 
@@ -167,14 +153,13 @@ class TargetFile(Extending):
         default=None,
         description="Compiler passes in place of the model's list.",
     )
-    pass_context: PassContextOverride | None = Field(
+    pass_context: PassContext | None = Field(
         default=None,
         description="Options in place of the model's, each as a whole.",
     )
-    gates: GatesOverride | None = Field(
+    gates: Gates | None = Field(
         default=None,
         description="Numbers in place of the model's, one by one, or the name of a set of the model's.",
-        json_schema_extra=or_by_name,
     )
     utterances: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(distinct)] | None = Field(
         default=None,
@@ -234,17 +219,6 @@ class TargetFile(Extending):
                 "c_with_weight_bits",
                 "libkokoro maps weights as they are stored, so with `runtime.c` they are whole",
                 {"path": ("weight_bits",)},
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _padded_gates_only_report(self) -> TargetFile:
-        """`padded` keeps a known fault to debug with; promising to enforce its gates would be a lie."""
-        if self.length == "padded" and self.gates is not None and self.gates.enforce:
-            raise PydanticCustomError(
-                "padded_enforce",
-                "with length: padded, gates only report; enforce cannot be true",
-                {"path": ("gates", "enforce")},
             )
         return self
 

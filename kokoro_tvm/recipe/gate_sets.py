@@ -7,42 +7,70 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kokoro_tvm.recipe._yaml import Entry, Node
-from kokoro_tvm.recipe.inherit import extend, without
+from kokoro_tvm.recipe.inherit import extend, merge, without
 from kokoro_tvm.words import hint, shorten
 
-__all__ = ["spelled_out", "with_gates"]
+__all__ = ["spelled_out", "whole_gates", "with_gates"]
 
 
 def spelled_out(tree: Node) -> Node:
     """The recipe with the mapping that `gates: NAME` is short for, so that differences merge with it."""
-    gates = (tree.entries or {}).get("gates")
-    if gates is None or not isinstance(gates.value.scalar, str):
+    gates = tree.get("gates")
+    if gates is None or not isinstance(gates.scalar, str):
         return tree
-    return _with(tree, "gates", Node(gates.value.span, entries={"extends": gates}))
+    assert tree.entries is not None
+    return _with(tree, "gates", Node(gates.span, entries={"extends": tree.entries["gates"]}))
 
 
-def with_gates(tree: Node, model: Node | None) -> Node:
+def with_gates(tree: Node, model: Node) -> Node:
     """The recipe with the numbers of the sets that its gates, and its own sets, extend.
 
-    model: the recipe that has the sets; None where there is none, and then nothing is in their place. Raises
-    RecipeError.
+    model: the recipe that has the sets. Raises RecipeError.
     """
-    sets = _entries(model, "gate_sets")
-    for name in _entries(tree, "gate_sets"):
-        tree = _with(tree, "gate_sets", _with(_value(tree, "gate_sets"), name, _whole(sets, name, ())))
-    if "gates" not in (tree.entries or {}):
+    sets = _sets(model)
+    if tree is model:
+        tree = _with_sets(tree, {name: _whole(sets, name, ()) for name in sets})
+    gates = tree.get("gates")
+    if gates is None:
         return tree
-    gates = _value(tree, "gates")
-    if model is None:
-        return _with(tree, "gates", without(gates, "extends") if gates.entries else gates)
     return _with(tree, "gates", extend(gates, lambda name: _named(sets, name, ())))
 
 
-def _whole(sets: Mapping[str, Entry], name: str, chain: tuple[str, ...]) -> Node:
-    return extend(sets[name].value, lambda other: _named(sets, other, (*chain, name)))
+def whole_gates(tree: Node, model: Node) -> Node:
+    """The recipe with its gates, and its sets of them, over the model's gates: both of what `with_gates`
+    gives."""
+    base, gates = model.get("gates"), tree.get("gates")
+    if base is None or base.entries is None:
+        return tree if tree is model else without(tree, "gates")  # the fault is the model's
+    if tree is model:
+        tree = _with_sets(tree, {name: merge(base, one) for name, one in _sets(tree).items()})
+    return tree if gates is None else _with(tree, "gates", merge(base, gates))
 
 
-def _named(sets: Mapping[str, Entry], name: Node, chain: tuple[str, ...]) -> Node:
+def _sets(tree: Node) -> Mapping[str, Node]:
+    sets = tree.get("gate_sets")
+    return {name: entry.value for name, entry in (sets.entries or {}).items()} if sets else {}
+
+
+def _with_sets(tree: Node, sets: Mapping[str, Node]) -> Node:
+    whole = tree.get("gate_sets")
+    if whole is None:
+        return tree
+    for name, one in sets.items():
+        whole = _with(whole, name, one)
+    return _with(tree, "gate_sets", whole)
+
+
+def _with(tree: Node, key: str, value: Node) -> Node:
+    entries = dict(tree.entries or {})
+    return replace(tree, entries=entries | {key: Entry(entries[key].key, value)})
+
+
+def _whole(sets: Mapping[str, Node], name: str, chain: tuple[str, ...]) -> Node:
+    return extend(sets[name], lambda other: _named(sets, other, (*chain, name)))
+
+
+def _named(sets: Mapping[str, Node], name: Node, chain: tuple[str, ...]) -> Node:
     word = str(name.scalar)
     if word in chain:
         circle = " → ".join((*chain[chain.index(word) :], word))
@@ -51,17 +79,3 @@ def _named(sets: Mapping[str, Entry], name: Node, chain: tuple[str, ...]) -> Nod
         advice = hint(word, sorted(set(sets) - set(chain)))
         raise name.span.error(f"the model's `gate_sets` have no `{shorten(word)}`{advice}")
     return _whole(sets, word, chain)
-
-
-def _entries(tree: Node | None, key: str) -> Mapping[str, Entry]:
-    entry = (tree.entries or {}).get(key) if tree else None
-    return (entry.value.entries or {}) if entry else {}
-
-
-def _value(tree: Node, key: str) -> Node:
-    return (tree.entries or {})[key].value
-
-
-def _with(tree: Node, key: str, value: Node) -> Node:
-    entries = dict(tree.entries or {})
-    return replace(tree, entries=entries | {key: Entry(entries[key].key, value)})

@@ -21,8 +21,8 @@ from kokoro_tvm.recipe.folder import (
     whole,
     written,
 )
-from kokoro_tvm.recipe.gate_sets import with_gates
-from kokoro_tvm.recipe.known import Known
+from kokoro_tvm.recipe.gate_sets import whole_gates, with_gates
+from kokoro_tvm.recipe.inherit import without
 from kokoro_tvm.recipe.overrides import is_try, overridden, read_try
 from kokoro_tvm.recipe.problems import check, place
 from kokoro_tvm.recipe.resolved import Recipe, resolve
@@ -45,16 +45,14 @@ class Loaded:
 def load_recipe(
     path_or_name: str | os.PathLike[str],
     root: Path = ROOT,
-    known: Known | None = None,
     overrides: Sequence[str] = (),
 ) -> Recipe:
     """The resolved target recipe: NAME means the one that `root` has, a path is taken as it is.
 
-    What it extends, and the model's recipe, is looked for beside the file, then in `root`. `known` holds the
-    patches and passes there are, those of the package unless given; `overrides`, FIELD=VALUE each, are put
-    over all. Raises RecipeError.
+    What it extends, and the model's recipe, is looked for beside the file, then in `root`. `overrides`,
+    FIELD=VALUE each, are put over all. Raises RecipeError.
     """
-    return read_recipe(path_or_name, root, known, overrides).recipe
+    return read_recipe(path_or_name, root, overrides).recipe
 
 
 def load_built(name: str, root: Path) -> Recipe:
@@ -69,12 +67,11 @@ def load_built(name: str, root: Path) -> Recipe:
 def read_recipe(
     path_or_name: str | os.PathLike[str],
     root: Path = ROOT,
-    known: Known | None = None,
     overrides: Sequence[str] = (),
 ) -> Loaded:
     """The same, with the place of every value."""
     recipe = overridden(find_recipe(path_or_name, root), overrides)
-    loaded = _load(recipe, root, known or Known.of_package())
+    loaded = _load(recipe, root)
     if isinstance(loaded, ModelFile):
         raise RecipeError(
             f"{recipe.path}: a model recipe says what a model is; to build, name a recipe with a target"
@@ -83,25 +80,26 @@ def read_recipe(
     return loaded
 
 
-def check_file(path: Path, root: Path = ROOT, known: Known | None = None) -> tuple[Recipe | ModelFile, ...]:
+def check_file(path: Path, root: Path = ROOT) -> tuple[Recipe | ModelFile, ...]:
     """The recipes of a file, targets' resolved. Raises RecipeError."""
-    known = known or Known.of_package()
-    loaded = (_load(recipe, root, known) for recipe in written(path))
+    loaded = (_load(recipe, root) for recipe in written(path))
     return tuple(each if isinstance(each, ModelFile) else each.recipe for each in loaded)
 
 
-def _load(recipe: Written, root: Path, known: Known) -> Loaded | ModelFile:
+def _load(recipe: Written, root: Path) -> Loaded | ModelFile:
     folders = (recipe.path.parent, root)
     tree = whole(recipe, folders)
     if is_model(tree):
-        return check(with_gates(tree, tree), ModelFile, known)
+        return _check_model(with_gates(tree, tree))
     model_tree = _model_of(tree, folders)
-    tree = with_gates(tree, model_tree)
-    target = check(tree, TargetFile, known)
     if model_tree is None:
+        target = check(without(tree, "gates"), TargetFile)
         raise _no_model(target.model, tree, folders)
+    tree = with_gates(tree, model_tree)
     model_tree = with_gates(model_tree, model_tree)
-    model = check(model_tree, ModelFile, known)
+    target = check(whole_gates(tree, model_tree), TargetFile)
+    model = _check_model(model_tree)
+    _check_padded(tree, target)
     _check_utterances(tree, target, model)
     resolved = resolve(recipe.name, target, model, read_schedules(recipe.path.parent))
     return Loaded(resolved, tree, model_tree)
@@ -123,6 +121,18 @@ def _no_model(name: str, tree: Node, folders: Sequence[Path]) -> RecipeError:
         what = f"`{name}` is a target recipe, not a model"
     value, _, _ = place(tree, ["model"])
     return value.span.error(f"`model`: {what}{hint(name, list_models(folders))}")
+
+
+def _check_model(tree: Node) -> ModelFile:
+    return check(whole_gates(tree, tree), ModelFile)
+
+
+def _check_padded(tree: Node, target: TargetFile) -> None:
+    """`padded` keeps a known fault to debug with; promising to enforce its gates would be a lie."""
+    enforce = tree.get("gates", "enforce")
+    if target.length == "padded" and enforce is not None and enforce.scalar:
+        problem = "with length: padded, gates only report; enforce cannot be true"
+        raise enforce.span.error(f"`gates.enforce`: {problem}")
 
 
 def _check_utterances(tree: Node, target: TargetFile, model: ModelFile) -> None:

@@ -54,19 +54,10 @@ def _nodes(loaded: Loaded, path: _Path, value: Any) -> Iterator[Node]:
     elif path == ("utterances",):
         in_target = ()
     for tree, way in ((loaded.target, in_target), (loaded.model, in_model)):
-        node = _at(tree, way) if way else None
+        node = tree.get(*way) if way else None
         # A target's null may mean that the model's holds.
         if node is not None and (value is None or node.data() is not None):
             yield node
-
-
-def _at(tree: Node, path: _Path) -> Node | None:
-    for key in path:
-        entry = (tree.entries or {}).get(key)
-        if entry is None:
-            return None
-        tree = entry.value
-    return tree
 
 
 def _chain(node: Node) -> Iterator[Span]:

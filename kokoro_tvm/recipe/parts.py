@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.constants import COMPONENT_AXES, Axis
@@ -36,7 +38,6 @@ __all__ = [
     "Languages",
     "Length",
     "PassContext",
-    "PassContextOverride",
     "PassList",
     "PatchList",
     "PatchOverrides",
@@ -47,6 +48,7 @@ __all__ = [
     "Runtime",
     "Target",
     "Utterance",
+    "modules",
 ]
 
 Length = Literal["exact", "masked", "padded"]
@@ -57,17 +59,23 @@ MAX_TOKENS = 512
 MAX_FRAMES = 5120
 
 
-def _known(what: str, folder: str) -> Callable[[str, ValidationInfo], str]:
-    """A check that a name is among the `known` ones of the validation context; without one, any passes."""
+def _module_of(folder: str, what: str) -> Callable[[str], str]:
+    """A check that a name is one of `modules`."""
 
-    def check(word: str, info: ValidationInfo) -> str:
-        known = (info.context or {}).get("known")
-        if known is not None and word not in (valid := sorted(getattr(known, folder))):
+    def check(word: str) -> str:
+        if word not in (valid := modules(folder)):
             context = {"what": what, "word": word, "valid": valid}
             raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
         return word
 
     return check
+
+
+@cache
+def modules(folder: str) -> list[str]:
+    """Names of the modules of a folder of the package, `patches` or `passes`; none is imported."""
+    paths = (Path(__file__).parents[1] / folder).glob("*.py")
+    return sorted(path.stem for path in paths if not path.stem.startswith("_"))
 
 
 def _increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
@@ -88,8 +96,8 @@ def _of_tvm(name: str) -> str:
     return name
 
 
-_Patch = Annotated[Name, AfterValidator(_known("patch", "patches"))]
-_Pass = Annotated[Name, AfterValidator(_known("pass", "passes"))]
+_Patch = Annotated[Name, AfterValidator(_module_of("patches", "patch"))]
+_Pass = Annotated[Name, AfterValidator(_module_of("passes", "pass"))]
 PatchList = Annotated[tuple[_Patch, ...], AfterValidator(distinct)]
 PassList = Annotated[tuple[_Pass, ...], AfterValidator(distinct)]
 TvmPasses = Annotated[tuple[Annotated[TvmPass, AfterValidator(_of_tvm)], ...], AfterValidator(distinct)]
@@ -97,7 +105,6 @@ TvmConfig = Annotated[
     dict[str, bool | int | float | str], AfterValidator(lambda options: dict(sorted(options.items())))
 ]
 RecipeSets = Annotated[tuple[RecipeSet, ...], AfterValidator(distinct)]
-OptLevel = Annotated[int, Field(ge=0, le=4)]
 
 
 class Extending(Spec):
@@ -189,28 +196,12 @@ Languages = Annotated[dict[LanguageCode, Language], Field(min_length=1)]
 class PassContext(Spec):
     """Options of TVM's PassContext around the passes."""
 
-    opt_level: OptLevel = Field(default=3, description="TVM's optimisation level.")
+    opt_level: int = Field(default=3, ge=0, le=4, description="TVM's optimisation level.")
     disabled_passes: TvmPasses = Field(default=(), description="TVM passes to leave out, by TVM's names.")
     config: TvmConfig = Field(
         default_factory=dict,
         description="Options of TVM's PassContext. Each is true, false, a number or text.",
     )
-
-
-class PassContextOverride(Spec):
-    """PassContext options that replace the model's, each as a whole."""
-
-    opt_level: OptLevel | None = Field(default=None, description="TVM's optimisation level.")
-    disabled_passes: TvmPasses | None = Field(
-        default=None, description="TVM passes to leave out, by TVM's names, in place of the model's list."
-    )
-    config: TvmConfig | None = Field(
-        default=None, description="Options of TVM's PassContext, in place of the model's mapping."
-    )
-
-    def over(self, context: PassContext) -> PassContext:
-        """`context` with these options in place of its own."""
-        return PassContext.model_validate(context.model_dump() | self.model_dump(exclude_none=True))
 
 
 class Utterance(Spec):
@@ -255,10 +246,6 @@ class Components(Spec):
                     {"name": name, "axis": axis, "path": (name, "axis")},
                 )
         return self
-
-    def by_name(self) -> Mapping[str, Component]:
-        """The components in the order they are built."""
-        return {name: getattr(self, name) for name in COMPONENT_AXES}
 
 
 Bits = Annotated[int, Field(ge=8, le=20)]

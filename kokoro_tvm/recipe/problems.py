@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -12,14 +13,15 @@ from pydantic_core import ErrorDetails
 
 from kokoro_tvm.recipe._scalar import ScalarError, plain
 from kokoro_tvm.recipe._source import Span
-from kokoro_tvm.recipe._yaml import Node
+from kokoro_tvm.recipe._yaml import Node, parse, read
 from kokoro_tvm.spec import PATTERNS, Spec
 from kokoro_tvm.words import hint, nearest, shorten
 
-__all__ = ["check", "place"]
+__all__ = ["check", "place", "read_document"]
 
 _File = TypeVar("_File", bound=Spec)
 _Path = Sequence[int | str]
+_MAX_NODES = 10_000  # of files that are no recipes
 
 _EXPECTED = {
     "string_type": "text",
@@ -41,11 +43,16 @@ _BOUNDS = {
 _SCALARS = {"bool", "int", "float", "str"}  # pydantic's names for the alternatives of a config value
 
 
-def check(root: Node, kind: type[_File], known: object | None = None) -> _File:
+def read_document(path: Path, kind: type[_File]) -> _File:
+    """Another YAML file, read as a `kind` as strictly as a recipe. Raises RecipeError, with the place."""
+    return check(parse(read(path), _MAX_NODES), kind)
+
+
+def check(root: Node, kind: type[_File]) -> _File:
     """The document as a `kind`. Raises RecipeError at the first fault, one in the file itself before those
     in files that it extends, counting the others."""
     try:
-        return kind.model_validate(root.data(), context={"known": known})
+        return kind.model_validate(root.data())
     except ValidationError as error:
         verdict = error.errors(include_url=False, include_input=False)
     # A list with a bad item is also reported as too short; the item is what to mend.
@@ -99,8 +106,7 @@ def _problem(root: Node, details: ErrorDetails) -> tuple[Span, Callable[[], str]
         return span, lambda: message
     if kind in _EXPECTED:
         return node.span, lambda: _wrong_type(kind, node, way, path)
-    worded = _MESSAGES.get(kind, _own_words)
-    return node.span, lambda: f"{_dotted(way)}: {worded(kind, details, context, node)}"
+    return node.span, lambda: f"{_dotted(way)}: {_worded(details, node)}"
 
 
 def _unknown_key(context: dict[str, Any], way: list[int | str]) -> str:
@@ -139,54 +145,38 @@ def _quotes(kind: str, node: Node) -> str:
     return ""
 
 
-def _unknown_word(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:
-    del kind, details, node
-    return f"unknown {context['what']} `{shorten(context['word'])}`{hint(context['word'], context['valid'])}"
+def _worded(details: ErrorDetails, node: Node) -> str:
+    """What is wrong with a value, in words."""
+    kind: str = details["type"]
+    context: dict[str, Any] = details.get("ctx", {})
+    match kind:
+        case "unknown_word":
+            word, valid = context["word"], context["valid"]
+            return f"unknown {context['what']} `{shorten(word)}`{hint(word, valid)}"
+        case "literal_error" | "union_tag_invalid":
+            listed = context["expected" if kind == "literal_error" else "expected_tags"]
+            valid = re.findall(r"'([^']*)'", listed)
+            if isinstance(node.scalar, str):
+                return f"unknown value {_shown(node)}{hint(node.scalar, valid)}"
+            return f"expected a word, found {_shown(node)}{hint('', valid)}"
+        case "string_pattern_mismatch":
+            return f"{_shown(node)} is not {PATTERNS[context['pattern']]}"
+        case "greater_than_equal" | "greater_than" | "less_than_equal" | "less_than":
+            words, name = _BOUNDS[kind]
+            bound = context[name]
+            return f"{_shown(node)} is {words} {bound if isinstance(bound, int) else f'{bound:g}'}"
+        case "too_short" | "string_too_short":
+            count = context["min_length"]
+            return f"needs at least {count} {_unit(kind)}{'' if count == 1 else 's'}"
+        case "too_long" | "string_too_long":
+            size = len(node.scalar) if isinstance(node.scalar, str) else len(node.items or ())
+            return f"has {size} {_unit(kind)}s, more than the most, {context['max_length']}"
+        case _:
+            return details["msg"]
 
 
-def _enumeration(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:
-    del details
-    valid = re.findall(r"'([^']*)'", context["expected" if kind == "literal_error" else "expected_tags"])
-    if isinstance(node.scalar, str):
-        return f"unknown value {_shown(node)}{hint(node.scalar, valid)}"
-    return f"expected a word, found {_shown(node)}{hint('', valid)}"
-
-
-def _bound(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:
-    del details
-    words, name = _BOUNDS[kind]
-    bound = context[name]
-    return f"{_shown(node)} is {words} {bound if isinstance(bound, int) else f'{bound:g}'}"
-
-
-def _length(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:
-    del details
-    unit = "character" if kind.startswith("string") else "item"
-    if kind.endswith("too_short"):
-        count = context["min_length"]
-        return f"needs at least {count} {unit}{'' if count == 1 else 's'}"
-    size = len(node.scalar) if isinstance(node.scalar, str) else len(node.items or ())
-    return f"has {size} {unit}s, more than the most, {context['max_length']}"
-
-
-def _pattern(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:
-    del kind, details
-    return f"{_shown(node)} is not {PATTERNS[context['pattern']]}"
-
-
-def _own_words(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:
-    del kind, context, node
-    return details["msg"]
-
-
-_MESSAGES: dict[str, Callable[[str, ErrorDetails, dict[str, Any], Node], str]] = {
-    "unknown_word": _unknown_word,
-    "literal_error": _enumeration,
-    "union_tag_invalid": _enumeration,
-    "string_pattern_mismatch": _pattern,
-    **dict.fromkeys(_BOUNDS, _bound),
-    **dict.fromkeys(("too_short", "too_long", "string_too_short", "string_too_long"), _length),
-}
+def _unit(kind: str) -> str:
+    return "character" if kind.startswith("string") else "item"
 
 
 def _shown(node: Node) -> str:

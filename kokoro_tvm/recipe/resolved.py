@@ -96,10 +96,14 @@ class Recipe(Spec):
 
 
 def resolve(name: str, target: TargetFile, model: ModelFile, schedules: tuple[Schedule, ...] = ()) -> Recipe:
-    """The target recipe `name` over its model: each override replaces what the model says."""
+    """The target recipe `name` over its model: each override replaces what the model says.
+
+    The target's gates are whole already (`gate_sets.whole_gates`).
+    """
     patches = target.patches.given() if target.patches else {}
-    gates = target.gates.over(model.gates) if target.gates else model.gates
-    context = target.pass_context.over(model.pass_context) if target.pass_context else model.pass_context
+    gates, context = target.gates or model.gates, model.pass_context
+    if target.pass_context:
+        context = context.model_copy(update=target.pass_context.model_dump(exclude_unset=True))
     if target.length == "padded":  # its gates report, they do not stop
         gates = gates.model_copy(update={"enforce": False})
     return Recipe(

@@ -10,13 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Annotated
 
 from pydantic import Field
 
 from kokoro_tvm.constants import ComponentName
 from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.output import write_text
 from kokoro_tvm.recipe._yaml import parse, read
 from kokoro_tvm.recipe.problems import check
 from kokoro_tvm.spec import Spec
@@ -86,12 +86,4 @@ def write_schedule(path: Path, schedule: Schedule) -> None:
         return
     data = schedule.model_copy(update={"components": kept}).model_dump(mode="json")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
-        try:
-            file.write(json.dumps(data, indent=1) + "\n")
-            file.close()
-            Path(file.name).chmod(0o644)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    write_text(path, json.dumps(data, indent=1) + "\n")

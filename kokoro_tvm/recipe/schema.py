@@ -20,6 +20,7 @@ def json_schema() -> dict[str, Any]:
     references, schema = models_json_schema([(ModelFile, "validation"), (TargetFile, "validation")])
     model, target = (references[record, "validation"] for record in (ModelFile, TargetFile))
     definitions = schema["$defs"]
+    _gates_by_name(definitions)
     _differences(definitions, model)
     _differences(definitions, target)
     of_models = sorted(set(ModelFile.model_fields) - set(TargetFile.model_fields))
@@ -35,6 +36,18 @@ def json_schema() -> dict[str, Any]:
         "else": {"if": {"required": ["checkpoint"]}, "then": model, "else": target},
         "$defs": definitions,
     }
+
+
+def _gates_by_name(definitions: dict[str, Any]) -> None:
+    """A target's gates, and a model's sets of them, may lack keys; a set may be named in place of gates."""
+    gates = {"$ref": "#/$defs/Gates"}
+    some = _differences(definitions, gates)
+    name = {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}
+    of_model, of_target = (definitions[file]["properties"] for file in ("ModelFile", "TargetFile"))
+    description = of_model["gates"]["description"]
+    of_model["gates"] = {"anyOf": [gates, some | {"required": ["extends"]}, name], "description": description}
+    of_model["gate_sets"]["additionalProperties"] = some
+    of_target["gates"]["anyOf"] = [some, {"type": "null"}, name]
 
 
 def _differences(definitions: dict[str, Any], node: Any) -> Any:

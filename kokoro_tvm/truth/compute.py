@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,22 +15,37 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.noise import draw_noise
-from kokoro_tvm.truth.allocation import memory_reused
-from kokoro_tvm.truth.exact import ExactPhases
-from kokoro_tvm.truth.reference import DYNAMIC, EXACT, TRUTH, Outputs, Reference, Trace
-from kokoro_tvm.truth.request import Request
-from kokoro_tvm.truth.speech import RESEED, Rendering, SpeechReference
+from kokoro_tvm.truth.reference import (
+    DYNAMIC,
+    EXACT,
+    RESEED,
+    TRUTH,
+    Outputs,
+    Reference,
+    Rendering,
+    Request,
+    SpeechReference,
+    Trace,
+)
 from kokoro_tvm.truth.steps import Steps
-from kokoro_tvm.truth.stock import Borders, run_decoder, run_fed, run_steps, run_stock, stock_model
+from kokoro_tvm.truth.stock import (
+    ExactPhases,
+    rounded,
+    run_decoder,
+    run_fed,
+    run_steps,
+    run_stock,
+    stock_model,
+)
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.parts import Utterance
 
 __all__ = [
-    "compute_reference",
     "compute_references",
     "compute_speech",
     "compute_steps",
+    "memory_reused",
     "one_thread",
     "request_of",
     "style_row",
@@ -39,6 +55,31 @@ __all__ = [
 Config = Mapping[str, Any]
 State = Mapping[str, torch.Tensor]
 Array = NDArray[Any]
+
+# From glibc's malloc.h, and its defaults.
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+_DEFAULT_TRIM_THRESHOLD, _DEFAULT_MMAP_MAX = 128 * 1024, 65536
+
+
+@contextmanager
+def memory_reused() -> Iterator[None]:
+    """Within the block, glibc's malloc keeps what is freed; afterwards it gives it back to the system.
+
+    By default each array of more than 32 MiB is mapped anew, and half of the time of adding two of them
+    goes into clearing its pages. With another C library nothing is different.
+    """
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallopt"):
+        yield
+        return
+    libc.mallopt(_M_MMAP_MAX, 0)
+    libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+    try:
+        yield
+    finally:
+        libc.mallopt(_M_MMAP_MAX, _DEFAULT_MMAP_MAX)
+        libc.mallopt(_M_TRIM_THRESHOLD, _DEFAULT_TRIM_THRESHOLD)
+        libc.malloc_trim(0)
 
 
 @contextmanager
@@ -64,13 +105,6 @@ def tokenize(phonemes: str, vocabulary: Mapping[str, int]) -> NDArray[np.int64]:
             f"The utterance {phonemes!r} has {what}. Change it in the model recipe's utterances."
         )
     return np.array([[0, *(vocabulary[symbol] for symbol in phonemes), 0]], dtype=np.int64)
-
-
-def compute_reference(
-    config: Config, state: State, voices: Mapping[str, Array], utterance: Utterance
-) -> Reference:
-    """The reference of one utterance; for several, `compute_references` builds each model once."""
-    return compute_references(config, state, voices, [utterance])[0]
 
 
 @memory_reused()
@@ -100,8 +134,8 @@ def compute_references(
             own = run_stock(model, *about)
             whole[regime].append(own)
             progress(f"{regime}, {r.name}, fed")
-            borders = Borders.of(whole[TRUTH][index])
-            fed[regime].append(run_fed(model, *about, borders, own))
+            borders = rounded(whole[TRUTH][index])
+            fed[regime].append(run_fed(model, *about, borders))
             if regime == TRUTH:
                 progress(f"{EXACT}, {r.name}")
                 with ExactPhases():

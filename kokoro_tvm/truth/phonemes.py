@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,45 +38,32 @@ def sentences(path: Path = SENTENCES) -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-class _Misaki:
-    """misaki's G2P of one English over the tagger of a folder."""
+def _reader(nlp: Any, british: bool) -> Callable[[str], list[ReferenceWord]]:
+    """misaki's G2P of one English over a tagger: from a sentence to its words and marks."""
+    from misaki import en, espeak
 
-    def __init__(self, nlp: Any, british: bool) -> None:
-        from misaki import en, espeak
+    fallback = espeak.EspeakFallback(british=british)
+    guessed: set[str] = set()
 
-        fallback = espeak.EspeakFallback(british=british)
-        guessed: set[str] = set()
+    def guess(token: Any) -> tuple[str | None, int | None]:
+        guessed.add(token.text)
+        found: tuple[str | None, int | None] = fallback(token)
+        return found
 
-        def guess(token: Any) -> tuple[str | None, int | None]:
-            guessed.add(token.text)
-            found: tuple[str | None, int | None] = fallback(token)
-            return found
+    g2p = en.G2P.__new__(en.G2P)  # whose own constructor looks for an installed tagger
+    g2p.version, g2p.british, g2p.nlp, g2p.unk = None, british, nlp, ""
+    g2p.lexicon, g2p.fallback = en.Lexicon(british), guess
 
-        class G2P(en.G2P):
-            """With a tagger that is given: misaki's own constructor looks for an installed package."""
+    def read(sentence: str) -> list[ReferenceWord]:
+        guessed.clear()
+        _, tokens = g2p(sentence)
+        return [ReferenceWord(t.text, t.phonemes or "", t.whitespace, t.text in guessed) for t in tokens]
 
-            def __init__(self) -> None:
-                self.version = None
-                self.british = british
-                self.nlp = nlp
-                self.lexicon = en.Lexicon(british)
-                self.fallback = guess
-                self.unk = ""
-
-        self._g2p = G2P()
-        self._guessed = guessed
-
-    def __call__(self, sentence: str) -> list[ReferenceWord]:
-        """The words and marks of a sentence."""
-        self._guessed.clear()
-        _, tokens = self._g2p(sentence)
-        return [
-            ReferenceWord(t.text, t.phonemes or "", t.whitespace, t.text in self._guessed) for t in tokens
-        ]
+    return read
 
 
 @contextmanager
-def misaki_english(tagger: Path, british: bool) -> Iterator[_Misaki]:
+def misaki_english(tagger: Path, british: bool) -> Iterator[Callable[[str], list[ReferenceWord]]]:
     """misaki's American or British English, with the tagger in the archive that the stage `front_end` wrote.
 
     Raises ValidationError where misaki, spaCy or espeak-ng cannot be imported.
@@ -91,7 +78,7 @@ def misaki_english(tagger: Path, british: bool) -> Iterator[_Misaki]:
             "Run `pip install 'misaki[en]' phonemizer-fork espeakng-loader`."
         ) from error
     with tagger_folder(tagger) as folder:
-        yield _Misaki(spacy.load(folder, enable=_COMPONENTS, exclude=_OTHERS), british)
+        yield _reader(spacy.load(folder, enable=_COMPONENTS, exclude=_OTHERS), british)
 
 
 @contextmanager

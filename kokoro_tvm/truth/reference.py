@@ -7,21 +7,24 @@ is validated, so that artifact and PyTorch are compared on the same inputs and n
 before it.
 
 Beside the truth stands `pt.exact`, of which only the audio differs: float64 with the phases of those bins
-that are real in exact arithmetic, where in the truth rounding decides between pi and -pi (`truth.exact`).
+that are real in exact arithmetic, where in the truth rounding decides between pi and -pi
+(`truth.stock.ExactPhases`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.constants import SAMPLES_PER_FRAME, STYLE_DIM
-from kokoro_tvm.truth.request import Request
+from kokoro_tvm.model.signatures import SIGNATURES
+from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.truth.tensor_file import read_tensors, write_tensors
 
 __all__ = [
@@ -29,12 +32,17 @@ __all__ = [
     "EXACT",
     "INPUTS",
     "OUTPUTS",
+    "RESEED",
     "TRUTH",
     "Outputs",
     "Reference",
+    "Rendering",
+    "Request",
+    "SpeechReference",
     "Trace",
     "frame_counts",
     "load_reference",
+    "load_speech",
     "rounding_margin",
     "save_reference",
 ]
@@ -44,22 +52,17 @@ DYNAMIC = "pt.dynamic"
 EXACT = "pt.exact"
 
 INPUTS: Mapping[str, tuple[str, ...]] = {
-    "bert": ("tokens",),
-    "duration": ("d_en", "style"),
-    "text_encoder": ("tokens",),
-    "f0n": ("en", "style"),
-    "decoder": ("asr", "f0", "n", "style", "noise"),
+    name: tuple(tensor.name for tensor in signature.inputs) for name, signature in SIGNATURES.items()
 }
 """Names of each component's inputs, in the order of its exact signature."""
 
 OUTPUTS: Mapping[str, tuple[str, ...]] = {
-    "bert": ("d_en",),
-    "duration": ("duration", "d"),
-    "text_encoder": ("t_en",),
-    "f0n": ("f0", "n"),
-    "decoder": ("audio",),
+    name: tuple(tensor.name for tensor in signature.outputs) for name, signature in SIGNATURES.items()
 }
 """Names of each component's outputs, in the order of its signature."""
+
+RESEED = 1_000_003
+"""Added to an utterance's seed for the second draw of noise."""
 
 Array = NDArray[Any]
 
@@ -84,6 +87,36 @@ def rounding_margin(duration: Array, speed: float) -> float:
     # Below one frame the count is one anyway: rounding 0.5 up or down changes nothing there.
     exact = np.maximum(np.ravel(duration) / speed, 1.0)
     return float(np.abs(exact - np.floor(exact) - 0.5).min())
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is to be spoken, by which voice, with which noise."""
+
+    name: str
+    phonemes: str
+    voice: str
+    speed: float
+    seed: int
+    tokens: NDArray[np.int64]
+    """(1, T) with the boundary symbol 0 at both ends."""
+    ref_s: NDArray[np.float32]
+    """(1, 256): the first half is the decoder's style, the second duration's and f0n's."""
+    piece: int = field(default=0, kw_only=True)
+    """Which piece of a text has this noise; `Synthesizer.run` speaks the first, 0."""
+
+    def draw(self, samples: int) -> NDArray[np.float32]:
+        """The utterance's noise, (samples,) float32, as the compiled decoder draws it from the seed."""
+        return draw_noise(self.seed, samples, self.piece)
+
+    def source(self) -> dict[str, Any]:
+        """What `Synthesizer.run` makes its noise of: the seed or, for a later piece of a text, the noise."""
+        return {"noise": self.draw} if self.piece else {"seed": self.seed}
+
+    def metadata(self) -> dict[str, str]:
+        """The fields that are not arrays, as a safetensors file keeps them."""
+        values = {"name": self.name, "phonemes": self.phonemes, "voice": self.voice}
+        return values | {"speed": repr(self.speed), "seed": str(self.seed), "piece": str(self.piece)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +152,35 @@ class Trace(Outputs):
 
 
 @dataclass(frozen=True, eq=False)
-class Reference(Request):
+class Rendering:
+    """One side's speech for one request."""
+
+    audio: NDArray[Any]
+    """(600F,) samples at 24 kHz, float64 or float32."""
+    durations: NDArray[np.int64]
+    """(T,) frames of every token."""
+    f0: NDArray[Any]
+    """(1, 2F) pitch in Hz, as the model predicts it."""
+
+
+class _OfTruth:
+    """How long an utterance is, by the truth."""
+
+    tokens: NDArray[np.int64]
+    truth: Any
+
+    @property
+    def frames(self) -> int:
+        """F, by the truth's durations."""
+        return int(self.truth.durations.sum())
+
+    def length(self, axis: str) -> int:
+        """Valid length on `axis`, "tokens" or "frames"."""
+        return {"tokens": self.tokens.shape[1], "frames": self.frames}[axis]
+
+
+@dataclass(frozen=True, eq=False)
+class Reference(_OfTruth, Request):
     """One utterance, and the stock model's runs of it: both regimes, end to end and fed (see the module)."""
 
     truth: Trace
@@ -134,15 +195,6 @@ class Reference(Request):
     """(600F,) pt.exact, end to end."""
     fed_exact_audio: NDArray[np.float64]
     """(600F,) pt.exact, the decoder fed `inputs`."""
-
-    @property
-    def frames(self) -> int:
-        """F, by the truth's durations."""
-        return int(self.truth.durations.sum())
-
-    def length(self, axis: str) -> int:
-        """Valid length on `axis`, "tokens" or "frames"."""
-        return {"tokens": self.tokens.shape[1], "frames": self.frames}[axis]
 
     def noise(self) -> NDArray[np.float32]:
         """The utterance's noise, (1, 600F) float32, drawn anew (it is not kept in the file)."""
@@ -176,16 +228,41 @@ class Reference(Request):
         return rounding_margin(self.truth.duration, self.speed)
 
 
-def save_reference(reference: Reference, path: Path) -> None:
+@dataclass(frozen=True, eq=False)
+class SpeechReference(_OfTruth, Request):
+    """The stock model's renderings of one utterance, end to end: the yardstick of `e2e`, a tenth of the size
+    of a `Reference`, and half the work.
+    """
+
+    duration: NDArray[np.float64]
+    """(1, T) frames of every token at speed 1, before rounding, in float64."""
+    truth: Rendering
+    """pt.float64."""
+    dynamic: Rendering
+    """pt.dynamic."""
+    reseeded: Rendering
+    """pt.float64 with the noise of seed + RESEED."""
+    exact_audio: NDArray[np.float64]
+    """(600F,) pt.exact, end to end."""
+
+    def rounding_margin(self) -> float:
+        """Distance in frames of the least certain duration from a rounding boundary, 0 to 0.5."""
+        return rounding_margin(self.duration, self.speed)
+
+
+_R = TypeVar("_R", Reference, SpeechReference)
+
+
+def save_reference(reference: Reference | SpeechReference, path: Path) -> None:
     """Write a reference as one safetensors file; `path` appears whole or not at all."""
-    tensors = reference.arrays() | {
-        "exact_audio": reference.exact_audio,
-        "fed_exact_audio": reference.fed_exact_audio,
-    }
-    for part in ("truth", "dynamic", "fed_truth", "fed_dynamic"):
-        outputs: Outputs = getattr(reference, part)
-        tensors |= {f"{part}.{f.name}": getattr(outputs, f.name) for f in fields(outputs)}
-    write_tensors(path, tensors, reference.metadata())
+    arrays: dict[str, Array] = {}
+    parts: dict[str, Array] = {}
+    for name, value in vars(reference).items():
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif is_dataclass(value):
+            parts |= {f"{name}.{part}": array for part, array in vars(value).items()}
+    write_tensors(path, arrays | parts, reference.metadata())
 
 
 def load_reference(path: Path) -> Reference:
@@ -193,22 +270,23 @@ def load_reference(path: Path) -> Reference:
 
     Raises ValidationError when the file is missing, damaged or of another version.
     """
-    return read_tensors(path, "a stored reference", _reference)
+    return read_tensors(path, "a stored reference", partial(_made, Reference))
 
 
-def _reference(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Reference:
-    return Reference(
-        **Request.fields_of(tensors, metadata),
-        truth=Trace(**_part(tensors, "truth")),
-        dynamic=Trace(**_part(tensors, "dynamic")),
-        fed_truth=Outputs(**_part(tensors, "fed_truth")),
-        fed_dynamic=Outputs(**_part(tensors, "fed_dynamic")),
-        exact_audio=tensors["exact_audio"],
-        fed_exact_audio=tensors["fed_exact_audio"],
-    )
+def load_speech(path: Path) -> SpeechReference:
+    """The same of a reference of speech."""
+    return read_tensors(path, "a reference of speech", partial(_made, SpeechReference))
 
 
-def _part(tensors: Mapping[str, Array], part: str) -> dict[str, Array]:
-    return {
-        name.removeprefix(f"{part}."): array for name, array in tensors.items() if name.startswith(f"{part}.")
-    }
+def _made(kind: type[_R], tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> _R:
+    values: dict[str, Any] = {key: metadata[key] for key in ("name", "phonemes", "voice")}
+    values |= {"speed": float(metadata["speed"])}
+    values |= {key: int(metadata[key]) for key in ("seed", "piece")}
+    hints = get_type_hints(kind)
+    for name in [each.name for each in fields(kind) if each.name not in values]:
+        if is_dataclass(hints[name]):
+            parts = [part.name for part in fields(hints[name])]
+            values[name] = hints[name](**{part: tensors[f"{name}.{part}"] for part in parts})
+        else:
+            values[name] = tensors[name]
+    return kind(**values)

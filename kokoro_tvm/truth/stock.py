@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,15 +29,16 @@ from kokoro_tvm.truth.reference import DYNAMIC, TRUTH, Outputs, Trace, frame_cou
 from kokoro_tvm.truth.steps import Steps
 
 __all__ = [
-    "Borders",
+    "ExactPhases",
     "GivenNoise",
-    "StageHooks",
     "computing",
     "nine_channels",
+    "rounded",
     "run_decoder",
     "run_fed",
     "run_steps",
     "run_stock",
+    "stages_of",
     "stock_model",
 ]
 
@@ -73,25 +74,13 @@ def computing(model: torch.nn.Module) -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True, eq=False)
-class Borders:
-    """What stands at the components' borders in a fed run, float32, shapes as in `Trace`."""
-
-    d_en: torch.Tensor
-    en: torch.Tensor
-    asr: torch.Tensor
-    f0: torch.Tensor
-    n: torch.Tensor
-
-    @classmethod
-    def of(cls, trace: Trace) -> Borders:
-        """A run's intermediates, rounded to float32."""
-        return cls(
-            *(
-                torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
-                for array in (trace.d_en, trace.en, trace.asr, trace.f0, trace.n)
-            )
-        )
+def rounded(run: Trace) -> Trace:
+    """A run with what stands at the components' borders in float32: what an artifact is validated with."""
+    borders: dict[str, Any] = {
+        name: np.ascontiguousarray(getattr(run, name), dtype=np.float32)
+        for name in ("d_en", "en", "asr", "f0", "n")
+    }
+    return replace(run, **borders)
 
 
 def run_stock(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Trace:
@@ -110,98 +99,73 @@ def run_stock(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float,
 
 def run_steps(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Steps:
     """One end-to-end run with everything inside the decoder as well; arguments as `run_stock`."""
-    with StageHooks(model.decoder) as stages:
+    with stages_of(model.decoder) as stages:
         seen, durations = _run(model, tokens, ref_s, speed, draw, None)
     regime = next(name for name, dtype in _DTYPES.items() if dtype == next(model.parameters()).dtype)
     alignment = np.repeat(np.arange(durations.size), durations)
-    return Steps(regime, seen | stages.values() | {"pred_dur": durations, "alignment": alignment})
+    return Steps(regime, seen | stages | {"pred_dur": durations, "alignment": alignment})
 
 
-class StageHooks:
-    """While entered, reads what passes between the modules inside a decoder, stock or patched.
+@contextmanager
+def stages_of(decoder: Any, channels_last: bool = False) -> Iterator[dict[str, Array]]:
+    """Within the block, what passes between the modules inside a decoder, stock or patched, as it runs:
+    source, encode, decode.*, generator.* and, of a stock decoder, spectrum (see `steps.STEPS`).
 
     channels_last: a patched one, whose blocks have time before channels; the values have time last either
     way. (The stock generator averages the residual blocks of a stage; patched blocks give their share.)
     """
+    generator, count = decoder.generator, decoder.generator.num_kernels
+    share = 1.0 if channels_last else 1.0 / count
+    seen: dict[str, Array] = {}
 
-    def __init__(self, decoder: Any, channels_last: bool = False) -> None:
-        self._decoder, self._last = decoder, channels_last
-        self._seen: dict[str, Array] = {}
-        self._handles: list[Any] = []
-
-    def values(self) -> dict[str, Array]:
-        """source, encode, decode.*, generator.* and, of a stock decoder, spectrum: see `steps.STEPS`."""
-        return dict(self._seen)
-
-    def __enter__(self) -> StageHooks:
-        decoder, generator = self._decoder, self._decoder.generator
-        try:
-            self._hook(generator.m_source, self._source)
-            for name, block in (("encode", decoder.encode), *self._numbered("decode", decoder.decode)):
-                self._hook(block, partial(self._see, name))
-            count = generator.num_kernels
-            for index, block in enumerate(generator.resblocks):
-                share = 1.0 if self._last else 1.0 / count
-                self._hook(block, partial(self._add, f"generator.{index // count}", share))
-            if not self._last:
-                self._hook(generator.conv_post, partial(self._see, "spectrum"))
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for handle in self._handles:
-            handle.remove()
-
-    @staticmethod
-    def _numbered(name: str, blocks: Any) -> list[tuple[str, Any]]:
-        return [(f"{name}.{i}", block) for i, block in enumerate(blocks)]
-
-    def _hook(self, module: torch.nn.Module, see: Callable[[Any], None]) -> None:
-        self._handles.append(module.register_forward_hook(lambda _module, _args, out: see(out)))
-
-    def _source(self, out: Any) -> None:
+    def source(out: Any) -> None:
         # The stock module gives (1, samples, 1) and two more that nobody reads, the patched one (1, samples).
-        self._seen["source"] = _numpy(out if self._last else out[0][..., 0])
+        seen["source"] = _numpy(out if channels_last else out[0][..., 0])
 
-    def _see(self, name: str, out: torch.Tensor) -> None:
-        self._seen[name] = _numpy(out.transpose(1, 2) if self._last else out)
+    def see(name: str, out: torch.Tensor) -> None:
+        seen[name] = _numpy(out.transpose(1, 2) if channels_last else out)
 
-    def _add(self, name: str, share: float, out: torch.Tensor) -> None:
-        before = self._seen.get(name)
-        self._see(name, share * out)
+    def add(name: str, out: torch.Tensor) -> None:
+        before = seen.get(name)
+        see(name, share * out)
         if before is not None:
-            self._seen[name] += before
+            seen[name] += before
+
+    watched: list[tuple[Any, Callable[[Any], None]]] = [
+        (generator.m_source, source),
+        (decoder.encode, partial(see, "encode")),
+    ]
+    watched += [(block, partial(see, f"decode.{i}")) for i, block in enumerate(decoder.decode)]
+    watched += [
+        (block, partial(add, f"generator.{i // count}")) for i, block in enumerate(generator.resblocks)
+    ]
+    if not channels_last:
+        watched.append((generator.conv_post, partial(see, "spectrum")))
+    with ExitStack() as scope:
+        for module, look in watched:
+            scope.enter_context(_reading(module, look))
+        yield seen
+
+
+def _reading(module: torch.nn.Module, look: Callable[[Any], None]) -> Any:
+    """A hook that reads what a module gives, until its block ends."""
+    return module.register_forward_hook(lambda _module, _args, out: look(out))
 
 
 def run_fed(
-    model: torch.nn.Module,
-    tokens: Array,
-    ref_s: Array,
-    speed: float,
-    draw: Draw,
-    borders: Borders,
-    own: Outputs | None = None,
+    model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw, borders: Trace
 ) -> Outputs:
     """One run with every component fed from `borders`, whatever the one before it gave; else `run_stock`.
 
-    All five components answer in the one pass, each for the inputs an artifact is validated with. `own`: an
-    earlier run of this model on these tokens, whose d_en and t_en are taken as they are, because tokens are
-    all that bert and the text encoder are given.
+    All five components answer in the one pass, each for the inputs an artifact is validated with, if
+    `borders` are `rounded`.
     """
-    with ExitStack() as scope:
-        if own is not None:
-            d_en, t_en = torch.from_numpy(own.d_en).transpose(-1, -2), torch.from_numpy(own.t_en)
-            scope.enter_context(_answering(model.bert, None))
-            scope.enter_context(_answering(model.bert_encoder, d_en))
-            scope.enter_context(_answering(model.text_encoder, t_en))
-        seen, _ = _run(model, tokens, ref_s, speed, draw, borders)
+    seen, _ = _run(model, tokens, ref_s, speed, draw, borders)
     return Outputs(**{k: seen[k] for k in ("d_en", "duration", "d", "t_en", "f0", "n", "audio")})
 
 
 def _run(
-    model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw, borders: Borders | None
+    model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw, borders: Trace | None
 ) -> tuple[dict[str, Array], NDArray[np.int64]]:
     dtype = next(model.parameters()).dtype
     seen: dict[str, Array] = {}
@@ -228,37 +192,30 @@ def _run(
     return seen, durations
 
 
-def run_decoder(model: Any, inputs: Trace | Borders, ref_s: Array, draw: Draw) -> Array:
+def run_decoder(model: Any, inputs: Trace, ref_s: Array, draw: Draw) -> Array:
     """The decoder alone, on asr, f0 and n of `inputs`: audio (600F,). Else as `run_stock`."""
     dtype = next(model.parameters()).dtype
-    given = [torch.as_tensor(value).to(dtype) for value in (inputs.asr, inputs.f0, inputs.n)]
+    given = [torch.from_numpy(value).to(dtype) for value in (inputs.asr, inputs.f0, inputs.n)]
     style = torch.from_numpy(ref_s[:, :STYLE_DIM]).to(dtype)
     with torch.no_grad(), computing(model), GivenNoise(draw, model.decoder):
         return _numpy(model.decoder(*given, style).reshape(-1))
 
 
 @contextmanager
-def _answering(module: torch.nn.Module, answer: torch.Tensor | None) -> Iterator[None]:
-    """Within the block, the module returns `answer` and computes nothing."""
-    module.forward = lambda *_args, **_kwargs: answer  # shadows the class's
-    try:
-        yield
-    finally:
-        del module.forward
-
-
-@contextmanager
 def _hooks(
-    model: torch.nn.Module, seen: dict[str, Array], borders: Borders | None, dtype: torch.dtype
+    model: torch.nn.Module, seen: dict[str, Array], borders: Trace | None, dtype: torch.dtype
 ) -> Iterator[None]:
     """Read every component's outputs into `seen`; feed the components from `borders` if there are any."""
 
     def see(name: str, value: torch.Tensor) -> None:
         seen[name] = _numpy(value)
 
+    def border(value: Array) -> torch.Tensor:
+        return torch.from_numpy(value).to(dtype)
+
     def bert(_module: torch.nn.Module, _args: Any, out: torch.Tensor) -> torch.Tensor | None:
         see("d_en", out.transpose(-1, -2))
-        return borders.d_en.to(dtype).transpose(-1, -2) if borders else None
+        return border(borders.d_en).transpose(-1, -2) if borders else None
 
     def prosody(_module: torch.nn.Module, _args: Any, out: torch.Tensor) -> None:
         see("d", out.transpose(-1, -2))
@@ -270,7 +227,7 @@ def _hooks(
 
     def aligned(_module: torch.nn.Module, args: tuple[torch.Tensor]) -> tuple[torch.Tensor] | None:
         see("en", args[0].transpose(-1, -2))
-        return (borders.en.to(dtype).transpose(-1, -2),) if borders else None
+        return (border(borders.en).transpose(-1, -2),) if borders else None
 
     def text(_module: torch.nn.Module, _args: Any, out: torch.Tensor) -> None:
         see("t_en", out)
@@ -278,23 +235,20 @@ def _hooks(
     def decoder(_module: torch.nn.Module, args: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...] | None:
         for name, value in zip(("asr", "f0", "n"), args, strict=False):
             see(name, value)
-        return (
-            (borders.asr.to(dtype), borders.f0.to(dtype), borders.n.to(dtype), args[3]) if borders else None
-        )
+        if borders is None:
+            return None
+        return border(borders.asr), border(borders.f0), border(borders.n), args[3]
 
     predictor = model.predictor
-    handles: list[Any] = []
-    try:
-        handles.append(model.bert_encoder.register_forward_hook(bert))
-        handles.append(predictor.text_encoder.register_forward_hook(prosody))
-        handles.append(predictor.duration_proj.register_forward_hook(logits))
-        handles.append(predictor.shared.register_forward_pre_hook(aligned))
-        handles.append(model.text_encoder.register_forward_hook(text))
-        handles.append(model.decoder.register_forward_pre_hook(decoder))
+    with (
+        model.bert_encoder.register_forward_hook(bert),
+        predictor.text_encoder.register_forward_hook(prosody),
+        predictor.duration_proj.register_forward_hook(logits),
+        predictor.shared.register_forward_pre_hook(aligned),
+        model.text_encoder.register_forward_hook(text),
+        model.decoder.register_forward_pre_hook(decoder),
+    ):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 class GivenNoise(TorchFunctionMode):
@@ -333,6 +287,26 @@ class GivenNoise(TorchFunctionMode):
         if noise.shape != (samples,):
             raise ValidationError(f"Noise of shape {(samples,)} was due and {noise.shape} was given.")
         return torch.from_numpy(noise)[None]
+
+
+class ExactPhases(TorchFunctionMode):
+    """While entered, `torch.angle` gives 0 or pi for bins that are real in exact arithmetic: what that would
+    choose where the truth leaves the choice to rounding.
+
+    The excitation's spectra (1, bins, frames) are real at DC and Nyquist, and all bins are in the first
+    frame, because the signal is mirrored about its first sample. What a Fourier transform leaves in the
+    imaginary part there is rounding, by whose sign a negative bin has the phase pi or -pi.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is not torch.angle:
+            return func(*args, **(kwargs or {}))
+        spectra: torch.Tensor = args[0].clone()
+        spectra.imag[:, [0, -1]] = 0.0
+        spectra.imag[..., 0] = 0.0
+        return func(spectra)
 
 
 def nine_channels(noise: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

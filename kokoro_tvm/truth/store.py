@@ -27,8 +27,15 @@ from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.truth.reference import DYNAMIC, TRUTH, Reference, load_reference, save_reference
-from kokoro_tvm.truth.speech import SpeechReference, load_speech, save_speech
+from kokoro_tvm.truth.reference import (
+    DYNAMIC,
+    TRUTH,
+    Reference,
+    SpeechReference,
+    load_reference,
+    load_speech,
+    save_reference,
+)
 from kokoro_tvm.truth.steps import Steps, load_steps, save_steps
 
 if TYPE_CHECKING:
@@ -50,14 +57,13 @@ class _Kind(Generic[_R]):
 
     suffix: str
     load: Callable[[Path], _R]
-    save: Callable[[_R, Path], None]
     compute: str
     """A function of truth.compute, which imports torch."""
 
 
-_WHOLE = _Kind(".safetensors", load_reference, save_reference, "compute_references")
+_WHOLE = _Kind(".safetensors", load_reference, "compute_references")
 _COMPUTED = ("compute_references", "compute_speech", "compute_steps")
-_SPEECH = _Kind(".speech.safetensors", load_speech, save_speech, "compute_speech")
+_SPEECH = _Kind(".speech.safetensors", load_speech, "compute_speech")
 
 
 class ReferenceStore:
@@ -186,7 +192,7 @@ class ReferenceStore:
                 some = mine[start : start + _TOGETHER]
                 made = getattr(compute, kind.compute)(config, state, voices, some, self._progress)
                 for utterance, reference in zip(some, made, strict=True):
-                    self._seal(kind.save, reference, self._path(utterance, kind.suffix))
+                    self._seal(save_reference, reference, self._path(utterance, kind.suffix))
 
         with compute.one_thread():
             if len(shares) == 1:

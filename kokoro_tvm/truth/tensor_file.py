@@ -22,13 +22,13 @@ T = TypeVar("T")
 Tensors = Mapping[str, NDArray[Any]]
 
 
-def write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str] | None = None) -> None:
+def write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) -> None:
     """Write arrays by name; `path`, in a folder made for it, appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}-") as folder:
         partial = Path(folder) / path.name
         arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-        write_arrays(partial, arrays, {"format": _FORMAT, **(metadata or {})})
+        write_arrays(partial, arrays, {"format": _FORMAT, **metadata})
         partial.replace(path)
 
 

@@ -11,21 +11,16 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.cli import main
-from kokoro_tvm.recipe import Known, json_schema, load_recipe, to_yaml
+from kokoro_tvm.recipe import json_schema, load_recipe, to_yaml
 
 RECIPES = Path(__file__).parents[1] / "recipe" / "recipes"
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with recipes/, and every name in it known."""
+    """A working folder with recipes/."""
     shutil.copytree(RECIPES, tmp_path / "recipes")
     monkeypatch.chdir(tmp_path)
-    known = Known(
-        frozenset({"albert", "lstm", "weight_norm", "snake_resblock"}),
-        frozenset({"legalize", "fuse", "lower_vm"}),
-    )
-    monkeypatch.setattr(Known, "of_package", classmethod(lambda cls, package=None: known))
     return tmp_path
 
 

@@ -23,8 +23,9 @@ from kokoro_tvm.compiler.export import (
 )
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model.components import SIGNATURES, build_component
+from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, shipped_config
+from kokoro_tvm.model.signatures import SIGNATURES
 from kokoro_tvm.patches import applied
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 

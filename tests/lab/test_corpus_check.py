@@ -17,7 +17,7 @@ from kokoro_tvm.measure import expectations as expectations_module
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime import TooLongError
 from kokoro_tvm.truth import corpus as corpus_module
-from kokoro_tvm.truth.speech import Rendering, SpeechReference
+from kokoro_tvm.truth.reference import Rendering, SpeechReference
 
 YAML = """
 - {name: one, kind: word, voice: af_heart, text: "One.", phonemes: "wˈʌn."}

@@ -19,7 +19,7 @@ from toy_bundle import compile_into, edit_manifest, refresh, write_bundle
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.libkokoro import LINUX, compile_libkokoro, names_of
-from kokoro_tvm.measure.text_from_c import SENTENCES, TextReader, validate_text
+from kokoro_tvm.measure.text_from_c import SENTENCES, validate_text
 from kokoro_tvm.runners import Start, open_synthesizer
 from kokoro_tvm.runners.program import Program
 from kokoro_tvm.runtime import SpeechWarning
@@ -55,7 +55,7 @@ def test_every_language_is_judged(bundle: Path, decode: bool) -> None:
 class Spoiled:
     """Changes what a program says."""
 
-    program: TextReader
+    program: Program
     spoil: Callable[[list[str], np.ndarray], tuple[list[str], np.ndarray]]
 
     def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], np.ndarray | None]:

@@ -163,13 +163,13 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ("model/pins.py", ""),
         ("model/voices.py", ""),  # the values of voices are pinned, however they were read
         ("model/checkpoint.py", ""),
-        ("model/kokoro.py", ""),
         ("errors.py", ""),
         ("recipe/checkpoint.py", ""),
         ("model/synthetic.py", ""),
         ("model/formats/safetensors.py", ""),
         ("model/formats/onnx.py", "onnx"),
         ("model/formats/pth.py", "pth"),
+        ("model/kokoro.py", "onnx pth"),  # the shapes that the model expects
         ("model/state.py", "onnx pth"),
         ("model/checkpoint_files.py", "onnx pth"),
         ("model/safetensors_file.py", "onnx pth"),

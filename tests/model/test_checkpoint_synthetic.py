@@ -9,8 +9,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from kokoro_tvm.model.construction import expected_shapes
-from kokoro_tvm.model.kokoro import build_model, load_config, load_state, shipped_config
+from kokoro_tvm.model.kokoro import build_model, expected_shapes, load_config, load_state, shipped_config
 from kokoro_tvm.model.synthetic import synthetic_state, synthetic_voices, toy_config
 
 PHONEMES = "həlˈO wˈɜɹld."

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model.components import SIGNATURES, build_component
+from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, default_dtype, load_config, load_state, shipped_config
+from kokoro_tvm.model.signatures import SIGNATURES
 from kokoro_tvm.patches import applied
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
@@ -160,8 +161,7 @@ def test_chained_components_speak_like_the_stock_model() -> None:
 
     from kokoro_tvm.measure.metrics import snr_db
     from kokoro_tvm.noise import draw_noise
-    from kokoro_tvm.truth.exact import ExactPhases
-    from kokoro_tvm.truth.stock import run_decoder, run_stock
+    from kokoro_tvm.truth.stock import ExactPhases, run_decoder, run_stock
 
     double = torch.float64
     config = load_config(CHECKPOINT)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from front_end_data import shipped
+from homographs import Sentence, learn, right
 
 from kokoro_tvm.model.front_end import homograph_file
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays, readings
-from kokoro_tvm.model.front_end.homographs import Sentence, learn, right
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs
 
 ORDER = {

@@ -13,8 +13,7 @@ import torch
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model import kokoro
-from kokoro_tvm.model.construction import expected_shapes
-from kokoro_tvm.model.kokoro import build_model, default_dtype, load_config, load_state
+from kokoro_tvm.model.kokoro import build_model, default_dtype, expected_shapes, load_config, load_state
 from kokoro_tvm.model.synthetic import synthetic_state, synthetic_voices, toy_config
 
 PHONEMES = "həlˈO."

@@ -14,8 +14,8 @@ from kokoro_tvm.model.front_end import sources
 from kokoro_tvm.model.front_end.cldr import Cldr, files_of
 from kokoro_tvm.model.front_end.patterns import beginnings, checked
 from kokoro_tvm.model.front_end.text_rules import LanguageFile, language_file, languages
-from kokoro_tvm.recipe.document import read_document
 from kokoro_tvm.recipe.front_end import NpmFilesSource
+from kokoro_tvm.recipe.problems import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
 FILE = """\
@@ -178,13 +178,13 @@ def test_files_of_npm_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
                     tar.add(file, f"package/{name.partition('/')[2]}")
         return folder / "archive.tgz"
 
-    monkeypatch.setattr(sources, "pack", pack)
+    monkeypatch.setattr(sources.npm, "pack", pack)
     source = NpmFilesSource(kind="npm", version="48.2.0")
     for folder in ("work", "more"):
         (tmp_path / folder).mkdir()
     out = tmp_path / "out"
     with pytest.raises(BuildError, match=r"SHA-256|sha256"):
-        sources.obtain(source, dict.fromkeys(names, "0" * 64), out, tmp_path / "work", tmp_path, print)
+        sources.obtain(source, tmp_path / "work", dict.fromkeys(names, "0" * 64), out, tmp_path, print)
     assert [(out / name).read_text() for name in names] == [name.partition("/")[0] for name in names]
     with pytest.raises(BuildError, match=r"archive.tgz lacks a file: package/rbnf/yy.json"):
-        sources.obtain(source, {"cldr-rbnf/rbnf/yy.json": "0" * 64}, out, tmp_path / "more", tmp_path, print)
+        sources.obtain(source, tmp_path / "more", {"cldr-rbnf/rbnf/yy.json": "0" * 64}, out, tmp_path, print)

@@ -28,7 +28,8 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, TVM
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.recipe import Known, ModelFile, TargetFile
+from kokoro_tvm.recipe import ModelFile, TargetFile
+from kokoro_tvm.recipe.parts import modules
 from kokoro_tvm.recipe.resolved import resolve
 from kokoro_tvm.stages import bundle
 from kokoro_tvm.targets import find_runner
@@ -38,8 +39,7 @@ TOKENS = [c for c, axis in COMPONENT_AXES.items() if axis == "tokens"]
 FRAMES = [c for c, axis in COMPONENT_AXES.items() if axis == "frames"]
 ALL = [*TOKENS, *FRAMES]
 BUCKET = {c: 512 if c in TOKENS else 5120 for c in ALL}
-PATCHES = sorted(Known.of_package().patches)
-PASSES = sorted(Known.of_package().passes)
+PATCHES, PASSES = modules("patches"), modules("passes")
 MODEL: dict[str, Any] = yaml.safe_load((REPOSITORY / "recipes/kokoro-82m.yaml").read_text(encoding="utf-8"))
 MODEL["gates"] = MODEL.pop("gate_sets")[MODEL["gates"]]
 VOICES: list[str] = MODEL["checkpoint"]["voices"]["names"]
@@ -315,6 +315,8 @@ class Built:
 
     def graph(self, target: dict[str, Any] = TARGET, model: dict[str, Any] | None = None) -> RecipeGraph:
         model = model or self.model
+        if "gates" in target:
+            target = target | {"gates": _over(model["gates"], target["gates"])}
         files = TargetFile.model_validate(_tuples(target)), ModelFile.model_validate(_tuples(model))
         return RecipeGraph(resolve("cpu", *files), self.tree.root / "artifacts", self.tree.root)
 
@@ -504,6 +506,13 @@ def _put(recipe: Any, path: str, value: Any) -> None:
         if bracket and isinstance(recipe, list):
             recipe = next(item for item in recipe if item["kind"] == kind) if kind else recipe[-1]
     recipe[last] = value
+
+
+def _over(gates: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The model's gates with those that a target gives, as they are read."""
+    return gates | {
+        name: gates.get(name, {}) | gate if isinstance(gate, dict) else gate for name, gate in given.items()
+    }
 
 
 def _tuples(value: Any) -> Any:

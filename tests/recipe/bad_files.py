@@ -103,7 +103,7 @@ def _syntax() -> Iterator[tuple[str, BadFile]]:
         "an item after keys": HEAD + "gates:\n  bert: {min_snr_db: 1}\n  §- bert\n",
         "less indentation": HEAD + "gates:\n    bert: {min_snr_db: 1}\n  §f0n: {min_snr_db: 1}\n",
         "more indentation": HEAD + "gates:\n  enforce: true\n    bert§: {min_snr_db: 1}\n",
-        "a bracket left open": HEAD + "passes: §[fuse, lower_vm\n",
+        "a bracket left open": HEAD + "passes: §[fuse, narrow\n",
         "a brace left open": HEAD + "gates: §{bert: {min_snr_db: 1}\n",
         "a bracket too much": HEAD.replace("5120]", "5120]§]"),
         "a brace too much": HEAD + "gates: {}§}\n",
@@ -453,7 +453,7 @@ def _measure() -> None:
     from tempfile import TemporaryDirectory
 
     from kokoro_tvm.errors import RecipeError
-    from kokoro_tvm.recipe import Known, check_file
+    from kokoro_tvm.recipe import check_file
 
     taken: dict[str, float] = {}
     with TemporaryDirectory() as folder:
@@ -466,7 +466,7 @@ def _measure() -> None:
             for _ in range(3):
                 begun = time.perf_counter()
                 try:
-                    check_file(path, path.parent, Known.of_package())
+                    check_file(path, path.parent)
                 except RecipeError:
                     best = min(best, time.perf_counter() - begun)
             taken[name] = best * 1e3

@@ -9,17 +9,9 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.recipe import Known, check_file
+from kokoro_tvm.recipe import check_file
 
 HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="session")
-def known() -> Known:
-    return Known(
-        patches=frozenset({"albert", "lstm", "weight_norm", "snake_resblock", "adain_resblock"}),
-        passes=frozenset({"legalize", "fuse", "lower_vm", "plan_memory"}),
-    )
 
 
 @pytest.fixture
@@ -30,14 +22,14 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def refusal(root: Path, known: Known, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RecipeError]:
+def refusal(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RecipeError]:
     """Writes bytes or text as a recipe file and returns the error it earns; paths in it are relative."""
     monkeypatch.chdir(root)
 
     def refuse(content: str | bytes, name: str = "here.yaml") -> RecipeError:
         (root / name).write_bytes(content.encode() if isinstance(content, str) else content)
         with pytest.raises(RecipeError) as caught:
-            check_file(Path(name), Path(), known)
+            check_file(Path(name), Path())
         return caught.value
 
     return refuse

@@ -10,7 +10,7 @@ import pytest
 from bad_files import FAMILIES, RECIPES, TEXTS, BadFile
 from counted_calls import counted
 
-from kokoro_tvm.recipe import Known, LocatedRecipeError, check_file
+from kokoro_tvm.recipe import LocatedRecipeError, check_file
 
 # How the libraries below us talk; none of it helps whoever wrote the file.
 JARGON = re.compile(
@@ -31,18 +31,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def refused(bad: BadFile, folder: Path, known: Known) -> LocatedRecipeError:
+def refused(bad: BadFile, folder: Path) -> LocatedRecipeError:
     path = folder / bad.file
     path.write_bytes(bad.content)
     with pytest.raises(LocatedRecipeError) as caught:
-        check_file(path, folder, known)
+        check_file(path, folder)
     path.write_text(TEXTS[path.stem], encoding="utf-8")
     return caught.value
 
 
-def problem(bad: BadFile, folder: Path, known: Known) -> str:
+def problem(bad: BadFile, folder: Path) -> str:
     """What is wrong with how a file is refused; "" where it is as it should be."""
-    calls, error = counted(lambda: refused(bad, folder, known))
+    calls, error = counted(lambda: refused(bad, folder))
     message, line, caret = str(error).split("\n")
     if (error.line, error.column) != bad.at:
         return f"it is at {bad.at}: {message}"
@@ -58,8 +58,8 @@ def problem(bad: BadFile, folder: Path, known: Known) -> str:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_refused_with_its_place_in_words_of_ours(family: str, folder: Path, known: Known) -> None:
-    found = {name: problem(bad, folder, known) for name, bad in FAMILIES[family]()}
+def test_refused_with_its_place_in_words_of_ours(family: str, folder: Path) -> None:
+    found = {name: problem(bad, folder) for name, bad in FAMILIES[family]()}
     assert {name: problem for name, problem in found.items() if problem} == {}
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import (
-    Known,
     ModelFile,
     Recipe,
     check_file,
@@ -34,20 +33,20 @@ Write = Callable[..., Recipe]
 
 
 @pytest.fixture
-def write(root: Path, known: Known) -> Write:
+def write(root: Path) -> Write:
     """Writes recipes, the last of which is loaded."""
 
     def write_recipes(**texts: str) -> Recipe:
         for name, text in texts.items():
             (root / f"{name}.yaml").write_text(text, encoding="utf-8")
-        return load_recipe(name, root, known)
+        return load_recipe(name, root)
 
     return write_recipes
 
 
-def test_the_difference_alone_is_written(write: Write, root: Path, known: Known) -> None:
+def test_the_difference_alone_is_written(write: Write, root: Path) -> None:
     mine = write(mine="extends: here\nlength: masked\n")
-    here = load_recipe("here", root, known)
+    here = load_recipe("here", root)
     assert mine == here.model_copy(update={"name": "mine", "length": "masked"})
 
 
@@ -65,11 +64,11 @@ def test_later_ones_win(write: Write) -> None:
     assert (mine.timeout_s, mine.precision, mine.model) == (2, "bfloat16", "toy")
 
 
-def test_a_part_is_no_recipe(write: Write, root: Path, known: Known) -> None:
+def test_a_part_is_no_recipe(write: Write, root: Path) -> None:
     write(_a="timeout_s: 1\n", mine="extends: [here, _a]\n")
     assert list_recipes(root) == ["full", "here", "mine"]
     with pytest.raises(RecipeError, match="no recipe `_a`"):
-        load_recipe("_a", root, known)
+        load_recipe("_a", root)
 
 
 def test_what_is_extended_extends(write: Write) -> None:
@@ -88,7 +87,7 @@ def test_null_is_a_value_and_replaces(write: Write) -> None:
     mine = write(
         mine="extends: full\npasses: null\ntarget: {mtriple: null}\ngates: {decoder: {min_gain_db: null}}\n"
     )
-    assert mine.passes == ("legalize", "fuse", "lower_vm")  # the model's
+    assert mine.passes == ("legalize", "fuse", "narrow")  # the model's
     assert mine.target.mtriple is None
     assert mine.gates.decoder.min_gain_db is None
 
@@ -102,28 +101,26 @@ def test_sets_are_not_inherited(write: Write) -> None:
     assert write(mine="extends: full\n").sets == ("nightly",)
 
 
-def test_a_model_over_a_model(write: Write, root: Path, known: Known) -> None:
+def test_a_model_over_a_model(write: Write, root: Path) -> None:
     mine = write(
         mine="extends: toy\ncheckpoint: {sources: [{kind: synthetic, size: toy}]}\n",
         there="extends: here\nmodel: mine\n",
     )
-    (toy,) = check_file(root / "toy.yaml", root, known)
+    (toy,) = check_file(root / "toy.yaml", root)
     assert isinstance(toy, ModelFile)
     assert [source.kind for source in mine.checkpoint.sources] == ["synthetic"]
     assert mine.checkpoint.voices == toy.checkpoint.voices
     assert mine.model == "mine"
 
 
-def test_every_value_has_its_place(
-    write: Write, root: Path, known: Known, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_value_has_its_place(write: Write, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     write(
         a="extends: here\ngates:\n  decoder: {min_gain_db: 7}\n",
         mine="extends: a\nbuckets:\n  frames: [512]\ngates: {decoder: {min_gain_db: null}}\n"
         "utterances: [short]\n",
     )
-    found = {o.path: (o.value, *map(str, o.places)) for o in origins(read_recipe("mine", Path(), known))}
+    found = {o.path: (o.value, *map(str, o.places)) for o in origins(read_recipe("mine", Path()))}
     assert found["buckets.frames"] == ("[512]", "mine.yaml:3", "here.yaml:4")
     assert found["buckets.tokens"] == ("[128, 512]", "here.yaml:4")
     assert found["gates.decoder.min_gain_db"] == ("null", "mine.yaml:4", "a.yaml:3", "toy.yaml:23")
@@ -132,7 +129,7 @@ def test_every_value_has_its_place(
     assert found["timeout_s"] == ("900",)
 
 
-def test_gates_by_name(write: Write, root: Path, known: Known) -> None:
+def test_gates_by_name(write: Write, root: Path) -> None:
     sets = (
         "  loose: {decoder: {min_snr_db: 20, min_gain_db: null}}\n"
         "  looser: {extends: loose, f0n: {min_snr_db: 1}}\n"
@@ -144,7 +141,7 @@ def test_gates_by_name(write: Write, root: Path, known: Known) -> None:
         c="extends: b\ngates: strict\n",
         d="extends: c\ngates: {extends: [strict, loose], speech: {min_snr_db: 3}}\n",
     )
-    gates = {name: load_recipe(name, root, known).gates for name in "abcd"}
+    gates = {name: load_recipe(name, root).gates for name in "abcd"}
     found = {n: (g.decoder.min_snr_db, g.decoder.min_gain_db, g.f0n.min_snr_db) for n, g in gates.items()}
     assert found == {"a": (20, None, 1), "b": (21, None, 1), "c": (90, 10, 80), "d": (20, None, 80)}
     assert gates["d"].speech.min_snr_db == 3
@@ -163,7 +160,7 @@ def test_a_model_names_its_own_set(write: Write) -> None:
     "text",
     [
         "extends: cpu\ngates: bfloat16\n",
-        "extends: cpu\nmatrix: {target.mcpu: [a, b], precision: [float32, bfloat16], exclude: [{mcpu: a}]}\n",
+        "extends: cpu\nmatrix: {target.mcpu: [a, b], precision: [float32, bfloat16]}\n",
         "model: toy\nbuckets: {tokens: [1], frames: [2]}\nmatrix:\n  target: {a: {kind: llvm, mcpu: b}}\n",
         "extends: cpu\ntarget: {mcpu: znver5}\n",
         "extends: [cpu, wasm]\nbuckets: {frames: [512]}\ngates: {decoder: {min_gain_db: null}}\n",
@@ -180,7 +177,7 @@ def test_editors_take_a_difference(text: str) -> None:
         "model: kokoro-82m\ntarget: {mcpu: znver5}\n",
         "extends: cpu\ntarget: {mcp: znver5}\n",
         "extends: cpu\nmatrix: {target.mcpu: a}\n",
-        "extends: cpu\nmatrix: {target.mcpu: [a], name: 3}\n",
+        "extends: cpu\nmatrix: {target.mcpu: [a], length: 3}\n",
         "extends: cpu\nbuckets: {frames: [9000]}\n",
         "extends: kokoro-82m\ncheckpoint: {sources: [{kind: npm}]}\n",
     ],

@@ -12,7 +12,6 @@ from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import (
     ArtifactSpec,
     FileSource,
-    Known,
     NpmSource,
     Recipe,
     list_recipes,
@@ -23,11 +22,11 @@ from kokoro_tvm.recipe._source import SourceText
 from kokoro_tvm.recipe._yaml import parse
 
 
-def test_defaults_are_the_models(root: Path, known: Known) -> None:
-    recipe = load_recipe("here", root, known)
+def test_defaults_are_the_models(root: Path) -> None:
+    recipe = load_recipe("here", root)
     assert (recipe.name, recipe.model, recipe.precision, recipe.length) == ("here", "toy", "float32", "exact")
     assert recipe.target.mtriple is None
-    assert recipe.passes == ("legalize", "fuse", "lower_vm")
+    assert recipe.passes == ("legalize", "fuse", "narrow")
     assert (recipe.pass_context.opt_level, recipe.pass_context.config) == (3, {})
     assert recipe.gates.decoder.min_gain_db == 10.0
     assert recipe.gates.enforce is True
@@ -37,12 +36,12 @@ def test_defaults_are_the_models(root: Path, known: Known) -> None:
     assert [type(source) for source in recipe.checkpoint.sources] == [NpmSource, FileSource]
 
 
-def test_overrides_replace_only_what_they_name(root: Path, known: Known) -> None:
-    recipe = load_recipe("full", root, known)
+def test_overrides_replace_only_what_they_name(root: Path) -> None:
+    recipe = load_recipe("full", root)
     assert recipe.components["decoder"].patches == ("snake_resblock",)
     assert recipe.components["bert"].patches == ()
     assert recipe.components["duration"].patches == ("lstm",)
-    assert recipe.passes == ("fuse", "lower_vm")
+    assert recipe.passes == ("fuse", "narrow")
     assert recipe.pass_context.opt_level == 2
     assert recipe.pass_context.config == {"a.number": 2, "relax.name": "no", "tir.vectorize": True}
     assert recipe.gates.decoder.model_dump(exclude_none=True) == {
@@ -56,45 +55,45 @@ def test_overrides_replace_only_what_they_name(root: Path, known: Known) -> None
     assert recipe.timeout_s == 60
 
 
-def test_null_switches_a_gate_off(root: Path, known: Known) -> None:
+def test_null_switches_a_gate_off(root: Path) -> None:
     path = root / "full.yaml"
     path.write_text(path.read_text().replace("{min_gain_db: 5}", "{min_gain_db: null}"))
-    gates = load_recipe("full", root, known).gates
+    gates = load_recipe("full", root).gates
     assert gates.decoder.min_gain_db is None
     assert gates.decoder.model_dump(exclude_none=True) == {
         "min_snr_db": 30.0,
         "min_magnitude_correlation": 0.9999,
     }
-    shown = to_yaml(load_recipe("full", root, known))
+    shown = to_yaml(load_recipe("full", root))
     assert "min_gain_db: null" in shown
 
 
 @pytest.mark.parametrize("gate", ["f0n", "decoder"])
-def test_null_is_no_gate(gate: str, root: Path, known: Known) -> None:
+def test_null_is_no_gate(gate: str, root: Path) -> None:
     path = root / "here.yaml"
     path.write_text(path.read_text() + f"gates: {{{gate}: null}}\n")
     with pytest.raises(RecipeError, match=rf"`gates\.{gate}`: expected a mapping.*found null"):
-        load_recipe("here", root, known)
+        load_recipe("here", root)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_precision_is_the_target_recipe_s(precision: str, root: Path, known: Known) -> None:
+def test_precision_is_the_target_recipe_s(precision: str, root: Path) -> None:
     path = root / "here.yaml"
     path.write_text(f"{path.read_text()}precision: {precision}\n")
-    assert load_recipe("here", root, known).precision == precision
+    assert load_recipe("here", root).precision == precision
 
 
-def test_overrides_are_over_all_under_another_name(root: Path, known: Known) -> None:
-    before = load_recipe("here", root, known)
-    found = load_recipe("here", root, known, ["buckets.frames=[512]", "gates.decoder.min_gain_db=null"])
+def test_overrides_are_over_all_under_another_name(root: Path) -> None:
+    before = load_recipe("here", root)
+    found = load_recipe("here", root, ["buckets.frames=[512]", "gates.decoder.min_gain_db=null"])
     assert found.name == "here+buckets-frames-512+gates-decoder-min-gain-db-null"
     assert (found.buckets.tokens, found.buckets.frames) == (before.buckets.tokens, (512,))
     assert found.gates.decoder.min_gain_db is None
-    assert load_recipe("here", root, known) == before
+    assert load_recipe("here", root) == before
 
 
-def test_artifacts_are_in_the_order_of_the_build(root: Path, known: Known) -> None:
-    artifacts = load_recipe("here", root, known).artifacts()
+def test_artifacts_are_in_the_order_of_the_build(root: Path) -> None:
+    artifacts = load_recipe("here", root).artifacts()
     assert [artifact.id for artifact in artifacts] == [
         "bert-128", "bert-512", "duration-128", "duration-512", "text_encoder-128", "text_encoder-512",
         "f0n-256", "f0n-5120", "decoder-256", "decoder-5120",
@@ -102,23 +101,23 @@ def test_artifacts_are_in_the_order_of_the_build(root: Path, known: Known) -> No
     assert artifacts[-1] == ArtifactSpec(component="decoder", axis="frames", bucket=5120, length="exact")
 
 
-def test_gates_of_padded_report_and_do_not_stop(root: Path, known: Known) -> None:
+def test_gates_of_padded_report_and_do_not_stop(root: Path) -> None:
     path = root / "here.yaml"
     path.write_text(path.read_text().replace("exact", "padded"))
-    assert load_recipe("here", root, known).gates.enforce is False
+    assert load_recipe("here", root).gates.enforce is False
 
 
-def test_recipe_is_frozen(root: Path, known: Known) -> None:
-    recipe = load_recipe("here", root, known)
+def test_recipe_is_frozen(root: Path) -> None:
+    recipe = load_recipe("here", root)
     with pytest.raises(ValidationError, match="frozen"):
         recipe.length = "masked"  # type: ignore[misc]
 
 
-def test_path_elsewhere_finds_its_model_in_the_folder(root: Path, known: Known, tmp_path: Path) -> None:
+def test_path_elsewhere_finds_its_model_in_the_folder(root: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "mine.yaml"
     shutil.copy(root / "here.yaml", elsewhere)
-    assert load_recipe(elsewhere, root, known).name == "mine"
-    assert load_recipe(str(elsewhere), root, known) == load_recipe(elsewhere, root, known)
+    assert load_recipe(elsewhere, root).name == "mine"
+    assert load_recipe(str(elsewhere), root) == load_recipe(elsewhere, root)
 
 
 def test_list_names_targets_and_what_cannot_be_read(root: Path) -> None:
@@ -133,31 +132,18 @@ def test_folder_without_recipes_is_refused(tmp_path: Path) -> None:
         list_recipes(tmp_path)
 
 
-def test_target_named_as_a_model_is_refused(root: Path, known: Known) -> None:
+def test_target_named_as_a_model_is_refused(root: Path) -> None:
     (root / "loop.yaml").write_text((root / "here.yaml").read_text().replace("model: toy", "model: full"))
     with pytest.raises(
         RecipeError,
         match=r"loop.yaml:1:8: `model`: `full` is a target recipe, not a model; the only one is `toy`",
     ):
-        load_recipe("loop", root, known)
-
-
-def test_known_names_are_the_files_of_the_folders(tmp_path: Path) -> None:
-    for name in (
-        "patches/lstm.py",
-        "patches/_scope.py",
-        "patches/notes.md",
-        "passes/fuse.py",
-        "passes/__init__.py",
-    ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    assert Known.of_package(tmp_path) == Known(patches=frozenset({"lstm"}), passes=frozenset({"fuse"}))
+        load_recipe("loop", root)
 
 
 @pytest.mark.parametrize("name", ["here", "full"])
-def test_shown_recipe_reads_back_as_itself(name: str, root: Path, known: Known) -> None:
-    recipe = load_recipe(name, root, known)
+def test_shown_recipe_reads_back_as_itself(name: str, root: Path) -> None:
+    recipe = load_recipe(name, root)
     shown = to_yaml(recipe)
     assert Recipe.model_validate(parse(SourceText("shown", shown)).data()) == recipe
     assert 'relax.name: "no"' in shown or name == "here"

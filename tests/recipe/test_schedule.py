@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import (
-    Known,
     LayerChoice,
     Schedule,
     choices,
@@ -38,23 +37,23 @@ def path(root: Path) -> Path:
     return schedule_path(root, "znver5", FEATURES)
 
 
-def test_what_is_written_is_read_by_every_recipe(root: Path, known: Known, path: Path) -> None:
-    assert load_recipe("here", root, known).schedules == ()
+def test_what_is_written_is_read_by_every_recipe(root: Path, path: Path) -> None:
+    assert load_recipe("here", root).schedules == ()
     write_schedule(path, SCHEDULE)
     for name in ("here", "full"):
-        recipe = load_recipe(name, root, known)
+        recipe = load_recipe(name, root)
         assert recipe.schedules == (SCHEDULE,)
         assert f"{LAYER}: {{outputs: 4, taps: 3, tiles: 8}}" in to_yaml(recipe)
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-def test_nothing_to_say_leaves_no_file(root: Path, known: Known, path: Path) -> None:
+def test_nothing_to_say_leaves_no_file(root: Path, path: Path) -> None:
     write_schedule(path, EMPTY)
     assert not path.exists()
     write_schedule(path, SCHEDULE)
     write_schedule(path, EMPTY)
     assert not path.exists()
-    assert load_recipe("here", root, known).schedules == ()
+    assert load_recipe("here", root).schedules == ()
 
 
 @given(st.sets(st.sampled_from([*FEATURES, "avx512f", "neon"])))
@@ -70,11 +69,11 @@ def test_the_order_of_features_names_no_other_file(features: list[str]) -> None:
     assert schedule_path(Path(), "znver5", features[1:]) != schedule_path(Path(), "znver5", FEATURES)
 
 
-def test_two_for_the_same_features_are_refused(root: Path, known: Known, path: Path) -> None:
+def test_two_for_the_same_features_are_refused(root: Path, path: Path) -> None:
     write_schedule(path, SCHEDULE)
     write_schedule(path.with_name("another.json"), SCHEDULE.model_copy(update={"features": FEATURES[::-1]}))
     with pytest.raises(RecipeError, match=r"another\.json and .*znver5-.* are for the same CPU features"):
-        load_recipe("here", root, known)
+        load_recipe("here", root)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +89,10 @@ def test_two_for_the_same_features_are_refused(root: Path, known: Known, path: P
     ],
 )
 def test_faults_are_reported_with_their_place(
-    root: Path, known: Known, path: Path, change: tuple[str, str], result: str
+    root: Path, path: Path, change: tuple[str, str], result: str
 ) -> None:
     write_schedule(path, SCHEDULE)
     text = json.dumps(json.loads(path.read_text(encoding="utf-8")), indent=1)
     path.write_text(text.replace(*change), encoding="utf-8")
     with pytest.raises(RecipeError, match=rf"{path.name}:\d+:\d+: .*{result}"):
-        load_recipe("here", root, known)
+        load_recipe("here", root)

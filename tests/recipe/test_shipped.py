@@ -10,50 +10,32 @@ import pytest
 import yaml
 from recipe_fields import recipe_fields
 
-from kokoro_tvm.recipe import Known, json_schema, list_recipes, load_recipe, read_recipe, recipe_files
-from kokoro_tvm.recipe._source import SourceText
-from kokoro_tvm.recipe._yaml import parse
+from kokoro_tvm.recipe import json_schema, list_recipes, load_recipe, read_recipe, recipe_files
 
 REPOSITORY = Path(__file__).parents[2]
 ROOT = REPOSITORY / "recipes"
 PACKAGE = REPOSITORY / "kokoro_tvm"
 
 
-@pytest.fixture(scope="module")
-def names() -> Known:
-    """The patches and passes the shipped model names, taken from its own lists."""
-    path = ROOT / "kokoro-82m.yaml"
-    model = parse(SourceText(str(path), path.read_text(encoding="utf-8"))).data()
-    patches = [patch for component in model["components"].values() for patch in component["patches"]]
-    return Known(frozenset(patches), frozenset(model["passes"]))
-
-
 @pytest.mark.parametrize("name", list_recipes(ROOT))
-def test_shipped_recipe_resolves(name: str, names: Known) -> None:
-    recipe = load_recipe(name, ROOT, names)
+def test_shipped_recipe_resolves(name: str) -> None:
+    recipe = load_recipe(name, ROOT)
     assert recipe.artifacts()
     assert [source.kind for source in recipe.checkpoint.sources] == ["huggingface", "npm"]
 
 
 @pytest.mark.parametrize("name", list_recipes(ROOT))
-def test_shipped_recipe_is_the_one_written_out(name: str, names: Known, tmp_path: Path) -> None:
+def test_shipped_recipe_is_the_one_written_out(name: str, tmp_path: Path) -> None:
     """What a build reads is the resolved recipe alone, so nothing is built again for how it is written."""
-    loaded = read_recipe(name, ROOT, names)
+    loaded = read_recipe(name, ROOT)
     for file, tree in ((name, loaded.target), (loaded.recipe.model, loaded.model)):
         text = yaml.safe_dump(tree.data(), allow_unicode=True)
         (tmp_path / f"{file}.yaml").write_text(text, encoding="utf-8")
-    assert load_recipe(name, tmp_path, names) == loaded.recipe
+    assert load_recipe(name, tmp_path) == loaded.recipe
 
 
-@pytest.mark.skipif(not (PACKAGE / "passes").is_dir(), reason="the package has no passes")
-def test_shipped_names_are_files(names: Known) -> None:
-    there = Known.of_package()
-    assert names.patches <= there.patches
-    assert names.passes <= there.passes
-
-
-def test_shipped_utterances_are_in_the_vocabulary(names: Known) -> None:
-    recipe = load_recipe("cpu", ROOT, names)
+def test_shipped_utterances_are_in_the_vocabulary() -> None:
+    recipe = load_recipe("cpu", ROOT)
     config = json.loads((PACKAGE / "model" / recipe.checkpoint.config.file).read_text(encoding="utf-8"))
     for utterance in recipe.utterances:
         assert set(utterance.phonemes) <= set(config["vocab"]), utterance.name

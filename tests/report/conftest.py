@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kokoro_tvm.constants import COMPONENT_AXES
-from kokoro_tvm.measure import Outputs, Reference, Trace
 from kokoro_tvm.report import BuiltStage, Facts, SpokenUtterance, write_page
+from kokoro_tvm.truth.reference import Outputs, Reference, Trace
 
 FRAMES = 40
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -15,9 +16,17 @@ from kokoro_tvm.measure.metrics import snr_db
 from kokoro_tvm.model.kokoro import build_model, default_dtype
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.recipe.parts import Utterance
-from kokoro_tvm.truth.compute import compute_reference, tokenize
+from kokoro_tvm.truth.compute import compute_references, tokenize
 from kokoro_tvm.truth.reference import DYNAMIC, TRUTH, Reference
-from kokoro_tvm.truth.stock import Borders, nine_channels, run_decoder, run_fed, run_stock, stock_model
+from kokoro_tvm.truth.stock import (
+    ExactPhases,
+    nine_channels,
+    rounded,
+    run_decoder,
+    run_fed,
+    run_stock,
+    stock_model,
+)
 
 
 @pytest.fixture(scope="module")
@@ -139,25 +148,13 @@ def test_the_truth_is_the_stock_model_untouched(
         assert relative(r.fed_truth.audio, fed.reshape(-1).numpy()) < 1e-12
 
 
-def test_what_tokens_decide_is_not_computed_twice(
-    model: torch.nn.Module, references: list[Reference]
-) -> None:
-    r = references[0]
-    run = partial(run_fed, model, r.tokens, r.ref_s, r.speed, r.draw, Borders.of(r.truth))
-    forwards = [model.bert.forward, model.bert_encoder.forward, model.text_encoder.forward]
-    assert differing(run(r.dynamic), run()) == set()
-    marked = run(replace(r.dynamic, t_en=0 * r.dynamic.t_en))
-    assert not marked.t_en.any(), "it is taken as it is"
-    assert [model.bert.forward, model.bert_encoder.forward, model.text_encoder.forward] == forwards
-
-
 def test_the_decoder_alone_is_the_decoder_of_a_whole_run(
     config: dict[str, Any], state: dict[str, torch.Tensor], references: list[Reference]
 ) -> None:
     model = stock_model(config, state, TRUTH)
     for r in references:
         np.testing.assert_array_equal(run_decoder(model, r.truth, r.ref_s, r.draw), r.truth.audio)
-        fed = run_decoder(model, Borders.of(r.truth), r.ref_s, r.draw)
+        fed = run_decoder(model, rounded(r.truth), r.ref_s, r.draw)
         np.testing.assert_array_equal(fed, r.fed_truth.audio)
 
 
@@ -165,7 +162,7 @@ def test_a_fed_component_answers_for_itself_alone(
     model: torch.nn.Module, references: list[Reference]
 ) -> None:
     r = references[0]
-    borders = Borders.of(r.truth)
+    borders = rounded(r.truth)
     run = partial(run_fed, model, r.tokens, r.ref_s, r.speed, partial(draw_noise, r.seed))
     whole = run(borders)
     assert differing(run(borders), whole) == set()
@@ -185,7 +182,7 @@ def test_a_fed_run_keeps_its_length_when_durations_go_astray(
     model: torch.nn.Module, references: list[Reference]
 ) -> None:
     r = references[0]
-    borders = Borders.of(r.truth)
+    borders = rounded(r.truth)
     astray = replace(borders, d_en=-20 * borders.d_en)
     fed = run_fed(model, r.tokens, r.ref_s, r.speed, partial(draw_noise, r.seed), astray)
     assert not np.array_equal(np.maximum(1, np.rint(fed.duration[0])), r.truth.durations)
@@ -250,7 +247,7 @@ def test_an_unknown_voice(
     config: dict[str, Any], state: dict[str, torch.Tensor], voices: dict[str, np.ndarray]
 ) -> None:
     with pytest.raises(RecipeError, match=r"'xx_nobody'.*af_one, bm_two"):
-        compute_reference(config, state, voices, Utterance(name="a", phonemes="h", voice="xx_nobody"))
+        compute_references(config, state, voices, [Utterance(name="a", phonemes="h", voice="xx_nobody")])
 
 
 def test_the_voices_row_is_that_of_the_phonemes(
@@ -258,3 +255,30 @@ def test_the_voices_row_is_that_of_the_phonemes(
 ) -> None:
     for r in references:
         np.testing.assert_array_equal(r.ref_s[0], voices[r.voice][len(r.phonemes) - 1])
+
+
+def test_bins_that_are_real_have_the_phase_zero_or_pi() -> None:
+    """A signal mirrored about its first sample has a real spectrum there; rounding would say pi or -pi."""
+    signal = torch.from_numpy(np.random.default_rng(0).standard_normal((1, 600)))
+    window = torch.hann_window(20, dtype=torch.float64)
+    spectra = torch.stft(signal, 20, 5, window=window, return_complex=True)
+    assert (spectra.imag[:, 1:-1, 0] != 0).any(), "rounding is there"
+    before = spectra.clone()
+    with ExactPhases():
+        phases = torch.angle(spectra)
+    assert torch.equal(spectra, before)
+    real = torch.cat([phases[:, :, 0].ravel(), phases[:, [0, -1]].ravel()])
+    assert set(real.tolist()) == {0.0, math.pi}
+    rest = phases[:, 1:-1, 1:]
+    assert torch.equal(rest, torch.angle(spectra)[:, 1:-1, 1:])
+
+
+def test_only_the_choice_of_phases_differs(references: list[Reference]) -> None:
+    """Rounding chose otherwise in some first frame, or the column would be for nothing."""
+    pairs = [(r.exact_audio, r.truth.audio) for r in references]
+    pairs += [(r.fed_exact_audio, r.fed_truth.audio) for r in references]
+    for exact, truth in pairs:
+        assert exact.dtype == np.float64
+        assert exact.shape == truth.shape
+        assert snr_db(exact, truth) > 20
+    assert min(snr_db(exact, truth) for exact, truth in pairs) < 200

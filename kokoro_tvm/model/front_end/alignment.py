@@ -26,11 +26,15 @@ def align(words: Sequence[tuple[str, str]]) -> list[tuple[str, ...]]:
 
     The same words in the same order give the same result.
     """
-    costs = _first_costs(numbers := _Numbers(words))
-    some = _Batch(words[::_SHARE], numbers)
+    letters = _numbers(spelling for spelling, _ in words)
+    symbols = _numbers(phonemes for _, phonemes in words)
+    # By size: one symbol a letter is likely, more or none are not.
+    shapes = [(len(letters) + 1, (len(symbols) + 1) ** size) for size in range(_MOST + 1)]
+    costs = [np.full(shape, cost) for shape, cost in zip(shapes, (2.0, 1.0, 4.0, 7.0), strict=True)]
+    some = _Batch(words[::_SHARE], letters, symbols)
     for _ in range(_ROUNDS):
         costs = some.count(some.viterbi(costs))
-    sizes = _Batch(words, numbers).viterbi(costs)
+    sizes = _Batch(words, letters, symbols).viterbi(costs)
     found = []
     for (spelling, phonemes), taken in zip(words, sizes.tolist(), strict=True):
         counts = taken[: len(spelling)]
@@ -40,31 +44,20 @@ def align(words: Sequence[tuple[str, str]]) -> list[tuple[str, ...]]:
     return found
 
 
-class _Numbers:
-    """Letters and symbols as numbers from 1, in the order of their code points."""
-
-    def __init__(self, words: Sequence[tuple[str, str]]) -> None:
-        self.letters = _numbers(spelling for spelling, _ in words)
-        self.symbols = _numbers(phonemes for _, phonemes in words)
-
-
 def _numbers(texts: Iterable[str]) -> dict[str, int]:
+    """Characters as numbers from 1, in the order of their code points."""
     return {char: number for number, char in enumerate(sorted({c for t in texts for c in t}), start=1)}
-
-
-def _first_costs(numbers: _Numbers) -> list[NDArray[np.float64]]:
-    """By size: one symbol a letter is likely, more or none are not."""
-    kinds, base = len(numbers.letters) + 1, len(numbers.symbols) + 1
-    return [np.full((kinds, base**size), cost) for size, cost in enumerate((2.0, 1.0, 4.0, 7.0))]
 
 
 class _Batch:
     """Words side by side, padded with 0: letters (words, longest) and symbols (words, longest)."""
 
-    def __init__(self, words: Sequence[tuple[str, str]], numbers: _Numbers) -> None:
-        self._letters, self._spelled = _padded([spelling for spelling, _ in words], numbers.letters)
-        self._symbols, self._spoken = _padded([phonemes for _, phonemes in words], numbers.symbols)
-        self._kinds, self._base = len(numbers.letters) + 1, len(numbers.symbols) + 1
+    def __init__(
+        self, words: Sequence[tuple[str, str]], letters: Mapping[str, int], symbols: Mapping[str, int]
+    ) -> None:
+        self._letters, self._spelled = _padded([spelling for spelling, _ in words], letters)
+        self._symbols, self._spoken = _padded([phonemes for _, phonemes in words], symbols)
+        self._kinds, self._base = len(letters) + 1, len(symbols) + 1
         self._rows = np.arange(len(words))
         padded = np.pad(self._symbols, ((0, 0), (0, _MOST)))
         # codes[n][:, j]: the number of the n symbols from place j on.

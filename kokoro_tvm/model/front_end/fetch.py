@@ -7,17 +7,22 @@ import os
 import shutil
 import zipfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end.conversion import convert
 from kokoro_tvm.model.front_end.sources import describe, obtain
 from kokoro_tvm.model.front_end.yields import FILES, yield_of
-from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
+from kokoro_tvm.model.sources.material import Log, first_that_answers
 from kokoro_tvm.recipe.front_end import FrontEnd, PinnedFiles
 
 __all__ = ["fetch", "pack"]
 
+HOW_TO_SUPPLY = (
+    "To supply an archive yourself, download it on any machine and add to the sources of this part in the "
+    "model recipe an entry with `kind: file`, `path`, `sha256` and `folder`"
+)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that equal files give equal bytes
 
 
@@ -34,7 +39,10 @@ def fetch(front_end: FrontEnd, out: Path, *, root: Path | None = None, log: Log 
         folders = {name: work / name for name in yield_of(front_end)}
         for name, folder in folders.items():
             folder.mkdir(parents=True)
-            _fetch_any(name, getattr(front_end, name), folder, work, root or Path(), say)
+            pinned: PinnedFiles = getattr(front_end, name)
+            labelled = [(describe(source), source) for source in pinned.sources]
+            obtained = partial(obtain, files=pinned.files, out=folder, root=root or Path(), log=say)
+            first_that_answers(f"the {name}", labelled, obtained, work / "download", say, HOW_TO_SUPPLY)
         convert(folders["tagger"], folders["lexicon"], folders.get("cldr"), out / FILES[0])
         pack(folders["tagger"], front_end.tagger.files, out / FILES[1])
     except BuildError as error:
@@ -44,31 +52,6 @@ def fetch(front_end: FrontEnd, out: Path, *, root: Path | None = None, log: Log 
     text = json.dumps(yield_of(front_end), indent=2, sort_keys=True) + "\n"
     (out / FILES[2]).write_text(text, encoding="utf-8")
     say(f"{(out / FILES[0]).stat().st_size / 1e6:.1f} MB of tagger and lexicon")
-
-
-def _fetch_any(part: str, pinned: PinnedFiles, folder: Path, work: Path, root: Path, say: Log) -> None:
-    failures: list[str] = []
-    for source in pinned.sources:
-        label = describe(source)
-        say(f"{part}: trying {label}")
-        downloads = work / f"{part}-download"
-        downloads.mkdir()
-        try:
-            obtain(source, pinned.files, folder, downloads, root, say)
-            return
-        except SourceUnavailableError as error:
-            failures.append(f"{label}: {error}")
-            say(f"{label} does not answer: {error}")
-        except BuildError as error:
-            raise BuildError(f"the {part} from {label} is refused: {error}") from error
-        finally:
-            shutil.rmtree(downloads)
-    reasons = "; ".join(f"({number}) {failure}" for number, failure in enumerate(failures, start=1))
-    raise BuildError(
-        f"no source of the {part} answers. Tried: {reasons}. To supply an archive yourself, download it on "
-        "any machine and add to the sources of this part in the model recipe an entry with `kind: file`, "
-        "`path`, `sha256` and `folder`."
-    )
 
 
 def pack(folder: Path, files: Mapping[str, str], target: Path) -> None:

@@ -1,7 +1,7 @@
 """What was learned of words of two readings, as tensors of a bundle's front end.
 
 `homographs.json` names the readings of each word and gives their phonemes; `homographs.safetensors` has the
-weights, which `kokoro_tvm.model.front_end.homographs` learns.
+weights, which `docs/homographs.py` learns.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.digests import file_sha256
-from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.data import BETWEEN, HOMOGRAPHS
 from kokoro_tvm.runtime.text.frontend.dictionary import pack
 
-__all__ = ["WEIGHTS", "homograph_arrays", "readings", "write_weights"]
+__all__ = ["TAGGER", "WEIGHTS", "homograph_arrays", "readings"]
 
 WEIGHTS = Path(__file__).with_name("homographs.safetensors")
+TAGGER = "tagger"
+"""Name of a tensor: SHA-256 of the network whose states were learned from."""
 _READINGS = Path(__file__).with_name("homographs.json")
-_TAGGER = "tagger"  # tensor: SHA-256 of the network whose states were learned from
 
 
 @cache
@@ -35,19 +35,13 @@ def readings() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     return found
 
 
-def write_weights(arrays: Mapping[str, NDArray[Any]], tagger: str, notice: str) -> None:
-    """Write HomographData's arrays, which were learned with the tagger of this SHA-256."""
-    digest = np.frombuffer(bytes.fromhex(tagger), np.uint8)
-    write_arrays(WEIGHTS, {name: arrays[name] for name in HOMOGRAPHS} | {_TAGGER: digest}, {"notice": notice})
-
-
 def homograph_arrays(tagger: Path) -> dict[str, NDArray[Any]]:
     """The tensors, and for each English a dictionary: word -> its first row and the phonemes of its readings.
 
     None where the network `tagger` is another one than they were learned with.
     """
     weights = map_safetensors(WEIGHTS)
-    if weights[_TAGGER].tobytes().hex() != file_sha256(tagger):
+    if weights[TAGGER].tobytes().hex() != file_sha256(tagger):
         return {}
     arrays = {f"homographs.{name}": weights[name] for name in HOMOGRAPHS}
     for variant in ("us", "gb"):

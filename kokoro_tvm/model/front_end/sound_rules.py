@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.model.front_end.yields import SOUNDS
-from kokoro_tvm.recipe.document import read_document
+from kokoro_tvm.recipe.problems import read_document
 from kokoro_tvm.runtime.text.frontend.sounds import MOST, Item
 from kokoro_tvm.spec import Spec
 

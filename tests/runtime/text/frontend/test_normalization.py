@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from linked_text import linked
 from misaki_languages import sentences as languages_sentences
 from tiers import ASIAN
+from written_forms import WrittenForm, written_forms
 from yaml import safe_load
 
 from kokoro_tvm.errors import InputError
@@ -28,7 +29,6 @@ from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.reading import read_utterances
 from kokoro_tvm.truth.phonemes import misaki_english, sentences
-from kokoro_tvm.truth.written_forms import WrittenForm, written_forms
 
 # Pieces of written forms, so that examples are near what is looked for.
 PIECES = """

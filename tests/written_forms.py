@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from yaml import safe_load
 
-__all__ = ["WRITTEN_FORMS", "WrittenForm", "table_of", "written_forms"]
-
-WRITTEN_FORMS = Path(__file__).with_name("written_forms.yaml")
+WRITTEN_FORMS = Path(__file__).parent / "runtime" / "text" / "frontend" / "written_forms.yaml"
 
 
 @dataclass(frozen=True)
@@ -34,20 +31,3 @@ def written_forms() -> tuple[WrittenForm, ...]:
     """All of them, in the order of the file."""
     data = safe_load(WRITTEN_FORMS.read_text(encoding="utf-8"))
     return tuple(WrittenForm(category, **row) for category, rows in data.items() for row in rows)
-
-
-def table_of(forms: Iterable[WrittenForm]) -> str:
-    """The forms as a table of Markdown."""
-    lines = ["| category | written | read here as | misaki 0.9.4 |", "| --- | --- | --- | --- |"]
-    before = ""
-    for form in forms:
-        written = f"`` {form.written} ``" if "`" in form.written else f"`{form.written}`"
-        cells = (
-            "" if form.category == before else form.category,
-            written.replace("|", "\\|"),
-            form.spoken + (" (British)" if form.british else ""),
-            f"`{form.misaki}`" if form.misaki else "the same",
-        )
-        before = form.category
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)

@@ -1,6 +1,6 @@
-"""Learns words of two readings from WikipediaHomographData, and writes `homographs.safetensors`.
+"""Learns words of two readings from WikipediaHomographData, for the front end of bundles.
 
-    python -m kokoro_tvm.model.front_end.homographs DATA FRONT_END
+    python docs/homographs.py DATA FRONT_END  # writes kokoro_tvm/model/front_end/homographs.safetensors
 
 DATA: a checkout of github.com/google-research-datasets/WikipediaHomographData. FRONT_END: the folder of the
 stage `front_end`, whose tagger is read. The part `train` is learned from, the part `eval` only measured.
@@ -25,11 +25,13 @@ import torch
 from numpy.typing import NDArray
 
 from kokoro_tvm.model.front_end.conversion import NOTICES, TAGGER_FILES
-from kokoro_tvm.model.front_end.homograph_file import readings, write_weights
+from kokoro_tvm.model.front_end.homograph_file import TAGGER, WEIGHTS, readings
 from kokoro_tvm.model.front_end.yields import FILES
+from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.hashing import hash_text
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs, names, near
+from kokoro_tvm.runtime.text.frontend.layout import HOMOGRAPHS
 from kokoro_tvm.runtime.text.frontend.tagger import Tagger
 from kokoro_tvm.runtime.text.frontend.tokenizer import Tokenizer
 
@@ -169,7 +171,9 @@ def main(data: Path, front_end: Path) -> None:
     for part, tried in (("train", found), ("eval", kept)):
         print(f"{part}: {right(model, tried)} of {len(tried)}, {right(model, tried) / len(tried):.2%}")
     fetched = json.loads((front_end / FILES[2]).read_text(encoding="utf-8"))
-    write_weights(arrays, fetched["tagger"][TAGGER_FILES[0]], NOTICES["homographs"])
+    learned_with = np.frombuffer(bytes.fromhex(fetched["tagger"][TAGGER_FILES[0]]), np.uint8)
+    weights = {name: arrays[name] for name in HOMOGRAPHS} | {TAGGER: learned_with}
+    write_arrays(WEIGHTS, weights, {"notice": NOTICES["homographs"]})
 
 
 if __name__ == "__main__":

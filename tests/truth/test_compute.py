@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kokoro_tvm.truth.allocation import memory_reused
+from kokoro_tvm.truth.compute import memory_reused
 
 
 def test_malloc_is_as_before_also_after_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
