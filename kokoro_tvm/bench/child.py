@@ -15,8 +15,10 @@ from typing import Any
 
 from kokoro_tvm.errors import KokoroTvmError
 
-__all__ = ["Child", "ChildError", "environment", "last_words", "python_module"]
+__all__ = ["OURS", "Child", "ChildError", "environment", "last_words", "python_module"]
 
+OURS = (sys.executable, "-c", "from kokoro_tvm.cli import main; main()")
+"""What the installed command `kokoro-tvm` does, wherever it was installed."""
 _TAIL = 4  # lines of the log that an error shows
 
 

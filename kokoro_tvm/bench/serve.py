@@ -11,19 +11,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-__all__ = ["peak_rss_bytes", "private_stdout", "rss_bytes", "serve"]
+__all__ = ["Answers", "peak_rss_bytes", "private_stdout", "rss_bytes", "serve"]
 
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Answers line by line until standard input ends. An exception ends the process, its traceback logged."""
+Request = dict[str, Any]
+Answers = Callable[[Request], dict[str, Any]]
+
+
+def serve(opened: Callable[[Request], tuple[dict[str, Any], Answers]]) -> None:
+    """Answers line by line until standard input ends. An exception ends the process, its traceback logged.
+
+    opened: for the first request, its answer, and what answers the others.
+    """
     # A stopped process would outlive a killed parent for ever, with all its memory.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     out = private_stdout()
+    answer, answers = opened(json.loads(sys.stdin.readline()))
+    print(json.dumps(answer), file=out, flush=True)
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
+        print(json.dumps(answers(json.loads(line))), file=out, flush=True)
 
 
 def private_stdout() -> TextIO:
