@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from kokoro_tvm.errors import KokoroTvmError
@@ -47,14 +46,6 @@ class Child:
                 text=True,
                 encoding="utf-8",
             )
-
-    def __enter__(self) -> Child:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Wakes the process, hands it `message`, waits for its answer, stops it again; raises ChildError."""

@@ -122,13 +122,14 @@ def _rounds(measured: _Measured, folder: Path, log: Log, keep: Callable[[Result]
     """
     plan, peaks = measured.plan, measured.peaks
     with ExitStack() as processes:
-        meter = processes.enter_context(Child(python_module(METER), plan.threads, folder / "peak.log"))
+        meter = Child(python_module(METER), plan.threads, folder / "peak.log")
+        processes.callback(meter.close)
         meter.ask({"threads": plan.threads})
         for system in plan.systems:
             if isinstance(system, System):
                 log(f"opening {system.title}")
                 contender = Contender.start(system, folder)
-                processes.enter_context(contender.child)
+                processes.callback(contender.child.close)
                 contender.open()
                 measured.contenders[system.name] = contender
         for number in range(plan.rounds + 1):

@@ -13,7 +13,7 @@ from kokoro_tvm.output import whole_file
 from kokoro_tvm.project.names import PEERS
 
 if TYPE_CHECKING:
-    from kokoro_tvm.recipe import Checkpoint, NpmSource
+    from kokoro_tvm.recipe import NpmSource
 
 __all__ = ["PeerModels"]
 
@@ -104,16 +104,13 @@ class PeerModels:
         with whole_file(path) as partial:
             quantize_dynamic(source, partial, weight_type=QuantType.QUInt8, per_channel=True)
 
-    def _checkpoint(self) -> Checkpoint:
+    def _npm(self) -> NpmSource:
         from kokoro_tvm.recipe import ModelFile, check_file
 
         found, *_ = check_file(self._recipes / f"{self._model}.yaml", self._recipes)
         if not isinstance(found, ModelFile):
             raise BuildError(f"{self._recipes / self._model}.yaml is no model recipe: it pins no weights")
-        return found.checkpoint
-
-    def _npm(self) -> NpmSource:
-        for source in self._checkpoint().sources:
+        for source in found.checkpoint.sources:
             if source.kind == "npm":
                 return source
         raise BuildError(

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from kokoro_tvm.bench.engine import EngineSpec, Utterance, open_engine
-from kokoro_tvm.bench.serve import Answers, peak_rss_bytes, serve
+from kokoro_tvm.bench.serve import Answers, resident_bytes, serve
 
 __all__ = ["opened"]
 
@@ -24,7 +24,7 @@ def opened(request: dict[str, Any]) -> tuple[dict[str, Any], Answers]:
             "seconds": seconds,
             "samples": [int(audio.size) for audio in spoken.audio],
             "components": spoken.components,
-            "peak_rss_bytes": peak_rss_bytes(),
+            "peak_rss_bytes": resident_bytes("VmHWM"),
         }
 
     return {"details": engine.details}, answer

@@ -91,12 +91,9 @@ def probe(
 
     Without --at, --every or --operation, the result of every module is compared.
     """
-    import torch
-
     from kokoro_tvm.errors import InputError
-    from kokoro_tvm.lab.probe.probe import Probe
-    from kokoro_tvm.runtime.threads import choose_threads
 
+    # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
     if random is not None and operation is None:
         raise InputError("--random needs --operation.")
@@ -110,6 +107,11 @@ def probe(
     if reference is None:
         typer.echo(_listing(chosen, subject))
         return
+    import torch
+
+    from kokoro_tvm.lab.probe.probe import Probe
+    from kokoro_tvm.runtime.threads import choose_threads
+
     count = choose_threads(threads)
     torch.set_num_threads(count)
     allowed = _TOLERANCE[graph.recipe.precision] if tolerance is None else tolerance

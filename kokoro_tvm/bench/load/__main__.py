@@ -153,7 +153,7 @@ def main(
         loads=(),
     )
     try:
-        for load in measure(present, bundle, numbers, seconds, rounds, log=typer.echo):
+        for load in measure(present, bundle, numbers, seconds, rounds, WORKLOAD, typer.echo):
             loads[load.system, load.clients, load.hostile] = load
             result = result.model_copy(update={"loads": tuple(loads.values())})
             result.write(json)  # what is there, should the run be cut off

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_tvm.bench.child import OURS, ChildError, environment, last_words, python_module
-from kokoro_tvm.bench.serve import rss_bytes
+from kokoro_tvm.bench.serve import resident_bytes
 from kokoro_tvm.bench.systems import System
 
 __all__ = ["Server", "command", "free_port", "started"]
@@ -48,7 +48,7 @@ class Server:
     @property
     def memory(self) -> int | None:
         """Bytes that its process has resident; None where the system does not tell."""
-        return rss_bytes(Path(f"/proc/{self.pid}/status"))
+        return resident_bytes("VmRSS", self.pid)
 
     @property
     def cpu(self) -> float | None:

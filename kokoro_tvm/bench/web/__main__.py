@@ -65,7 +65,8 @@ def measure(
             for place, system in enumerate(systems):
                 log(f"{system.title}: opened with {count} threads")
                 child = Child(command, count, Path(folder, f"{place}-{count}.log"))
-                speakers[system.title, count] = stack.enter_context(child)
+                stack.callback(child.close)
+                speakers[system.title, count] = child
                 child.ask({**system.request, "threads": count})
         answers: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
         for number in range(rounds + 1):
