@@ -70,9 +70,7 @@ def put_web(page: Path, file: Path) -> None:
     result = web_results.WebResult.read(file)
     peers = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     caption = f"{result.machine}; {result.node}, {peers}; {result.rounds} rounds. "
-    if result.others_cores is not None:
-        caption += f"Others kept {result.others_cores:.2f} cores busy. "
-    replace(page, "web-machine", f"{caption}{result.date}.")
+    replace(page, "web-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     put(page, "web", web_results.rows(result))
 
 
@@ -84,10 +82,12 @@ def put_load(page: Path, file: Path) -> None:
     caption += f"{result.sentences} sentences and {result.pages} pages. "
     if not result.complete:
         caption += "The run was cut off before its last round. "
-    if result.others_cores is not None:
-        caption += f"Others kept {result.others_cores:.2f} cores busy. "
-    replace(page, "load-machine", f"{caption}{result.date}.")
+    replace(page, "load-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     put(page, "load", rows(result.loads))
+
+
+def _busy(cores: float | None) -> str:
+    return "" if cores is None else f"Others kept {cores:.2f} cores busy. "
 
 
 def _put_bench(path: Path) -> None:
@@ -99,10 +99,7 @@ def _put_bench(path: Path) -> None:
         caption += f"Kernels `{result.kernels}`. "
     if not result.complete:
         caption += "The run was cut off before its end. "
-    if result.others_cores is not None:
-        caption += f"Others kept {result.others_cores:.2f} cores busy. "
-    caption += f"{result.date}."
-    replace(path, "bench-machine", caption)
+    replace(path, "bench-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     put_machines(path, [result, *map(Result.read, sorted(ARTIFACTS.glob("bench-*.json")))])
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
