@@ -3,8 +3,7 @@
     .venv/bin/pip install -e '.[docs]' && .venv/bin/python docs/refresh.py
 
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
-the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
-only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
+the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with
 `load` only the table in docs/serving.md of what `python -m kokoro_tvm.bench.load` left, with `web` that in
 docs/web.md of what `python -m kokoro_tvm.bench.web` left, and with `e2e` the
 tables of
@@ -22,16 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lab_tables import put_lab
 from machines_table import put_machines
 from markdown_tables import put, replace
 from numpy.typing import NDArray
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.bench.chart import draw_chart
-from kokoro_tvm.bench.load.results import read_result as read_load
-from kokoro_tvm.bench.load.results import rows
-from kokoro_tvm.bench.results import Result, read_result
+from kokoro_tvm.bench.load.results import LoadResult, rows
+from kokoro_tvm.bench.results import Result
 from kokoro_tvm.bench.web import results as web_results
 from kokoro_tvm.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.engine.store import Store
@@ -53,7 +50,6 @@ def main() -> None:
         "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
         "load": lambda: put_load(DOCS / "serving.md", ARTIFACTS / "load.json"),
         "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
-        "lab": lambda: put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab"),
     }
     if sys.argv[1:]:
         parts[sys.argv[1]]()
@@ -71,31 +67,31 @@ def main() -> None:
 
 def put_web(page: Path, file: Path) -> None:
     """The table of a bundle for WebAssembly and its peers, and what it was measured on."""
-    result = web_results.read_result(file)
+    result = web_results.WebResult.read(file)
     peers = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     caption = f"{result.machine}; {result.node}, {peers}; {result.rounds} rounds. "
-    if result.others_cores is not None:
-        caption += f"Others kept {result.others_cores:.2f} cores busy. "
-    replace(page, "web-machine", f"{caption}{result.date}.")
+    replace(page, "web-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     put(page, "web", web_results.rows(result))
 
 
 def put_load(page: Path, file: Path) -> None:
     """The table of servers under load, and what it was measured on."""
-    result = read_load(file)
+    result = LoadResult.read(file)
     turns = "one round" if result.rounds == 1 else f"each of {result.rounds} rounds"
     caption = f"{result.machine}; {result.threads} threads. Each server for {result.seconds:g} s in {turns}, "
     caption += f"{result.sentences} sentences and {result.pages} pages. "
     if not result.complete:
         caption += "The run was cut off before its last round. "
-    if result.others_cores is not None:
-        caption += f"Others kept {result.others_cores:.2f} cores busy. "
-    replace(page, "load-machine", f"{caption}{result.date}.")
+    replace(page, "load-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
     put(page, "load", rows(result.loads))
 
 
+def _busy(cores: float | None) -> str:
+    return "" if cores is None else f"Others kept {cores:.2f} cores busy. "
+
+
 def _put_bench(path: Path) -> None:
-    result = read_result(ARTIFACTS / "bench.json")
+    result = Result.read(ARTIFACTS / "bench.json")
     peaks = " and ".join(f"{v / 1e9:.0f} GFLOP/s in {name}" for name, v in result.peak_flops_per_s.items())
     caption = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
     caption += f"Peak: {peaks}. "
@@ -103,11 +99,8 @@ def _put_bench(path: Path) -> None:
         caption += f"Kernels `{result.kernels}`. "
     if not result.complete:
         caption += "The run was cut off before its end. "
-    if result.others_cores is not None:
-        caption += f"Others kept {result.others_cores:.2f} cores busy. "
-    caption += f"{result.date}."
-    replace(path, "bench-machine", caption)
-    put_machines(path, [result, *map(read_result, sorted(ARTIFACTS.glob("bench-*.json")))])
+    replace(path, "bench-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
+    put_machines(path, [result, *map(Result.read, sorted(ARTIFACTS.glob("bench-*.json")))])
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
     put(path, "bench-components", _bench_components_table(result))

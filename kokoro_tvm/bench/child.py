@@ -10,13 +10,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from kokoro_tvm.errors import KokoroTvmError
 
-__all__ = ["Child", "ChildError", "environment", "last_words", "python_module"]
+__all__ = ["OURS", "Child", "ChildError", "environment", "last_words", "python_module"]
 
+OURS = (sys.executable, "-c", "from kokoro_tvm.cli import main; main()")
+"""What the installed command `kokoro-tvm` does, wherever it was installed."""
 _TAIL = 4  # lines of the log that an error shows
 
 
@@ -45,14 +46,6 @@ class Child:
                 text=True,
                 encoding="utf-8",
             )
-
-    def __enter__(self) -> Child:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Wakes the process, hands it `message`, waits for its answer, stops it again; raises ChildError."""

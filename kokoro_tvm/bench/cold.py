@@ -9,15 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kokoro_tvm.bench.child import ChildError, environment, last_words
+from kokoro_tvm.bench.child import OURS, ChildError, environment, last_words, python_module
 from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.systems import System
 from kokoro_tvm.bench.texts import TEXTS, VOICE
 
 __all__ = ["cold_command", "cold_start", "first_line", "import_command"]
-
-# What the installed command `kokoro-tvm` does, wherever it was installed.
-_SAY = ("-c", "from kokoro_tvm.cli import main; main()", "say")
 
 
 def cold_command(system: System, utterance: Utterance, folder: Path, wav: Path) -> list[str]:
@@ -25,11 +22,11 @@ def cold_command(system: System, utterance: Utterance, folder: Path, wav: Path) 
     if system.ours:
         phonemes = TEXTS[0].utterances[0]
         options = ["--bundle", system.engine.path, "--voice", VOICE, "-o", str(wav)]
-        return [sys.executable, *_SAY, "--phonemes", phonemes, *options]
+        return [*OURS, "say", "--phonemes", phonemes, *options]
     request = folder / f"{system.name}.json"
     job = {"engine": vars(system.engine), "utterances": [vars(utterance)], "wav": str(wav)}
     request.write_text(json.dumps(job), encoding="utf-8")
-    return [sys.executable, "-m", "kokoro_tvm.bench.once", str(request)]
+    return [*python_module("kokoro_tvm.bench.once"), str(request)]
 
 
 def import_command(system: System) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -14,13 +14,13 @@ __all__ = ["Engine", "EngineSpec", "Spoken", "Utterance", "open_engine"]
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """How to open a system: `module` has `open_engine(spec)`, `path` is its model or bundle.
+    """How to open a system: `engine` names what does (`module:function`), `path` is its model or bundle.
 
     `precision` is what a System says; "float32" is insisted on, for anything else the model file decides, or
     the system.
     """
 
-    module: str
+    engine: str
     path: str
     threads: int
     precision: str
@@ -58,5 +58,5 @@ class Engine(Protocol):
 
 def open_engine(spec: EngineSpec) -> Engine:
     """The engine of a specification, loaded and ready to speak; raises whatever the system raises."""
-    opened: Callable[[EngineSpec], Engine] = import_module(spec.module).open_engine
+    opened: Callable[[EngineSpec], Engine] = resolve_name(spec.engine)
     return opened(spec)

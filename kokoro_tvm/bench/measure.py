@@ -8,62 +8,45 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from kokoro_tvm.bench.child import Child, ChildError, python_module
 from kokoro_tvm.bench.cold import cold_command, cold_start, first_line, import_command
 from kokoro_tvm.bench.contender import Contender
-from kokoro_tvm.bench.digest import absent_result, system_result
 from kokoro_tvm.bench.engine import Utterance
-from kokoro_tvm.bench.isa import Isa
 from kokoro_tvm.bench.kernels import kernels_digest
 from kokoro_tvm.bench.quiet import Watch
-from kokoro_tvm.bench.results import Result, TextInfo, compare
-from kokoro_tvm.bench.rounds import rotated, run_rounds
-from kokoro_tvm.bench.systems import Absent, System
-from kokoro_tvm.bench.texts import TEXTS, VOICE, Text
+from kokoro_tvm.bench.results import Isa, Result, SystemResult, TextInfo, compare
+from kokoro_tvm.bench.systems import System
+from kokoro_tvm.bench.texts import VOICE, Text
 from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.runtime import Bundle, Voices
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
 
-__all__ = ["Plan", "measure", "utterances_of"]
+__all__ = ["Plan", "measure", "rotated", "utterances_of"]
 
 METER = "kokoro_tvm.bench.peak"  # the module that measures the machine's peak
 
 Log = Callable[[str], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Plan:
     """What to measure, how often: `rounds` warm calls, `cold` cold starts; `threads` for every system.
 
-    `spoken` is every text's utterances, `hello` the short one's, which cold starts speak; `isa`: what peers
-    among the systems are held to.
+    `systems`: a result is that of one that cannot run; `spoken` is every text's utterances, `hello` the short
+    one's, which cold starts speak; `isa`: what peers among the systems are held to.
     """
 
-    systems: tuple[System | Absent, ...]
+    systems: tuple[System | SystemResult, ...]
     spoken: dict[str, tuple[Utterance, ...]]
     hello: Utterance
     threads: int
     rounds: int
     cold: int
     isa: Isa | None = None
-
-    @classmethod
-    def of(
-        cls,
-        systems: Sequence[System | Absent],
-        texts: Sequence[Text],
-        bundle: Bundle,
-        threads: int,
-        rounds: int,
-        cold: int,
-        isa: Isa | None = None,
-    ) -> Plan:
-        """A plan with tokens and styles from the vocabulary and the voices of a bundle."""
-        spoken = {text.name: utterances_of(text, bundle) for text in texts}
-        (hello,) = utterances_of(TEXTS[0], bundle)
-        return cls(tuple(systems), spoken, hello, threads, rounds, cold, isa)
 
 
 def utterances_of(text: Text, bundle: Bundle) -> tuple[Utterance, ...]:
@@ -95,34 +78,22 @@ def measure(
 
 @dataclass
 class _Measured:
-    """What was measured of a plan so far: by system its worker, seconds of its cold starts, and of imports
-    alone, and what went wrong with them; the best peak of the machine by precision."""
+    """What was measured of a plan so far: the contenders by system, the best peak of the machine by
+    precision."""
 
     plan: Plan
     contenders: dict[str, Contender] = field(default_factory=dict)
     peaks: dict[str, float] = field(default_factory=dict)
-    cold: dict[str, list[float]] = field(default_factory=dict)
-    imports: dict[str, list[float]] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
 
     def result(self) -> Result:
         """As a result that is not complete."""
         plan = self.plan
-        texts = [
+        texts = tuple(
             TextInfo(name=name, tokens=tuple(len(u.tokens) for u in utterances))
             for name, utterances in plan.spoken.items()
-        ]
+        )
         systems = tuple(
-            absent_result(system)
-            if isinstance(system, Absent)
-            else system_result(
-                self.contenders[system.name],
-                texts,
-                self.cold.get(system.name, ()),
-                self.imports.get(system.name, ()),
-                self.peaks,
-                self.problems.get(system.name),
-            )
+            self.contenders[system.name].result(texts, self.peaks) if isinstance(system, System) else system
             for system in plan.systems
         )
         return Result(
@@ -136,49 +107,51 @@ class _Measured:
             kernels=kernels_digest(),
             others_cores=None,
             peak_flops_per_s=dict(self.peaks),
-            texts=tuple(texts),
+            texts=texts,
             systems=systems,
             comparisons=compare(systems, list(plan.spoken)),
         )
 
 
 def _rounds(measured: _Measured, folder: Path, log: Log, keep: Callable[[Result], None]) -> None:
-    """Has all systems speak in rounds, and measures the machine's peak between them.
+    """A round of first calls, then `rounds` more: each text by all systems one right after the other.
 
-    Raises ChildError where the peak cannot be measured: shares of it would be missing for no fault of theirs.
+    What disturbs the machine for a while hurts all alike so, and the system that begins is another one each
+    round. Before each round the machine's peak is measured. Raises ChildError where it cannot be: shares of
+    it would be missing for no fault of the systems.
     """
     plan, peaks = measured.plan, measured.peaks
     with ExitStack() as processes:
-        meter = processes.enter_context(Child(python_module(METER), plan.threads, folder / "peak.log"))
+        meter = Child(python_module(METER), plan.threads, folder / "peak.log")
+        processes.callback(meter.close)
         meter.ask({"threads": plan.threads})
-
-        def between(number: int) -> None:
-            if number > 1:
-                keep(measured.result())
-            for precision, flops in meter.ask({}).items():
-                peaks[precision] = max(flops, peaks.get(precision, 0.0))
-
         for system in plan.systems:
             if isinstance(system, System):
                 log(f"opening {system.title}")
                 contender = Contender.start(system, folder)
-                processes.enter_context(contender.child)
+                processes.callback(contender.child.close)
                 contender.open()
                 measured.contenders[system.name] = contender
-        run_rounds(list(measured.contenders.values()), plan.spoken, plan.rounds, between, log)
-    keep(measured.result())
+        for number in range(plan.rounds + 1):
+            for precision, flops in meter.ask({}).items():
+                peaks[precision] = max(flops, peaks.get(precision, 0.0))
+            for name, utterances in plan.spoken.items():
+                log(f"round {number} of {plan.rounds}: {name}" if number else f"first calls: {name}")
+                for contender in rotated(list(measured.contenders.values()), number):
+                    contender.speak(name, utterances)
+            if number:
+                keep(measured.result())
 
 
 def _cold_starts(measured: _Measured, folder: Path, log: Log, keep: Callable[[Result], None]) -> None:
     """Starts every system anew, so many times; they take turns here too."""
-    plan, problems = measured.plan, measured.problems
-    wav = folder / "hello.wav"
+    plan, wav = measured.plan, folder / "hello.wav"
     # Bytecode of all modules, as `pip install` writes it: a start before the first that counts makes it.
     bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     for number in range(plan.cold + 1 if plan.cold else 0):
         log(f"cold starts, {number} of {plan.cold}")
-        for name, contender in rotated(list(measured.contenders.items()), number):
-            if contender.problem or name in problems:
+        for contender in rotated(list(measured.contenders.values()), number):
+            if contender.problem:
                 continue
             command = cold_command(contender.system, plan.hello, folder, wav)
             variables = {**contender.system.variables, **bytecode}
@@ -187,9 +160,15 @@ def _cold_starts(measured: _Measured, folder: Path, log: Log, keep: Callable[[Re
                 seconds = cold_start(command, plan.threads, wav, log_file, variables)
                 importing = first_line(imports, plan.threads, log_file, variables)
             except ChildError as error:
-                problems[name] = f"failed: {error}"
+                contender.problem = f"failed: {error}"
                 continue
             if number > 0:
-                measured.cold.setdefault(name, []).append(seconds)
-                measured.imports.setdefault(name, []).append(importing)
+                contender.cold_starts.append(seconds)
+                contender.imports.append(importing)
         keep(measured.result())
+
+
+def rotated(items: Sequence[T], by: int) -> list[T]:
+    """The items with the `by`-th in front, around the end."""
+    start = by % len(items) if items else 0
+    return [*items[start:], *items[:start]]

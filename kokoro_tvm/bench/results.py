@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from kokoro_tvm.bench.isa import Isa
-from kokoro_tvm.bench.record import Record, read_record, write_result
+from kokoro_tvm.bench.record import Record
 from kokoro_tvm.diagnostics.hardware import MachineInfo
 
 __all__ = [
     "Comparison",
     "ComponentResult",
+    "Isa",
     "Result",
     "SystemResult",
     "TextInfo",
     "TextResult",
     "compare",
-    "read_result",
-    "write_result",
 ]
+
+Isa: TypeAlias = Literal["avx2"]
+"""Instruction sets that peers can be held to, as on an older CPU."""
 
 
 class TextInfo(Record):
@@ -60,7 +61,7 @@ class TextResult(Record):
 
 
 class SystemResult(Record):
-    """A system: what it is, what it measured, and its `problem` where it did not run or failed.
+    """A system: what it is, what it measured, if anything, and its `problem` where it did not run or failed.
 
     `variables`: of its process's environment, which held it to an instruction set; `import_s`: what of the
     cold start it takes to import its modules, measured alone.
@@ -70,15 +71,15 @@ class SystemResult(Record):
     title: str
     ours: bool
     precision: str
-    details: str
-    versions: dict[str, str]
+    details: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
     variables: dict[str, str] = Field(default_factory=dict)
-    disk_bytes: int | None
-    cold_starts_s: tuple[float, ...]
-    cold_start_s: float | None
+    disk_bytes: int | None = None
+    cold_starts_s: tuple[float, ...] = ()
+    cold_start_s: float | None = None
     import_s: float | None = None
-    texts: tuple[TextResult, ...]
-    problem: str | None
+    texts: tuple[TextResult, ...] = ()
+    problem: str | None = None
 
     def on(self, text: str) -> TextResult | None:
         """What it measured on a text, if it did."""
@@ -107,6 +108,7 @@ class Result(Record):
     busy, on the mean, None where the system does not tell or the run did not come to its end.
     """
 
+    command: ClassVar[str] = "kokoro-tvm bench"
     schema_version: int = 1
     date: str
     machine: MachineInfo
@@ -142,8 +144,3 @@ def compare(systems: Sequence[SystemResult], texts: Sequence[str]) -> tuple[Comp
                     ratio = timing.median_s / times[best]
                     found.append(Comparison(name=ours.name, text=text, against=against, of=best, ratio=ratio))
     return tuple(found)
-
-
-def read_result(path: Path) -> Result:
-    """A result read back; raises InputError when there is none, or of another version."""
-    return read_record(path, Result, "kokoro-tvm bench")

@@ -9,21 +9,30 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
-__all__ = ["peak_rss_bytes", "private_stdout", "rss_bytes", "serve"]
+__all__ = ["Answers", "private_stdout", "resident_bytes", "serve"]
 
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Answers line by line until standard input ends. An exception ends the process, its traceback logged."""
+Request = dict[str, Any]
+Answers = Callable[[Request], dict[str, Any]]
+
+
+def serve(opened: Callable[[Request], tuple[dict[str, Any], Answers]]) -> None:
+    """Answers line by line until standard input ends. An exception ends the process, its traceback logged.
+
+    opened: for the first request, its answer, and what answers the others.
+    """
     # A stopped process would outlive a killed parent for ever, with all its memory.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     out = private_stdout()
+    answer, answers = opened(json.loads(sys.stdin.readline()))
+    print(json.dumps(answer), file=out, flush=True)
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
+        print(json.dumps(answers(json.loads(line))), file=out, flush=True)
 
 
 def private_stdout() -> TextIO:
@@ -33,20 +42,10 @@ def private_stdout() -> TextIO:
     return mine
 
 
-def peak_rss_bytes(status: Path = Path("/proc/self/status")) -> int | None:
-    """The most memory this process has had resident, in bytes; None if the system does not tell.
-
-    `getrusage` would count what the parent had when it forked, too.
-    """
-    return _field("VmHWM", status)
-
-
-def rss_bytes(status: Path) -> int | None:
-    """The memory that the process of a /proc/PID/status has resident; None if the system does not tell."""
-    return _field("VmRSS", status)
-
-
-def _field(name: str, status: Path) -> int | None:
+def resident_bytes(name: Literal["VmHWM", "VmRSS"], process: int | Literal["self"] = "self") -> int | None:
+    """The memory that a process has resident (VmRSS), or has had at the most (VmHWM); None if the system does
+    not tell. `getrusage` would count what the parent had when it forked, too."""
+    status = Path(f"/proc/{process}/status")
     if not status.is_file():
         return None
     for line in status.read_text(encoding="ascii").splitlines():

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kokoro_tvm.bench.engine import EngineSpec
-from kokoro_tvm.bench.engines.stock_compiled import missing_compiler
-from kokoro_tvm.bench.engines.stock_gpu import missing_gpu
-from kokoro_tvm.bench.isa import HELD_BY, Isa
+from kokoro_tvm.bench.engines.stock import missing_compiler, missing_gpu
 from kokoro_tvm.bench.peer_models import PeerModels
+from kokoro_tvm.bench.results import Isa, SystemResult
 from kokoro_tvm.errors import BundleError, InputError, KokoroTvmError
 from kokoro_tvm.runtime import Bundle
 from kokoro_tvm.runtime.session.device import Gpu
 
-__all__ = ["PEERS", "Absent", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
+__all__ = ["HELD_BY", "PEERS", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
 
-_ENGINES = "kokoro_tvm.bench.engines"
-_PYTORCH = ("torch", "kokoro")  # packages, which are called as their modules are
+HELD_BY: Mapping[Isa, Mapping[str, str]] = {
+    # Of OpenVINO, releases up to 2026.4 follow the first alone: oneDNN's convolutions and products are held,
+    # kernels that OpenVINO generates itself are not.
+    "avx2": {
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OV_CPU_MAX_ISA": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    },
+}
+"""Environment variables that PyTorch, OpenVINO and their libraries follow."""
+_STOCK, _ONNX = "kokoro_tvm.bench.engines.stock", "kokoro_tvm.bench.engines.onnx"
+_BUNDLE = "kokoro_tvm.bench.engines.bundle:BundleEngine"
 _EXTRA = "`pip install '.[lab]'` in the repository"
 
 
@@ -44,19 +55,9 @@ class System:
 
 
 @dataclass(frozen=True)
-class Absent:
-    """A system that was requested and cannot run here, and why, with what to do about it."""
-
-    name: str
-    title: str
-    ours: bool
-    precision: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Peer:
-    """A system of others: the packages it takes, and how to come by its model.
+    """A system of others: its engine as EngineSpec has it, the packages it takes, which are called as their
+    modules are, how to come by its model.
 
     missing: why it cannot compute here, None where it can; on_gpu: whether it does so on one; can_be_held:
     whether it follows the variables of HELD_BY.
@@ -65,7 +66,7 @@ class Peer:
     name: str
     title: str
     precision: str
-    module: str
+    engine: str
     packages: tuple[str, ...]
     model: Callable[[PeerModels], Path]
     missing: Callable[[], str | None] = lambda: None
@@ -73,62 +74,36 @@ class Peer:
     can_be_held: bool = True
 
 
+_pytorch = partial(Peer, packages=("torch", "kokoro"), model=PeerModels.stock)
+_onnxruntime = partial(
+    Peer, engine=f"{_ONNX}:OnnxRuntimeEngine", packages=("onnxruntime",), can_be_held=False
+)
+_openvino = partial(
+    Peer, engine=f"{_ONNX}:OpenVinoEngine", packages=("openvino",), model=PeerModels.onnx_float32
+)
+
 PEERS = (
-    Peer("pytorch", "PyTorch", "float32", f"{_ENGINES}.stock", _PYTORCH, PeerModels.stock),
-    Peer(
-        "pytorch-bfloat16",
-        "PyTorch bfloat16",
-        "bfloat16",
-        f"{_ENGINES}.stock",
-        _PYTORCH,
-        PeerModels.stock,
-    ),
-    Peer(
+    _pytorch("pytorch", "PyTorch", "float32", f"{_STOCK}:StockEngine"),
+    _pytorch("pytorch-bfloat16", "PyTorch bfloat16", "bfloat16", f"{_STOCK}:StockEngine"),
+    _pytorch(
         "pytorch-compiled",
         "PyTorch, compiled",
         "float32",
-        f"{_ENGINES}.stock_compiled",
-        _PYTORCH,
-        PeerModels.stock,
-        missing_compiler,
+        f"{_STOCK}:open_compiled",
+        missing=missing_compiler,
     ),
-    Peer(
+    _pytorch(
         "pytorch-gpu",
         "PyTorch, on the GPU",
         "float32",
-        f"{_ENGINES}.stock_gpu",
-        _PYTORCH,
-        PeerModels.stock,
-        missing_gpu,
+        f"{_STOCK}:open_on_gpu",
+        missing=missing_gpu,
         on_gpu=True,
     ),
-    Peer(
-        "onnxruntime",
-        "ONNX Runtime",
-        "float32",
-        f"{_ENGINES}.onnxruntime",
-        ("onnxruntime",),
-        PeerModels.onnx_float32,
-        can_be_held=False,
-    ),
-    Peer(
-        "onnxruntime-int8",
-        "ONNX Runtime int8",
-        "int8",
-        f"{_ENGINES}.onnxruntime",
-        ("onnxruntime",),
-        PeerModels.onnx_int8,
-        can_be_held=False,
-    ),
-    Peer("openvino", "OpenVINO", "float32", f"{_ENGINES}.openvino", ("openvino",), PeerModels.onnx_float32),
-    Peer(
-        "openvino-default",
-        "OpenVINO, its default",
-        "default",
-        f"{_ENGINES}.openvino",
-        ("openvino",),
-        PeerModels.onnx_float32,
-    ),
+    _onnxruntime("onnxruntime", "ONNX Runtime", "float32", model=PeerModels.onnx_float32),
+    _onnxruntime("onnxruntime-int8", "ONNX Runtime int8", "int8", model=PeerModels.onnx_int8),
+    _openvino("openvino", "OpenVINO", "float32"),
+    _openvino("openvino-default", "OpenVINO, its default", "default"),
 )
 
 
@@ -146,9 +121,9 @@ def choose_peers(
     return tuple(peer for peer in peers if peer.name in names)
 
 
-def bundle_systems(bundles: Sequence[Bundle], threads: int) -> list[System | Absent]:
-    """Our bundles by the names of their recipes, or by their paths where two are of one recipe; Absent where
-    one is for a GPU that is not here."""
+def bundle_systems(bundles: Sequence[Bundle], threads: int) -> list[System | SystemResult]:
+    """Our bundles by the names of their recipes, or by their paths where two are of one recipe; the result
+    of one for a GPU that is not here, which says so."""
     recipes = [bundle.recipe for bundle in bundles]
     return [
         _bundle_system(
@@ -158,28 +133,33 @@ def bundle_systems(bundles: Sequence[Bundle], threads: int) -> list[System | Abs
     ]
 
 
-def _bundle_system(bundle: Bundle, name: str, threads: int) -> System | Absent:
+def _bundle_system(bundle: Bundle, name: str, threads: int) -> System | SystemResult:
     title = f"kokoro-tvm {name}"
     if bundle.gpu is not None:
         try:
             Gpu(bundle.gpu)
         except BundleError as error:
-            return Absent(name, title, True, bundle.precision, str(error))
+            problem = f"not run: {error}"
+            return SystemResult(
+                name=name, title=title, ours=True, precision=bundle.precision, problem=problem
+            )
     return System(
         name=name,
         title=title,
         ours=True,
         precision=bundle.precision,
-        engine=EngineSpec(f"{_ENGINES}.bundle", str(bundle.root), threads, bundle.precision),
+        engine=EngineSpec(_BUNDLE, str(bundle.root), threads, bundle.precision),
         imports=("numpy", "kokoro_tvm.cli", "kokoro_tvm.runtime"),
         versions=_versions(("apache-tvm",)),
         disk_bytes=sum(ref.size for ref in bundle.files() if ref != bundle.voices),
     )
 
 
-def peer_system(peer: Peer, models: PeerModels, threads: int, isa: Isa | None = None) -> System | Absent:
+def peer_system(
+    peer: Peer, models: PeerModels, threads: int, isa: Isa | None = None
+) -> System | SystemResult:
     """The peer with its model at hand, which may have to be fetched or made, held to an instruction set if
-    one is given; Absent where something lacks."""
+    one is given; where something lacks its result, which says what, and what to do about it."""
     if isa is not None and not peer.can_be_held:
         return _absent(peer, f"it cannot be held to {isa.upper()}: ONNX Runtime has no switch for that")
     try:
@@ -196,7 +176,7 @@ def peer_system(peer: Peer, models: PeerModels, threads: int, isa: Isa | None = 
         title=peer.title,
         ours=False,
         precision=peer.precision,
-        engine=EngineSpec(peer.module, str(model), threads, peer.precision),
+        engine=EngineSpec(peer.engine, str(model), threads, peer.precision),
         imports=("numpy", *peer.packages),
         versions=versions,
         disk_bytes=_size(model),
@@ -204,8 +184,10 @@ def peer_system(peer: Peer, models: PeerModels, threads: int, isa: Isa | None = 
     )
 
 
-def _absent(peer: Peer, reason: str) -> Absent:
-    return Absent(peer.name, peer.title, False, peer.precision, reason)
+def _absent(peer: Peer, reason: str) -> SystemResult:
+    return SystemResult(
+        name=peer.name, title=peer.title, ours=False, precision=peer.precision, problem=f"not run: {reason}"
+    )
 
 
 def _versions(packages: Sequence[str]) -> dict[str, str]:
@@ -214,4 +196,4 @@ def _versions(packages: Sequence[str]) -> dict[str, str]:
 
 def _size(path: Path) -> int:
     files = path.iterdir() if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.suffix != ".sha256")
+    return sum(file.stat().st_size for file in files)

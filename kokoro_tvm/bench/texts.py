@@ -19,11 +19,6 @@ class Text:
     name: str
     utterances: tuple[str, ...]
 
-    @property
-    def symbols(self) -> int:
-        """Phoneme symbols of all utterances; an utterance has two tokens more."""
-        return sum(map(len, self.utterances))
-
 
 # "Hello world."
 _HELLO = "həlˈO wˈɜɹld."

@@ -5,37 +5,30 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kokoro_tvm.bench.engine import Engine, EngineSpec, Utterance, open_engine
-from kokoro_tvm.bench.serve import peak_rss_bytes, serve
+from kokoro_tvm.bench.engine import EngineSpec, Utterance, open_engine
+from kokoro_tvm.bench.serve import Answers, resident_bytes, serve
 
-__all__ = ["Worker", "main"]
+__all__ = ["opened"]
 
 
-class Worker:
-    """The first request names the engine to open, the others utterances to speak."""
+def opened(request: dict[str, Any]) -> tuple[dict[str, Any], Answers]:
+    """The request names the engine to open, those that follow utterances to speak."""
+    engine = open_engine(EngineSpec(**request))
 
-    def __init__(self) -> None:
-        self._engine: Engine | None = None
-
-    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        if self._engine is None:
-            self._engine = open_engine(EngineSpec(**request))
-            return {"details": self._engine.details}
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
         utterances = [Utterance.of(entry) for entry in request["utterances"]]
         started = time.perf_counter()
-        spoken = self._engine.speak(utterances)
+        spoken = engine.speak(utterances)
         seconds = time.perf_counter() - started
         return {
             "seconds": seconds,
             "samples": [int(audio.size) for audio in spoken.audio],
             "components": spoken.components,
-            "peak_rss_bytes": peak_rss_bytes(),
+            "peak_rss_bytes": resident_bytes("VmHWM"),
         }
 
-
-def main() -> None:
-    serve(Worker().answer)
+    return {"details": engine.details}, answer
 
 
 if __name__ == "__main__":
-    main()
+    serve(opened)

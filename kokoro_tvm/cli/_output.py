@@ -22,7 +22,6 @@ __all__ = [
     "check_file",
     "console",
     "grid",
-    "open_console",
     "print_json",
     "progress",
     "shared_cache",
@@ -41,22 +40,17 @@ JsonFileOption: TypeAlias = Annotated[
 ]
 
 
-def open_console() -> Console:
-    """A console as wide as the terminal; wider where output goes to a file."""
+def console(markup: bool = True) -> Console:
+    """A console with colour on a terminal; plain and wider elsewhere.
+
+    Without markup, text is printed as it is: brackets are brackets.
+    """
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(width=_WIDTH, highlight=False, markup=False, emoji=False)
-    return console
-
-
-def console() -> Console:
-    """A console with colour on a terminal; plain and wider elsewhere."""
-    from rich.console import Console
-
-    made = Console()
-    return made if made.is_terminal else Console(width=_WIDTH, color_system=None)
+    made = Console(markup=markup, emoji=markup, highlight=markup)
+    if made.is_terminal:
+        return made
+    return Console(width=_WIDTH, color_system=None, markup=markup, emoji=markup, highlight=markup)
 
 
 def print_json(value: Any) -> None:

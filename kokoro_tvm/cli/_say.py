@@ -24,16 +24,14 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime import Plan, Stream, Synthesizer, TimedWord
 
 __all__ = [
+    "Reading",
     "Receive",
     "Spoken",
     "document_of",
     "marks_of",
     "piping",
-    "plan_of",
     "playing",
-    "request_digest",
     "speak",
-    "stream_of",
 ]
 
 _LONG = 400  # characters; what is longer shows its progress
@@ -64,49 +62,51 @@ def document_of(text: str, file: Path | None) -> Document:
     return Document("", (Chapter("", _standard_input() if text == "-" else text),))
 
 
-def plan_of(
-    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, markup: dict[str, Any]
-) -> Plan:
-    """The plan of a document; `manner`: voice, speed and seed, which a document that is a plan has itself;
-    `markup`: which is followed."""
-    if document.plan is not None:
-        return tts.complete(document.plan)
-    if document.slots:
-        from kokoro_tvm.documents.slots import plan_slots
+@dataclass(frozen=True)
+class Reading:
+    """A document and how it is spoken.
 
-        return plan_slots(document.slots, lambda text: tts.plan(text, **markup, **manner))
-    if phonemes:
-        return tts.plan_phonemes(document.text, **manner)
-    return tts.plan(document.text, **markup, **manner)
+    manner: voice, speed and seed, which a document that is a plan has itself; phonemes: its text is phonemes;
+    markup: which is followed where it is not.
+    """
 
+    tts: Synthesizer
+    document: Document
+    manner: dict[str, Any]
+    phonemes: bool
+    markup: dict[str, Any]
 
-def stream_of(
-    tts: Synthesizer,
-    document: Document,
-    manner: dict[str, Any],
-    phonemes: bool,
-    markup: dict[str, Any],
-    skip: int,
-) -> Stream:
-    """The chunks of a document; `manner`: voice, speed and seed; `markup`: which is followed."""
-    if document.plan is not None or document.slots:
-        return tts.render_stream(plan_of(tts, document, manner, phonemes, markup), skip=skip)
-    if phonemes:
-        return tts.stream_phonemes(document.text, skip=skip, **manner)
-    return tts.stream(document.text, skip=skip, **markup, **manner)
+    def plan(self) -> Plan:
+        """The plan of it."""
+        tts, document = self.tts, self.document
+        if document.plan is not None:
+            return tts.complete(document.plan)
+        if document.slots:
+            from kokoro_tvm.documents.slots import plan_slots
 
+            return plan_slots(document.slots, lambda text: tts.plan(text, **self.markup, **self.manner))
+        if self.phonemes:
+            return tts.plan_phonemes(document.text, **self.manner)
+        return tts.plan(document.text, **self.markup, **self.manner)
 
-def request_digest(
-    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, markup: dict[str, Any]
-) -> str:
-    """What decides about the samples, as a digest."""
-    import kokoro_tvm
+    def stream(self, skip: int) -> Stream:
+        """The chunks of it; the first `skip` are not computed."""
+        if self.document.plan is not None or self.document.slots:
+            return self.tts.render_stream(self.plan(), skip=skip)
+        if self.phonemes:
+            return self.tts.stream_phonemes(self.document.text, skip=skip, **self.manner)
+        return self.tts.stream(self.document.text, skip=skip, **self.markup, **self.manner)
 
-    slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
-    plan = document.plan.to_json() if document.plan is not None else None
-    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan, phonemes, manner, markup]
-    parts += [tts.front_end.lexicon.entries, tts.voices.own]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    def digest(self) -> str:
+        """Of all that decides about the samples."""
+        import kokoro_tvm
+
+        tts, document = self.tts, self.document
+        slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
+        plan = document.plan.to_json() if document.plan is not None else None
+        parts: list[Any] = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan]
+        parts += [self.phonemes, self.manner, self.markup, tts.front_end.lexicon.entries, tts.voices.own]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def speak(stream: Stream, length: int, receivers: list[Receive]) -> Spoken:

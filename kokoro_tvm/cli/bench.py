@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kokoro_tvm.cli._output import console
+from kokoro_tvm.cli._output import RootOption, console, progress
+from kokoro_tvm.cli._speech import ThreadsOption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kokoro_tvm.bench.isa import Isa
-    from kokoro_tvm.bench.results import Result
+    from kokoro_tvm.bench.results import Isa, Result
     from kokoro_tvm.runtime import Bundle
 
 __all__ = ["bench"]
@@ -48,12 +48,7 @@ def bench(
         int, typer.Option("--rounds", min=1, help="Number of warm calls of every system on every text.")
     ] = 5,
     cold: Annotated[int, typer.Option("--cold", min=0, help="Number of cold starts of every system.")] = 3,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads", min=1, help="Number of threads of every system.", show_default="the usable cores"
-        ),
-    ] = None,
+    threads: ThreadsOption = None,
     json: Annotated[
         Path | None,
         typer.Option(
@@ -72,9 +67,7 @@ def bench(
             show_default="beside it, bench.png or bench-avx2.png",
         ),
     ] = None,
-    root: Annotated[
-        Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
-    ] = Path(),
+    root: RootOption = Path(),
 ) -> None:
     """Measure bundles against the peers: speed, memory, cold start, share of the machine's peak.
 
@@ -82,11 +75,10 @@ def bench(
     round.
     """
     from kokoro_tvm.bench.chart import can_draw
-    from kokoro_tvm.bench.measure import Plan, measure
+    from kokoro_tvm.bench.measure import Plan, measure, utterances_of
     from kokoro_tvm.bench.peer_models import PeerModels
-    from kokoro_tvm.bench.results import write_result
     from kokoro_tvm.bench.systems import bundle_systems, choose_peers, peer_system
-    from kokoro_tvm.bench.texts import choose_texts
+    from kokoro_tvm.bench.texts import TEXTS, choose_texts
     from kokoro_tvm.output import check_place
     from kokoro_tvm.runtime.threads import choose_threads
 
@@ -102,18 +94,20 @@ def bench(
         check_place(path)
     if not can_draw():
         install = "`pip install '.[lab]'` in the repository"
-        _print_progress(f"note: {picture} will not be drawn without matplotlib: run {install}")
-    models = PeerModels(artifacts, root / "recipes", opened[0].model, _print_progress)
+        progress(f"note: {picture} will not be drawn without matplotlib: run {install}")
+    models = PeerModels(artifacts, root / "recipes", opened[0].model, progress)
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]
-    plan = Plan.of(systems, texts, opened[0], count, rounds, cold, isa)
+    spoken = {each.name: utterances_of(each, opened[0]) for each in texts}
+    (hello,) = utterances_of(TEXTS[0], opened[0])
+    plan = Plan(tuple(systems), spoken, hello, count, rounds, cold, isa)
     found: list[Result] = []
 
     def keep(so_far: Result) -> None:
         found[:] = [so_far]
-        write_result(table, so_far)
+        so_far.write(table)
 
     try:
-        keep(measure(plan, _print_progress, keep))
+        keep(measure(plan, progress, keep))
     finally:  # what was measured before an interruption is shown, too
         for result in found:
             _show(result, table, picture)
@@ -164,7 +158,3 @@ def _check_ours(result: Result) -> None:
     failed = [f"{s.name} {s.problem}" for s in result.systems if s.ours and s.problem]
     if failed:
         raise BundleError(f"Not every bundle could be measured: {'; '.join(failed)}")
-
-
-def _print_progress(line: str) -> None:
-    typer.secho(line, err=True)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import RootOption
+
 __all__ = ["build", "run_tasks"]
 
 
@@ -45,9 +47,7 @@ def build(
         Path | None,
         typer.Option("--events", metavar="FILE", help="Also append events to this file, as JSON lines."),
     ] = None,
-    root: Annotated[
-        Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
-    ] = Path(),
+    root: RootOption = Path(),
     paranoid: Annotated[
         bool,
         typer.Option("--paranoid", help="Read every file again, even if it looks unchanged."),

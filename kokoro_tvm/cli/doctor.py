@@ -38,9 +38,8 @@ def doctor(
     """
     from dataclasses import asdict
 
-    from kokoro_tvm.cli._output import open_console, print_json
+    from kokoro_tvm.cli._output import console, print_json
     from kokoro_tvm.diagnostics.doctor import examine
-    from kokoro_tvm.diagnostics.machine import gather
     from kokoro_tvm.diagnostics.needs import debian_packages
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.recipe import list_recipes, load_recipe
@@ -52,13 +51,13 @@ def doctor(
         return
     if recipes:
         raise InputError("Recipes are named with --packages alone; `kokoro-tvm doctor` judges all of them.")
-    findings = examine(gather(root))
+    findings = examine(root)
     if json:
         print_json([asdict(f) for f in findings])
     else:
-        console = open_console()
-        console.print(table(findings))
-        console.print(f"\n{_sum(findings)}")
+        out = console(markup=False)
+        out.print(table(findings))
+        out.print(f"\n{_sum(findings)}")
     raise typer.Exit(int(any(f.verdict == "wrong" for f in findings)))
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import RootOption
+
 __all__ = ["package"]
 
 
@@ -17,9 +19,7 @@ def package(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")] = Path(
         "dist"
     ),
-    root: Annotated[
-        Path, typer.Option("--root", metavar="DIR", help="The folder with `artifacts/`.")
-    ] = Path(),
+    root: RootOption = Path(),
 ) -> None:
     """Write a bundle as a wheel, or for iOS as an XCFramework, and as an archive.
 

@@ -42,7 +42,7 @@ def phonemize(
     Nothing is synthesized, and no code of the bundle is loaded.
     """
     without_blas_threads()
-    from kokoro_tvm.cli._output import open_console, print_json
+    from kokoro_tvm.cli._output import console, print_json
     from kokoro_tvm.runtime import describe, read_bundle
     from kokoro_tvm.runtime.bundle.files import OpenFiles
     from kokoro_tvm.runtime.bundle.verification import verify_files
@@ -67,11 +67,11 @@ def phonemize(
     if json:
         print_json([{**asdict(utterance), "phonemes": utterance.phonemes} for utterance in utterances])
         return
-    console = open_console()
+    out = console(markup=False)
     for utterance in utterances:
         if utterance.tokens:
             typer.echo(utterance.phonemes)
-            console.print(_table(utterance, text))
+            out.print(_table(utterance, text))
         if utterance.pause is not None:
             typer.echo(f"pause {utterance.pause:g} s")
 

@@ -13,7 +13,10 @@ from kokoro_tvm.cli._speech import ThreadsOption
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.lab.probe import Findings, Subject, Summary, Value
+    from kokoro_tvm.lab.probe.compare import Summary
+    from kokoro_tvm.lab.probe.probe import Findings
+    from kokoro_tvm.lab.probe.subject import Subject
+    from kokoro_tvm.lab.probe.values import Value
     from kokoro_tvm.project.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
     from kokoro_tvm.truth.reference import Reference
@@ -80,14 +83,6 @@ def probe(
             show_default="0.0001; float16: 0.01; bfloat16: 0.1",
         ),
     ] = None,
-    keep: Annotated[
-        bool,
-        typer.Option(
-            "--keep",
-            help="Keep the compiled code, its TVMScript and all compared tensors in "
-            "`artifacts/.build/RECIPE/probe/ARTIFACT/`.",
-        ),
-    ] = False,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
@@ -98,6 +93,7 @@ def probe(
     """
     from kokoro_tvm.errors import InputError
 
+    # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
     if random is not None and operation is None:
         raise InputError("--random needs --operation.")
@@ -111,7 +107,17 @@ def probe(
     if reference is None:
         typer.echo(_listing(chosen, subject))
         return
-    findings = _probe(graph, spec, subject, chosen, reference, operation, random, tolerance, keep, threads)
+    import torch
+
+    from kokoro_tvm.lab.probe.probe import Probe
+    from kokoro_tvm.runtime.threads import choose_threads
+
+    count = choose_threads(threads)
+    torch.set_num_threads(count)
+    allowed = _TOLERANCE[graph.recipe.precision] if tolerance is None else tolerance
+    made, inputs = Probe(subject, allowed, count, progress), reference.inputs(spec.component)
+    rows = made.inside(chosen, inputs) if operation is None else made.alone(chosen, inputs, random)
+    findings = made.findings(f"{graph.recipe.name}/{spec.id}", rows, len(chosen), operation is not None)
     _show(findings, brief=every or len(chosen) > 40)
     write_json(json_file, findings.to_json() | {"utterance": reference.name})
     findings.require()
@@ -161,7 +167,7 @@ def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
 
 
 def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
-    from kokoro_tvm.lab.probe import Subject
+    from kokoro_tvm.lab.probe.subject import Subject
     from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
     from kokoro_tvm.patches.weight_norm import fold_weight_norm
     from kokoro_tvm.recipe import choices
@@ -192,7 +198,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
 
 def _chosen(subject: Subject, at: list[str], every: bool, operation: str | None) -> list[Value]:
     from kokoro_tvm.errors import InputError
-    from kokoro_tvm.lab.probe import results_of_modules, select
+    from kokoro_tvm.lab.probe.values import results_of_modules, select
 
     values = subject.values
     if at:
@@ -208,37 +214,6 @@ def _chosen(subject: Subject, at: list[str], every: bool, operation: str | None)
         there = ", ".join(sorted({v.operation for v in chosen}))
         raise InputError(f"None of these values is a result of {operation!r}; there are: {there}.")
     return kept
-
-
-def _probe(
-    graph: RecipeGraph,
-    spec: ArtifactSpec,
-    subject: Subject,
-    chosen: list[Value],
-    reference: Reference,
-    operation: str | None,
-    random: int | None,
-    tolerance: float | None,
-    keep: bool,
-    threads: int | None,
-) -> Findings:
-    import shutil
-
-    import torch
-
-    from kokoro_tvm.lab.probe import Probe
-    from kokoro_tvm.runtime.threads import choose_threads
-
-    folder = graph.artifacts / ".build" / graph.recipe.name / "probe" / spec.id
-    if keep:
-        shutil.rmtree(folder, ignore_errors=True)
-    count = choose_threads(threads)
-    torch.set_num_threads(count)
-    allowed = _TOLERANCE[graph.recipe.precision] if tolerance is None else tolerance
-    made = Probe(subject, allowed, count, folder if keep else None, progress)
-    inputs = reference.inputs(spec.component)
-    rows = made.inside(chosen, inputs) if operation is None else made.alone(chosen, inputs, random)
-    return made.findings(f"{graph.recipe.name}/{spec.id}", rows, len(chosen), operation is not None)
 
 
 def _listing(values: list[Value], subject: Subject) -> str:

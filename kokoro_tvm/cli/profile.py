@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kokoro_tvm.cli import _output
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, check_file, write_json
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
@@ -22,12 +22,15 @@ from kokoro_tvm.cli._speech import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
+    from kokoro_tvm.lab.regressions import Comparison
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.session.profiler import Call, Kernel, Usage
 
-__all__ = ["Profile", "profile", "table"]
+__all__ = ["Profile", "beside_table", "profile", "table"]
 
 # "The morning train crosses the green valley slowly, and every window is full of light."
 _SENTENCE = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."
@@ -76,14 +79,7 @@ def profile(
             "operation over all components.",
         ),
     ] = "kernel",
-    json_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--json",
-            metavar="FILE",
-            help="Write all numbers to this JSON file, also of kernels too short for the table.",
-        ),
-    ] = None,
+    json_file: JsonFileOption = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -116,7 +112,8 @@ def profile(
         synthesizer = Synthesizer(bundle, threads=threads)
         parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
         if against is not None:
-            _compare((Synthesizer(against, threads=threads), synthesizer), parts, voice, repeat, json_file)
+            before = Synthesizer(against, threads=threads)
+            _compare(before, synthesizer, parts, voice, repeat, json_file)
             return
         measured = _measure(synthesizer, parts, voice, repeat)
     console = _output.console()
@@ -128,20 +125,42 @@ def profile(
 
 
 def _compare(
-    bundles: tuple[Synthesizer, Synthesizer],
+    before: Synthesizer,
+    now: Synthesizer,
     parts: list[str],
     voice: str | None,
     repeat: int,
     json_file: Path | None,
 ) -> None:
-    """Shows the kernels of the second bundle beside those of the first."""
-    from kokoro_tvm.cli import _against
+    """Shows the kernels of a bundle beside those of the one before, and those that only one of them has."""
+    from kokoro_tvm.lab import regressions
 
-    before, now = (synthesizer.bundle.root for synthesizer in bundles)
-    found = _against.measure(bundles, parts, voice, repeat)
-    _against.show(found, now, before, repeat)
-    write_json(json_file, _against.to_json(found))
-    _against.check(found, before)
+    found, against = regressions.measure(before, now, parts, voice, repeat), before.bundle.root
+    console = _output.console()
+    console.print(f"{now.bundle.root} beside {against}, {repeat} utterances each, in turns:", soft_wrap=True)
+    console.print(beside_table(found.kernels))
+    if found.alone:
+        console.print(f"Only one of them has: {'; '.join(map(str, found.alone))}.", soft_wrap=True)
+    kernels = [asdict(each) | {"ratio": each.ratio, "slower": each.slower} for each in found.kernels]
+    write_json(json_file, {"kernels": kernels, "alone": [asdict(kind) for kind in found.alone]})
+    found.require(against)
+
+
+def beside_table(comparisons: Sequence[Comparison]) -> Table:
+    """A row for each kind of kernel, in the order given."""
+    made = _output.table("kernels", ("kFLOP a step", "ms before", "now", "ratio", "minima", "share"))
+    for each in comparisons:
+        made.add_row(
+            f"{each.kind.component} {each.kind.operation}",
+            f"{each.kind.flops_per_step / 1e3:,.0f}" if each.kind.flops_per_step else "—",
+            f"{each.before_s * 1e3:.2f}",
+            f"{each.now_s * 1e3:.2f}",
+            f"{each.ratio:.2f}",
+            f"{each.least_now_s / each.least_before_s:.2f}",
+            f"{each.share:.1%}",
+            style="bold" if each.slower else None,
+        )
+    return made
 
 
 def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repeat: int) -> Profile:

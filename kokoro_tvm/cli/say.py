@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._say import (
-    Receive,
-    document_of,
-    marks_of,
-    piping,
-    plan_of,
-    playing,
-    request_digest,
-    speak,
-    stream_of,
-)
+from kokoro_tvm.cli._say import Reading, Receive, document_of, marks_of, piping, playing, speak
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
@@ -161,9 +151,10 @@ def say(
         tts = Synthesizer(
             bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon, voices=voices
         )
+        reading = Reading(tts, document, manner, phonemes, markup)
         rate = tts.bundle.sample_rate
         if save_plan is not None:
-            plan = plan_of(tts, document, manner, phonemes, markup)
+            plan = reading.plan()
             write_text(save_plan, plan.to_json())
             pieces = "1 piece" if len(plan.pieces) == 1 else f"{len(plan.pieces)} pieces"
             line = f"{save_plan}: a plan of {plan.seconds:.2f} s in {pieces}"
@@ -173,7 +164,7 @@ def say(
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
         if output is not None and file is not None and not piped:
-            spool = Spool(real_path(output), request_digest(tts, document, manner, phonemes, markup))
+            spool = Spool(real_path(output), reading.digest())
             receivers.append(spool.add)
             if spool.pieces:
                 typer.secho(
@@ -183,7 +174,7 @@ def say(
             receivers.append(parts.append)
         start = time.perf_counter()
         with playing(play, rate) as players, piping(pipe, rate) as pipes:
-            stream = stream_of(tts, document, manner, phonemes, markup, spool.pieces if spool else 0)
+            stream = reading.stream(spool.pieces if spool else 0)
             spoken = speak(stream, len(document.text), receivers + players + pipes)
         elapsed = time.perf_counter() - start
     if output is not None and pipe is None:

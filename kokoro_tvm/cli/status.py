@@ -33,7 +33,7 @@ def status(
     """
     from dataclasses import asdict
 
-    from kokoro_tvm.cli._output import open_console, print_json
+    from kokoro_tvm.cli._output import console, print_json
     from kokoro_tvm.diagnostics.status import status as status_of
     from kokoro_tvm.project.project import Project
 
@@ -44,14 +44,14 @@ def status(
         print_json({name: [asdict(row) for row in rows] for name, rows in found.items()})
         return
     built = found if recipes else {name: rows for name, rows in found.items() if rows[-1].size is not None}
-    console = open_console()
+    out = console(markup=False)
     seen: dict[str, Row] = {}
     for rows in built.values():
         seen |= {row.name: row for row in rows}
     if seen:
-        console.print(table(list(seen.values())))
+        out.print(table(list(seen.values())))
     if never := [name for name in found if name not in built]:
-        console.print(f"{'Never built' if not seen else 'Other recipes, never built'}: {', '.join(never)}")
+        out.print(f"{'Never built' if not seen else 'Other recipes, never built'}: {', '.join(never)}")
 
 
 def table(rows: Sequence[Row]) -> Table:

@@ -10,7 +10,6 @@ import typer
 
 from kokoro_tvm.cli import _output
 from kokoro_tvm.cli._speech import ThreadsOption
-from kokoro_tvm.constants import ComponentName
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["tune"]
 
+_COMPONENT = "decoder"  # the only one whose convolutions tolerate rounding, and so have a choice
+
 
 def tune(
     recipe: Annotated[str, typer.Argument(help="Name of a recipe in the folder, or a file.")],
@@ -34,20 +35,12 @@ def tune(
             help="Time to search; no layer is started after it. The slowest layers come first.",
         ),
     ] = 10.0,
-    component: Annotated[
-        ComponentName,
-        typer.Option(
-            "--component",
-            help="Component to tune. Only the decoder has layers with a choice, because its convolutions "
-            "tolerate rounding.",
-        ),
-    ] = "decoder",
     threads: ThreadsOption = None,
     recipes: Annotated[Path, typer.Option("--recipes", metavar="DIR", help="Folder of the recipes.")] = Path(
         "recipes"
     ),
 ) -> None:
-    """Find the fastest tiles and filterings for a recipe's convolutions on this machine.
+    """Find the fastest tiles and filterings for the convolutions of a recipe's decoder on this machine.
 
     Choices that are correct and faster than the rules are written to a file in schedules/ beside the recipe,
     for all CPUs with the same features.
@@ -63,12 +56,9 @@ def tune(
 
     from kokoro_tvm.lab.tuning.layers import layers_of
 
-    layers = layers_of(loaded, component, machine)
+    layers = layers_of(loaded, _COMPONENT, machine)
     if not layers:
-        raise InputError(
-            f"{component} of {loaded.name} has no layer to tune. Only convolutions of the decoder, "
-            "which tolerate rounding, have a choice."
-        )
+        raise InputError(f"The {_COMPONENT} of {loaded.name} has no layer to tune.")
     folder = find_recipe(recipe, recipes).path.parent
     path = schedule_path(folder, machine.options["mcpu"], machine.required)
     outcomes = _search(layers, machine, minutes * 60, choose_threads(threads))
@@ -76,11 +66,11 @@ def tune(
     console.print(_table(outcomes))
     console.print(_sums(outcomes, len(layers)), soft_wrap=True)
     before = path.read_bytes() if path.exists() else None
-    _write(path, loaded, machine, component, outcomes)
+    _write(path, loaded, machine, outcomes)
     if (path.read_bytes() if path.exists() else None) == before:
         typer.echo(f"{path} is unchanged" if before is not None else f"nothing is written to {path}")
     else:
-        typer.echo(f"{path}: `doit {loaded.name}` builds {component} again, as every recipe for such CPUs")
+        typer.echo(f"{path}: `doit {loaded.name}` builds {_COMPONENT} again, as every recipe for such CPUs")
 
 
 def _check_machine(recipe: Recipe, machine: Machine) -> None:
@@ -124,17 +114,7 @@ def _shown(choice: Choice) -> str:
 
 
 def _table(outcomes: Sequence[Outcome]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column("layer", no_wrap=True)
-    made.add_column("calls", justify="right")
-    made.add_column("rule")
-    made.add_column("GFLOP/s", justify="right")
-    made.add_column("tuned")
-    made.add_column("GFLOP/s", justify="right")
-    made.add_column("wrong", justify="right")
+    made = _output.table("layer", ("calls", "rule", "GFLOP/s", "tuned", "GFLOP/s", "wrong"))
     for o in outcomes:
         flops = o.layer.flops / o.layer.count / 1e9
         made.add_row(
@@ -157,7 +137,7 @@ def _sums(outcomes: Sequence[Outcome], layers: int) -> str:
     return f"Together: {before * 1e3:.1f} ms by the rules, {after * 1e3:.1f} ms tuned{change}.{reached}"
 
 
-def _write(path: Path, recipe: Recipe, machine: Machine, component: str, outcomes: Sequence[Outcome]) -> None:
+def _write(path: Path, recipe: Recipe, machine: Machine, outcomes: Sequence[Outcome]) -> None:
     """Layers that were not reached, and those of other precisions, keep what they had."""
     from dataclasses import asdict
 
@@ -166,7 +146,7 @@ def _write(path: Path, recipe: Recipe, machine: Machine, component: str, outcome
 
     before = next((s for s in recipe.schedules if s.is_for(machine.required)), None)
     components = {str(name): layers for name, layers in before.components.items()} if before else {}
-    layers = dict(components.get(component, {}))
+    layers = dict(components.get(_COMPONENT, {}))
     for outcome in outcomes:
         layers.pop(outcome.layer.name, None)
         if outcome.choice is not None:
@@ -174,6 +154,6 @@ def _write(path: Path, recipe: Recipe, machine: Machine, component: str, outcome
     found = {
         "features": machine.required,
         "measured_on": describe_machine().cpu,
-        "components": {**components, component: layers},
+        "components": {**components, _COMPONENT: layers},
     }
     write_schedule(path, Schedule.model_validate(found))

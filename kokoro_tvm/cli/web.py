@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import RootOption
+
 __all__ = ["web"]
 
 
@@ -39,9 +41,7 @@ def web(
     mp3: Annotated[
         bool, typer.Option(help="Fetch an encoder, lamejs (LGPL), from the npm registry, to save MP3.")
     ] = True,
-    root: Annotated[
-        Path, typer.Option("--root", metavar="DIR", help="The folder with `artifacts/`.")
-    ] = Path(),
+    root: RootOption = Path(),
 ) -> None:
     """Write a page that speaks in the browser, as a folder for any web server.
 

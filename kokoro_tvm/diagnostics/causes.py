@@ -14,11 +14,6 @@ __all__ = ["Cause", "cause"]
 _DIGITS = 12  # of a sha256: as many as anybody compares
 _SHA256 = re.compile(r'"([0-9a-f]{64})"')
 _VERSIONS = {"project": "kokoro-tvm", "linker": "linker", "runner": "runner", "llvm": "llvm"}
-# Where a parameter of a stage stands in a recipe, if it is not called the same there.
-_FIELDS = (
-    ("patches", "components.{component}.patches"),
-    ("recipe", ""),
-)
 
 
 @dataclass(frozen=True)
@@ -75,14 +70,12 @@ def _named(stage: Stage, name: str) -> tuple[str, str]:
 
 
 def _field(stage: Stage, parameter: str) -> str:
-    """Where a parameter of a stage stands in its recipe."""
-    recipe, _, *artifact = stage.name.split(".")
-    component = artifact[0].partition("-")[0] if artifact else ""
-    for prefix, field in _FIELDS:
-        if parameter == prefix or parameter.startswith(f"{prefix}."):
-            place = field.format(component=component, recipe=recipe) + parameter.removeprefix(prefix)
-            return place.lstrip(".")
-    return parameter
+    """Where a parameter of a stage stands in its recipe: mostly it is called the same there."""
+    head, _, rest = parameter.partition(".")
+    if head == "patches":
+        component = stage.name.split(".")[2].partition("-")[0]
+        return f"components.{component}.{parameter}"
+    return rest if head == "recipe" else parameter
 
 
 def _indexed(name: str) -> str:

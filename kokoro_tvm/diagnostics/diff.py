@@ -17,10 +17,7 @@ from kokoro_tvm.report.facts import worst
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
 
-__all__ = ["SECTIONS", "Difference", "Side", "diff"]
-
-SECTIONS = ("recipe", "stages", "toolchain", "files", "measured")
-"""What a difference may be in; `measured`: gates' values, phonemes and speed."""
+__all__ = ["Difference", "Side", "diff"]
 
 _NOT_OF_BUNDLES = ("name", "schedules")
 _REPORTS = ("validation", "speech", "phonemes", "throughput", "intelligibility")
@@ -94,7 +91,8 @@ class Side:
 
 
 def diff(before: Side, now: Side) -> dict[str, list[Difference]]:
-    """Every difference, by section; an empty one is the same on both sides, or known of one alone."""
+    """Every difference, by section; an empty one is the same on both sides, or known of one alone. What was
+    measured: gates' values, phonemes and speed."""
     both = before.recipe.keys() & now.recipe.keys() - {*_NOT_OF_BUNDLES}
     recipes = ({key: side.recipe[key] for key in both} for side in (before, now))
     return {

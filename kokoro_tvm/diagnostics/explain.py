@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -81,13 +81,17 @@ def lines(explanation: Explanation) -> Iterator[str]:
         yield "Stages after one whose outputs come out equal do not run."
 
 
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """A title, its lines and an empty one; nothing where there are no lines."""
+    found = list(lines)
+    if found:
+        yield from (title, *found, "")
+
+
 def _failed(reasons: Sequence[Reason]) -> Iterator[str]:
     """The errors of the last build."""
     failures = [f for reason in reasons if (f := reason.step.state.failure)]
-    if failures:
-        yield "Failed with the current inputs:"
-        yield from (f"  {failure.message}" for failure in failures)
-        yield ""
+    return _section("Failed with the current inputs:", (f"  {failure.message}" for failure in failures))
 
 
 def _cannot_run(reasons: Sequence[Reason]) -> Iterator[str]:
@@ -96,12 +100,8 @@ def _cannot_run(reasons: Sequence[Reason]) -> Iterator[str]:
     for reason in reasons:
         if problem := reason.step.state.problem:
             problems.setdefault(problem, []).append(reason.step.stage.name)
-    if problems:
-        yield "Cannot run here:"
-    for problem, stages in problems.items():
-        yield f"  {', '.join(stages)}: {problem}"
-    if problems:
-        yield ""
+    lines = (f"  {', '.join(stages)}: {problem}" for problem, stages in problems.items())
+    return _section("Cannot run here:", lines)
 
 
 def _changed(reasons: Sequence[Reason]) -> Iterator[str]:
@@ -110,24 +110,18 @@ def _changed(reasons: Sequence[Reason]) -> Iterator[str]:
     for reason in reasons:
         for change in reason.causes:
             stale.setdefault(change, []).append(reason.step.stage.name)
-    if stale:
-        yield "Changed since the last build:"
-    for change, stages in stale.items():
-        yield f"  {change}"
-        yield f"    makes stale: {', '.join(stages)}"
-    if stale:
-        yield ""
+    lines = (f"  {change}\n    makes stale: {', '.join(stages)}" for change, stages in stale.items())
+    return _section("Changed since the last build:", lines)
 
 
 def _damaged(reasons: Sequence[Reason]) -> Iterator[str]:
     """Every missing or damaged output."""
-    found = [(r.step.stage.name, damage) for r in reasons for damage in r.step.state.damage]
-    if found:
-        yield "Missing or damaged outputs:"
-    for stage, damage in found:
-        yield f"  {damage.path} {'is missing' if damage.missing else 'is damaged'} ({stage})"
-    if found:
-        yield ""
+    lines = (
+        f"  {damage.path} {'is missing' if damage.missing else 'is damaged'} ({reason.step.stage.name})"
+        for reason in reasons
+        for damage in reason.step.state.damage
+    )
+    return _section("Missing or damaged outputs:", lines)
 
 
 def _unbuilt(reasons: Sequence[Reason]) -> Iterator[str]:

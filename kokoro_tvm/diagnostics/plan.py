@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import statistics
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kokoro_tvm.diagnostics.estimate import Estimate, estimate
 from kokoro_tvm.engine.record import Record
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import State
@@ -16,11 +16,13 @@ from kokoro_tvm.engine.state import State
 __all__ = ["Action", "Step", "look_ahead", "to_json", "together"]
 
 Action = Literal["nothing", "restore", "run", "perhaps", "fail"]
+_RUNS = 5  # past ones that count
 
 
 @dataclass(frozen=True)
 class Step:
-    """One stage: its state, what a build does about it, and how long that takes (None: unknown).
+    """One stage: its state, what a build does about it, and how many seconds that takes, as its last runs did
+    at the median (None: it never ran).
 
     because: the stages before it whose outputs may change, and with them its inputs.
     """
@@ -28,12 +30,8 @@ class Step:
     stage: Stage
     state: State
     action: Action
-    estimate: Estimate | None
+    seconds: float | None
     because: tuple[str, ...] = ()
-
-    @property
-    def seconds(self) -> float | None:
-        return None if self.estimate is None else self.estimate.seconds
 
 
 def look_ahead(stages: Iterable[Stage]) -> list[Step]:
@@ -64,7 +62,11 @@ def _step(stage: Stage, moving: set[str], expected: dict[str, Record]) -> Step:
         action = "fail" if state.problem else "run"
     if because or (action in ("run", "fail") and not state.damage):
         moving.add(stage.name)
-    seconds = Estimate(0.0) if action in ("nothing", "restore", "fail") else estimate(stage)
+    past = [record.seconds for record in stage.store.history(stage.name)[-_RUNS:]]
+    if action in ("nothing", "restore", "fail"):
+        seconds: float | None = 0.0
+    else:
+        seconds = statistics.median(past) if past else None
     return Step(stage, state, action, seconds, because)
 
 
@@ -94,6 +96,5 @@ def to_json(step: Step) -> dict[str, Any]:
         "state": step.state.kind,
         "action": step.action,
         "seconds": step.seconds,
-        "like": step.estimate.like if step.estimate else None,
         "because": list(step.because),
     }

@@ -1,14 +1,11 @@
-"""The regression corpus put to use: its expectations made, and held against the stock model or a bundle."""
+"""The regression corpus: its expectations are made of the stock model, and bundles are held against them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.setting import Lab, Progress
@@ -18,9 +15,8 @@ from kokoro_tvm.runtime import Speech, Synthesizer, TooLongError
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.truth.corpus import MARGIN, CorpusUtterance, choose, corpus, utterance_digest
-from kokoro_tvm.truth.reference import TRUTH, SpeechReference
 
-__all__ = ["CorpusCheck", "check_bundle", "check_stock", "update_corpus"]
+__all__ = ["CorpusCheck", "check_bundle", "update_corpus"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class CorpusCheck:
     """What differs from what is expected."""
 
     subject: str
-    """The bundle's folder, or pt.float64."""
+    """The bundle's folder."""
     missed: Mapping[str, tuple[str, ...]]
     """By utterance, in words; empty where nothing differs."""
     not_run: Mapping[str, str]
@@ -66,24 +62,22 @@ def check_bundle(tts: Synthesizer, names: Sequence[str], progress: Progress = la
 
     Raises InputError for a name or voice there is not.
     """
-
-    def say(utterance: CorpusUtterance) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        speech = _speak(tts, utterance)
-        return speech.durations, speech.audio
-
-    return _check(str(tts.bundle.root), names, say, progress)
-
-
-def check_stock(lab: Lab, names: Sequence[str]) -> CorpusCheck:
-    """Compare the stock model in float64 with the expectations made of it before."""
-    wanted = _wanted(names)
-    truth = {u.name: r for u, r in zip(wanted, _references(lab, wanted), strict=True)}
-
-    def say(utterance: CorpusUtterance) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        rendering = truth[utterance.name].truth
-        return rendering.durations, rendering.audio
-
-    return _check(TRUTH, names, say, lab.progress)
+    subject, expected_of = str(tts.bundle.root), expectations()
+    missed: dict[str, tuple[str, ...]] = {}
+    not_run: dict[str, str] = {}
+    for utterance in choose(names, corpus()) if names else corpus():
+        expected = expected_of.get(utterance.name)
+        if expected is None or expected.utterance != utterance_digest(utterance):
+            not_run[utterance.name] = "it has changed; kokoro-tvm validate corpus --update"
+            continue
+        progress(f"{subject}, {utterance.name}")
+        try:
+            speech = _speak(tts, utterance)
+        except TooLongError:
+            not_run[utterance.name] = LONGER
+            continue
+        missed[utterance.name] = tuple(expected.missed(speech.durations, speech.audio))
+    return CorpusCheck(subject, missed, not_run)
 
 
 def update_corpus(lab: Lab) -> Path:
@@ -92,7 +86,7 @@ def update_corpus(lab: Lab) -> Path:
     Raises ValidationError when a duration sits too near to a rounding boundary: such an utterance proves
     nothing and has to be changed in corpus.yaml.
     """
-    references = _references(lab, corpus())
+    references = lab.store.speech([u.bare() for u in corpus()])
     near = [f"{r.name} ({r.rounding_margin():.4f})" for r in references if r.rounding_margin() < MARGIN]
     if near:
         raise ValidationError(
@@ -105,38 +99,6 @@ def update_corpus(lab: Lab) -> Path:
             for u, r in zip(corpus(), references, strict=True)
         }
     )
-
-
-def _check(
-    subject: str,
-    names: Sequence[str],
-    say: Callable[[CorpusUtterance], tuple[NDArray[np.int64], NDArray[Any]]],
-    progress: Progress,
-) -> CorpusCheck:
-    expected_of = expectations()
-    missed: dict[str, tuple[str, ...]] = {}
-    not_run: dict[str, str] = {}
-    for utterance in _wanted(names):
-        expected = expected_of.get(utterance.name)
-        if expected is None or expected.utterance != utterance_digest(utterance):
-            not_run[utterance.name] = "it has changed; kokoro-tvm validate corpus --update"
-            continue
-        progress(f"{subject}, {utterance.name}")
-        try:
-            durations, audio = say(utterance)
-        except TooLongError:
-            not_run[utterance.name] = LONGER
-            continue
-        missed[utterance.name] = tuple(expected.missed(durations, audio))
-    return CorpusCheck(subject, missed, not_run)
-
-
-def _wanted(names: Sequence[str]) -> Sequence[CorpusUtterance]:
-    return choose(names, corpus()) if names else corpus()
-
-
-def _references(lab: Lab, utterances: Sequence[CorpusUtterance]) -> list[SpeechReference]:
-    return lab.store.speech([u.bare() for u in utterances])
 
 
 def _speak(tts: Synthesizer, utterance: CorpusUtterance) -> Speech:

@@ -13,7 +13,7 @@ from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.truth.corpus import choose, corpus
 
-__all__ = ["choose_utterances", "end_to_end", "synthesizer_of"]
+__all__ = ["choose_utterances", "end_to_end"]
 
 
 def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[Utterance]:
@@ -41,15 +41,11 @@ def end_to_end(labs: Sequence[Lab], utterances: Sequence[Utterance]) -> EndToEnd
         raise InputError(f"Two bundles are called alike ({', '.join(by_name)}): name different folders.")
     first = labs[0]
     references = first.store.speech(utterances)
-    renderings = {
-        name: render_all(synthesizer_of(lab), references, lab.progress) for name, lab in by_name.items()
-    }
+    renderings = {}
+    for name, lab in by_name.items():
+        session = Session(lab.bundle, lab.threads)
+        tts = Synthesizer.from_parts(lab.bundle, session, Voices.open(lab.bundle))
+        renderings[name] = render_all(tts, references, lab.progress)
     gates = {name: lab.recipe.gates for name, lab in by_name.items()}
     own = [u.name for u in utterances if u in first.recipe.utterances]
     return compare_bundles(references, renderings, gates, own)
-
-
-def synthesizer_of(lab: Lab) -> Synthesizer:
-    """The bundle, ready to speak with the lab's threads."""
-    session = Session(lab.bundle, lab.threads)
-    return Synthesizer.from_parts(lab.bundle, session, Voices.open(lab.bundle))

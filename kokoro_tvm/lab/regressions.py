@@ -5,10 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from kokoro_tvm.runtime.session.profiler import Call, Kernel, summarize
+from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.session.profiler import Call, Kernel, kernels_of, recorded, summarize
+from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["SLOWER", "Comparison", "Kind", "compare", "seconds_by_kind"]
+__all__ = ["Comparison", "Kind", "Regressions", "compare", "measure", "seconds_by_kind"]
 
 SLOWER = 1.05
 """Of the time before: from there on a kernel counts as slower."""
@@ -62,17 +66,51 @@ def seconds_by_kind(calls: Sequence[Call], kernels: Mapping[tuple[str, str], Ker
     return found
 
 
-def compare(
-    before: Sequence[Mapping[Kind, float]], now: Sequence[Mapping[Kind, float]]
-) -> tuple[list[Comparison], list[Kind]]:
-    """Kinds that both have and that take a hundredth of the utterance now, longest first; and those only one
-    has, which cannot be compared. `before` and `now` are utterances, measured in turns."""
+@dataclass(frozen=True)
+class Regressions:
+    """Kinds of kernels that both bundles have and that take a hundredth of the utterance now, longest first;
+    and those that only one has, which cannot be compared."""
+
+    kernels: tuple[Comparison, ...]
+    alone: tuple[Kind, ...]
+
+    def require(self, against: Path) -> None:
+        """Raises ValidationError where kernels got slower, with their names."""
+        slower = [each for each in self.kernels if each.slower]
+        if slower:
+            names = "; ".join(f"{each.kind}: {each.ratio:.2f}" for each in slower)
+            raise ValidationError(
+                f"Kernels take more than {SLOWER} of the time that those of {against} take: {names}. Medians "
+                "and minima agree. If the machine did other work meanwhile, measure again with a higher "
+                "--repeat."
+            )
+
+
+def measure(
+    before: Synthesizer, now: Synthesizer, phonemes: Sequence[str], voice: str | None, repeat: int
+) -> Regressions:
+    """Speaks with the bundle before and the one now, `repeat` times in turns, recording every kernel."""
+    runs: tuple[list[dict[Kind, float]], list[dict[Kind, float]]] = ([], [])
+    for number in range(repeat + 1):
+        sides = list(zip((before, now), runs, strict=True))
+        for synthesizer, found in sides if number % 2 else reversed(sides):
+            session = synthesizer.runner
+            assert isinstance(session, Session)
+            with recorded(session) as calls:
+                synthesizer.from_phonemes(list(phonemes), voice=voice)
+            if number:  # the first maps pages and fills caches
+                found.append(seconds_by_kind(calls, kernels_of(session)))
+    return compare(*runs)
+
+
+def compare(before: Sequence[Mapping[Kind, float]], now: Sequence[Mapping[Kind, float]]) -> Regressions:
+    """Seconds of every kind of kernel; `before` and `now` are utterances, measured in turns."""
     whole = statistics.median(sum(run.values()) for run in now)
     both = set(before[0]) & set(now[0])
     found = [_comparison(kind, before, now, whole) for kind in both]
     alone = (set(before[0]) | set(now[0])) - both
     shown = sorted((c for c in found if c.share >= _SMALL), key=lambda c: -c.now_s)
-    return shown, sorted(alone)
+    return Regressions(tuple(shown), tuple(sorted(alone)))
 
 
 def _comparison(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,14 +91,12 @@ class Lab:
         return StockEngine(*self.model, regime)
 
     @contextmanager
-    def eager(
-        self, policies: Sequence[str], buckets: Mapping[str, Sequence[int]] | None = None, inner: bool = True
-    ) -> Iterator[dict[str, EagerEngine]]:
+    def eager(self, policies: Sequence[str], inner: bool = True) -> Iterator[dict[str, EagerEngine]]:
         """The patched model in eager PyTorch, an engine for each of these length policies."""
-        from kokoro_tvm.lab.eager import STATIC_BUCKETS, eager_engines
+        from kokoro_tvm.lab.eager import eager_engines
 
         patches = {name: component.patches for name, component in self.recipe.components.items()}
-        with eager_engines(*self.model, patches, policies, buckets or STATIC_BUCKETS, inner) as engines:
+        with eager_engines(*self.model, patches, policies, inner=inner) as engines:
             yield engines
 
     def reference(self, name: str | None = None) -> Reference:

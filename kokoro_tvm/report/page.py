@@ -12,6 +12,7 @@ import numpy as np
 import soundfile
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
+from rich.filesize import decimal
 
 from kokoro_tvm.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.measure.metrics import magnitude_spectrum
@@ -63,7 +64,7 @@ def write_page(facts: Facts, path: Path) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "size": _size, "gate": _gate}
+    environment.filters |= {"number": _number, "size": decimal, "gate": _gate}
     buckets = {axis: _buckets(facts, axis) for axis in ("tokens", "frames")}
     data = {
         "manifest": facts.manifest,
@@ -240,13 +241,3 @@ def _number(value: float | str | None) -> str:
     if 0.99 < abs(value) < 1 and value != 1:  # correlations differ in what they lack to one
         return f"{value:.7f}"
     return f"{value:.4g}"
-
-
-def _size(count: int) -> str:
-    """Bytes as people read them."""
-    value = float(count)
-    for unit in ("B", "kB", "MB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.2f} GB"

@@ -77,7 +77,7 @@ export const shown = (timeline) =>
     .map(({ text, start, end, source }) => ({ word: text, start, end, source }));
 
 /** Whether nothing is heard between a word and the next: what the last phoneme lasts longer than it sounds is silence.
- * Otherwise the space between them sounds like the beginning of the next (docs/word_times.py).
+ * Otherwise the space between them sounds like the beginning of the next (docs/runtime.md).
  *
  * Before a mark and at the end it is so; between words it is so where the last phoneme lasts long. */
 function pauses(plan, word, following) {

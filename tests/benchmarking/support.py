@@ -16,7 +16,7 @@ from kokoro_tvm.diagnostics.hardware import MachineInfo
 
 
 def fake_system(name: str, path: str = "", ours: bool = False, precision: str = "float32") -> System:
-    spec = EngineSpec("benchmarking.fake_engine", path, 2, precision)
+    spec = EngineSpec("benchmarking.fake_engine:FakeEngine", path, 2, precision)
     return System(name, name.capitalize(), ours, precision, spec, ("json",), {"fake": "1.0"}, 1000)
 
 
@@ -52,15 +52,8 @@ def measured(name: str, precision: str, *texts: TextResult, ours: bool = False) 
 
 
 def absent(name: str, problem: str) -> SystemResult:
-    update = {
-        "details": "",
-        "versions": {},
-        "disk_bytes": None,
-        "cold_starts_s": (),
-        "cold_start_s": None,
-        "import_s": None,
-    }
-    return measured(name, "default").model_copy(update={**update, "problem": problem})
+    title = {"openvino": "OpenVINO"}.get(name, name)
+    return SystemResult(name=name, title=title, ours=False, precision="default", problem=problem)
 
 
 def complete_result() -> Result:

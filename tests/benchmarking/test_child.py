@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def state(child: Child) -> str:
 
 def test_asks_and_answers(tmp_path: Path) -> None:
     child, details = opened(tmp_path)
-    with child:
+    with closing(child):
         assert details == {"details": "fake, 2 threads"}
         answer = child.ask({"utterances": [UTTERANCE, UTTERANCE]})
     assert answer["samples"] == [60000, 60000]
@@ -41,7 +42,7 @@ def test_asks_and_answers(tmp_path: Path) -> None:
 
 def test_is_stopped_while_nothing_is_asked(tmp_path: Path) -> None:
     child, _ = opened(tmp_path)
-    with child:
+    with closing(child):
         give_up = time.monotonic() + 30
         while state(child) != "T" and time.monotonic() < give_up:
             time.sleep(0.01)
@@ -51,7 +52,7 @@ def test_is_stopped_while_nothing_is_asked(tmp_path: Path) -> None:
 
 def test_what_libraries_print_is_no_answer(tmp_path: Path) -> None:
     child, _ = opened(tmp_path, "chatty")
-    with child:
+    with closing(child):
         assert child.ask({"utterances": [UTTERANCE]})["samples"] == [60000]
     assert "libraries talk" in (tmp_path / "log").read_text()
 
@@ -63,7 +64,7 @@ def test_an_exception_is_reported_with_the_end_of_the_log(tmp_path: Path) -> Non
 
 def test_a_signal_is_reported_by_name(tmp_path: Path) -> None:
     child, _ = opened(tmp_path, "crash")
-    with child:
+    with closing(child):
         for _ in range(2):  # the second time nobody is there to be asked
             with pytest.raises(ChildError, match="ended by signal SIGSEGV"):
                 child.ask({"utterances": [UTTERANCE]})
@@ -115,7 +116,7 @@ def test_last_words(tmp_path: Path) -> None:
 
 def test_a_contender_keeps_what_went_wrong(tmp_path: Path) -> None:
     contender = Contender.start(fake_system("artifacts/cpu", "crash"), tmp_path)
-    with contender.child:
+    with closing(contender.child):
         contender.open()
         assert (contender.details, contender.problem) == ("fake, 2 threads", None)
         for _ in range(2):  # the second time it is passed over
@@ -128,6 +129,6 @@ def test_a_contender_keeps_what_went_wrong(tmp_path: Path) -> None:
 
 def test_a_contender_that_does_not_open(tmp_path: Path) -> None:
     contender = Contender.start(fake_system("one", "refuse"), tmp_path)
-    with contender.child:
+    with closing(contender.child):
         contender.open()
     assert str(contender.problem).startswith("failed to open: ended with exit status 1: ")

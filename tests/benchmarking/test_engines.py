@@ -12,7 +12,7 @@ import pytest
 import kokoro_tvm.runtime
 from kokoro_tvm.bench.child import environment
 from kokoro_tvm.bench.engine import EngineSpec, Utterance, open_engine
-from kokoro_tvm.bench.isa import HELD_BY
+from kokoro_tvm.bench.systems import HELD_BY
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.runtime import Speech
 
@@ -44,10 +44,10 @@ def export(tmp_path: Path) -> Path:
 
 @pytest.mark.slow("needs the peers' packages")
 @pytest.mark.parametrize("precision", ["float32", "default"])
-@pytest.mark.parametrize("library", ["onnxruntime", "openvino"])
-def test_onnx_engines(export: Path, library: str, precision: str) -> None:
-    pytest.importorskip(library)
-    engine = open_engine(EngineSpec(f"kokoro_tvm.bench.engines.{library}", str(export), 1, precision))
+@pytest.mark.parametrize("name", ["OnnxRuntimeEngine", "OpenVinoEngine"])
+def test_onnx_engines(export: Path, name: str, precision: str) -> None:
+    pytest.importorskip(name.removesuffix("Engine").lower())
+    engine = open_engine(EngineSpec(f"kokoro_tvm.bench.engines.onnx:{name}", str(export), 1, precision))
     first, second = engine.speak([LONG, SHORT]).audio
     assert first.tolist() == [0.0, 3.5, 4.0, 4.5, 0.0]
     assert second.tolist() == [0.0, 3.5, 0.0]
@@ -57,7 +57,9 @@ def test_onnx_engines(export: Path, library: str, precision: str) -> None:
 @pytest.mark.slow("needs the peers' packages")
 def test_openvino_can_be_held_to_float32(export: Path) -> None:
     pytest.importorskip("openvino")
-    engine = open_engine(EngineSpec("kokoro_tvm.bench.engines.openvino", str(export), 1, "float32"))
+    engine = open_engine(
+        EngineSpec("kokoro_tvm.bench.engines.onnx:OpenVinoEngine", str(export), 1, "float32")
+    )
     assert engine.details == "f32"
 
 
@@ -94,7 +96,7 @@ def test_bundle_engine_sums_components_over_utterances(monkeypatch: pytest.Monke
             return Speech(np.zeros(len(tokens), np.float32), 24000, np.ones(1, np.int64), timings)
 
     monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", Pretender)
-    engine = open_engine(EngineSpec("kokoro_tvm.bench.engines.bundle", "a/bundle", 3, "float32"))
+    engine = open_engine(EngineSpec("kokoro_tvm.bench.engines.bundle:BundleEngine", "a/bundle", 3, "float32"))
     spoken = engine.speak([SHORT, LONG])
     assert engine.details == "a/bundle 3"
     assert [audio.size for audio in spoken.audio] == [3, 5]
@@ -105,8 +107,7 @@ def test_workers_import_nothing_that_a_system_does_not_need() -> None:
     code = """
 import sys
 import kokoro_tvm.bench.worker, kokoro_tvm.bench.once
-import kokoro_tvm.bench.engines.bundle, kokoro_tvm.bench.engines.onnxruntime
-import kokoro_tvm.bench.engines.openvino, kokoro_tvm.bench.engines.stock
+import kokoro_tvm.bench.engines.bundle, kokoro_tvm.bench.engines.onnx, kokoro_tvm.bench.engines.stock
 print({name.partition(".")[0] for name in sys.modules}
       & set("torch tvm tvm_ffi kokoro transformers onnxruntime openvino pydantic rich typer yaml".split()))
 import kokoro_tvm.runtime

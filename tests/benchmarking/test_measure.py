@@ -6,18 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from benchmarking.support import fake_system
-from kokoro_tvm.bench import digest
+from benchmarking.support import absent, fake_system
+from kokoro_tvm.bench import contender
 from kokoro_tvm.bench import measure as measuring
 from kokoro_tvm.bench.child import ChildError
 from kokoro_tvm.bench.cold import cold_command, cold_start
-from kokoro_tvm.bench.contender import Answer
+from kokoro_tvm.bench.contender import Answer, Contender
 from kokoro_tvm.bench.engine import Utterance
-from kokoro_tvm.bench.isa import HELD_BY
-from kokoro_tvm.bench.measure import Plan, measure
+from kokoro_tvm.bench.measure import Plan, measure, rotated
 from kokoro_tvm.bench.results import Result, SystemResult, TextInfo
-from kokoro_tvm.bench.systems import Absent, System
+from kokoro_tvm.bench.systems import HELD_BY, System
 from kokoro_tvm.measure.flops import component_flops
 
 HELLO = Utterance((0, 1, 2, 0), (0.25,) * 256)
@@ -29,7 +30,7 @@ def _fake_meter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "METER", "benchmarking.fake_meter")
 
 
-def run(*systems: System | Absent, cold: int = 0) -> Result:
+def run(*systems: System | SystemResult, cold: int = 0) -> Result:
     spoken = {"short": (HELLO,), "minute": (LONG, LONG)}
     return measure(Plan(systems, spoken, HELLO, threads=2, rounds=2, cold=cold))
 
@@ -64,7 +65,7 @@ def test_only_the_decoder_is_held_against_a_peak_below_float32() -> None:
     peaks = {"float32": 1e12, "bfloat16": 2e12}
     shares = {
         each.component: each.share_of_peak / each.flops_per_s
-        for each in digest._components(text, [answer], "bfloat16", peaks)
+        for each in contender._components(text, [answer], "bfloat16", peaks)
         if each.share_of_peak is not None
     }
     assert shares == {"bert": pytest.approx(1 / 1e12), "decoder": pytest.approx(1 / 2e12)}
@@ -76,19 +77,57 @@ def test_a_precision_without_a_peak_has_no_share() -> None:
 
 
 def test_one_that_fails_leaves_the_others_alone() -> None:
-    absent = Absent("openvino", "OpenVINO", False, "float32", "it is not there")
+    missing = absent("openvino", "not run: it is not there")
     result = run(
-        fake_system("good"), fake_system("bad", "crash"), fake_system("shy", "refuse"), absent, cold=1
+        fake_system("good"), fake_system("bad", "crash"), fake_system("shy", "refuse"), missing, cold=1
     )
-    good, bad, shy, missing = result.systems
+    good, bad, shy, last = result.systems
     assert good.problem is None and len(good.texts) == 2 and len(good.cold_starts_s) == 1
     assert good.import_s is not None and good.import_s > 0
     assert shy.import_s is None
     assert bad.problem == "failed on the text short: ended by signal SIGSEGV: its log is empty."
     assert str(shy.problem).startswith("failed to open: ended with exit status 1")
-    assert missing.problem == "not run: it is not there"
-    assert [system.texts for system in (bad, shy, missing)] == [(), (), ()]
+    assert last is missing
+    assert [system.texts for system in (bad, shy)] == [(), ()]
     assert [system.name for system in result.systems] == ["good", "bad", "shy", "openvino"]
+
+
+def test_systems_take_turns_on_every_text_and_another_begins_each_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spoken: list[str] = []
+
+    def speak(self: Contender, text: str, utterances: object) -> None:
+        spoken.append(f"{self.system.name} {text}")
+
+    monkeypatch.setattr(Contender, "speak", speak)
+    lines: list[str] = []
+    plan = Plan(
+        tuple(map(fake_system, "abc")),
+        {"short": (HELLO,), "minute": (LONG,)},
+        HELLO,
+        threads=2,
+        rounds=1,
+        cold=0,
+    )
+    measure(plan, lines.append)
+    assert spoken == [
+        *("a short", "b short", "c short", "a minute", "b minute", "c minute"),
+        *("b short", "c short", "a short", "b minute", "c minute", "a minute"),
+    ]
+    assert lines[3:] == [
+        *("first calls: short", "first calls: minute"),
+        *("round 1 of 1: short", "round 1 of 1: minute"),
+    ]
+
+
+@given(st.lists(st.integers()), st.integers(0, 100))
+def test_rotated(items: list[int], by: int) -> None:
+    turned = rotated(items, by)
+    assert sorted(turned) == sorted(items)
+    assert rotated(turned, -by) == items
+    if items:
+        assert turned[0] == items[by % len(items)]
 
 
 def test_what_is_finished_is_kept_round_by_round() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from kokoro_tvm.bench.peak import Meter
+from kokoro_tvm.bench.peak import loops, opened
 from kokoro_tvm.cpu_features import features_of_cpu
 
 
 def test_measures_every_precision_the_machine_multiplies() -> None:
-    found = Meter(threads=1).measure()
+    _, answer = opened({"threads": 1})
+    found = answer({})
     assert ("bfloat16" in found) == ("avx512bf16" in (features_of_cpu() or ()))
     assert "float32" in found
     assert all(flops > 1e8 for flops in found.values())
@@ -15,8 +16,7 @@ def test_measures_every_precision_the_machine_multiplies() -> None:
 
 def test_the_loop_is_computed_not_skipped() -> None:
     """After many rounds of s * 0.5 + 1 every sum is 2; every round in bfloat16 adds half."""
-    meter = Meter(threads=2)
-    for precision, loop in meter._loops.items():
+    for precision, loop in loops(threads=2).items():
         loop._rounds = 1000
         loop._seconds()
         sums = loop._sums.numpy()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from kokoro_tvm.bench import peer_models
 from kokoro_tvm.bench.engine import EngineSpec, Utterance
 from kokoro_tvm.bench.engines.stock import StockEngine
 from kokoro_tvm.bench.peer_models import PeerModels
@@ -47,22 +46,6 @@ def test_stock_speaks_what_the_checkpoint_holds(models: PeerModels, tmp_path: Pa
     made = (folder / "kokoro-v1_0.pth").stat().st_mtime_ns
     assert models.stock() == folder
     assert (folder / "kokoro-v1_0.pth").stat().st_mtime_ns == made
-
-
-def test_what_changed_since_is_refused(models: PeerModels, tmp_path: Path) -> None:
-    toy_checkpoint(tmp_path / "checkpoint/kokoro-82m")
-    path = models.stock() / "kokoro-v1_0.pth"
-    path.write_bytes(b"something else")
-    with pytest.raises(BuildError, match=r"kokoro-v1_0\.pth \(delete it to have it made again\)"):
-        models.stock()
-
-
-def test_an_unfinished_file_is_not_taken_for_one(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    with pytest.raises(ZeroDivisionError), peer_models._whole(path) as partial:
-        partial.write_text("half of it")
-        raise ZeroDivisionError
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_onnx_export_is_fetched_into_place(

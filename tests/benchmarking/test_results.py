@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from benchmarking.support import absent, complete_result, measured, timed
-from kokoro_tvm.bench.results import Result, compare, read_result, write_result
+from kokoro_tvm.bench.results import Result, compare
 from kokoro_tvm.errors import InputError
 
 
 def test_there_and_back(tmp_path: Path) -> None:
     result = complete_result()
-    write_result(tmp_path / "bench.json", result)
-    assert read_result(tmp_path / "bench.json") == result
+    result.write(tmp_path / "bench.json")
+    assert Result.read(tmp_path / "bench.json") == result
 
 
 def test_names_in_the_file(tmp_path: Path) -> None:
-    write_result(tmp_path / "bench.json", complete_result())
+    complete_result().write(tmp_path / "bench.json")
     outcome = json.loads((tmp_path / "bench.json").read_text())
     assert set(outcome) == set(Result.model_fields)
     system = outcome["systems"][0]
@@ -61,12 +61,12 @@ def test_without_peers_there_is_nothing_to_compare() -> None:
 
 def test_files_that_are_no_result(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be read: No such file.*`kokoro-tvm bench` writes it"):
-        read_result(tmp_path / "none.json")
+        Result.read(tmp_path / "none.json")
     (tmp_path / "other.json").write_text('{"systems": 3}')
     with pytest.raises(InputError, match="is no result of this version"):
-        read_result(tmp_path / "other.json")
+        Result.read(tmp_path / "other.json")
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
-        write_result(tmp_path, complete_result())
+        complete_result().write(tmp_path)

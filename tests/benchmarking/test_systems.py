@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.bench.digest import absent_result
 from kokoro_tvm.bench.peer_models import PeerModels
-from kokoro_tvm.bench.systems import PEERS, Absent, Peer, System, bundle_systems, choose_peers, peer_system
+from kokoro_tvm.bench.results import SystemResult
+from kokoro_tvm.bench.systems import PEERS, Peer, System, bundle_systems, choose_peers, peer_system
 from kokoro_tvm.errors import BuildError, InputError
 from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, FileRef, Library
 from kokoro_tvm.runtime.session import device
@@ -61,9 +61,9 @@ def gpu_bundle() -> Bundle:
 def test_a_bundle_for_a_gpu_that_is_not_here_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(device.DEVICE_TYPES, "vulkan", 7)
     (found,) = bundle_systems([gpu_bundle()], 1)
-    assert isinstance(found, Absent) and found.ours
-    assert found.reason.startswith("This bundle computes on a GPU, and the TVM runtime for vulkan is not")
-    assert str(absent_result(found).problem).startswith("not run: This bundle computes on a GPU")
+    assert isinstance(found, SystemResult) and found.ours
+    problem = "not run: This bundle computes on a GPU, and the TVM runtime for vulkan is not"
+    assert str(found.problem).startswith(problem)
 
 
 def test_a_peer_on_a_gpu_runs_where_there_is_one(models: PeerModels) -> None:
@@ -72,7 +72,7 @@ def test_a_peer_on_a_gpu_runs_where_there_is_one(models: PeerModels) -> None:
     assert gpu in choose_peers(None, gpu=True)
     assert choose_peers([gpu.name]) == (gpu,)
     found = peer_system(replace(peer("numpy"), missing=lambda: "no GPU"), models, 1)
-    assert isinstance(found, Absent) and found.reason == "no GPU"
+    assert isinstance(found, SystemResult) and found.problem == "not run: no GPU"
     assert isinstance(peer_system(peer("numpy"), models, 1), System)
 
 
@@ -98,24 +98,24 @@ def test_a_peer_that_is_all_there(models: PeerModels) -> None:
 
 def test_a_missing_package_is_named_with_how_to_install_it(models: PeerModels) -> None:
     found = peer_system(peer("numpy", "no-such-package"), models, 2)
-    assert isinstance(found, Absent)
-    assert found.reason == (
-        "the package no-such-package is not installed; run `pip install '.[lab]'` in the repository"
+    assert isinstance(found, SystemResult)
+    assert found.problem == (
+        "not run: the package no-such-package is not installed; run `pip install '.[lab]'` in the repository"
     )
 
 
 def test_a_missing_model_says_why(models: PeerModels) -> None:
     found = peer_system(peer("numpy", fails=True), models, 2)
-    assert isinstance(found, Absent)
-    assert found.reason == "its model cannot be had: npm is not installed."
+    assert isinstance(found, SystemResult)
+    assert found.problem == "not run: its model cannot be had: npm is not installed."
 
 
 def test_a_peer_that_cannot_be_held_to_an_instruction_set_is_not_run(models: PeerModels) -> None:
     held = peer_system(peer("numpy"), models, 2, "avx2")
     assert isinstance(held, System) and held.variables["ONEDNN_MAX_CPU_ISA"] == "AVX2"
     found = peer_system(replace(peer("numpy"), can_be_held=False), models, 2, "avx2")
-    assert isinstance(found, Absent)
-    assert found.reason == "it cannot be held to AVX2: ONNX Runtime has no switch for that"
+    assert isinstance(found, SystemResult)
+    assert found.problem == "not run: it cannot be held to AVX2: ONNX Runtime has no switch for that"
     assert [p.name for p in PEERS if not p.can_be_held] == ["onnxruntime", "onnxruntime-int8"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.bench.web.results import Spoken, WebResult, read_result, rows, write_result
+from kokoro_tvm.bench.web.results import Spoken, WebResult, rows
 from kokoro_tvm.errors import InputError
 
 
@@ -46,15 +46,15 @@ def test_a_row_is_a_system_with_its_threads_and_the_median_factor_of_every_text(
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
-    write_result(tmp_path / "web.json", RESULT)
-    assert read_result(tmp_path / "web.json") == RESULT
+    RESULT.write(tmp_path / "web.json")
+    assert WebResult.read(tmp_path / "web.json") == RESULT
 
 
 def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"web\.json cannot be read"):
-        read_result(tmp_path / "web.json")
+        WebResult.read(tmp_path / "web.json")
     (tmp_path / "web.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError, match="is no result of"):
-        read_result(tmp_path / "web.json")
+        WebResult.read(tmp_path / "web.json")
     with pytest.raises(InputError, match="cannot be written"):
-        write_result(tmp_path / "none" / "web.json", RESULT)
+        RESULT.write(tmp_path / "none" / "web.json")

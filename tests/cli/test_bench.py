@@ -11,7 +11,7 @@ from benchmarking.test_systems import bundle
 
 from kokoro_tvm.bench import chart, measure, systems
 from kokoro_tvm.bench.measure import Plan
-from kokoro_tvm.bench.results import Result, read_result
+from kokoro_tvm.bench.results import Result
 from kokoro_tvm.cli import main
 from kokoro_tvm.runtime import Bundle
 
@@ -60,7 +60,7 @@ def test_defaults(plans: list[Plan], root: Path, capsys: pytest.CaptureFixture[s
     ]
     assert (plan.threads, plan.rounds, plan.cold) == (3, 5, 3)
     assert list(plan.spoken) == ["short", "medium", "long", "minute"]
-    assert read_result(root / "artifacts/bench.json") == complete_result()
+    assert Result.read(root / "artifacts/bench.json") == complete_result()
     assert (root / "artifacts/bench.png").is_file() == chart.can_draw()
     assert "kokoro-tvm cpu" not in capsys.readouterr().err
 
@@ -99,7 +99,7 @@ def test_an_interrupted_run_keeps_and_shows_what_it_has(
 
     monkeypatch.setattr(measure, "measure", interrupted)
     assert run() == 130
-    assert read_result(root / "artifacts/bench.json") == partial
+    assert Result.read(root / "artifacts/bench.json") == partial
     assert "the run was cut off before its end" in capsys.readouterr().out
 
 
@@ -114,7 +114,7 @@ def test_a_run_interrupted_before_its_first_round_leaves_the_last_result(
     monkeypatch.setattr(measure, "measure", interrupted)
     capsys.readouterr()
     assert run() == 130
-    assert read_result(root / "artifacts/bench.json") == complete_result()
+    assert Result.read(root / "artifacts/bench.json") == complete_result()
     assert capsys.readouterr().out == ""
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 import typer
 from rich.console import Console
+from rich.table import Table
 from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
-from kokoro_tvm.cli import _against, profile
+from kokoro_tvm.cli import profile
 from kokoro_tvm.errors import InputError, ValidationError
-from kokoro_tvm.lab.regressions import Comparison, Kind
+from kokoro_tvm.lab.regressions import Comparison, Kind, Regressions
 from kokoro_tvm.runtime.session.profiler import Call, Kernel
 
 BY_KERNEL = """\
@@ -68,11 +69,15 @@ def made_up() -> profile.Profile:
     return profile.Profile("artifacts/cpu", 2, 2.0, 0.2, 0.204, 2, one * 2, kernels)
 
 
+def printed(table: Table) -> list[str]:
+    stream = io.StringIO()
+    Console(file=stream, width=100).print(table)
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
 @pytest.mark.parametrize(("by", "expected"), [("kernel", BY_KERNEL), ("operation", BY_OPERATION)])
 def test_table(by: str, expected: str) -> None:
-    stream = io.StringIO()
-    Console(file=stream, width=100).print(profile.table(made_up(), by))
-    assert [line.rstrip() for line in stream.getvalue().splitlines()] == expected.splitlines()
+    assert printed(profile.table(made_up(), by)) == expected.splitlines()
 
 
 @pytest.fixture
@@ -139,35 +144,24 @@ def test_text_and_phonemes_at_once(requests: dict[str, object]) -> None:
 
 
 BESIDE = """\
-artifacts/cpu beside last/cpu, 5 utterances each, in turns:
 kernels          kFLOP a step   ms before      now   ratio   minima   share
 ───────────────────────────────────────────────────────────────────────────
 decoder conv1d          1,442      100.00   120.00    1.20     1.10   75.0%
 f0n lstm                    —       20.00    10.00    0.50     0.50   25.0%
-Only one of them has: bert gelu.
 """
+CONV, LSTM = Kind("decoder", "conv1d", 1441792.0), Kind("f0n", "lstm", 0.0)
+FOUND = (Comparison(CONV, 0.1, 0.12, 0.1, 0.11, 0.75), Comparison(LSTM, 0.02, 0.01, 0.02, 0.01, 0.25))
 
 
-def beside() -> tuple[list[Comparison], list[Kind]]:
-    conv, lstm = Kind("decoder", "conv1d", 1441792.0), Kind("f0n", "lstm", 0.0)
-    found = [Comparison(conv, 0.1, 0.12, 0.1, 0.11, 0.75), Comparison(lstm, 0.02, 0.01, 0.02, 0.01, 0.25)]
-    return found, [Kind("bert", "gelu", 0.0)]
-
-
-def test_table_beside_another_bundle(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    _against.show(beside(), Path("artifacts/cpu"), Path("last/cpu"), 5)
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == BESIDE.splitlines()
+def test_table_beside_another_bundle() -> None:
+    assert printed(profile.beside_table(FOUND)) == BESIDE.splitlines()
 
 
 def test_what_got_slower_is_named() -> None:
     named = r"last/cpu take: decoder conv1d, 1,441,792 FLOP a step: 1\.20\. Medians"
     with pytest.raises(ValidationError, match=named):
-        _against.check(beside(), Path("last/cpu"))
-    found, alone = beside()
-    _against.check((found[1:], alone), Path("last/cpu"))
+        Regressions(FOUND, ()).require(Path("last/cpu"))
+    Regressions(FOUND[1:], ()).require(Path("last/cpu"))
 
 
 def test_a_bundle_beside_itself(toy: Path, tmp_path: Path, app: typer.Typer) -> None:

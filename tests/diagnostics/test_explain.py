@@ -127,9 +127,9 @@ def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
 def test_for_programs(project: Project) -> None:
     edit(project, "cpu", "float32", "bfloat16")
     found = project.find("cpu.machine")
-    told_ = to_json(explain("cpu.machine", found.stages, found.graph.stages()))
-    assert told_["subject"] == "cpu.machine"
-    assert told_["reasons"] == [
+    result = to_json(explain("cpu.machine", found.stages, found.graph.stages()))
+    assert result["subject"] == "cpu.machine"
+    assert result["reasons"] == [
         {
             "stage": "cpu.machine",
             "state": "stale",
@@ -140,11 +140,10 @@ def test_for_programs(project: Project) -> None:
             "failure": None,
         }
     ]
-    assert told_["following"][0] == {
+    assert result["following"][0] == {
         "stage": "cpu.machine",
         "state": "stale",
         "action": "run",
         "seconds": 1.5,
-        "like": None,
         "because": [],
     }

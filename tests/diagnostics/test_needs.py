@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from kokoro_tvm.cli import doctor as command
 from kokoro_tvm.diagnostics.doctor import examine
-from kokoro_tvm.diagnostics.machine import gather
 from kokoro_tvm.diagnostics.needs import debian_packages, needs_of
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 
@@ -74,7 +73,7 @@ def test_a_need_that_is_missing_names_a_package_that_is_listed(name: str, bare: 
 @pytest.mark.usefixtures("bare")
 def test_a_verdict_a_recipe_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
-    verdicts = {f.about: f for f in examine(gather(tmp_path)) if f.about.startswith("recipe ")}
+    verdicts = {f.about: f for f in examine(tmp_path) if f.about.startswith("recipe ")}
     assert verdicts.keys() == {f"recipe {name}" for name in NAMES}
     want = "cannot be built here, for want of its "
     assert verdicts["recipe cpu"].message == f"{want}linker: see above"
@@ -97,5 +96,5 @@ def test_what_is_not_run_by_choice_says_whose(tmp_path: Path) -> None:
         if path.stem in ("kokoro-82m", "cuda"):
             text = text.replace("x86_64-linux-gnu}", "x86_64-linux-gnu, run: false}")
             (tmp_path / "recipes" / path.name).write_text(text, encoding="utf-8")
-    (verdict,) = (f for f in examine(gather(tmp_path)) if f.about == "recipe cuda")
+    (verdict,) = (f for f in examine(tmp_path) if f.about == "recipe cuda")
     assert verdict.message == ("can be built here and is not run: the recipe's host says `run: false`")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
-from neon_tiles import inner_loop, machine_for
 
-from kokoro_tvm.targets import Machine
+from kokoro_tvm.compiler.codegen import generate
+from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.cpu.conv_plan import Plan
+from kokoro_tvm.targets import Machine, resolve
+from kokoro_tvm.targets.llvm import LlvmTarget
 
 from .emulated import EMULATED, EmulatedKernel
 from .support import kernel_for, prepared, random
@@ -54,6 +59,19 @@ def test_the_order_of_sums_is_the_same(name: str, steps: int) -> None:
 
 def test_the_inner_loop_of_a_tile_on_arm() -> None:
     """Ten rows of four products with each of two vectors, which docs/targets.md counts."""
-    loop = inner_loop(machine_for("cortex-a72"), rows=10, vectors=2, by_lane=True)
-    assert sum("fmla" in line for line in loop) == 80
-    assert not [line for line in loop if "[sp" in line]
+    machine = resolve(
+        LlvmTarget(kind="llvm", mcpu="cortex-a72", mtriple="aarch64-linux-gnu", mattr=("-sve",))
+    )
+    attributes = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "repeat": 1}
+    shapes = {"x": (1, "x_1", 128), "weight": (128, 128, 3), "bias": (128,)}
+    call = Call(
+        shapes, attributes | {"tolerant": True}, (1, "y_1", 128), replace(machine.features, by_lane=True)
+    )
+    with mock.patch.multiple(Plan, rows=10, vectors=2):
+        kernel = registry()["conv1d"].kernel(call)
+    options = {"opt_level": 3, "disabled_passes": [], "config": {}}
+    text = str(generate("conv1d", kernel, machine, options).inspect_source("asm"))
+    loops = re.findall(r"^(\.L\w+):\n((?:\t[^.\n].*\n)+?\tb\.\w+\s+\1)$", text, re.MULTILINE)
+    most: str = max((code for _, code in loops), key=lambda code: code.count("fmla"))
+    assert most.count("fmla") == 80
+    assert "[sp" not in most

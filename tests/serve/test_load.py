@@ -32,11 +32,9 @@ from kokoro_tvm.bench.load.results import (
     Load,
     LoadResult,
     Turn,
-    read_result,
     rows,
     summary,
     table,
-    write_result,
 )
 from kokoro_tvm.bench.load.servers import Server as Process
 from kokoro_tvm.bench.load.servers import command
@@ -101,7 +99,7 @@ def test_an_interrupted_run_keeps_its_turns_and_shows_them(
     monkeypatch.setattr(loading, "bundle_systems", lambda bundles, threads: [])
     with pytest.raises(KeyboardInterrupt):
         loading.main(tmp_path, against="none", clients="2", rounds=3, json=tmp_path / "load.json")
-    result = read_result(tmp_path / "load.json")
+    result = LoadResult.read(tmp_path / "load.json")
     assert (result.complete, result.loads) == (False, (found,))
     assert table([found]) in capsys.readouterr().out
 
@@ -204,8 +202,8 @@ def result_of(loads: Sequence[Load]) -> LoadResult:
 def test_the_table_of_the_docs(tmp_path: Path) -> None:
     file, page = tmp_path / "load.json", tmp_path / "page.md"
     result = result_of([summary("ours", True, 8, TURNS)])
-    write_result(file, result)
-    assert read_result(file) == result
+    result.write(file)
+    assert LoadResult.read(file) == result
     markers = ("load-machine", "load")
     page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in markers), encoding="utf-8")
     put_load(page, file)
@@ -217,7 +215,7 @@ def test_the_table_of_the_docs(tmp_path: Path) -> None:
     assert "9 sentences and 1 pages. Others kept 0.25 cores busy. 2026-01-02." in text
     assert "| **ours**, 8 | 120.0 (100.0 to 150.0) |" in text
     assert "cut off" not in text
-    write_result(file, result.model_copy(update={"complete": False}))
+    result.model_copy(update={"complete": False}).write(file)
     put_load(page, file)
     assert "The run was cut off before its last round." in page.read_text(encoding="utf-8")
     assert {f"<!-- {name} -->" for name in markers} <= set(PAGE.read_text(encoding="utf-8").splitlines())
@@ -226,12 +224,12 @@ def test_the_table_of_the_docs(tmp_path: Path) -> None:
 def test_a_file_that_is_no_result(tmp_path: Path) -> None:
     file = tmp_path / "load.json"
     with pytest.raises(InputError, match=r"cannot be read: No such file.*bench\.load` writes it"):
-        read_result(file)
+        LoadResult.read(file)
     file.write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="no result of this version"):
-        read_result(file)
+        LoadResult.read(file)
     with pytest.raises(InputError, match=r"cannot be written: Is a directory\. Name another file\."):
-        write_result(tmp_path, result_of([]))
+        result_of([]).write(tmp_path)
 
 
 def test_the_workload_is_sentences_and_pages_and_the_same_each_time() -> None:
@@ -283,7 +281,7 @@ def test_utterances_are_as_long_as_a_model_takes_and_lose_nothing(phonemes: str)
 
 
 def test_commands(tmp_path: Path) -> None:
-    engine = EngineSpec("kokoro_tvm.bench.engines.stock", "model", 2, "float32")
+    engine = EngineSpec("some.engine:opened", "model", 2, "float32")
     ours = System("cpu", "kokoro-tvm cpu", True, "float32", engine, (), {}, 0)
     assert command(ours, Path("b"), 7, tmp_path)[3:] == ["serve", "--bundle", "model", "--port", "7"]
     request = Path(command(replace(ours, ours=False, name="pytorch"), Path("b"), 7, tmp_path)[-1])

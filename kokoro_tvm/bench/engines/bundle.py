@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kokoro_tvm.bench.engine import EngineSpec, Spoken, Utterance
 
-__all__ = ["BundleEngine", "open_engine"]
+__all__ = ["BundleEngine"]
 
 
 class BundleEngine:
@@ -24,6 +24,3 @@ class BundleEngine:
         names = bundle.components if bundle.gpu is None else ()  # on a GPU they wait for one another
         components = {name: sum(speech.timings[name] for speech in spoken) for name in names}
         return Spoken([speech.audio for speech in spoken], components)
-
-
-open_engine = BundleEngine

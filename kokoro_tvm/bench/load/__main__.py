@@ -17,13 +17,13 @@ import typer
 
 from kokoro_tvm.bench.load.drive import Answer, Spoken, drive, speak_alone
 from kokoro_tvm.bench.load.hostile import beside_hostile_clients
-from kokoro_tvm.bench.load.results import Load, LoadResult, Turn, summary, table, write_result
+from kokoro_tvm.bench.load.results import Load, LoadResult, Turn, summary, table
 from kokoro_tvm.bench.load.servers import Server, started
 from kokoro_tvm.bench.load.workload import WORKLOAD, Workload
+from kokoro_tvm.bench.measure import rotated
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.quiet import Watch
-from kokoro_tvm.bench.rounds import rotated
-from kokoro_tvm.bench.systems import Absent, System, bundle_systems, choose_peers, peer_system
+from kokoro_tvm.bench.systems import System, bundle_systems, choose_peers, peer_system
 from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.errors import KokoroTvmError
 from kokoro_tvm.runtime import read_bundle
@@ -119,12 +119,6 @@ def main(
     rounds: Annotated[
         int, typer.Option("--rounds", min=1, help="Rounds, in which all servers take turns.")
     ] = 3,
-    sentences: Annotated[int, typer.Option("--sentences", min=1, help="Sentences to choose from.")] = len(
-        WORKLOAD.sentences
-    ),
-    pages: Annotated[
-        int, typer.Option("--pages", min=0, help="Pages of a minute to choose from, a fifth of the requests.")
-    ] = len(WORKLOAD.pages),
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Threads of each server.", show_default="all cores")
     ] = None,
@@ -137,15 +131,14 @@ def main(
     count, opened = choose_threads(threads), read_bundle(bundle)
     names = [] if against == "none" else against.split(",")
     models = PeerModels(root / "artifacts", root / "recipes", opened.model, typer.echo)
-    systems: list[System | Absent] = list(bundle_systems([opened], count))
+    systems = bundle_systems([opened], count)
     systems += [peer_system(peer, models, count) for peer in choose_peers(names)]
     for system in systems:
-        if isinstance(system, Absent):
-            typer.echo(f"{system.title}: not run: {system.reason}", err=True)
+        if not isinstance(system, System):
+            typer.echo(f"{system.title}: {system.problem}", err=True)
     present = [system for system in systems if isinstance(system, System)]
     pairs = [each.partition("+")[::2] for each in clients.split(",")]
     numbers = [(int(number), int(hostile or 0)) for number, hostile in pairs]
-    workload = Workload(WORKLOAD.sentences[:sentences], WORKLOAD.pages[:pages])
     watch, loads = Watch(), dict[tuple[str, int, int], Load]()
     result = LoadResult(
         date=datetime.date.today().isoformat(),
@@ -153,28 +146,26 @@ def main(
         threads=count,
         rounds=rounds,
         seconds=seconds,
-        sentences=len(workload.sentences),
-        pages=len(workload.pages),
+        sentences=len(WORKLOAD.sentences),
+        pages=len(WORKLOAD.pages),
         complete=False,
         others_cores=None,
         loads=(),
     )
     try:
-        for load in measure(present, bundle, numbers, seconds, rounds, workload, typer.echo):
+        for load in measure(present, bundle, numbers, seconds, rounds, WORKLOAD, typer.echo):
             loads[load.system, load.clients, load.hostile] = load
             result = result.model_copy(update={"loads": tuple(loads.values())})
-            write_result(json, result)  # what is there, should the run be cut off
+            result.write(json)  # what is there, should the run be cut off
         ended = {"complete": True, "others_cores": watch.others_cores()}
-        write_result(json, result.model_copy(update=ended))
+        result.model_copy(update=ended).write(json)
     finally:
         if loads:
             typer.echo(table(result.loads))
 
 
 if __name__ == "__main__":
-    app = typer.Typer()
-    app.command()(main)
     try:
-        app(standalone_mode=True)
+        typer.run(main)
     except KokoroTvmError as error:
         raise SystemExit(str(error)) from error

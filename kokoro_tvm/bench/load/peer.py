@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from aiohttp import web
-from numpy.typing import NDArray
 
 from kokoro_tvm.bench.engine import Engine, EngineSpec, Utterance, open_engine
+from kokoro_tvm.bench.once import pcm
 from kokoro_tvm.bench.texts import VOICE
 
 __all__ = ["create_peer", "main", "utterances"]
@@ -37,7 +36,7 @@ def create_peer(engine: Engine, read: Callable[[str], list[Utterance]]) -> web.A
             await answer.prepare(request)
             for utterance in await asyncio.to_thread(read, wanted["input"]):
                 spoken = await asyncio.to_thread(engine.speak, [utterance])
-                await answer.write(_pcm(spoken.audio[0]))
+                await answer.write(pcm(spoken.audio[0]))
             await answer.write_eof()
         return answer
 
@@ -89,10 +88,6 @@ class _NoRunner:
 
     def run(self, component: str, length: int, *inputs: Any) -> tuple[Any, ...]:
         raise NotImplementedError(component)
-
-
-def _pcm(audio: NDArray[np.float32]) -> bytes:
-    return (np.clip(audio, -1, 1) * 32767).astype("<i2").tobytes()
 
 
 if __name__ == "__main__":

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from kokoro_tvm.bench.load.drive import Answer
-from kokoro_tvm.bench.record import Record, read_record, write_result
+from kokoro_tvm.bench.record import Record
 from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.diagnostics.hardware import MachineInfo
 
-__all__ = ["Load", "LoadResult", "Turn", "read_result", "rows", "summary", "table", "write_result"]
+__all__ = ["Load", "LoadResult", "Turn", "rows", "summary", "table"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class LoadResult(Record):
     or the run did not come to its end.
     """
 
+    command: ClassVar[str] = "python -m kokoro_tvm.bench.load"
     schema_version: int = 2
     date: str
     machine: MachineInfo
@@ -147,8 +148,3 @@ def table(loads: Sequence[Load]) -> str:
     """The figures as a table in Markdown."""
     head, *body = rows(loads)
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))
-
-
-def read_result(path: Path) -> LoadResult:
-    """Reads the JSON file; raises InputError when there is none, or one of another version."""
-    return read_record(path, LoadResult, "python -m kokoro_tvm.bench.load")

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,14 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.bench.child import ChildError, environment, last_words
-from kokoro_tvm.bench.serve import rss_bytes
+from kokoro_tvm.bench.child import OURS, ChildError, environment, last_words, python_module
+from kokoro_tvm.bench.serve import resident_bytes
 from kokoro_tvm.bench.systems import System
 
 __all__ = ["Server", "command", "free_port", "started"]
 
-# What the installed command `kokoro-tvm` does, wherever it was installed.
-_SERVE = ("-c", "from kokoro_tvm.cli import main; main()", "serve")
 _PATIENCE = 300.0  # seconds that a model may take to load
 
 
@@ -42,19 +39,16 @@ class Server:
     @contextmanager
     def at_rest(self) -> Iterator[None]:
         """Its process is stopped: threads that wait by spinning would disturb who is measured."""
-        can = hasattr(signal, "SIGSTOP")
-        if can:
-            os.kill(self.pid, signal.SIGSTOP)
+        os.kill(self.pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            if can:
-                os.kill(self.pid, signal.SIGCONT)
+            os.kill(self.pid, signal.SIGCONT)
 
     @property
     def memory(self) -> int | None:
         """Bytes that its process has resident; None where the system does not tell."""
-        return rss_bytes(Path(f"/proc/{self.pid}/status"))
+        return resident_bytes("VmRSS", self.pid)
 
     @property
     def cpu(self) -> float | None:
@@ -69,11 +63,11 @@ class Server:
 def command(system: System, bundle: Path, port: int, folder: Path) -> list[str]:
     """What starts the server of a system; bundle: whose text front end a peer has."""
     if system.ours:
-        return [sys.executable, *_SERVE, "--bundle", system.engine.path, "--port", str(port)]
+        return [*OURS, "serve", "--bundle", system.engine.path, "--port", str(port)]
     request = folder / f"{system.name}.json"
     wanted = {"engine": vars(system.engine), "bundle": str(bundle), "port": port}
     request.write_text(json.dumps(wanted), encoding="utf-8")
-    return [sys.executable, "-m", "kokoro_tvm.bench.load.peer", str(request)]
+    return [*python_module("kokoro_tvm.bench.load.peer"), str(request)]
 
 
 @contextmanager

@@ -17,12 +17,11 @@ import typer
 
 from kokoro_tvm.bench.child import Child
 from kokoro_tvm.bench.engine import Utterance
-from kokoro_tvm.bench.measure import utterances_of
+from kokoro_tvm.bench.measure import rotated, utterances_of
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.quiet import Watch
-from kokoro_tvm.bench.rounds import rotated
 from kokoro_tvm.bench.texts import choose_texts
-from kokoro_tvm.bench.web.results import Spoken, WebResult, rows, write_result
+from kokoro_tvm.bench.web.results import Spoken, WebResult, rows
 from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.errors import BuildError, KokoroTvmError
 from kokoro_tvm.javascript import WEB
@@ -66,7 +65,8 @@ def measure(
             for place, system in enumerate(systems):
                 log(f"{system.title}: opened with {count} threads")
                 child = Child(command, count, Path(folder, f"{place}-{count}.log"))
-                speakers[system.title, count] = stack.enter_context(child)
+                stack.callback(child.close)
+                speakers[system.title, count] = child
                 child.ask({**system.request, "threads": count})
         answers: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
         for number in range(rounds + 1):
@@ -162,7 +162,7 @@ def main(
             versions={ORT: ORT_VERSION},
             spoken=tuple(measured),
         )
-        write_result(json_path, result)
+        result.write(json_path)
     except KokoroTvmError as error:
         log(str(error))
         raise typer.Exit(error.exit_code) from error

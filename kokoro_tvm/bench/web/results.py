@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from pathlib import Path
+from typing import ClassVar
 
-from kokoro_tvm.bench.record import Record, read_record, write_result
+from kokoro_tvm.bench.record import Record
 from kokoro_tvm.constants import SAMPLE_RATE
 
-__all__ = ["Spoken", "WebResult", "read_result", "rows", "write_result"]
+__all__ = ["Spoken", "WebResult", "rows"]
 
 
 class Spoken(Record):
@@ -36,6 +36,7 @@ class Spoken(Record):
 class WebResult(Record):
     """Everything of one measurement. others_cores: cores that other processes kept busy, None if unknown."""
 
+    command: ClassVar[str] = "python -m kokoro_tvm.bench.web"
     machine: str
     node: str
     date: str
@@ -56,8 +57,3 @@ def rows(result: WebResult) -> Iterator[list[str]]:
         factors = [f"{found[text].rtf:.2f}" if text in found else "–" for text in texts]
         most = max(each.peak_rss_bytes for each in found.values())
         yield [system, str(threads), *factors, f"{most / 1e6:.0f} MB"]
-
-
-def read_result(path: Path) -> WebResult:
-    """Raises InputError where the file is not there, or of another layout."""
-    return read_record(path, WebResult, "python -m kokoro_tvm.bench.web")

@@ -24,13 +24,6 @@ def corpus(
             show_default="all 60",
         ),
     ] = None,
-    stock: Annotated[
-        bool,
-        typer.Option(
-            "--stock",
-            help="Check the stock model in float64 instead of the bundle.",
-        ),
-    ] = False,
     update: Annotated[
         bool,
         typer.Option(
@@ -48,7 +41,7 @@ def corpus(
     This needs the bundle only: no checkpoint, no PyTorch run.
     """
     from kokoro_tvm.errors import InputError
-    from kokoro_tvm.lab.corpus import check_bundle, check_stock, update_corpus
+    from kokoro_tvm.lab.corpus import check_bundle, update_corpus
     from kokoro_tvm.lab.setting import Lab
     from kokoro_tvm.runtime import Synthesizer
 
@@ -60,10 +53,7 @@ def corpus(
     if update:
         typer.echo(f"{update_corpus(Lab.open(bundle, root, threads, progress))}")
         return
-    if stock:
-        check = check_stock(Lab.open(bundle, root, threads, progress), utterance or [])
-    else:
-        check = check_bundle(Synthesizer(bundle, threads), utterance or [], progress)
+    check = check_bundle(Synthesizer(bundle, threads), utterance or [], progress)
     for line in check.lines():
         typer.echo(line)
     write_json(json_file, check.to_json())

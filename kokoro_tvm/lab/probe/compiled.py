@@ -27,10 +27,10 @@ Array = NDArray[Any]
 
 
 class Compiled:
-    """`program`, made of the subject's, compiled as its artifact is; files go to `folder`, as `module.py`
-    (when `script` is wanted) and `probe.so`. Raises BuildError."""
+    """`program`, made of the subject's, compiled as its artifact is; its library goes to `folder`. Raises
+    BuildError."""
 
-    def __init__(self, subject: Subject, program: ExportedProgram, folder: Path, script: bool = False):
+    def __init__(self, subject: Subject, program: ExportedProgram, folder: Path) -> None:
         lowered = lower(
             program,
             component=subject.component,
@@ -40,9 +40,6 @@ class Compiled:
             manifest={"component": subject.component, "bucket": subject.bucket, "length": subject.length},
             schedule=subject.schedule,
         )
-        if script:
-            text = lowered.module.script(show_meta=True)
-            (folder / "module.py").write_text(text, encoding="utf-8")
         library = compile_module(
             lowered.module,
             subject.machine,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
 
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.probe.compare import ALLOWANCE, Row, comparable, compare
@@ -27,8 +25,6 @@ from kokoro_tvm.lab.probe.values import Value
 __all__ = ["Findings", "Probe"]
 
 Array = NDArray[Any]
-
-_TOGETHER = 384 << 20  # bytes of values in one program: they are held four times over
 
 
 @dataclass(frozen=True)
@@ -80,24 +76,23 @@ class Findings:
 
 @dataclass(frozen=True)
 class Probe:
-    """How to look: tolerance, see `Row.diverges`; keep: a folder for modules, libraries and values (None:
-    nothing stays); progress hears of every step."""
+    """How to look: tolerance, see `Row.diverges`; progress hears of every step; together: bytes of values in
+    one program, which are held four times over."""
 
     subject: Subject
     tolerance: float
     threads: int = 1
-    keep: Path | None = None
     progress: Callable[[str], None] = field(default=lambda _: None)
-    together: int = _TOGETHER
+    together: int = 384 << 20
 
     def inside(self, values: Sequence[Value], given: Mapping[str, Array]) -> Iterator[Row]:
         """The values where they are, in the whole component. given: arrays of its exact signature."""
         inputs, length = self.subject.inputs(given)
-        for number, some in enumerate(self._parts(values, length)):
+        for some in self._parts(values, length):
             nodes = [v.node for v in some]
             program = with_outputs(self.subject.program, nodes)
             runs = self._eager(program, inputs, nodes)
-            yield from self._rows(number, some, program, inputs, length, runs)
+            yield from self._rows(some, program, inputs, length, runs)
 
     def alone(
         self, values: Sequence[Value], given: Mapping[str, Array], seed: int | None = None
@@ -105,7 +100,7 @@ class Probe:
         """The operations that make the values, each by itself: it receives what it does in PyTorch float64,
         rounded to float32, or (seed) standard normal numbers of the same shapes."""
         inputs, length = self.subject.inputs(given)
-        for number, some in enumerate(self._parts(values, length)):
+        for some in self._parts(values, length):
             nodes = [v.node for v in some]
             program, sources = cut_out(self.subject.program, nodes)
             whole = with_outputs(self.subject.program, list(sources.values())) if sources else None
@@ -116,7 +111,7 @@ class Probe:
                 arrays = [_random(a, draw) for a in arrays]
             arrays = [a.astype(np.float32) if a.dtype == np.float64 else a for a in arrays]
             runs = self._eager(program, arrays, nodes)
-            yield from self._rows(number, some, program, arrays, length, runs)
+            yield from self._rows(some, program, arrays, length, runs)
 
     def findings(self, artifact: str, rows: Iterator[Row], wanted: int, alone: bool) -> Findings:
         """The rows up to the first that diverges; what comes behind it is not computed."""
@@ -153,7 +148,6 @@ class Probe:
 
     def _rows(
         self,
-        part: int,
         values: Sequence[Value],
         program: Any,
         inputs: Sequence[Array],
@@ -161,12 +155,9 @@ class Probe:
         runs: Sequence[Mapping[str, Array]],
     ) -> Iterator[Row]:
         pytorch, truth = runs
-        with self._folder(part) as folder:
+        with TemporaryDirectory(prefix="kokoro-probe-") as folder:
             self.progress(f"compiling {self.subject.component} with {len(values)} values as outputs")
-            compiled = Compiled(self.subject, program, folder, script=self.keep is not None)
-            outputs = compiled.run(inputs, self.threads)
-            if self.keep is not None:
-                _save(folder / "values.safetensors", values, outputs, runs)
+            outputs = Compiled(self.subject, program, Path(folder)).run(inputs, self.threads)
             for value, output in zip(values, outputs, strict=True):
                 arrays = (output, pytorch[value.node], truth[value.node])
                 ours, single, double = (comparable(value, self._valid(value, a, length)) for a in arrays)
@@ -175,26 +166,6 @@ class Probe:
     def _valid(self, value: Value, array: Array, length: int) -> Array:
         return array if value.operation == "moments" else self.subject.valid(value, array, length)
 
-    @contextmanager
-    def _folder(self, part: int) -> Iterator[Path]:
-        if self.keep is None:
-            with TemporaryDirectory(prefix="kokoro-probe-") as temporary:
-                yield Path(temporary)
-        else:
-            folder = self.keep / f"{part:02d}"
-            folder.mkdir(parents=True, exist_ok=True)
-            yield folder
-
 
 def _random(array: Array, draw: np.random.Generator) -> Array:
     return draw.standard_normal(array.shape).astype(np.float32) if array.dtype.kind == "f" else array
-
-
-def _save(
-    path: Path, values: Sequence[Value], outputs: Sequence[Array], runs: Sequence[Mapping[str, Array]]
-) -> None:
-    """Tensors by regime and name: `tvm/decoder.encode/conv1d_4`."""
-    tensors = {f"tvm/{v.name}": np.ascontiguousarray(o) for v, o in zip(values, outputs, strict=True)}
-    for regime, run in zip(("pt.float32", "pt.float64"), runs, strict=True):
-        tensors |= {f"{regime}/{v.name}": run[v.node] for v in values}
-    save_file(tensors, path)

@@ -13,7 +13,7 @@ from torch.export import ExportedProgram
 
 from kokoro_tvm.compiler.export import strip_program, trace_component
 from kokoro_tvm.lab.probe.values import Value, modules_of, values_of
-from kokoro_tvm.model.signatures import Signature, signatures
+from kokoro_tvm.model.signatures import Signature, samples_per_frame, signatures
 from kokoro_tvm.runtime.session.routing import fit, length_axis
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.toolchains import Toolchain
@@ -66,7 +66,7 @@ class Subject:
         arrays = [np.asarray(given[spec.name], spec.dtype) for spec in self.signature.inputs]
         if self.length == "exact":
             return arrays, length
-        samples = next(int(str(s.shape[1]).partition("*")[0]) for s in self._sampled())
+        samples = samples_per_frame(self.config)
         padded = []
         for spec, array in zip(self.signature.inputs, arrays, strict=True):
             where = length_axis(spec.name, samples)
@@ -74,11 +74,6 @@ class Subject:
         if self.length == "masked":
             padded.append(np.array([length], np.int64))
         return padded, length
-
-    def _sampled(self) -> list[Any]:
-        """Tensors that hold samples, which say how many a frame has."""
-        table = signatures(self.config)["decoder"]
-        return [spec for spec in table.outputs if spec.name == "audio"]
 
     def valid(self, value: Value, array: Array, length: int) -> Array:
         """The part of a value that is defined: all, or, where it is masked, what `length` steps fill."""

@@ -40,7 +40,7 @@ class CompiledTrial:
 
     def _given(self, steps: int) -> list[Any]:
         """Arguments and results, weights packed, as the kernel takes them."""
-        tensors = _tensors(_Frozen(self._layer.call), steps)
+        tensors = _tensors(self._layer, steps)
         arrays = [self._pack(t.numpy()) if name == "weight" else t.numpy() for name, t in tensors.items()]
         made = _result_steps(self._layer.call, steps)
         arrays.append(np.full((1, made, int(self._layer.call.result[2])), np.nan, np.float32))
@@ -55,7 +55,7 @@ class CompiledTrial:
         given = self._given(steps)
         self._kernel(*given)
         got = np.from_dlpack(given[len(call.shapes)]).astype(np.float64)
-        want = _reference(_Frozen(call), steps)
+        want = _reference(self._layer, steps)
         return float(np.sqrt(np.mean((got - want) ** 2) / np.mean(want**2)))
 
     def seconds(self) -> float:
@@ -64,7 +64,7 @@ class CompiledTrial:
         _swept().sum()
         for name in ("x", "residual", "added"):
             if name in self._layer.call.shapes:
-                _tensors(_Frozen(self._layer.call), self._layer.steps)[name].numpy().sum()
+                _tensors(self._layer, self._layer.steps)[name].numpy().sum()
         start = time.perf_counter()
         self._kernel(*self._arrays)
         return time.perf_counter() - start
@@ -83,20 +83,6 @@ def _swept() -> np.ndarray:
     return np.ones(_SWEPT // 4, np.float32)
 
 
-class _Frozen:
-    """A Call as a key: those with equal content are equal."""
-
-    def __init__(self, call: Call) -> None:
-        self.call = call
-        self._key = (tuple(call.shapes.items()), tuple(sorted(call.attributes.items())))
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Frozen) and self._key == other._key
-
-
 def _result_steps(call: Call, steps: int) -> int:
     """Of a convolution that reads `steps` time steps."""
     weight = call.shapes["weight"]
@@ -105,9 +91,9 @@ def _result_steps(call: Call, steps: int) -> int:
 
 
 @cache
-def _tensors(frozen: _Frozen, steps: int) -> dict[str, torch.Tensor]:
+def _tensors(layer: Layer, steps: int) -> dict[str, torch.Tensor]:
     """Normal values, weights so that results are about as large as what they are made of."""
-    call, generator = frozen.call, torch.Generator().manual_seed(1)
+    call, generator = layer.call, torch.Generator().manual_seed(1)
     made: dict[str, torch.Tensor] = {}
     for name, shape in call.shapes.items():
         length = steps
@@ -123,9 +109,9 @@ def _tensors(frozen: _Frozen, steps: int) -> dict[str, torch.Tensor]:
 
 
 @cache
-def _reference(frozen: _Frozen, steps: int) -> np.ndarray:
+def _reference(layer: Layer, steps: int) -> np.ndarray:
     """float64."""
-    operation, tensors = registry()["conv1d"], _tensors(frozen, steps)
+    operation, tensors = registry()["conv1d"], _tensors(layer, steps)
     given = [tensors[name].double() if name in tensors else None for name in operation.tensors]
-    result: np.ndarray = operation.torch(*given, **frozen.call.attributes).numpy()
+    result: np.ndarray = operation.torch(*given, **layer.call.attributes).numpy()
     return result

@@ -112,7 +112,7 @@ def words_of_piece(plan: Plan, piece: Piece, number: int, start: int) -> Iterato
 
 def _pauses(plan: Plan, word: Word, following: tuple[Word, ...]) -> bool:
     """Whether nothing is heard between a word and the next: what the last phoneme lasts longer than it sounds
-    is silence. Otherwise the space between them sounds like the beginning of the next (docs/word_times.py).
+    is silence. Otherwise the space between them sounds like the beginning of the next (docs/runtime.md).
 
     Before a mark and at the end it is so; between words it is so where the last phoneme lasts long.
     """

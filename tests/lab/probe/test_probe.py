@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file
 
 from kokoro_tvm.errors import ValidationError
-from kokoro_tvm.lab.probe import Findings, Probe, Row, Subject, select
+from kokoro_tvm.lab.probe.compare import Row
 from kokoro_tvm.lab.probe.eager import run_eager
+from kokoro_tvm.lab.probe.probe import Findings, Probe
+from kokoro_tvm.lab.probe.subject import Subject
+from kokoro_tvm.lab.probe.values import select
 from kokoro_tvm.ops.base import semantic as _semantic
 from kokoro_tvm.ops.base.semantic import Call
 from probe.conftest import LENGTH, inputs_of, subject_of
@@ -118,19 +119,6 @@ def test_operations_alone_take_moments_along(weights: dict[str, np.ndarray]) -> 
     rows = list(Probe(subject, TOLERANCE).alone(values, inputs_of(subject)))
     assert [row.shape for row in rows] == [(3, 512), (3, 512)]
     assert not any(row.diverges for row in rows)
-
-
-def test_what_is_kept(exact: Subject, tmp_path: Path) -> None:
-    found = look(exact, ["text_encoder/conv1d"], keep=tmp_path)
-    assert sorted(p.name for p in (tmp_path / "00").iterdir()) == [
-        "module.py",
-        "probe.so",
-        "values.safetensors",
-    ]
-    kept = load_file(tmp_path / "00" / "values.safetensors")
-    name = found.rows[0].value.name
-    assert sorted(kept) == [f"{r}/{name}" for r in ("pt.float32", "pt.float64", "tvm")]
-    assert kept[f"pt.float64/{name}"].dtype == np.float64
 
 
 def test_json(exact: Subject) -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.lab.probe import Subject, results_of_modules, select
+from kokoro_tvm.lab.probe.subject import Subject
+from kokoro_tvm.lab.probe.values import results_of_modules, select
 from probe.conftest import subject_of
 
 
