@@ -101,15 +101,14 @@ def written(path: Path) -> tuple[Written, ...]:
             "use lower-case letters, digits, - and _ (at most 64)."
         )
     tree = spelled_out(parse(read(path)))
-    matrix = tree.get("matrix")
-    if matrix is None:
+    if "matrix" not in (tree.entries or {}):
         return (Written(path.stem, path, tree, tree.span),)
-    found = tuple(Written(name, path, own, span) for name, own, span in members(tree, matrix))
+    found = tuple(Written(name, path, own, span) for name, own, span in members(tree))
     for each in found:
         if not _NAME.fullmatch(each.name):
             raise each.span.error(
                 f"`{shorten(each.name)}` cannot be a recipe's name: use lower-case letters, digits, - and _ "
-                "(at most 64); give the choice another label"
+                "(at most 64); give the choice another label, or the matrix another `name`"
             )
     return found
 
@@ -120,9 +119,11 @@ def find(name: str, folders: Sequence[Path]) -> Written | None:
         found = [each for path in sorted(folder.glob("*.yaml")) for each in _called(name, path)]
         if len(found) > 1:
             first, second = found[:2]
+            other = (
+                "both of this matrix" if first.span == second.span else f"this one and that of {first.span}"
+            )
             raise second.span.error(
-                f"two recipes are called `{shorten(name)}`, this one and that of {first.span}: give each a "
-                "name of its own"
+                f"two recipes are called `{shorten(name)}`, {other}: give each a name of its own"
             )
         if found:
             return found[0]

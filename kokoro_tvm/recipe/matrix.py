@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
@@ -13,12 +14,15 @@ from kokoro_tvm.recipe._source import Span
 from kokoro_tvm.recipe._yaml import Entry, Node
 from kokoro_tvm.recipe.gate_sets import spelled_out
 from kokoro_tvm.recipe.inherit import merge, without
-from kokoro_tvm.words import shorten
+from kokoro_tvm.words import hint, shorten
 
 __all__ = ["MAX_RECIPES", "members", "nested"]
 
 MAX_RECIPES = 100
 """More are a mistake more often than a wish."""
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_NOT_AXES = ("name", "exclude")
 
 
 @dataclass(frozen=True)
@@ -29,18 +33,23 @@ class _Axis:
     span: Span
     choices: Mapping[str, Node]
 
+    @property
+    def word(self) -> str:
+        """Its short name: the last word of the path."""
+        return self.path.rpartition(".")[2]
 
-def members(tree: Node, matrix: Node) -> Iterator[tuple[str, Node, Span]]:
-    """Name, content and the place that names it, of every recipe of a file with a `matrix`: labels with `-`
-    between them are the name.
+
+def members(tree: Node) -> Iterator[tuple[str, Node, Span]]:
+    """Name, content and the place that names it, of every recipe of a file with a `matrix`.
 
     Raises RecipeError, for more than MAX_RECIPES too. Two may have one name.
     """
+    matrix = (tree.entries or {})["matrix"].value
     if matrix.entries is None:
         raise matrix.span.error(
             "`matrix`: expected a mapping of fields to their choices, {precision: [a, b]}"
         )
-    axes = [_axis(path, entry) for path, entry in matrix.entries.items()]
+    axes = [_axis(path, entry) for path, entry in matrix.entries.items() if path not in _NOT_AXES]
     if not axes:
         raise matrix.span.error("`matrix` needs at least one field with its choices, {precision: [a, b]}")
     count = math.prod(len(axis.choices) for axis in axes)
@@ -49,14 +58,27 @@ def members(tree: Node, matrix: Node) -> Iterator[tuple[str, Node, Span]]:
             f"`matrix` makes {count:,} recipes, more than the most, {MAX_RECIPES}; take choices away, or "
             "write several files"
         )
+    name = matrix.entries.get("name")
+    template = name.value if name else Node(matrix.span, "-".join(f"{{{axis.path}}}" for axis in axes))
+    places = _places(template, axes)
+    excluded = _excluded(matrix, axes)
     base = without(tree, "matrix")
+    found = 0
     for labels in product(*(axis.choices for axis in axes)):
+        if any(all(labels[i] == label for i, label in each.items()) for each in excluded):
+            continue
+        found += 1
         chosen = [
             nested(axis.path, axis.span, axis.choices[label])
             for axis, label in zip(axes, labels, strict=True)
         ]
         content = replace(reduce(merge, map(spelled_out, [base, *chosen])), span=tree.span)
-        yield "-".join(labels), content, matrix.span
+        word = str(template.scalar)
+        for placeholder, place in places.items():
+            word = word.replace(f"{{{placeholder}}}", labels[place])
+        yield word, content, template.span
+    if not found:
+        raise matrix.entries["exclude"].key.error("`exclude` leaves no recipe of the matrix")
 
 
 def nested(path: str, span: Span, value: Node) -> Node:
@@ -85,3 +107,51 @@ def _axis(path: str, entry: Entry) -> _Axis:
             raise item.span.error(f"`matrix.{path}`: `{shorten(label)}` is listed twice; name it once")
         choices[label] = item
     return _Axis(path, entry.key, choices)
+
+
+def _places(template: Node, axes: Sequence[_Axis]) -> dict[str, int]:
+    """Placeholder -> number of the axis that it stands for."""
+    if not isinstance(template.scalar, str):
+        raise template.span.error('`matrix.name`: expected text such as "{mcpu}-{precision}"')
+    return {
+        word: _number(word, axes, template.span, "matrix.name")
+        for word in _PLACEHOLDER.findall(template.scalar)
+    }
+
+
+def _number(word: str, axes: Sequence[_Axis], span: Span, where: str) -> int:
+    """The axis of a path, or of its last word where no other has that."""
+    found = [i for i, axis in enumerate(axes) if axis.path == word]
+    found = found or [i for i, axis in enumerate(axes) if axis.word == word]
+    if not found:
+        raise span.error(
+            f"`{where}`: no axis is called `{shorten(word)}`{hint(word, [a.word for a in axes])}"
+        )
+    if len(found) > 1:
+        both = " and ".join(f"`{axes[i].path}`" for i in found)
+        raise span.error(f"`{where}`: `{word}` may be {both}; write the whole path")
+    return found[0]
+
+
+def _excluded(matrix: Node, axes: Sequence[_Axis]) -> list[dict[int, str]]:
+    """Combinations that are left out: number of an axis -> its label; other axes may have any."""
+    entry = (matrix.entries or {}).get("exclude")
+    if entry is None:
+        return []
+    found = []
+    for each in entry.value.items or [entry.value]:
+        if not each.entries:
+            raise each.span.error("`matrix.exclude`: expected a list of combinations, [{precision: float32}]")
+        combination: dict[int, str] = {}
+        for word, choice in each.entries.items():
+            number = _number(word, axes, choice.key, "matrix.exclude")
+            scalar = choice.value.scalar
+            label, known = scalar if isinstance(scalar, str) else json.dumps(scalar), axes[number].choices
+            if label not in known:
+                advice = hint(label, list(known))
+                raise choice.value.span.error(
+                    f"`matrix.exclude`: `{word}` has no choice `{shorten(label)}`{advice}"
+                )
+            combination[number] = label
+        found.append(combination)
+    return found

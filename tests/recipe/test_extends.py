@@ -160,7 +160,7 @@ def test_a_model_names_its_own_set(write: Write) -> None:
     "text",
     [
         "extends: cpu\ngates: bfloat16\n",
-        "extends: cpu\nmatrix: {target.mcpu: [a, b], precision: [float32, bfloat16]}\n",
+        "extends: cpu\nmatrix: {target.mcpu: [a, b], precision: [float32, bfloat16], exclude: [{mcpu: a}]}\n",
         "model: toy\nbuckets: {tokens: [1], frames: [2]}\nmatrix:\n  target: {a: {kind: llvm, mcpu: b}}\n",
         "extends: cpu\ntarget: {mcpu: znver5}\n",
         "extends: [cpu, wasm]\nbuckets: {frames: [512]}\ngates: {decoder: {min_gain_db: null}}\n",
@@ -177,7 +177,7 @@ def test_editors_take_a_difference(text: str) -> None:
         "model: kokoro-82m\ntarget: {mcpu: znver5}\n",
         "extends: cpu\ntarget: {mcp: znver5}\n",
         "extends: cpu\nmatrix: {target.mcpu: a}\n",
-        "extends: cpu\nmatrix: {target.mcpu: [a], length: 3}\n",
+        "extends: cpu\nmatrix: {target.mcpu: [a], name: 3}\n",
         "extends: cpu\nbuckets: {frames: [9000]}\n",
         "extends: kokoro-82m\ncheckpoint: {sources: [{kind: npm}]}\n",
     ],

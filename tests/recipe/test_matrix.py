@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.recipe import check_file, list_recipes, load_recipe
+from kokoro_tvm.recipe import check_file, find_recipe, list_recipes, load_recipe
 
 MATRIX = """\
 extends: here
 matrix:
+  name: "{mcpu}-{length}"
   target.mcpu: [x86-64-v2, x86-64-v3]
   length: [exact, masked]
+  exclude: [{mcpu: x86-64-v2, length: masked}]
 timeout_s: 60
 """
 
@@ -23,8 +25,8 @@ def matrix(root: Path) -> Path:
     return root
 
 
-def test_every_combination_is_a_recipe(matrix: Path) -> None:
-    names = ["x86-64-v2-exact", "x86-64-v2-masked", "x86-64-v3-exact", "x86-64-v3-masked"]
+def test_every_combination_is_a_recipe_but_those_excluded(matrix: Path) -> None:
+    names = ["x86-64-v2-exact", "x86-64-v3-exact", "x86-64-v3-masked"]
     assert list_recipes(matrix) == ["full", "here", *names]
     assert [recipe.name for recipe in check_file(matrix / "several.yaml", matrix)] == names
     recipe = load_recipe("x86-64-v3-masked", matrix)
@@ -46,6 +48,12 @@ def test_a_choice_with_a_label_is_merged(matrix: Path) -> None:
         ("x86-64-v2", ("+fma",)),
         ("x86-64-v4", ("-prefer-256-bit",)),
     ]
+
+
+def test_without_a_template_the_labels_make_the_name(matrix: Path) -> None:
+    text = MATRIX.replace('  name: "{mcpu}-{length}"\n', "")
+    (matrix / "several.yaml").write_text(text, encoding="utf-8")
+    assert find_recipe("x86-64-v2-exact", matrix).path.name == "several.yaml"
 
 
 def test_a_recipe_of_a_matrix_is_extended_like_any_other(matrix: Path) -> None:

@@ -247,9 +247,22 @@ COMPOSED = {
     "matrix-choice-without-label": {"mine": "extends: here\nmatrix: {target: [{mcpu: native}]}\n"},
     "matrix-choice-twice": {"mine": "extends: here\nmatrix: {length: [exact, exact]}\n"},
     "matrix-without-choices": {"mine": "extends: here\nmatrix: {length: exact}\n"},
-    "matrix-without-fields": {"mine": "extends: here\nmatrix: {}\n"},
+    "matrix-without-fields": {"mine": "extends: here\nmatrix: {exclude: []}\n"},
     "matrix-is-a-list": {"mine": "extends: here\nmatrix: [length]\n"},
+    "matrix-name-of-no-field": {
+        "mine": 'extends: here\nmatrix: {length: [exact, masked], name: "mine-{lenght}"}\n'
+    },
+    "matrix-name-of-two-fields": {
+        "mine": 'extends: here\nmatrix: {target.mcpu: [native], target.host.mcpu: [native], name: "{mcpu}"}\n'
+    },
     "matrix-name-that-cannot-be": {"mine": "extends: here\nmatrix: {target.mcpu: [Native]}\n"},
+    "matrix-names-alike": {"a": "extends: here\nmatrix: {length: [exact, masked], name: mine}\n"},
+    "matrix-excludes-all": {
+        "mine": "extends: here\nmatrix:\n  length: [exact]\n  exclude: [{length: exact}]\n"
+    },
+    "matrix-excludes-no-choice": {
+        "mine": "extends: here\nmatrix:\n  length: [exact, masked]\n  exclude: [{length: maskd}]\n"
+    },
     "two-recipes-of-one-name": {
         "mine": "extends: here\n",
         "several": "extends: here\nmatrix:\n  length: {mine: masked, yours: exact}\n",
