@@ -3,7 +3,8 @@
     .venv/bin/pip install -e '.[docs]' && .venv/bin/python docs/refresh.py
 
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
-the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with
+the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
+only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
 `load` only the table in docs/serving.md of what `python -m kokoro_tvm.bench.load` left, with `web` that in
 docs/web.md of what `python -m kokoro_tvm.bench.web` left, and with `e2e` the
 tables of
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lab_tables import put_lab
 from machines_table import put_machines
 from markdown_tables import put, replace
 from numpy.typing import NDArray
@@ -50,6 +52,7 @@ def main() -> None:
         "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
         "load": lambda: put_load(DOCS / "serving.md", ARTIFACTS / "load.json"),
         "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
+        "lab": lambda: put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab"),
     }
     if sys.argv[1:]:
         parts[sys.argv[1]]()

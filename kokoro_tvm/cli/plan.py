@@ -28,7 +28,7 @@ def plan(
 ) -> None:
     """Show what a build would run, and about how long that takes.
 
-    Times are those of past runs on this machine.
+    Times are those of past runs on this machine, of the same stage or of a similar one of another recipe.
     """
     from kokoro_tvm.cli._output import console, print_json, shared_cache
     from kokoro_tvm.diagnostics.plan import look_ahead
@@ -54,14 +54,25 @@ def table(steps: Sequence[Step]) -> Table:
     """A line for every step."""
     from rich.text import Text
 
-    from kokoro_tvm.words import shown_seconds
-
     made = grid()
     for step in steps:
-        time = "unknown" if step.seconds is None else shown_seconds(step.seconds)
-        time = "" if step.action in ("restore", "fail") else time
+        time = "" if step.action in ("restore", "fail") else _duration(step)
         made.add_row(Text(step.stage.name), step.action, time, Text(_why(step), "dim"))
     return made
+
+
+def _duration(step: Step) -> str:
+    """`32 s`; of a stage that never ran `about 32 s, as cpu took`, or the stage of another bucket."""
+    from kokoro_tvm.words import shown_seconds
+
+    if step.estimate is None:
+        return "unknown"
+    seconds, like = shown_seconds(step.estimate.seconds), step.estimate.like
+    if like is None:
+        return seconds
+    recipe, _, rest = like.partition(".")
+    same = rest == step.stage.name.partition(".")[2]
+    return f"about {seconds}, as {recipe if same else like} took"
 
 
 def _why(step: Step) -> str:
@@ -120,5 +131,7 @@ def _time(steps: Sequence[Step], jobs: int) -> str:
     if not known:
         return ", duration unknown: never built here"
     at_once = f" with {jobs} at once" if jobs > 1 else ""
+    others = sum(s.estimate is not None and s.estimate.like is not None for s in known)
+    source = f" ({others} estimated from other stages)" if others else ""
     more = f", and {unknown} of unknown duration" if unknown else ""
-    return f", about {shown_seconds(together(known, jobs))}{at_once}{more}"
+    return f", about {shown_seconds(together(known, jobs))}{at_once}{source}{more}"

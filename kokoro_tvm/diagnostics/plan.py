@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
-import statistics
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kokoro_tvm.diagnostics.estimate import Estimate, estimate
 from kokoro_tvm.engine.record import Record
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import State
@@ -16,13 +16,11 @@ from kokoro_tvm.engine.state import State
 __all__ = ["Action", "Step", "look_ahead", "to_json", "together"]
 
 Action = Literal["nothing", "restore", "run", "perhaps", "fail"]
-_RUNS = 5  # past ones that count
 
 
 @dataclass(frozen=True)
 class Step:
-    """One stage: its state, what a build does about it, and how many seconds that takes, as its last runs did
-    at the median (None: it never ran).
+    """One stage: its state, what a build does about it, and how long that takes (None: unknown).
 
     because: the stages before it whose outputs may change, and with them its inputs.
     """
@@ -30,8 +28,12 @@ class Step:
     stage: Stage
     state: State
     action: Action
-    seconds: float | None
+    estimate: Estimate | None
     because: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.estimate is None else self.estimate.seconds
 
 
 def look_ahead(stages: Iterable[Stage]) -> list[Step]:
@@ -62,11 +64,7 @@ def _step(stage: Stage, moving: set[str], expected: dict[str, Record]) -> Step:
         action = "fail" if state.problem else "run"
     if because or (action in ("run", "fail") and not state.damage):
         moving.add(stage.name)
-    past = [record.seconds for record in stage.store.history(stage.name)[-_RUNS:]]
-    if action in ("nothing", "restore", "fail"):
-        seconds: float | None = 0.0
-    else:
-        seconds = statistics.median(past) if past else None
+    seconds = Estimate(0.0) if action in ("nothing", "restore", "fail") else estimate(stage)
     return Step(stage, state, action, seconds, because)
 
 
@@ -96,5 +94,6 @@ def to_json(step: Step) -> dict[str, Any]:
         "state": step.state.kind,
         "action": step.action,
         "seconds": step.seconds,
+        "like": step.estimate.like if step.estimate else None,
         "because": list(step.because),
     }

@@ -75,7 +75,7 @@ def test_plan(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys) == (GOLDEN / "plan.txt").read_text(encoding="utf-8")
     assert run("plan", "mine", "--json") == 0
     steps = {step["stage"]: step for step in json.loads(capsys.readouterr().out)}
-    assert steps["mine.compile.f0n-256"]["seconds"] is None
+    assert steps["mine.compile.f0n-256"]["like"] == "cpu.compile.f0n-5120"
     assert steps["kokoro-82m.checkpoint"]["action"] == "nothing"
 
 

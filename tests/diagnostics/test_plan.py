@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kokoro_tvm.diagnostics.estimate import Estimate
 from kokoro_tvm.diagnostics.plan import Step, look_ahead, to_json, together
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.stage import Stage
@@ -163,14 +164,6 @@ def test_a_stage_that_recipes_share_is_one_step(chain: Chain) -> None:
     assert len(look_ahead(chain.stages() + chain.stages())) == 3
 
 
-def test_the_median_of_the_last_five_runs_counts(chain: Chain) -> None:
-    for number, seconds in enumerate((100.0, 100.0, 3.0, 9.0, 9.5, 4.0, 90.0)):
-        chain.words["a"] = f"run {number}"
-        chain.build(seconds, a=f"content {number}")
-    chain.words["a"] = "last"
-    assert look_ahead(chain.stages())[0].seconds == 9.0
-
-
 def test_for_programs(chain: Chain) -> None:
     chain.build()
     chain.words["a"] = "second"
@@ -179,6 +172,7 @@ def test_for_programs(chain: Chain) -> None:
         "state": "current",
         "action": "perhaps",
         "seconds": 2.0,
+        "like": None,
         "because": ["cpu.a"],
     }
 
@@ -199,7 +193,7 @@ def plans(draw: st.DrawFn) -> list[Step]:
             outputs=("out",),
             waits=tuple(s.stage for s in after),
         )
-        expected = draw(st.one_of(st.none(), st.integers(0, 50).map(float)))
+        expected = draw(st.one_of(st.none(), st.integers(0, 50).map(float).map(Estimate)))
         made.append(Step(stage, State("missing"), "run", expected))
     return made
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tvm import relax
 
-from kokoro_tvm import model
-from kokoro_tvm.compiler.export import export_component
-from kokoro_tvm.compiler.lower import lower
-from kokoro_tvm.model.synthetic import toy_config
+from kokoro_tvm.lab.phases import phases_of
 from kokoro_tvm.ops.base.relax import use_of
 from kokoro_tvm.ops.base.semantic import Call, registry
-from kokoro_tvm.recipe import Recipe, SyntheticSource
+from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import Machine
 
 __all__ = ["Layer", "layers_of", "representative"]
@@ -45,7 +40,10 @@ class Layer:
 
 def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
     """The layers of a component, those that take longest first. Raises BuildError as lowering does."""
-    return representative(_calls(_before_kernels(recipe, component, machine), component, machine))
+    phases = phases_of(recipe, component, machine)
+    names = list(phases)
+    before = phases[names[names.index("select_kernels") - 1]]
+    return representative(_calls(before, component, machine))
 
 
 def representative(calls: Sequence[tuple[str, Call]]) -> list[Layer]:
@@ -63,31 +61,6 @@ def representative(calls: Sequence[tuple[str, Call]]) -> list[Layer]:
 
 def _extent_of_work(call: Call) -> tuple[bool, int]:
     return call.moments is not None, len(call.shapes)
-
-
-def _before_kernels(recipe: Recipe, component: str, machine: Machine) -> Any:
-    """The module that the pass `select_kernels` is given, for the largest bucket and without a schedule."""
-    spec = next(s for s in reversed(recipe.artifacts()) if s.component == component)
-    patches = recipe.components[component].patches
-    phases: dict[str, Any] = {}
-    lower(
-        export_component(component, _config(recipe), spec.length, spec.bucket, patches),
-        component=component,
-        machine=machine,
-        passes=recipe.passes,
-        pass_context=recipe.pass_context.model_dump(),
-        manifest={},
-        dump=phases.__setitem__,
-    )
-    names = list(phases)
-    return phases[names[names.index("select_kernels") - 1]]
-
-
-def _config(recipe: Recipe) -> dict[str, Any]:
-    shipped = Path(model.__file__).with_name(recipe.checkpoint.config.file)
-    config: dict[str, Any] = json.loads(shipped.read_text(encoding="utf-8"))
-    first = recipe.checkpoint.sources[0]
-    return toy_config(config) if isinstance(first, SyntheticSource) and first.size == "toy" else config
 
 
 def _calls(module: Any, component: str, machine: Machine) -> list[tuple[str, Call]]:
