@@ -145,5 +145,6 @@ def test_for_programs(project: Project) -> None:
         "state": "stale",
         "action": "run",
         "seconds": 1.5,
+        "like": None,
         "because": [],
     }
