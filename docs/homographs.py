@@ -22,14 +22,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from kokoro_tvm.runtime.text.frontend.layout import HOMOGRAPHS
 from numpy.typing import NDArray
 
 from kokoro_tvm.model.front_end.conversion import NOTICES, TAGGER_FILES
 from kokoro_tvm.model.front_end.homograph_file import TAGGER, WEIGHTS, readings
 from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.data import HOMOGRAPHS, FrontEndFile
 from kokoro_tvm.runtime.text.frontend.hashing import hash_text
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs, names, near
 from kokoro_tvm.runtime.text.frontend.tagger import Tagger

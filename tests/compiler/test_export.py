@@ -188,7 +188,6 @@ def test_a_bucket_of_one_is_static() -> None:
     ("component", "length", "bucket", "patches", "message"),
     [
         ("vocoder", "exact", 8, [], "unknown component 'vocoder'"),
-        ("bert", "dynamic", 8, ["albert"], "unknown length policy 'dynamic'"),
         (
             "bert",
             "exact",

@@ -16,7 +16,7 @@ import numpy as np
 from tvm import tirx
 
 from kokoro_tvm.features import Workgroup
-from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
+from kokoro_tvm.ops.base.expressions import ceildiv, minimum, select
 from kokoro_tvm.ops.base.filtering import Filtering, transforms
 from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
@@ -196,7 +196,10 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
                             k.store(sums, sums[at] + value * factor, at)
             start = begin(row)
             own = [k.let(first + start + i * dilation) for i in range(filtering.outputs)]
-            there = [k.let(logical_and(row < tile.rows, step < layer.needed)) for step in own]
+            # A row that computes none ends before the first step. In WGSL `and` is a branch, and for the many of a
+            # kernel a compiler takes minutes and gigabytes.
+            end = k.let(select(row < tile.rows, layer.needed, 0))
+            there = [k.let(step < end) for step in own]
             found = k.registers(filtering.outputs) if layer.moments is not None else None
             # An eighth of the outputs in turn. Registers are indexed by constants, so the next sums move to
             # the front.
