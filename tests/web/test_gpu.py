@@ -127,6 +127,31 @@ def test_a_kernel_that_does_not_compile_is_named(browser: Any, address: str) -> 
     assert found["message"].startswith("The GPU does not take the kernel k (")
 
 
+def test_as_many_kernels_are_compiled_at_once_as_there_are_processors(browser: Any, address: str) -> None:
+    injected = """
+      window.running = window.most = 0;
+      Object.defineProperty(Navigator.prototype, 'hardwareConcurrency', { value: 3 });
+      GPUDevice.prototype.createComputePipelineAsync = async () => {
+        window.most = Math.max(window.most, ++window.running);
+        await new Promise((done) => setTimeout(done, 5));
+        window.running -= 1;
+      };
+    """
+    compiled = """async ([bytes]) => {
+      const { Gpu } = await import("/web/runtime/gpu.js");
+      const { readKernels } = await import("/web/runtime/kernels.js");
+      const [kernel] = readKernels(Uint8Array.from(bytes));
+      const kernels = Array.from({ length: 10 }, (_, place) => ({ ...kernel, name: `k${place}` }));
+      const gpu = await Gpu.open({ software: true });
+      const calls = gpu.imports({ text: (place) => `k${place}` });
+      const library = await gpu.compile(kernels);
+      return { most: window.most, numbers: kernels.map((_, place) => calls.find_kernel(library, place)) };
+    }"""
+    with page(browser, address, injected) as tab:
+        found = tab.evaluate(compiled, [list(code_of(ROTATION).to_bytes())])
+    assert found == {"most": 3, "numbers": list(range(1, 11))}
+
+
 def test_what_is_refused_when_it_is_launched_is_an_error(browser: Any, address: str) -> None:
     """A buffer that was destroyed: WebGPU says so later, and computes nothing."""
     injected = """

@@ -92,10 +92,16 @@ export class Gpu {
     };
   }
 
-  /** Compiles kernels side by side; the number of their library.
+  /** Compiles kernels, as many side by side as there are processors; the number of their library. All at once would take
+   * the memory of all: a compiler needs hundreds of megabytes for a large one.
    * @param {import('./kernels.js').Kernel[]} kernels @returns {Promise<number>} rejected with a GpuError */
   async compile(kernels) {
-    const compiled = await Promise.all(kernels.map((kernel) => this.#compiled(kernel)));
+    const compiled = [];
+    const left = kernels.entries();
+    const compileNext = async () => {
+      for (const [place, kernel] of left) compiled[place] = await this.#compiled(kernel);
+    };
+    await Promise.all(Array.from({ length: navigator.hardwareConcurrency }, compileNext));
     const numbers = compiled.map((kernel) => [kernel.name, this.#kernels.push(kernel)]);
     return this.#libraries.push(new Map(/** @type {[string, number][]} */ (numbers))) - 1;
   }
