@@ -196,8 +196,8 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
                             k.store(sums, sums[at] + value * factor, at)
             start = begin(row)
             own = [k.let(first + start + i * dilation) for i in range(filtering.outputs)]
-            # A row that computes none ends before the first step. In WGSL `and` is a branch, and for the many of a
-            # kernel a compiler takes minutes and gigabytes.
+            # A row that computes none ends before the first step. `and` is a branch in WGSL: with as many as
+            # a kernel has, a compiler takes minutes and gigabytes.
             end = k.let(select(row < tile.rows, layer.needed, 0))
             there = [k.let(step < end) for step in own]
             found = k.registers(filtering.outputs) if layer.moments is not None else None
