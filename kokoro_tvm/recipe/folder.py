@@ -101,9 +101,10 @@ def written(path: Path) -> tuple[Written, ...]:
             "use lower-case letters, digits, - and _ (at most 64)."
         )
     tree = spelled_out(parse(read(path)))
-    if "matrix" not in (tree.entries or {}):
+    matrix = tree.get("matrix")
+    if matrix is None:
         return (Written(path.stem, path, tree, tree.span),)
-    found = tuple(Written(name, path, own, span) for name, own, span in members(tree))
+    found = tuple(Written(name, path, own, span) for name, own, span in members(tree, matrix))
     for each in found:
         if not _NAME.fullmatch(each.name):
             raise each.span.error(

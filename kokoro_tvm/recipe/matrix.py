@@ -39,12 +39,11 @@ class _Axis:
         return self.path.rpartition(".")[2]
 
 
-def members(tree: Node) -> Iterator[tuple[str, Node, Span]]:
+def members(tree: Node, matrix: Node) -> Iterator[tuple[str, Node, Span]]:
     """Name, content and the place that names it, of every recipe of a file with a `matrix`.
 
     Raises RecipeError, for more than MAX_RECIPES too. Two may have one name.
     """
-    matrix = (tree.entries or {})["matrix"].value
     if matrix.entries is None:
         raise matrix.span.error(
             "`matrix`: expected a mapping of fields to their choices, {precision: [a, b]}"
@@ -58,8 +57,7 @@ def members(tree: Node) -> Iterator[tuple[str, Node, Span]]:
             f"`matrix` makes {count:,} recipes, more than the most, {MAX_RECIPES}; take choices away, or "
             "write several files"
         )
-    name = matrix.entries.get("name")
-    template = name.value if name else Node(matrix.span, "-".join(f"{{{axis.path}}}" for axis in axes))
+    template = matrix.get("name") or Node(matrix.span, "-".join(f"{{{axis.path}}}" for axis in axes))
     places = _places(template, axes)
     excluded = _excluded(matrix, axes)
     base = without(tree, "matrix")
@@ -102,11 +100,15 @@ def _axis(path: str, entry: Entry) -> _Axis:
             raise item.span.error(
                 f"`matrix.{path}`: a choice that is a list or mapping needs a label: write `LABEL: CHOICE`"
             )
-        label = item.scalar if isinstance(item.scalar, str) else json.dumps(item.scalar)
+        label = _label(item)
         if label in choices:
             raise item.span.error(f"`matrix.{path}`: `{shorten(label)}` is listed twice; name it once")
         choices[label] = item
     return _Axis(path, entry.key, choices)
+
+
+def _label(choice: Node) -> str:
+    return choice.scalar if isinstance(choice.scalar, str) else json.dumps(choice.scalar)
 
 
 def _places(template: Node, axes: Sequence[_Axis]) -> dict[str, int]:
@@ -135,18 +137,17 @@ def _number(word: str, axes: Sequence[_Axis], span: Span, where: str) -> int:
 
 def _excluded(matrix: Node, axes: Sequence[_Axis]) -> list[dict[int, str]]:
     """Combinations that are left out: number of an axis -> its label; other axes may have any."""
-    entry = (matrix.entries or {}).get("exclude")
-    if entry is None:
+    exclude = matrix.get("exclude")
+    if exclude is None:
         return []
     found = []
-    for each in entry.value.items or [entry.value]:
+    for each in exclude.items or [exclude]:
         if not each.entries:
             raise each.span.error("`matrix.exclude`: expected a list of combinations, [{precision: float32}]")
         combination: dict[int, str] = {}
         for word, choice in each.entries.items():
             number = _number(word, axes, choice.key, "matrix.exclude")
-            scalar = choice.value.scalar
-            label, known = scalar if isinstance(scalar, str) else json.dumps(scalar), axes[number].choices
+            label, known = _label(choice.value), axes[number].choices
             if label not in known:
                 advice = hint(label, list(known))
                 raise choice.value.span.error(
