@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
-from kokoro_tvm.truth.stock import GivenNoise, computing, stock_model
+from kokoro_tvm.truth.stock import SourceNoise, computing, stock_model
 
 __all__ = ["StockEngine"]
 
@@ -47,7 +47,7 @@ class StockEngine:
             scope.enter_context(patch.object(torch.nn.functional, "_verify_spatial_size"))
             if component == "decoder":
                 noise = inputs["noise"][0]
-                scope.enter_context(GivenNoise(lambda samples: noise[:samples], self._model.decoder))
+                scope.enter_context(SourceNoise(lambda samples: noise[:samples], self._model.decoder))
             outputs = getattr(self, f"_{component}")(*arguments)
         return {
             name: np.ascontiguousarray(value.numpy())

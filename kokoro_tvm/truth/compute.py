@@ -1,4 +1,4 @@
-"""Makes the references of a recipe's utterances with the stock model (torch)."""
+"""Compute references of utterances with the stock model. Needs torch."""
 
 from __future__ import annotations
 
@@ -63,11 +63,12 @@ _DEFAULT_TRIM_THRESHOLD, _DEFAULT_MMAP_MAX = 128 * 1024, 65536
 
 @contextmanager
 def memory_reused() -> Iterator[None]:
-    """Within the block, glibc's malloc keeps what is freed; afterwards it gives it back to the system.
+    """Let glibc's malloc reuse freed memory within the block, and return it to the system afterwards.
 
-    By default each array of more than 32 MiB is mapped anew, and half of the time of adding two of them
-    goes into clearing its pages. With another C library nothing is different.
+    Does nothing with another C library.
     """
+    # By default malloc maps every array above 32 MiB anew, and clearing the pages takes half of the time of
+    # adding two such arrays.
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "mallopt"):
         yield
@@ -84,7 +85,7 @@ def memory_reused() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Within the block, torch computes on one thread."""
+    """Limit torch to one thread within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -94,9 +95,13 @@ def one_thread() -> Iterator[None]:
 
 
 def tokenize(phonemes: str, vocabulary: Mapping[str, int]) -> NDArray[np.int64]:
-    """Phonemes as the model's token ids, (1, T) int64 with the boundary symbol 0 at both ends.
+    """Convert phonemes to the model's token ids.
 
-    Raises RecipeError when one is unknown: a reference for something else than it says would be worthless.
+    Returns:
+        (1, T) int64, with the boundary symbol 0 at both ends.
+
+    Raises:
+        RecipeError: A phoneme is not in the vocabulary, or there is none.
     """
     unknown = sorted(set(phonemes) - set(vocabulary))
     if unknown or not phonemes:
@@ -115,12 +120,18 @@ def compute_references(
     utterances: Sequence[Utterance],
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Reference]:
-    """Run the stock model on every utterance in both regimes, end to end and fed, and its exact audio.
+    """Run the stock model on every utterance: both regimes, end to end and fed, and the exact audio.
 
-    `config` is config.json's content, `state` the model's float32 state_dict, `voices` name -> (510,
-    256) float32. `progress` hears of every run. One model is in memory at a time. Raises RecipeError
-    for an unknown voice or phoneme and ValidationError when the stock model does not behave as it is
-    known to.
+    Args:
+        config: Content of config.json.
+        state: The model's float32 state dict.
+        voices: Style tables by voice name, (510, 256) float32.
+        utterances: What to speak.
+        progress: Called with a line of text before every run.
+
+    Raises:
+        RecipeError: A voice or phoneme is unknown.
+        ValidationError: The stock model does not behave as the pinned version does.
     """
     requests = [request_of(u, config, voices) for u in utterances]
     whole: dict[str, list[Trace]] = {TRUTH: [], DYNAMIC: []}
@@ -141,7 +152,7 @@ def compute_references(
                 with ExactPhases():
                     audio, fed_audio = (run_decoder(model, i, r.ref_s, r.draw) for i in (own, borders))
                 exact.append((audio, fed_audio))
-        # Freed before the next is built: together they would take a gigabyte.
+        # Free this model before the next one is built: two of them take a gigabyte.
         del model
     return [
         Reference(
@@ -165,17 +176,20 @@ def compute_speech(
     utterances: Sequence[Utterance],
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[SpeechReference]:
-    """What the stock model says of every utterance, end to end; else as `compute_references`."""
+    """Run the stock model end to end on every utterance in both regimes, and once with other noise.
+
+    Arguments and errors are those of `compute_references`.
+    """
     requests = [request_of(u, config, voices) for u in utterances]
     sides: list[dict[str, Any]] = [{} for _ in requests]
     for regime in (TRUTH, DYNAMIC):
         model = stock_model(config, state, regime)
-        for r, found in zip(requests, sides, strict=True):
+        for r, renderings in zip(requests, sides, strict=True):
             progress(f"{regime}, {r.name}")
             trace = run_stock(model, r.tokens, r.ref_s, r.speed, r.draw)
             rendering = Rendering(trace.audio, trace.durations, trace.f0)
             if regime == DYNAMIC:
-                found["dynamic"] = rendering
+                renderings["dynamic"] = rendering
                 continue
             progress(f"{regime}, {r.name}, other noise")
             decode = partial(run_decoder, model, trace, r.ref_s)
@@ -183,8 +197,8 @@ def compute_speech(
             progress(f"{EXACT}, {r.name}")
             with ExactPhases():
                 exact_audio = decode(r.draw)
-            found |= {"truth": rendering, "reseeded": reseeded, "duration": trace.duration}
-            found["exact_audio"] = exact_audio
+            renderings |= {"truth": rendering, "reseeded": reseeded, "duration": trace.duration}
+            renderings["exact_audio"] = exact_audio
         del model
     return [
         SpeechReference(**vars(request), **renderings)
@@ -200,26 +214,30 @@ def compute_steps(
     utterance: Utterance,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Steps]:
-    """Every step of one utterance in both regimes of the stock model; arguments as `compute_references`."""
+    """Record every step of one utterance in both regimes; arguments are those of `compute_references`."""
     request = request_of(utterance, config, voices)
-    made = {}
+    steps = {}
     for regime in (TRUTH, DYNAMIC):
         progress(f"{regime}, {request.name}, every step")
         model = stock_model(config, state, regime)
-        made[regime] = run_steps(model, request.tokens, request.ref_s, request.speed, request.draw)
+        steps[regime] = run_steps(model, request.tokens, request.ref_s, request.speed, request.draw)
         del model
-    return made
+    return steps
 
 
 def request_of(utterance: Utterance, config: Config, voices: Mapping[str, Array]) -> Request:
-    """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
+    """Convert an utterance to the model's inputs. Raises RecipeError for an unknown voice or phoneme."""
     fields = utterance.model_dump(include={"name", "phonemes", "voice", "speed", "seed", "piece"})
     tokens = tokenize(utterance.phonemes, config["vocab"])
     return Request(**fields, tokens=tokens, ref_s=style_row(voices, utterance))
 
 
 def style_row(voices: Mapping[str, Array], utterance: Utterance) -> NDArray[np.float32]:
-    """The voice's row for this many phonemes, (1, 256) float32, chosen as the stock pipeline does."""
+    """Select the voice's style vector for the utterance's length as the stock pipeline does.
+
+    Returns:
+        (1, 256) float32.
+    """
     if utterance.voice not in voices:
         raise RecipeError(
             f"The utterance {utterance.name!r} asks for the voice {utterance.voice!r}, which the checkpoint "

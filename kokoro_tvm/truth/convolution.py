@@ -1,4 +1,4 @@
-"""Convolutions in float64 as matrix products, twice as fast as PyTorch's own (torch).
+"""Float64 convolutions as matrix products, twice as fast as PyTorch's own. Needs torch.
 
 PyTorch writes every patch of the input to memory before it multiplies. Here each tap is one product of a
 matrix (channels out, channels in) and a slice of the input, which BLAS reads where it lies, and time is cut
@@ -20,10 +20,10 @@ _BLOCK = 1 << 18
 
 
 class MatrixConvolution(TorchFunctionMode):
-    """While entered, computes the plain convolutions of one module's own weights as matrix products.
+    """Torch function mode that computes the plain convolutions of one module as matrix products.
 
-    Plain: one sequence, float64, stride 1, one group. Every other call goes to PyTorch, so that what is
-    computed before that module stays equal to the last bit.
+    Plain means: a batch of one, float64, stride 1, one group. Every other call goes to PyTorch, so results
+    of other modules do not change by a bit.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -33,7 +33,7 @@ class MatrixConvolution(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        # Conv1d gives all seven arguments, by position.
+        # torch.nn.Conv1d passes all seven arguments by position.
         if func is torch.conv1d and len(args) == 7 and id(args[1]) in self._weights:
             x, weight, bias, stride, padding, dilation, groups = args
             if stride[0] == groups == x.shape[0] == 1 and x.dtype == weight.dtype == torch.float64:
@@ -44,7 +44,7 @@ class MatrixConvolution(TorchFunctionMode):
 def _products(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, padding: int, dilation: int
 ) -> torch.Tensor:
-    """x (1, C, L), weight (D, C, K), bias (D,); returns (1, D, L + 2 padding - dilation (K - 1))."""
+    """Convolve x (1, C, L) with weight (D, C, K), bias (D,): (1, D, L + 2 padding - dilation (K - 1))."""
     source = x[0].contiguous()
     channels, _, taps = weight.shape
     length = x.shape[-1] + 2 * padding - dilation * (taps - 1)
@@ -55,7 +55,7 @@ def _products(
         block = out[:, start : start + step]
         block.copy_(bias[:, None].expand_as(block)) if bias is not None else block.zero_()
         for tap in range(taps):
-            # Output t reads input t + offset; what lies outside the input is zero and adds nothing.
+            # Output t reads input t + offset. Inputs outside the array are zero.
             offset = tap * dilation - padding
             low, high = max(start, -offset), min(start + block.shape[1], x.shape[-1] - offset)
             if low < high:

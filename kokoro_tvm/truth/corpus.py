@@ -1,4 +1,4 @@
-"""The regression corpus: 60 utterances as phonemes, from `corpus.yaml`, which people write."""
+"""The regression corpus: 60 utterances as phonemes, read from the hand-written `corpus.yaml`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = [
 ]
 
 MARGIN = 0.002
-"""Frames that every duration of the corpus keeps from a rounding boundary, at least: some hundred times what
-float32 errs by."""
+"""Smallest distance in frames of any duration of the corpus from a rounding boundary:
+about a hundred times the error of float32."""
 
 _FOLDER = Path(__file__).parent
 
 
 class CorpusUtterance(Utterance):
-    """An utterance with the text it came from and what it is there for."""
+    """Utterance with its source text and the kind of speech that it covers."""
 
     kind: Literal["sound", "word", "name", "number", "question", "sentence", "clause"] = Field(
         description="What it is an example of."
@@ -39,13 +39,13 @@ class CorpusUtterance(Utterance):
     text: str = Field(min_length=1, description="The text its phonemes were made of.")
 
     def bare(self) -> Utterance:
-        """The utterance without text and kind, as a recipe has it."""
+        """Return the utterance without text and kind, as a recipe has it."""
         return Utterance.model_validate(self.model_dump(exclude={"kind", "text"}))
 
 
 @cache
 def corpus() -> tuple[CorpusUtterance, ...]:
-    """The 60 utterances, in the order of the file."""
+    """Read the 60 utterances, in the order of the file."""
     data = safe_load((_FOLDER / "corpus.yaml").read_text(encoding="utf-8"))
     return tuple(CorpusUtterance.model_validate(entry, strict=False) for entry in data)
 
@@ -54,19 +54,19 @@ _U = TypeVar("_U", bound=Utterance)
 
 
 def choose(names: Iterable[str], among: Sequence[_U]) -> list[_U]:
-    """The utterances of these names, in their order. Raises InputError for a name there is not."""
+    """Select utterances by name, in the order of the names. Raises InputError for an unknown name."""
     from kokoro_tvm.words import hint
 
-    known = {utterance.name: utterance for utterance in among}
+    by_name = {utterance.name: utterance for utterance in among}
     chosen = []
     for name in names:
-        if name not in known:
-            raise InputError(f"There is no utterance `{name}`{hint(name, list(known))}")
-        chosen.append(known[name])
+        if name not in by_name:
+            raise InputError(f"There is no utterance `{name}`{hint(name, list(by_name))}")
+        chosen.append(by_name[name])
     return chosen
 
 
 def utterance_digest(utterance: Utterance) -> str:
-    """First 16 hex digits of the SHA-256 of phonemes, voice, speed and seed: what its audio depends on."""
+    """Hash what the audio depends on (phonemes, voice, speed, seed): 16 hex digits of a SHA-256."""
     content = [utterance.phonemes, utterance.voice, utterance.speed, utterance.seed]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]

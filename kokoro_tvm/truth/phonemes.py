@@ -1,4 +1,4 @@
-"""The phonemes that the voices were trained on: misaki with spaCy's tagger, as it is."""
+"""Reference phonemes: unmodified misaki with spaCy's tagger, which the voices were trained on."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["SENTENCES", "ReferenceWord", "misaki_english", "sentences", "tagger_
 SENTENCES = Path(__file__).with_name("sentences.txt")
 _COMPONENTS = ["tok2vec", "tagger"]
 _OTHERS = ["parser", "senter", "attribute_ruler", "lemmatizer", "ner"]
-# What spaCy asks of a model's meta.json; the names in it differ from source to source.
+# The fields that spaCy requires in a model's meta.json. Sources of the archive write different names in them.
 _META = {"lang": "en", "name": "core_web_sm", "version": "3.8.0", "spacy_version": ">=3.7.2,<3.9.0"}
 
 
 @dataclass(frozen=True)
 class ReferenceWord:
-    """A word or mark as misaki reads it; guessed: whether espeak-ng read it, because no lexicon has it."""
+    """Word or punctuation mark as misaki reads it; `guessed`: no lexicon has it, so espeak-ng read it."""
 
     text: str
     phonemes: str
@@ -33,13 +33,13 @@ class ReferenceWord:
 
 
 def sentences(path: Path = SENTENCES) -> tuple[str, ...]:
-    """The lines of a file of sentences, less comments."""
+    """Read the lines of a file of sentences, without comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 def _reader(nlp: Any, british: bool) -> Callable[[str], list[ReferenceWord]]:
-    """misaki's G2P of one English over a tagger: from a sentence to its words and marks."""
+    """Build misaki's G2P for American or British English; it maps a sentence to words and marks."""
     from misaki import en, espeak
 
     fallback = espeak.EspeakFallback(british=british)
@@ -47,10 +47,10 @@ def _reader(nlp: Any, british: bool) -> Callable[[str], list[ReferenceWord]]:
 
     def guess(token: Any) -> tuple[str | None, int | None]:
         guessed.add(token.text)
-        found: tuple[str | None, int | None] = fallback(token)
-        return found
+        phonemes: tuple[str | None, int | None] = fallback(token)
+        return phonemes
 
-    g2p = en.G2P.__new__(en.G2P)  # whose own constructor looks for an installed tagger
+    g2p = en.G2P.__new__(en.G2P)  # its constructor would look for an installed tagger
     g2p.version, g2p.british, g2p.nlp, g2p.unk = None, british, nlp, ""
     g2p.lexicon, g2p.fallback = en.Lexicon(british), guess
 
@@ -64,9 +64,14 @@ def _reader(nlp: Any, british: bool) -> Callable[[str], list[ReferenceWord]]:
 
 @contextmanager
 def misaki_english(tagger: Path, british: bool) -> Iterator[Callable[[str], list[ReferenceWord]]]:
-    """misaki's American or British English, with the tagger in the archive that the stage `front_end` wrote.
+    """Provide misaki's American or British English with the tagger of the stage `front_end`.
 
-    Raises ValidationError where misaki, spaCy or espeak-ng cannot be imported.
+    Args:
+        tagger: The archive that the stage wrote.
+        british: British instead of American English.
+
+    Raises:
+        ValidationError: misaki, spaCy or espeak-ng cannot be imported.
     """
     try:
         import misaki.en
@@ -83,7 +88,7 @@ def misaki_english(tagger: Path, british: bool) -> Iterator[Callable[[str], list
 
 @contextmanager
 def tagger_folder(tagger: Path) -> Iterator[Path]:
-    """The archive that the stage `front_end` wrote, as a folder that `spacy.load` takes."""
+    """Unpack the archive of the stage `front_end` into a temporary folder for `spacy.load`."""
     with TemporaryDirectory() as folder:
         with zipfile.ZipFile(tagger) as archive:
             archive.extractall(folder)

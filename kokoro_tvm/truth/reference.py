@@ -1,14 +1,14 @@
-"""What the stock model makes of one utterance, kept in a file that validation only loads (numpy only).
+"""References: the stock model's outputs for one utterance, as files. Needs only numpy.
 
-Regimes: `pt.float64`, the truth, and `pt.dynamic`, both the stock model untouched, the latter in float32, as
-people run it. Each is kept twice. *End to end* is one run of the whole model. *Fed* is the same model with
-every component given the truth's intermediates rounded to float32: exactly what an artifact is given when it
-is validated, so that artifact and PyTorch are compared on the same inputs and neither answers for what came
-before it.
+A regime is a dtype of the untouched stock model: `pt.float64` is the truth, `pt.dynamic` is float32, as
+people run it. Each regime has two runs:
 
-Beside the truth stands `pt.exact`, of which only the audio differs: float64 with the phases of those bins
-that are real in exact arithmetic, where in the truth rounding decides between pi and -pi
-(`truth.stock.ExactPhases`).
+* *end to end*: one run of the whole model;
+* *fed*: every component reads the truth's intermediates rounded to float32. An artifact reads the same
+  inputs when it is validated, so neither side inherits errors of earlier components.
+
+`pt.exact` differs from the truth only in the audio: bins that are real in exact arithmetic have that phase,
+while in the truth rounding decides between pi and -pi (`ExactPhases`).
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ EXACT = "pt.exact"
 INPUTS: Mapping[str, tuple[str, ...]] = {
     name: tuple(tensor.name for tensor in signature.inputs) for name, signature in SIGNATURES.items()
 }
-"""Names of each component's inputs, in the order of its exact signature."""
+"""Input names of each component, in the order of its exact signature."""
 
 OUTPUTS: Mapping[str, tuple[str, ...]] = {
     name: tuple(tensor.name for tensor in signature.outputs) for name, signature in SIGNATURES.items()
 }
-"""Names of each component's outputs, in the order of its signature."""
+"""Output names of each component, in the order of its signature."""
 
 RESEED = 1_000_003
 """Added to an utterance's seed for the second draw of noise."""
@@ -68,10 +68,17 @@ Array = NDArray[Any]
 
 
 def frame_counts(duration: Array, speed: float) -> NDArray[np.int64]:
-    """Whole frames of every token: max(1, rint(duration / speed)), halves to even.
+    """Round durations to whole frames: max(1, rint(duration / speed)), halves to even.
 
-    `duration` (1, T) or (T,) in frames at speed 1; divided in its own dtype. Returns (T,) int64. Raises
-    ValueError when it is not finite.
+    Args:
+        duration: (1, T) or (T,), in frames at speed 1. The division uses its dtype.
+        speed: Factor of the speaking rate.
+
+    Returns:
+        (T,) int64.
+
+    Raises:
+        ValueError: A duration is not finite.
     """
     counts = np.rint(np.ravel(duration) / duration.dtype.type(speed))
     if not np.isfinite(counts).all():
@@ -80,18 +87,19 @@ def frame_counts(duration: Array, speed: float) -> NDArray[np.int64]:
 
 
 def rounding_margin(duration: Array, speed: float) -> float:
-    """Distance in frames of the least certain of durations from a rounding boundary, 0 to 0.5.
+    """Compute the smallest distance of any duration from a rounding boundary, in frames (0 to 0.5).
 
-    `duration` as in `frame_counts`. What errs by less than this gets every integer right.
+    An implementation with smaller errors rounds every duration to the same integer. Arguments are those of
+    `frame_counts`.
     """
-    # Below one frame the count is one anyway: rounding 0.5 up or down changes nothing there.
+    # Below one frame the count is always one, so rounding 0.5 up or down changes nothing.
     exact = np.maximum(np.ravel(duration) / speed, 1.0)
     return float(np.abs(exact - np.floor(exact) - 0.5).min())
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is to be spoken, by which voice, with which noise."""
+    """Inputs of one utterance: tokens, style, speed and noise."""
 
     name: str
     phonemes: str
@@ -101,27 +109,27 @@ class Request:
     tokens: NDArray[np.int64]
     """(1, T) with the boundary symbol 0 at both ends."""
     ref_s: NDArray[np.float32]
-    """(1, 256): the first half is the decoder's style, the second duration's and f0n's."""
+    """(1, 256): the first half is the style of the decoder, the second that of duration and f0n."""
     piece: int = field(default=0, kw_only=True)
-    """Which piece of a text has this noise; `Synthesizer.run` speaks the first, 0."""
+    """Index of the piece of a text, which selects its noise. `Synthesizer.run` speaks piece 0."""
 
     def draw(self, samples: int) -> NDArray[np.float32]:
-        """The utterance's noise, (samples,) float32, as the compiled decoder draws it from the seed."""
+        """Draw the utterance's noise from the seed, as the compiled decoder does: (samples,) float32."""
         return draw_noise(self.seed, samples, self.piece)
 
     def source(self) -> dict[str, Any]:
-        """What `Synthesizer.run` makes its noise of: the seed or, for a later piece of a text, the noise."""
+        """Return the noise argument of `Synthesizer.run`: the seed or, for a later piece, the noise."""
         return {"noise": self.draw} if self.piece else {"seed": self.seed}
 
     def metadata(self) -> dict[str, str]:
-        """The fields that are not arrays, as a safetensors file keeps them."""
+        """Return the fields that are not arrays as safetensors metadata."""
         values = {"name": self.name, "phonemes": self.phonemes, "voice": self.voice}
         return values | {"speed": repr(self.speed), "seed": str(self.seed), "piece": str(self.piece)}
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What the five components gave in one run, in the regime's dtype (float64 or float32)."""
+    """Outputs of the five components in one run, in the regime's dtype (float64 or float32)."""
 
     d_en: Array
     """(1, 512, T) text features of bert."""
@@ -141,7 +149,7 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Trace(Outputs):
-    """One end-to-end run of the stock model."""
+    """End-to-end run of the stock model."""
 
     durations: NDArray[np.int64]
     """(T,) frames of every token at the utterance's speed."""
@@ -153,7 +161,7 @@ class Trace(Outputs):
 
 @dataclass(frozen=True, eq=False)
 class Rendering:
-    """One side's speech for one request."""
+    """Speech of one implementation for one request."""
 
     audio: NDArray[Any]
     """(600F,) samples at 24 kHz, float64 or float32."""
@@ -163,25 +171,25 @@ class Rendering:
     """(1, 2F) pitch in Hz, as the model predicts it."""
 
 
-class _OfTruth:
-    """How long an utterance is, by the truth."""
+class _TrueLength:
+    """Mixin: the lengths of an utterance according to the truth."""
 
     tokens: NDArray[np.int64]
     truth: Any
 
     @property
     def frames(self) -> int:
-        """F, by the truth's durations."""
+        """Sum of the truth's durations."""
         return int(self.truth.durations.sum())
 
     def length(self, axis: str) -> int:
-        """Valid length on `axis`, "tokens" or "frames"."""
+        """Return the valid length on `axis`, "tokens" or "frames"."""
         return {"tokens": self.tokens.shape[1], "frames": self.frames}[axis]
 
 
 @dataclass(frozen=True, eq=False)
-class Reference(_OfTruth, Request):
-    """One utterance, and the stock model's runs of it: both regimes, end to end and fed (see the module)."""
+class Reference(_TrueLength, Request):
+    """One utterance and its runs of the stock model: both regimes, end to end and fed."""
 
     truth: Trace
     """pt.float64, end to end."""
@@ -197,41 +205,41 @@ class Reference(_OfTruth, Request):
     """(600F,) pt.exact, the decoder fed `inputs`."""
 
     def noise(self) -> NDArray[np.float32]:
-        """The utterance's noise, (1, 600F) float32, drawn anew (it is not kept in the file)."""
+        """Draw the utterance's noise: (1, 600F) float32. The file does not hold it."""
         return self.draw(SAMPLES_PER_FRAME * self.frames)[None]
 
     def inputs(self, component: str) -> dict[str, Array]:
-        """Inputs of one component by name: the truth's intermediates rounded to float32, tokens int64.
+        """Return the inputs of one component by name: the truth's intermediates rounded to float32.
 
-        Shapes are those of the component's exact signature, contiguous. Raises KeyError for an unknown
-        component.
+        Arrays are contiguous and have the shapes of the component's exact signature; tokens are int64.
+
+        Raises:
+            KeyError: There is no such component.
         """
         half = slice(None, STYLE_DIM) if component == "decoder" else slice(STYLE_DIM, None)
-        made: dict[str, Array] = {}
+        inputs: dict[str, Array] = {}
         for name in INPUTS[component]:
             match name:
                 case "tokens":
-                    made[name] = self.tokens
+                    inputs[name] = self.tokens
                 case "style":
-                    made[name] = np.ascontiguousarray(self.ref_s[:, half])
+                    inputs[name] = np.ascontiguousarray(self.ref_s[:, half])
                 case "noise":
-                    made[name] = self.noise()
+                    inputs[name] = self.noise()
                 case _:
-                    made[name] = np.ascontiguousarray(getattr(self.truth, name), dtype=np.float32)
-        return made
+                    inputs[name] = np.ascontiguousarray(getattr(self.truth, name), dtype=np.float32)
+        return inputs
 
     def rounding_margin(self) -> float:
-        """Distance in frames of the least certain duration from a rounding boundary, 0 to 0.5, by the truth.
-
-        An implementation whose durations err by less than this gets every integer right.
-        """
+        """Compute the truth's smallest distance from a rounding boundary, in frames (0 to 0.5)."""
         return rounding_margin(self.truth.duration, self.speed)
 
 
 @dataclass(frozen=True, eq=False)
-class SpeechReference(_OfTruth, Request):
-    """The stock model's renderings of one utterance, end to end: the yardstick of `e2e`, a tenth of the size
-    of a `Reference`, and half the work.
+class SpeechReference(_TrueLength, Request):
+    """End-to-end renderings of one utterance, for `validate e2e`.
+
+    It takes a tenth of the space of a `Reference`, and half of the work.
     """
 
     duration: NDArray[np.float64]
@@ -246,7 +254,7 @@ class SpeechReference(_OfTruth, Request):
     """(600F,) pt.exact, end to end."""
 
     def rounding_margin(self) -> float:
-        """Distance in frames of the least certain duration from a rounding boundary, 0 to 0.5."""
+        """Compute the truth's smallest distance from a rounding boundary, in frames (0 to 0.5)."""
         return rounding_margin(self.duration, self.speed)
 
 
@@ -254,7 +262,7 @@ _R = TypeVar("_R", Reference, SpeechReference)
 
 
 def save_reference(reference: Reference | SpeechReference, path: Path) -> None:
-    """Write a reference as one safetensors file; `path` appears whole or not at all."""
+    """Write a reference atomically as one safetensors file."""
     arrays: dict[str, Array] = {}
     parts: dict[str, Array] = {}
     for name, value in vars(reference).items():
@@ -266,24 +274,21 @@ def save_reference(reference: Reference | SpeechReference, path: Path) -> None:
 
 
 def load_reference(path: Path) -> Reference:
-    """Read what `save_reference` wrote.
-
-    Raises ValidationError when the file is missing, damaged or of another version.
-    """
-    return read_tensors(path, "a stored reference", partial(_made, Reference))
+    """Read a reference. Raises ValidationError if the file is missing, damaged or of another version."""
+    return read_tensors(path, "a stored reference", partial(_build, Reference))
 
 
 def load_speech(path: Path) -> SpeechReference:
-    """The same of a reference of speech."""
-    return read_tensors(path, "a reference of speech", partial(_made, SpeechReference))
+    """Read a speech reference. Raises ValidationError as `load_reference` does."""
+    return read_tensors(path, "a reference of speech", partial(_build, SpeechReference))
 
 
-def _made(kind: type[_R], tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> _R:
+def _build(kind: type[_R], tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> _R:
     values: dict[str, Any] = {key: metadata[key] for key in ("name", "phonemes", "voice")}
     values |= {"speed": float(metadata["speed"])}
     values |= {key: int(metadata[key]) for key in ("seed", "piece")}
     hints = get_type_hints(kind)
-    for name in [each.name for each in fields(kind) if each.name not in values]:
+    for name in [f.name for f in fields(kind) if f.name not in values]:
         if is_dataclass(hints[name]):
             parts = [part.name for part in fields(hints[name])]
             values[name] = hints[name](**{part: tensors[f"{name}.{part}"] for part in parts})

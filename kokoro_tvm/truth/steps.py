@@ -1,7 +1,7 @@
-"""Every step of one utterance in one regime, from text features to audio (numpy only).
+"""Intermediate values of one utterance in one regime, from text features to audio. Needs only numpy.
 
-Time is the last axis of every value. A value is the valid part alone: what a static shape has behind it is
-kept as two numbers, its `Tail`, because a bucket of 5,120 frames would take gigabytes.
+Time is the last axis of every value. A value is the valid part of an array. Padding behind it is reduced to a
+`Tail`, because a bucket of 5,120 frames would take gigabytes.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Step:
-    """One value on the way. `component` computes it, or the one it is gathered from; `inner`: a bundle's
-    compiled component does not give it."""
+    """Description of one intermediate value.
+
+    `component` computes it or the value that it is gathered from. A compiled component does not return an
+    `inner` value.
+    """
 
     name: str
     component: str
     axis: str
-    """What its length is counted in: "tokens" or "frames"."""
+    """Axis of its length, "tokens" or "frames"."""
     factor: int = 1
     plus: int = 0
     inner: bool = False
     exact: bool = False
-    """Whole numbers, which are equal or wrong."""
+    """The values are integers and must be equal."""
     steady: bool = True
-    """False where a phase near pi may come out near -pi, heard by nobody: no gate is held against it."""
+    """False if a phase near pi may come out near -pi, which is inaudible: no gate applies."""
 
     def extent(self, length: int) -> int:
-        """Elements along time for so many tokens or frames."""
+        """Convert a number of tokens or frames to elements along time."""
         return self.factor * length + self.plus
 
 
@@ -68,8 +71,8 @@ STEPS: tuple[Step, ...] = (
     Step("spectrum", "decoder", "frames", 120, 1, inner=True),
     Step("audio", "decoder", "frames", SAMPLES_PER_FRAME),
 )
-"""In the order they are computed. Shapes, T tokens and F frames: d_en and t_en (1, 512, T), d (1, 640, T),
-logits (1, 50, T), duration (1, T) in frames at speed 1, pred_dur (T,) in frames, alignment (F,) the token of
+"""All steps in the order of computation. Shapes for T tokens and F frames: d_en and t_en (1, 512, T),
+d (1, 640, T), logits (1, 50, T), duration (1, T) in frames at speed 1, pred_dur (T,) in frames, alignment (F,) the token of
 every frame, en (1, 640, F), asr (1, 512, F), f0 in Hz and n (1, 2F), source (1, 600F) the excitation, encode
 to decode.2 (1, 1024, F), decode.3 (1, 512, 2F), generator.0 (1, 256, 20F) and generator.1 (1, 128, 120F + 1)
 the means of a stage's residual blocks, spectrum (1, 22, 120F + 1) log magnitudes and what the phases are the
@@ -78,47 +81,49 @@ sines of, audio (600F,)."""
 
 @dataclass(frozen=True)
 class Tail:
-    """What stands behind the valid part of one value at a static shape."""
+    """Summary of the padding behind the valid part of a value."""
 
     elements: int
     max_abs: float
-    """Largest magnitude of its finite elements; 0 when it is all zeros."""
+    """Largest magnitude of the finite elements."""
     finite_fraction: float
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
+        """Return the fields as JSON data."""
         return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """One utterance in one regime: values by step name, and why those that are missing are."""
+    """Values of one utterance in one regime by step name, and why others are missing."""
 
     regime: str
     values: Mapping[str, Array]
     tails: Mapping[str, Tail] = field(default_factory=dict)
-    """Of the values that were computed at a static shape longer than the utterance."""
+    """Padding of the values with a static shape longer than the utterance."""
     missing: Mapping[str, str] = field(default_factory=dict)
-    """Step name -> why it is not available."""
+    """Reason by step name."""
 
     def __post_init__(self) -> None:
         unaccounted = {s.name for s in STEPS} ^ (self.values.keys() | self.missing.keys())
         if unaccounted or self.values.keys() & self.missing.keys():
-            raise ValueError(f"steps neither given nor missing, or both, or unknown: {sorted(unaccounted)}")
+            raise ValueError(
+                f"steps that are unknown, or both or neither of present and missing: {sorted(unaccounted)}"
+            )
 
     @property
     def tokens(self) -> int:
-        """T."""
+        """Number of tokens."""
         return int(self.values["pred_dur"].size)
 
     @property
     def frames(self) -> int:
-        """F."""
+        """Number of frames."""
         return int(self.values["alignment"].size)
 
 
 def split_tail(value: Array, extent: int) -> tuple[Array, Tail | None]:
-    """The first `extent` elements along time, copied, and what stands behind them; None when nothing does."""
+    """Copy the first `extent` elements along time and summarize the rest; None if there is no rest."""
     valid = np.array(value[..., :extent], order="C", copy=True)
     behind = value[..., extent:]
     if not behind.size:
@@ -129,7 +134,7 @@ def split_tail(value: Array, extent: int) -> tuple[Array, Tail | None]:
 
 
 def save_steps(steps: Steps, path: Path) -> None:
-    """Write as one safetensors file; `path` appears whole or not at all."""
+    """Write steps atomically as one safetensors file."""
     metadata = {
         "regime": steps.regime,
         "tails": json.dumps({name: tail.to_json() for name, tail in steps.tails.items()}),
@@ -139,13 +144,10 @@ def save_steps(steps: Steps, path: Path) -> None:
 
 
 def load_steps(path: Path) -> Steps:
-    """Read what `save_steps` wrote.
-
-    Raises ValidationError when the file is missing, damaged or of another version.
-    """
-    return read_tensors(path, "the steps of an utterance", _steps)
+    """Read steps. Raises ValidationError if the file is missing, damaged or of another version."""
+    return read_tensors(path, "the steps of an utterance", _build_steps)
 
 
-def _steps(values: Mapping[str, Array], metadata: Mapping[str, str]) -> Steps:
+def _build_steps(values: Mapping[str, Array], metadata: Mapping[str, str]) -> Steps:
     tails = {name: Tail(**fields) for name, fields in json.loads(metadata["tails"]).items()}
     return Steps(metadata["regime"], values, tails, json.loads(metadata["missing"]))

@@ -1,10 +1,8 @@
-"""Runs the stock KModel for one utterance and reads its intermediates out of its own forward (torch).
+"""Run the stock KModel on one utterance and record its intermediate values. Needs torch.
 
-Nothing of the model's forward is written again here. `KModel.forward_with_tokens` runs as it is; forward
-hooks at the borders of the components read what passes, and in a fed run put something else in its place; one
-`TorchFunctionMode` answers the one random draw that is heard, another computes the
-decoder's float64 convolutions faster. Hooks, modes, default dtype and torch's random state are all given back
-when the run ends, also by an exception.
+`KModel.forward_with_tokens` runs unmodified. Forward hooks at the borders of the components record values
+and, in a fed run, replace them. One `TorchFunctionMode` supplies the noise, another one computes the decoder's
+float64 convolutions faster. Hooks, modes, default dtype and random state are restored after the run.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from kokoro_tvm.truth.steps import Steps
 
 __all__ = [
     "ExactPhases",
-    "GivenNoise",
+    "SourceNoise",
     "computing",
     "nine_channels",
     "rounded",
@@ -51,10 +49,8 @@ Draw = Callable[[int], NDArray[np.float32]]
 
 
 def stock_model(config: Config, state: State, regime: str) -> torch.nn.Module:
-    """The stock KModel in a regime's dtype ("pt.float64" or "pt.dynamic"), on the CPU, ready to run.
-
-    Weights are normed once, by the function that would norm them again in every run.
-    """
+    """Build the stock KModel on the CPU in the dtype of a regime ("pt.float64" or "pt.dynamic")."""
+    # The function that would apply weight norm in every run applies it here once.
     model = build_model(config, state, dtype=_DTYPES[regime])
     for module in model.modules():
         if any(isinstance(hook, WeightNorm) for hook in module._forward_pre_hooks.values()):
@@ -64,18 +60,16 @@ def stock_model(config: Config, state: State, regime: str) -> torch.nn.Module:
 
 @contextmanager
 def computing(model: torch.nn.Module) -> Iterator[None]:
-    """Within the block, the model or a part of it computes in its own dtype, float64 convolutions fast.
-
-    What the model draws does not move the caller's random stream: the initial phase by `torch.rand` is never
-    heard.
-    """
+    """Set the dtype of a model, or of a part of it, and fast float64 convolutions within the block."""
+    # The fork keeps the caller's random stream: the model draws an initial phase with torch.rand, which its
+    # output does not depend on.
     dtype = next(model.parameters()).dtype
     with default_dtype(dtype), torch.random.fork_rng(devices=[]), MatrixConvolution(model.decoder):
         yield
 
 
 def rounded(run: Trace) -> Trace:
-    """A run with what stands at the components' borders in float32: what an artifact is validated with."""
+    """Round the values at the borders of components to float32: the inputs of a validated artifact."""
     borders: dict[str, Any] = {
         name: np.ascontiguousarray(getattr(run, name), dtype=np.float32)
         for name in ("d_en", "en", "asr", "f0", "n")
@@ -84,11 +78,17 @@ def rounded(run: Trace) -> Trace:
 
 
 def run_stock(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Trace:
-    """One end-to-end run, in the model's own dtype.
+    """Run the model end to end in its own dtype.
 
-    `tokens` (1, T) int64, `ref_s` (1, 256), `draw(samples)` gives the source's noise (samples,)
-    float32 once the durations are known. Raises ValidationError when the stock model does not behave as
-    it is known to.
+    Args:
+        model: A stock model.
+        tokens: (1, T) int64.
+        ref_s: (1, 256).
+        speed: Factor of the speaking rate.
+        draw: Returns the source's noise, (samples,) float32, once the durations are known.
+
+    Raises:
+        ValidationError: The model does not behave as the pinned version of kokoro does.
     """
     seen, durations = _run(model, tokens, ref_s, speed, draw, None)
     return Trace(
@@ -98,7 +98,7 @@ def run_stock(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float,
 
 
 def run_steps(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Steps:
-    """One end-to-end run with everything inside the decoder as well; arguments as `run_stock`."""
+    """Run the model end to end and record every step; arguments are those of `run_stock`."""
     with stages_of(model.decoder) as stages:
         seen, durations = _run(model, tokens, ref_s, speed, draw, None)
     regime = next(name for name, dtype in _DTYPES.items() if dtype == next(model.parameters()).dtype)
@@ -108,18 +108,23 @@ def run_steps(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float,
 
 @contextmanager
 def stages_of(decoder: Any, channels_last: bool = False) -> Iterator[dict[str, Array]]:
-    """Within the block, what passes between the modules inside a decoder, stock or patched, as it runs:
-    source, encode, decode.*, generator.* and, of a stock decoder, spectrum (see `steps.STEPS`).
+    """Record the values between the modules inside a decoder, stock or patched, within the block.
 
-    channels_last: a patched one, whose blocks have time before channels; the values have time last either
-    way. (The stock generator averages the residual blocks of a stage; patched blocks give their share.)
+    Args:
+        decoder: The module.
+        channels_last: The decoder is patched and has time before channels.
+
+    Yields:
+        Values by step name, with time last: source, encode, decode.*, generator.* and, of a stock decoder,
+        spectrum (see `STEPS`).
     """
+    # The stock generator averages the residual blocks of a stage; a patched block returns its share.
     generator, count = decoder.generator, decoder.generator.num_kernels
     share = 1.0 if channels_last else 1.0 / count
     seen: dict[str, Array] = {}
 
     def source(out: Any) -> None:
-        # The stock module gives (1, samples, 1) and two more that nobody reads, the patched one (1, samples).
+        # The stock module returns (1, samples, 1) and two unused tensors, the patched one (1, samples).
         seen["source"] = _numpy(out if channels_last else out[0][..., 0])
 
     def see(name: str, out: torch.Tensor) -> None:
@@ -148,17 +153,17 @@ def stages_of(decoder: Any, channels_last: bool = False) -> Iterator[dict[str, A
 
 
 def _reading(module: torch.nn.Module, look: Callable[[Any], None]) -> Any:
-    """A hook that reads what a module gives, until its block ends."""
+    """Register a forward hook that passes a module's output to `look`."""
     return module.register_forward_hook(lambda _module, _args, out: look(out))
 
 
 def run_fed(
     model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw, borders: Trace
 ) -> Outputs:
-    """One run with every component fed from `borders`, whatever the one before it gave; else `run_stock`.
+    """Run the model with every component reading its inputs from `borders`.
 
-    All five components answer in the one pass, each for the inputs an artifact is validated with, if
-    `borders` are `rounded`.
+    With `rounded` borders, these are the inputs that an artifact is validated with. Other arguments and
+    errors are those of `run_stock`.
     """
     seen, _ = _run(model, tokens, ref_s, speed, draw, borders)
     return Outputs(**{k: seen[k] for k in ("d_en", "duration", "d", "t_en", "f0", "n", "audio")})
@@ -169,7 +174,7 @@ def _run(
 ) -> tuple[dict[str, Array], NDArray[np.int64]]:
     dtype = next(model.parameters()).dtype
     seen: dict[str, Array] = {}
-    noise = GivenNoise(draw, model.decoder)
+    noise = SourceNoise(draw, model.decoder)
     with ExitStack() as scope:
         scope.enter_context(computing(model))
         scope.enter_context(_hooks(model, seen, borders, dtype))
@@ -193,19 +198,19 @@ def _run(
 
 
 def run_decoder(model: Any, inputs: Trace, ref_s: Array, draw: Draw) -> Array:
-    """The decoder alone, on asr, f0 and n of `inputs`: audio (600F,). Else as `run_stock`."""
+    """Run the decoder alone on asr, f0 and n of `inputs`; returns the audio, (600F,)."""
     dtype = next(model.parameters()).dtype
-    given = [torch.from_numpy(value).to(dtype) for value in (inputs.asr, inputs.f0, inputs.n)]
+    tensors = [torch.from_numpy(value).to(dtype) for value in (inputs.asr, inputs.f0, inputs.n)]
     style = torch.from_numpy(ref_s[:, :STYLE_DIM]).to(dtype)
-    with torch.no_grad(), computing(model), GivenNoise(draw, model.decoder):
-        return _numpy(model.decoder(*given, style).reshape(-1))
+    with torch.no_grad(), computing(model), SourceNoise(draw, model.decoder):
+        return _numpy(model.decoder(*tensors, style).reshape(-1))
 
 
 @contextmanager
 def _hooks(
     model: torch.nn.Module, seen: dict[str, Array], borders: Trace | None, dtype: torch.dtype
 ) -> Iterator[None]:
-    """Read every component's outputs into `seen`; feed the components from `borders` if there are any."""
+    """Record every component's outputs in `seen`, and replace their inputs by `borders` if given."""
 
     def see(name: str, value: torch.Tensor) -> None:
         seen[name] = _numpy(value)
@@ -251,12 +256,11 @@ def _hooks(
         yield
 
 
-class GivenNoise(TorchFunctionMode):
-    """While entered, answers `torch.randn_like` of a decoder's source with given noise, on this thread alone.
+class SourceNoise(TorchFunctionMode):
+    """Torch function mode that supplies the noise of a decoder's source, on the current thread only.
 
-    The source draws twice: (1, samples, 9) inside SineGen, which is heard, and (1, samples, 1) for a noise
-    branch that nothing reads, which gets zeros. Any other draw raises ValidationError: it would go unnoticed
-    otherwise.
+    The source calls `torch.randn_like` twice: (1, samples, 9) inside SineGen, which is audible, and
+    (1, samples, 1) for an unused branch, which gets zeros. Any other call raises ValidationError.
     """
 
     def __init__(self, draw: Draw, decoder: Any) -> None:
@@ -276,27 +280,25 @@ class GivenNoise(TorchFunctionMode):
                 return torch.zeros_like(like)
             case (1, samples, channels) if channels == NOISE_CHANNELS:
                 self.draws += 1
-                return nine_channels(self._given(samples).to(like.dtype), self._weight)
+                return nine_channels(self._draw_noise(samples).to(like.dtype), self._weight)
             case shape:
                 raise ValidationError(
                     f"The stock model drew normal noise of shape {shape}, which no reference knows."
                 )
 
-    def _given(self, samples: int) -> torch.Tensor:
+    def _draw_noise(self, samples: int) -> torch.Tensor:
         noise = np.ascontiguousarray(self.draw(samples), dtype=np.float32)
         if noise.shape != (samples,):
-            raise ValidationError(f"Noise of shape {(samples,)} was due and {noise.shape} was given.")
+            raise ValidationError(f"The noise has shape {noise.shape} instead of {(samples,)}.")
         return torch.from_numpy(noise)[None]
 
 
 class ExactPhases(TorchFunctionMode):
-    """While entered, `torch.angle` gives 0 or pi for bins that are real in exact arithmetic: what that would
-    choose where the truth leaves the choice to rounding.
+    """Torch function mode in which `torch.angle` is 0 or pi for bins that are real in exact arithmetic."""
 
-    The excitation's spectra (1, bins, frames) are real at DC and Nyquist, and all bins are in the first
-    frame, because the signal is mirrored about its first sample. What a Fourier transform leaves in the
-    imaginary part there is rounding, by whose sign a negative bin has the phase pi or -pi.
-    """
+    # The excitation's spectra (1, bins, frames) are real at DC and Nyquist. In the first frame all bins are
+    # real, because the signal is mirrored about its first sample. Their imaginary part is a rounding error,
+    # whose sign decides between the phases pi and -pi of a negative bin.
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -310,11 +312,21 @@ class ExactPhases(TorchFunctionMode):
 
 
 def nine_channels(noise: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """One channel of noise (1, samples) as nine (1, samples, 9) that the stock source, whose linear layer has
-    `weight` (1, 9), sums to what the patched one makes of the one: the norm of the weights times it."""
+    """Spread one channel of noise over the nine channels of the stock source.
+
+    The stock source's linear layer sums them to the noise times the norm of its weights, as the patched
+    source does with the one channel.
+
+    Args:
+        noise: (1, samples).
+        weight: (1, 9), of the linear layer.
+
+    Returns:
+        (1, samples, 9).
+    """
     return noise[..., None] * (weight[0] / torch.linalg.vector_norm(weight)).to(noise.dtype)
 
 
 def _numpy(tensor: torch.Tensor) -> Array:
-    """A contiguous copy: the model goes on to change some of its tensors in place."""
+    """Copy a tensor to a contiguous array, because the model changes some tensors in place."""
     return np.array(tensor.detach().cpu().numpy(), order="C", copy=True)

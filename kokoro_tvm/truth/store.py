@@ -1,8 +1,8 @@
-"""References of any utterance: looked up by what they were made of, made and kept where they are not there.
+"""Cache of references, which computes those that it does not have.
 
-A file's name is the digest of the utterance and of everything else that decides about its content, in a
-folder named after the latter: the checkpoint, the code that runs the stock model, the versions below it. When
-any of that changes, the folder is another one, and what lies in the old one is removed, for nothing reads it.
+The folder is named by a digest of the checkpoint, the code that runs the stock model and the versions of its
+packages. A file is named by a digest of its utterance. Folders with another digest are deleted, because
+nothing reads them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _R = TypeVar("_R", Reference, SpeechReference)
 
 @dataclass(frozen=True)
 class _Kind(Generic[_R]):
-    """What is kept of an utterance: in which file, and what makes it."""
+    """Kind of cached file, and the function that computes its content."""
 
     suffix: str
     load: Callable[[Path], _R]
@@ -67,12 +67,18 @@ _SPEECH = _Kind(".speech.safetensors", load_speech, "compute_speech")
 
 
 class ReferenceStore:
-    """What the stock model of one checkpoint says, kept under a folder (artifacts/reference/MODEL)."""
+    """Cache of the references of one checkpoint in a folder (artifacts/reference/MODEL)."""
 
     def __init__(self, checkpoint: Path, folder: Path, progress: Callable[[str], None] = lambda _: None):
-        """`checkpoint`: the stage's folder. `progress` hears of every run of the stock model.
+        """Open the cache.
 
-        Raises BuildError when there is no checkpoint.
+        Args:
+            checkpoint: Output folder of the stage `checkpoint`.
+            folder: Where the cache lies.
+            progress: Called with a line of text before every run of the stock model.
+
+        Raises:
+            BuildError: There is no checkpoint.
         """
         from kokoro_tvm.model.checkpoint_files import is_checkpoint
 
@@ -101,18 +107,19 @@ class ReferenceStore:
         return all_code(f"kokoro_tvm.truth.compute:{name}" for name in _COMPUTED)
 
     def references(self, utterances: Sequence[Utterance]) -> list[Reference]:
-        """The reference of every utterance, both regimes, end to end and fed.
+        """Return the reference of every utterance: both regimes, end to end and fed.
 
-        Raises RecipeError for a voice or phoneme the model does not have.
+        Raises:
+            RecipeError: The model does not have a voice or phoneme.
         """
         return self._all(utterances, _WHOLE)
 
     def speech(self, utterances: Sequence[Utterance]) -> list[SpeechReference]:
-        """What the stock model says of every utterance end to end; raises as `references`."""
+        """Return the speech reference of every utterance; raises as `references`."""
         return self._all(utterances, _SPEECH)
 
     def steps(self, utterance: Utterance) -> dict[str, Steps]:
-        """Every step of both regimes (pt.float64, pt.dynamic), the inner ones too; raises as `references`."""
+        """Return all steps of both regimes (pt.float64, pt.dynamic); raises as `references`."""
         regimes = (TRUTH, DYNAMIC)
         found = {regime: self._kept(utterance, f".{regime}.safetensors", load_steps) for regime in regimes}
         if None in found.values():
@@ -126,13 +133,13 @@ class ReferenceStore:
         return {regime: steps for regime, steps in found.items() if steps is not None}
 
     def voices(self) -> dict[str, NDArray[np.float32]]:
-        """The checkpoint's style tables, (510, 256) each, by name."""
+        """Read the checkpoint's style tables, (510, 256) each, by name."""
         from safetensors.numpy import load_file
 
         return load_file(str(self._checkpoint / "voices.safetensors"))
 
     def model(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The checkpoint's configuration and float32 state dict."""
+        """Read the checkpoint's configuration and float32 state dict."""
         from kokoro_tvm.model.kokoro import load_config, load_state
 
         return load_config(self._checkpoint), load_state(self._checkpoint)
@@ -156,12 +163,12 @@ class ReferenceStore:
         return found
 
     def _seal(self, save: Callable[[Any, Path], None], made: Any, path: Path) -> None:
-        """Saves it, and then the digest of what was saved, without which it does not count."""
+        """Save a file, and then its digest: a file without one was interrupted and does not count."""
         save(made, path)
         write(_seal_of(path), file_sha256(path).encode())
 
     def _all(self, utterances: Sequence[Utterance], kind: _Kind[_R]) -> list[_R]:
-        """What is kept of the utterances, and what has to be made."""
+        """Load the references of utterances, after computing those that are not cached."""
         found = [self._kept(u, kind.suffix, kind.load) for u in utterances]
         absent = [u for u, reference in zip(utterances, found, strict=True) if reference is None]
         if absent:
@@ -171,11 +178,9 @@ class ReferenceStore:
         return [replace(r, name=u.name) for u, r in zip(utterances, found, strict=True)]
 
     def _compute(self, absent: Sequence[Utterance], kind: _Kind[_R]) -> None:
-        """Computes utterances side by side, each on one thread.
-
-        So the bits do not depend on the number of cores, and nothing waits: two threads of OpenMP take three
-        times as long beside a busy neighbour, because they meet after every operation.
-        """
+        """Compute the references of utterances in parallel processes with one thread each."""
+        # One thread each: the bits do not depend on the number of cores, and OpenMP threads, which synchronize
+        # after every operation, take three times as long on a busy machine.
         self._drop_stale()
         compute = import_module("kokoro_tvm.truth.compute")
         (config, state), voices = self.model(), self.voices()
@@ -207,7 +212,7 @@ class ReferenceStore:
 
 
 def divide(utterances: Sequence[Utterance], parts: int) -> list[list[Utterance]]:
-    """Utterances in at most `parts` lists that take about as long, none of them empty."""
+    """Divide utterances into at most `parts` non-empty lists of about equal length of speech."""
     lists: list[list[Utterance]] = [[] for _ in range(min(parts, len(utterances)))]
     length = {id(u): (len(u.phonemes) + 2) / u.speed for u in utterances}
     for utterance in sorted(utterances, key=lambda u: -length[id(u)]):

@@ -1,4 +1,4 @@
-"""Arrays and their metadata in one safetensors file, whole or not at all (numpy only)."""
+"""Atomic reading and writing of arrays with metadata as one safetensors file. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Tensors = Mapping[str, NDArray[Any]]
 
 
 def write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) -> None:
-    """Write arrays by name; `path`, in a folder made for it, appears whole or not at all."""
+    """Write arrays by name atomically, and create the folder of `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}-") as folder:
         partial = Path(folder) / path.name
@@ -32,19 +32,24 @@ def write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) -> 
         partial.replace(path)
 
 
-def read_tensors(path: Path, what: str, made_of: Callable[[Tensors, Mapping[str, str]], T]) -> T:
-    """What `made_of(tensors, metadata)` makes of a file that `write_tensors` wrote.
+def read_tensors(path: Path, what: str, build: Callable[[Tensors, Mapping[str, str]], T]) -> T:
+    """Read a file that `write_tensors` wrote, and return `build(tensors, metadata)`.
 
-    Raises ValidationError, in which the file was to be `what`, when it is missing, damaged, of another
-    version, or `made_of` finds something lacking (KeyError, ValueError, TypeError).
+    Args:
+        path: The file.
+        what: What the error message calls the content.
+        build: May raise KeyError, ValueError or TypeError if something is missing.
+
+    Raises:
+        ValidationError: The file is missing, damaged, of another version, or `build` failed.
     """
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
         if metadata.get("format") != _FORMAT:
-            raise ValueError(f"it has format {metadata.get('format')}, {_FORMAT} is known")
-        return made_of(tensors, metadata)
+            raise ValueError(f"it has format {metadata.get('format')}, expected {_FORMAT}")
+        return build(tensors, metadata)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ValidationError(

@@ -94,7 +94,7 @@ def patched(names: Sequence[str], module: nn.Module, dtype: torch.dtype) -> Iter
         yield
 
 
-class GivenNoise(torch.overrides.TorchFunctionMode):
+class SourceNoise(torch.overrides.TorchFunctionMode):
     """Answers `torch.randn_like` of the source's sines with given noise, (1, samples, H), else with zeros."""
 
     def __init__(self, noise: Tensor) -> None:

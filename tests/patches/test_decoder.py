@@ -8,7 +8,7 @@ from torch.nn.utils import weight_norm
 from .support import (
     DTYPES,
     STYLE,
-    GivenNoise,
+    SourceNoise,
     assert_masked,
     assert_same,
     patched,
@@ -71,7 +71,7 @@ def test_same_as_stock(frames: int) -> None:
     asr, f0, n, noise = inputs(frames, dtype, 9)
     style = random(1, STYLE, dtype=dtype, seed=2)
     stft = decoder.generator.stft
-    with patched([], decoder, dtype), GivenNoise(noise), plus_pi(stft), torch.random.fork_rng(devices=[]):
+    with patched([], decoder, dtype), SourceNoise(noise), plus_pi(stft), torch.random.fork_rng(devices=[]):
         want = decoder(asr.transpose(1, 2), f0, n, style).squeeze(1)
     noise = projected(noise, decoder.generator.m_source)
     with patched(PATCHES, decoder, dtype), plus_pi(stft):

@@ -9,7 +9,7 @@ from kokoro_tvm.errors import BuildError
 from .support import (
     DTYPES,
     STYLE,
-    GivenNoise,
+    SourceNoise,
     assert_masked,
     assert_same,
     patched,
@@ -52,7 +52,7 @@ def test_same_as_stock(steps: int) -> None:
     style = random(1, STYLE, dtype=dtype, seed=2)
     with (
         patched([], module, dtype),
-        GivenNoise(noise),
+        SourceNoise(noise),
         plus_pi(module.stft),
         torch.random.fork_rng(devices=[]),
     ):

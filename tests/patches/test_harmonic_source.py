@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from .support import DTYPES, GivenNoise, assert_masked, patched, projected, random, stock
+from .support import DTYPES, SourceNoise, assert_masked, patched, projected, random, stock
 
 
 def make(rate: int = 24000, upsample: int = 300) -> nn.Module:
@@ -22,7 +22,7 @@ def pitch(steps: int, dtype: torch.dtype) -> Tensor:
 
 
 def run_stock(module: nn.Module, f0: Tensor, noise: Tensor, upsample: int) -> Tensor:
-    with patched([], module, f0.dtype), GivenNoise(noise), torch.random.fork_rng(devices=[]):
+    with patched([], module, f0.dtype), SourceNoise(noise), torch.random.fork_rng(devices=[]):
         return module(f0.repeat_interleave(upsample, dim=1).unsqueeze(-1))[0].squeeze(-1)
 
 
