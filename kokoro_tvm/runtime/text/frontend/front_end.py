@@ -60,6 +60,7 @@ class FrontEnd:
         """Kinds of written forms that are left as they stand."""
         self._file = file
         self._english: dict[str, English] = {}
+        self._unknown: dict[str, UnknownWords] = {}
         self._forms: dict[str, Language | None] = {}
         self._sounds: dict[str, Sounds | None] = {}
 
@@ -114,7 +115,7 @@ class FrontEnd:
         else:
             english = self._of(code, self._file)
             spoken = [tuple(english.convert(source)) for source in sources]
-            notices = _guessed(token for tokens in spoken for token in tokens)
+            notices = _guessed((t for tokens in spoken for t in tokens), self._unknown[code].has_espeak)
         notices = [notice for part in normal for notice in part.notices] + notices
         lost = [
             word for part, tokens in zip(normal, spoken, strict=True) for word in left_out(part.plain, tokens)
@@ -175,7 +176,8 @@ class FrontEnd:
             if code not in self._english:
                 british = code == "b"
                 data = file.english(british)
-                self._english[code] = English(data, british, UnknownWords(data, british))
+                self._unknown[code] = UnknownWords(data, british)
+                self._english[code] = English(data, british, self._unknown[code])
             return self._english[code]
 
 
@@ -190,12 +192,13 @@ def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
     return tuple(spaced)
 
 
-def _guessed(tokens: Iterable[Token]) -> list[str]:
+def _guessed(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
     """A notice of words that were read by their letters."""
     guessed = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
     if not guessed:
         return []
+    install = f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give"
     return [
-        f"Read by their letters, because the lexicon does not have them: {' '.join(guessed)}. Install "
-        f"espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give their phonemes, [word](/phonemes/)."
+        f"Read by their letters, because the lexicon does not have them: {' '.join(guessed)}. "
+        f"{'Give' if has_espeak else install} their phonemes, [word](/phonemes/)."
     ]
