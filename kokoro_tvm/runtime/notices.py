@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 
-__all__ = ["SpeechWarning", "quoted", "warn"]
+__all__ = ["SpeechWarning", "listed", "quoted", "shortened", "warn"]
 
+_MOST_WORDS = 20  # that a message lists
 _ROOM = __name__.rpartition(".")[0]
 
 
@@ -34,3 +36,15 @@ def warn(message: str) -> None:
 def quoted(text: str, most: int = 40) -> str:
     """The beginning of a text as a message shows it: in one line, of `most` characters."""
     return f"'{' '.join(text.split())[:most]}'"
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """Return a text as a message shows it: its first `most` characters, and "…" if there are more."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def listed(words: Iterable[str], between: str = " ") -> str:
+    """Return words as a message lists them: each once and shortened, the first twenty."""
+    distinct = list(dict.fromkeys(words))
+    shown = between.join(map(shortened, distinct[:_MOST_WORDS]))
+    return f"{shown} and {len(distinct) - _MOST_WORDS} more" if len(distinct) > _MOST_WORDS else shown

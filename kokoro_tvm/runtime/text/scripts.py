@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-__all__ = ["RANGES", "script_of", "scripts_of"]
+__all__ = ["RANGES", "in_script", "script_of"]
 
 # First and last code points of the blocks of common scripts (Unicode 15, Blocks.txt). libkokoro has this table
 # too (libkokoro/generated.py).
@@ -62,6 +62,7 @@ def script_of(char: str) -> str:
     return RANGES[row][2] if row >= 0 and ord(char) <= RANGES[row][1] else ""
 
 
-def scripts_of(text: str) -> list[str]:
-    """Return the scripts that a text is written in, in the order of their first letters."""
-    return [script for script in dict.fromkeys(map(script_of, text)) if script]
+def in_script(text: str) -> str:
+    """Return the scripts of a text for a message, such as " (Japanese, Chinese script)"; "" if it has none."""
+    scripts = [script for script in dict.fromkeys(map(script_of, text)) if script]
+    return f" ({', '.join(scripts)} script)" if scripts else ""

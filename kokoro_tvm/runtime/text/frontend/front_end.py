@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.files import OpenFile
-from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage, name_of
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.forks import held_at_forks
+from kokoro_tvm.runtime.notices import listed, shortened
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.left_out import left_out
@@ -23,6 +24,7 @@ from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
+from kokoro_tvm.runtime.text.scripts import in_script
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.sounds import Sounds
@@ -121,8 +123,14 @@ class FrontEnd:
             word for part, tokens in zip(normal, spoken, strict=True) for word in left_out(part.plain, tokens)
         ]
         if lost:
-            notices.append(f"Left out, because there are no phonemes for it: {' '.join(dict.fromkeys(lost))}")
+            name = self.language_name(code)
+            scripts = in_script("".join(lost))
+            notices.append(f"Left out, because {name} has no phonemes for it: {listed(lost)}{scripts}")
         return Reading(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(notices)))
+
+    def language_name(self, code: str) -> str:
+        """Return the name of the language of `code` for a message."""
+        return name_of(code, self._languages)
 
     def _with_latin_words(
         self, utterances: Iterable[Iterable[Token]]
@@ -140,7 +148,7 @@ class FrontEnd:
             try:
                 reading = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
-                notices[f"Left out, because there is no English here to read it by: {token.text}"] = None
+                notices[f"Left out, because there is no English here to read it by: {shortened(token.text)}"] = None
                 return replace(token, phonemes="", space=token.space or " ")
             notices.update(dict.fromkeys(reading.notices))
             phonemes = " ".join(utterance.phonemes for utterance in reading.utterances)
@@ -199,6 +207,6 @@ def _guessed(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
         return []
     install = f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give"
     return [
-        f"Read by their letters, because the lexicon does not have them: {' '.join(guessed)}. "
+        f"Read by their letters, because the lexicon does not have them: {listed(guessed)}. "
         f"{'Give' if has_espeak else install} their phonemes, [word](/phonemes/)."
     ]

@@ -168,7 +168,7 @@ def test_what_was_guessed_and_what_was_lost_is_said(
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
     guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
     assert "does not have them: Qwxyzzyish. Install espeak-ng" in guessed
-    assert lost == "Left out, because there are no phonemes for it: 中文"
+    assert lost == "Left out, because American English has no phonemes for it: 中文 (Chinese script)"
 
 
 def _missing(british: bool) -> None:
