@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["SpeechWarning", "listed", "quoted", "shortened", "warn"]
+__all__ = ["SpeechWarning", "listed", "quoted", "receiving", "shortened", "warn"]
 
 _MOST_WORDS = 20  # that a message lists
 _ROOM = __name__.rpartition(".")[0]
+_receiver: ContextVar[Callable[[str], object] | None] = ContextVar("receiver", default=None)
 
 
 class SpeechWarning(UserWarning):
@@ -27,10 +30,22 @@ def warn(message: str) -> None:
     The number of frames in between differs: `Synthesizer.phonemize` may be called from outside or from
     `Synthesizer.__call__`.
     """
+    if (receive := _receiver.get()) is not None:
+        receive(message)
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_ROOM):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, SpeechWarning, stacklevel=level)
+
+
+@contextmanager
+def receiving(receive: Callable[[str], object]) -> Iterator[None]:
+    """While it is entered, `receive` gets the message of every SpeechWarning of this thread as well."""
+    token = _receiver.set(receive)
+    try:
+        yield
+    finally:
+        _receiver.reset(token)
 
 
 def quoted(text: str, most: int = 40) -> str:
