@@ -131,9 +131,14 @@ static void find_left_out(work *w, const source *plain, const tokens *made, stri
   }
   if (!plain->text.size) return;
   char *spoken = room(w, last - first, 1);
-  for (size_t i = 0; i < made->count; ++i)
-    if (made->all[i].origin == FROM_GIVEN || has_sound(&made->all[i]))
-      for (size_t place = made->all[i].start; place < made->all[i].end; ++place) spoken[place - first] = 1;
+  const token *done = NULL; /* each word of a long number spans all of its figures */
+  for (size_t i = 0; i < made->count; ++i) {
+    const token *t = &made->all[i];
+    if (done && t->start == done->start && t->end == done->end) continue;
+    if (t->origin != FROM_GIVEN && !has_sound(t)) continue;
+    for (size_t place = t->start; place < t->end; ++place) spoken[place - first] = 1;
+    done = t;
+  }
   for (size_t start = 0, end; start < plain->text.size; start = end + 1) {
     for (end = start; end < plain->text.size && !is_space(plain->text.at[end]);) ++end;
     if (start == end || !any_of(spoken, plain->starts[start] - first, plain->ends[end - 1] - first, 0)) continue;

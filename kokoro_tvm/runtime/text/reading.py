@@ -31,11 +31,11 @@ def check_text(source: SourceText) -> None:
 
 
 def nothing_spoken(text: str, language: str) -> str:
-    """Return the message for a text with letters or digits that a language, by its name, has no phonemes of."""
+    """Return the message for a text with letters or digits that a language has no phonemes for."""
     shown = quoted(text, 20)
     return (
-        f"There is nothing to speak: {language} has no phonemes for {shown}{in_script(shown)}. Choose a voice of "
-        "another language."
+        f"There is nothing to speak: {language} has no phonemes for {shown}{in_script(shown)}. "
+        "Choose a voice of another language."
     )
 
 

@@ -6,8 +6,8 @@ from bisect import bisect_right
 
 __all__ = ["RANGES", "in_script", "script_of"]
 
-# First and last code points of the blocks of common scripts (Unicode 15, Blocks.txt). libkokoro has this table
-# too (libkokoro/generated.py).
+# First and last code points of the blocks of common scripts (Unicode 15, Blocks.txt). libkokoro has this
+# table too (libkokoro/generated.py), and so have pages (web/scripts.js).
 RANGES = (
     (0x0041, 0x024F, "Latin"),
     (0x0370, 0x03FF, "Greek"),
@@ -63,6 +63,6 @@ def script_of(char: str) -> str:
 
 
 def in_script(text: str) -> str:
-    """Return the scripts of a text for a message, such as " (Japanese, Chinese script)"; "" if it has none."""
+    """Return the scripts of a text for a message: " (Japanese, Chinese script)"; "" if it has none."""
     scripts = [script for script in dict.fromkeys(map(script_of, text)) if script]
     return f" ({', '.join(scripts)} script)" if scripts else ""

@@ -59,7 +59,8 @@ def routes(service: Service) -> list[Route]:
             with receiving(notices.append):
                 lines = tts.phonemize(wanted.text, tts.voices.names[0], language=code)
             tokens = [id for line in lines for id in encode(line, tts.bundle.vocabulary)]
-            return JSONResponse({"phonemes": "\n".join(lines), "tokens": tokens}, headers=headers | notices_header(notices))
+            found = {"phonemes": "\n".join(lines), "tokens": tokens}
+            return JSONResponse(found, headers=headers | notices_header(notices))
 
         return await service.aside(phonemes)
 

@@ -132,7 +132,8 @@ def test_words_without_phonemes_are_listed() -> None:
 @pytest.mark.usefixtures("capitals")
 def test_nothing_came_of_it() -> None:
     known = Known(frozenset("xyz"), lambda voice: "a")
-    with pytest.warns(SpeechWarning), pytest.raises(InputError, match=r"English has no phonemes for 'xyzzy' \(Latin script\)"):
+    message = r"English has no phonemes for 'xyzzy' \(Latin script\)"
+    with pytest.warns(SpeechWarning), pytest.raises(InputError, match=message):
         read_marked("xyzzy", known, FrontEnd())
 
 

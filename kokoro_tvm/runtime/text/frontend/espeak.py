@@ -48,11 +48,12 @@ _SCRIPTS = {
     "am": ("Ethiopic",), "chr": ("Cherokee",), "gu": ("Gujarati",), "he": ("Hebrew",), "hy": ("Armenian",),
     "hyw": ("Armenian",), "ja": ("Japanese", "Chinese"), "ka": ("Georgian",), "kn": ("Kannada",),
     "ko": ("Korean", "Chinese"), "ml": ("Malayalam",), "my": ("Burmese",), "or": ("Odia",),
-    "pa": ("Gurmukhi",), "shn": ("Burmese",), "si": ("Sinhala",), "ta": ("Tamil",), "te": ("Telugu",), "th": ("Thai",),
+    "pa": ("Gurmukhi",), "shn": ("Burmese",), "si": ("Sinhala",), "ta": ("Tamil",), "te": ("Telugu",),
+    "th": ("Thai",),
 }  # fmt: skip
 _LONGEST = 64
-"""Characters of a word. espeak-ng's buffers hold 160 bytes and 200 phonemes of one, and not all are guarded: "é"
-and 68 times "'s" end the process."""
+"""Characters of a word. espeak-ng's buffers hold 160 bytes and 200 phonemes of one, and not all are guarded:
+"é" and 68 times "'s" end the process."""
 _PICTURES = "\u2200"  # signs below are read, such as ° and ™
 _JOINERS = "\u200c\u200d"  # of letters, in Indic scripts and Persian
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST}}}(?=\S)")
@@ -107,8 +108,8 @@ class EspeakEnglish:
 
 
 def is_readable(char: str, language: str) -> bool:
-    """Whether espeak-ng is given a character: a letter of Latin or of the language's scripts, a figure, a mark,
-    a sign or space, but no control character and no picture."""
+    """Whether espeak-ng is given a character: a letter of Latin or of the language's scripts, a figure, a
+    mark, a sign or space, but no control character and no picture."""
     if script := script_of(char):
         return script == "Latin" or script in _SCRIPTS.get(language.partition("-")[0], ())
     category = unicodedata.category(char)

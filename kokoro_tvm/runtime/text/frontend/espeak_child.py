@@ -1,9 +1,9 @@
 """The process that espeak-ng runs in: the source of a program, which `espeak` hands to a new interpreter.
 
 It is not imported: faults of the native library end this process alone. The first line of standard input is
-the module path of the parent, as JSON. Every further line is a request, {"language", "options", "text"}, which
-is answered by a line: {"phonemes"}, {"missing": module} or {"error"}. The end of the input, which the end of
-the parent is too, ends the process.
+the module path of the parent, as JSON. Every further line is a request, {"language", "options", "text"},
+which is answered by a line: {"phonemes"}, {"missing": module} or {"error"}. The end of the input, which the
+end of the parent is too, ends the process.
 """
 
 import json

@@ -148,7 +148,8 @@ class FrontEnd:
             try:
                 reading = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
-                notices[f"Left out, because there is no English here to read it by: {shortened(token.text)}"] = None
+                word = shortened(token.text)
+                notices[f"Left out, because there is no English here to read it by: {word}"] = None
                 return replace(token, phonemes="", space=token.space or " ")
             notices.update(dict.fromkeys(reading.notices))
             phonemes = " ".join(utterance.phonemes for utterance in reading.utterances)
