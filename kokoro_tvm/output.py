@@ -78,7 +78,8 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[BinaryIO]:
-    """A stream to write to, see `is_stream`. Raises InputError where that fails: nobody reads it any more."""
+    """A stream to write to, see `is_stream`. Raises InputError where that fails, and BrokenPipeError
+    if nobody reads standard output any more."""
     with _written(path):
         stream = open(1 if path == STANDARD_OUTPUT else path, "wb", closefd=path != STANDARD_OUTPUT)  # noqa: SIM115
         try:
@@ -101,6 +102,8 @@ def _written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if path == STANDARD_OUTPUT and isinstance(error, BrokenPipeError):
+            raise  # its reader has enough: the command ends quietly
         raise InputError(
             f"{name} cannot be written: {error.strerror or error}. Name another file."
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -57,7 +58,8 @@ def print_json(value: Any) -> None:
     """Prints it as indented JSON."""
     import json
 
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=not unicode))
 
 
 def progress(line: str) -> None:

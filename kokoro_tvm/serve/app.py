@@ -35,7 +35,10 @@ __all__ = ["create_app"]
 
 _log = logging.getLogger("kokoro_tvm.serve")
 _LOOK = 5.0  # seconds between two looks at the bundles' files
-_EXPOSED = ("X-Unknown-Fields", "X-Ignored-Fields", "X-Download-Path", "X-Request-Id", "Retry-After")
+_EXPOSED = (
+    *("X-Unknown-Fields", "X-Ignored-Fields", "X-Notices", "X-Download-Path"),
+    *("X-Request-Id", "Retry-After"),
+)
 
 
 def create_app(settings: Settings, bundles: Bundles) -> Starlette:

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError, KokoroTvmError
+from kokoro_tvm.runtime.notices import receiving, shortened
 from kokoro_tvm.runtime.session.session import Runner
 from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import Stopped
@@ -28,6 +29,7 @@ __all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "read_in_turns",
 T = TypeVar("T")
 
 _PORTION = 512  # characters that are read in one go
+_MOST_NOTICES, _LONGEST_NOTICE = 50, 1000  # of a job, and characters of each
 _BEHIND = 1.0  # seconds, for each further portion, by which a text without a sound so far goes behind others
 _current = threading.local()
 
@@ -183,9 +185,22 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         self._claim = self.arrived  # later while all of it is planned, so that a book holds up no sentence
         self._ended = False
         self._error: BaseException | None = None
+        self._notices: list[str] = []
+        self._taken = 0  # notices that `take_notices` has given
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="kokoro-tvm-request", daemon=True)
+
+    @property
+    def notices(self) -> list[str]:
+        """What came up so far: words that were left out, and the like."""
+        return list(self._notices)
+
+    def take_notices(self) -> list[str]:
+        """Return the notices since the last call."""
+        fresh = self._notices[self._taken :]
+        self._taken += len(fresh)
+        return fresh
 
     def start(self) -> None:
         """Start its thread."""
@@ -280,8 +295,16 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         if self._read > _PORTION:
             self._claim += _BEHIND * length / _PORTION
 
+    def _note(self, notice: str) -> None:
+        if notice not in self._notices and len(self._notices) < _MOST_NOTICES:
+            self._notices.append(shortened(notice, _LONGEST_NOTICE))
+
     def _run(self) -> None:
         _current.job = self
+        with receiving(self._note):
+            self._compute()
+
+    def _compute(self) -> None:
         try:
             self._scheduler.take(self)
             stream = self._open()

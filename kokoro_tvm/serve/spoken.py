@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from kokoro_tvm.runtime.notices import shortened
+from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.serve.bodies import Body
 from kokoro_tvm.serve.downloads import kept
 from kokoro_tvm.serve.errors import ApiError, error_of
@@ -16,8 +19,9 @@ from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.scheduler import Job
 from kokoro_tvm.serve.service import Service
 
-__all__ = ["SpokenResponse", "answer"]
+__all__ = ["SpokenResponse", "answer", "notices_header"]
 
+_LONGEST_HEADER, _LONGEST_NOTICE = 4000, 300  # characters; clients and proxies take 8 kB of headers
 _BLOCK = 1 << 18  # bytes that are sent at a time
 _log = logging.getLogger("kokoro_tvm.serve")
 
@@ -43,6 +47,14 @@ async def answer(
     if names:
         headers["X-Ignored-Fields"] = ", ".join(names)
     return SpokenResponse(job, body, headers, service.settings.patience, whole=not wanted.stream)
+
+
+def notices_header(notices: Sequence[str]) -> dict[str, str]:
+    """Return the header with notices: a list in JSON, ASCII, of as many as fit; none where there are none."""
+    shown = [shortened(notice, _LONGEST_NOTICE) for notice in notices]
+    while len(value := json.dumps(shown)) > _LONGEST_HEADER:
+        shown.pop()
+    return {"X-Notices": value} if shown else {}
 
 
 class SpokenResponse:
@@ -92,10 +104,10 @@ class SpokenResponse:
             return
         try:
             async for chunk in self._job:
-                await self._send(send, await asyncio.to_thread(body.write, chunk))
+                await self._send(send, await asyncio.to_thread(self._written, body, chunk))
             if self._job.cancelled:
                 return
-            last = await asyncio.to_thread(body.close)
+            last = await asyncio.to_thread(self._closed, body)
         except asyncio.TimeoutError:  # noqa: UP041 - in Python 3.10 it is another
             _log.warning("client too slow", extra={"patience_s": self._patience})
             return
@@ -107,11 +119,17 @@ class SpokenResponse:
         await self._send(send, last, more=False)
 
     async def _all(self, body: Body) -> bytes:
-        parts = [await asyncio.to_thread(body.write, chunk) async for chunk in self._job]
-        return await asyncio.to_thread(lambda: b"".join([*parts, body.close()]))
+        parts = [await asyncio.to_thread(self._written, body, chunk) async for chunk in self._job]
+        return await asyncio.to_thread(lambda: b"".join([*parts, self._closed(body)]))
+
+    def _written(self, body: Body, chunk: Chunk) -> bytes:
+        return body.note(self._job.take_notices()) + body.write(chunk)
+
+    def _closed(self, body: Body) -> bytes:
+        return body.note(self._job.take_notices()) + body.close()
 
     def _start(self, body: Body, whole: bytes | None) -> dict[str, object]:
-        headers = self._headers | {"Content-Type": body.media_type}
+        headers = self._headers | {"Content-Type": body.media_type} | notices_header(self._job.notices)
         size = body.size if whole is None else len(whole)
         if size is not None:
             headers["Content-Length"] = str(size)

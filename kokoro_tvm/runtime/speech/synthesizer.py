@@ -403,7 +403,7 @@ class Synthesizer:
             can = f"{low:g} to {high:g}"
             warn(f"Speed {speed:g} is beyond what the model can say, {can}: sounds are lost or drawn out.")
         if self.bundle.synthetic:
-            warn(f"{self.bundle.root} was built from synthetic (random) weights: this is not speech.")
+            warn(f"{self.bundle.root.name} was built from synthetic (random) weights: this is not speech.")
 
 
 def _check_length(text: str | Iterable[str]) -> None:

@@ -165,7 +165,9 @@ class Connection:
                     sent += block.size
             if job.cancelled:
                 raise ConnectionResetError
-        await self._send(Event("audio-stop", {"timestamp": 1000 * sent // SAMPLE_RATE}))
+        # Clients pass over what they do not know of an event, but not every client an event of another type.
+        notices = {"notices": job.notices} if job.notices else {}
+        await self._send(Event("audio-stop", {"timestamp": 1000 * sent // SAMPLE_RATE} | notices))
 
     async def _send(self, event: Event) -> None:
         async with self._writing:
