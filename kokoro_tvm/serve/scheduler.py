@@ -23,7 +23,16 @@ from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.serve.settings import Settings
 
-__all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "read_in_turns", "without_turn"]
+__all__ = [
+    "BusyError",
+    "Computation",
+    "Feed",
+    "Job",
+    "Scheduler",
+    "Yielding",
+    "read_in_turns",
+    "without_turn",
+]
 
 T = TypeVar("T")
 
@@ -87,6 +96,19 @@ class Scheduler:
         job.start()
         return job
 
+    def compute(self, function: Callable[[], Any], priority: int = 0) -> Computation:
+        """Start a request for the result of a function, as `submit` does for a stream.
+
+        function: reads its text by `read_in_turns`. Raises BusyError as `submit` does.
+        """
+        with self.lock:
+            if self.full:
+                raise BusyError(self.settings.most_requests, max(1, math.ceil(self._lasted)))
+            job = Computation(self, function, priority, measured=False)
+            self.jobs.add(job)
+        job.start()
+        return job
+
     @property
     def full(self) -> bool:
         """Whether as many requests are there as may be."""
@@ -139,7 +161,8 @@ class Scheduler:
         with self.lock:
             self.give(job)
             self.jobs.discard(job)
-            self._ended(job)
+            if not isinstance(job, Computation):
+                self._ended(job)
             self._lasted += 0.2 * (time.monotonic() - job.arrived - self._lasted)
 
     def _grant(self) -> None:
@@ -284,21 +307,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         _current.job = self
         try:
             self._scheduler.take(self)
-            stream = self._open()
-            with self._scheduler.lock:
-                self._stream = stream
-                if self.cancelled:
-                    raise Stopped
-            with stream:
-                if self._measured:
-                    while self._plan(stream):
-                        self._claim = self.arrived + self._planned / stream.plan.sample_rate
-                    self._claim = time.monotonic()
-                    self.samples = self._planned
-                while self._measured or self._plan(stream):
-                    if (chunk := next(stream, None)) is None:
-                        break
-                    self._deliver(chunk)
+            self._work()
         except Stopped:
             pass
         except BaseException as error:  # whoever reads raises it
@@ -310,6 +319,24 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
                 del self._open  # which has the text, and it the job
                 self._scheduler.forget(self)
                 self._notify()
+
+    def _work(self) -> None:
+        """What the job's thread does with its turns."""
+        stream = self._open()
+        with self._scheduler.lock:
+            self._stream = stream
+            if self.cancelled:
+                raise Stopped
+        with stream:
+            if self._measured:
+                while self._plan(stream):
+                    self._claim = self.arrived + self._planned / stream.plan.sample_rate
+                self._claim = time.monotonic()
+                self.samples = self._planned
+            while self._measured or self._plan(stream):
+                if (chunk := next(stream, None)) is None:
+                    break
+                self._deliver(chunk)
 
     def _plan(self, stream: Stream) -> bool:
         """Plan one piece more, and whether there is one; raises InputError before too much is rendered."""
@@ -340,6 +367,20 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
 
     def _notify(self) -> None:
         self._loop.call_soon_threadsafe(self._news.set)
+
+
+class Computation(Job):
+    """A request for the result of a function, which is a speech no further than that it has turns."""
+
+    _result: Any = None
+
+    async def result(self) -> Any:
+        """Wait for the result, None if the job is cancelled; raises what the function raises."""
+        await self.begin()
+        return self._result
+
+    def _work(self) -> None:
+        self._result = self._open()
 
 
 class Feed(Iterator[str]):
