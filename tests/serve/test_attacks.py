@@ -186,7 +186,9 @@ def test_voices_are_names_and_no_paths(server: Server, voice: str) -> None:
 def test_no_file_beside_the_page_is_sent(server: Server, path: str) -> None:
     refused(server.get(path))
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(f"GET http://a{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(
+            f"GET http://a{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
+        )
         assert connection.makefile("rb").read().split()[1] in (b"400", b"404")
 
 
@@ -276,7 +278,9 @@ def test_a_session_that_is_left_in_the_middle(
 def test_every_answer_is_whole_beside_an_attack(start: Callable[..., Server]) -> None:
     """Connections that stop at every place of a request, while another is spoken to."""
     server = start(idle=0.3)
-    data = b'POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 20\r\n\r\n{"input": "Ha. Ha."}'
+    data = (
+        b'POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 20\r\n\r\n{"input": "Ha. Ha."}'
+    )
     alone = server.speak("Ha. Ha.").body
     with contextlib.ExitStack() as stack:
         for length in range(0, len(data), 5):

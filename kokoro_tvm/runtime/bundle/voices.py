@@ -171,8 +171,8 @@ class Voices:
         signs, names = ("+", *_SIGN.findall(voice)), _SIGN.split(voice)
         if len(names) > MOST_VOICES:
             raise InputError(
-                f"A mix may have {MOST_VOICES} voices, but this one has {len(names)}. Leave some out: to make "
-                "one heavier, give it a weight, as in af_heart(2)."
+                f"A mix may have {MOST_VOICES} voices, but this one has {len(names)}. Leave some out: to "
+                "make one heavier, give it a weight, as in af_heart(2)."
             )
         parts = tuple(self._part(part, sign) for part, sign in zip(names, signs, strict=True))
         added = taken = 0.0
