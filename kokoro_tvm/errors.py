@@ -64,9 +64,10 @@ class BundleError(KokoroTvmError):
 class OutOfMemoryError(BundleError):
     """The machine, or the limit of this process, has too little memory for what was requested."""
 
-    def __init__(self, what: str, why: str) -> None:
+    @classmethod
+    def of(cls, what: str, why: str) -> OutOfMemoryError:
         """what: that wanted memory; why: how much of it, as far as the allocator says."""
-        super().__init__(
-            f"Memory ran out: {what} ({why}). Speak the text in shorter parts, end other programs, or raise the "
-            "limit of memory."
+        return cls(
+            f"Memory ran out: {what} ({why}). Speak the text in shorter parts, end other programs, or raise "
+            "the limit of memory."
         )

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _print_error(str(error), error, debug)
         sys.exit(error.exit_code)
     except MemoryError as error:
-        problem = OutOfMemoryError("the command", str(error) or "its size is not known")
+        problem = OutOfMemoryError.of("the command", str(error) or "its size is not known")
         _print_error(str(problem), error, debug)
         sys.exit(problem.exit_code)
     except ModuleNotFoundError as error:

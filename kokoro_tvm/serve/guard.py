@@ -182,7 +182,7 @@ class Guard:
                     "The requests that are not answered yet are too large together. Try again in a second."
                 )
                 after = {"Retry-After": "1"} | _CLOSE
-                raise ApiError(429, message, code="rate_limit_exceeded", headers=after)
+                raise ApiError(429, words, code="rate_limit_exceeded", headers=after)
             return message
 
         return bounded

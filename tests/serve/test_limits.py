@@ -97,9 +97,7 @@ def test_a_body_that_is_too_large(start: Callable[..., Server]) -> None:
 def test_the_head_of_a_request(start: Callable[..., Server], size: int, start_of_answer: bytes) -> None:
     server = start(most_head_bytes=2000)
     with raw(server) as connection:
-        connection.sendall(
-            b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nX: " + b"a" * size
-        )
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: " + b"a" * size)
         if size == 1500:
             connection.sendall(b"\r\n\r\n")
         assert everything(connection).startswith(start_of_answer)

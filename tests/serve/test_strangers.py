@@ -46,12 +46,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def wyoming_answer(server: Server, data: bytes) -> bytes:
     """What a server of Wyoming answers until it closes the connection or the client has ended."""
     parts = []
-    with socket.create_connection(("127.0.0.1", server.wyoming.port), timeout=30) as connection:
-        with contextlib.suppress(ConnectionError):
-            connection.sendall(data)
-            connection.shutdown(socket.SHUT_WR)
-            while part := connection.recv(1 << 16):
-                parts.append(part)
+    place = ("127.0.0.1", server.wyoming.port)
+    with socket.create_connection(place, timeout=30) as connection, contextlib.suppress(ConnectionError):
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        while part := connection.recv(1 << 16):
+            parts.append(part)
     return b"".join(parts)
 
 
@@ -141,7 +141,16 @@ def test_another_host_is_refused(server: Server, host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "LOCALHOST:8880", "[::1]:8880", "192.168.1.5", "speech", "a.localhost", "own.example:1"],
+    [
+        "127.0.0.1",
+        "LOCALHOST:8880",
+        "[::1]:8880",
+        "192.168.1.5",
+        "speech",
+        "a.localhost",
+        "own.example:1",
+        "10.0.0.1:1",
+    ],
 )
 def test_own_hosts_are_served(start: Callable[..., Server], host: str) -> None:
     server = start(hosts=("Own.Example",))
@@ -281,21 +290,15 @@ FIELDS = [
 ]
 BODIES = st.dictionaries(st.sampled_from([*FIELDS, "response_format", "seed", "x"]), VALUES, max_size=5)
 HEADERS = st.dictionaries(
-    st.sampled_from(
-        ["Host", "Origin", "Authorization", "Content-Type", "Accept", "Range", "Content-Encoding"]
-    ),
+    st.sampled_from(["Host", "Origin", "Authorization", "Content-Type", "Range", "Content-Encoding"]),
     st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=30),
     max_size=3,
 )
 PATHS = st.sampled_from(
-    ["/v1/audio/speech", "/dev/captioned_speech", "/dev/phonemize", "/dev/ssml", "/dev/dialogue"]
-    + [
-        "/dev/generate_from_phonemes",
-        "/v1/audio/voices/combine",
-        "/v1/models/a",
-        "/v1/download/a",
-        "/",
-        "/metrics",
+    [
+        *("/v1/audio/speech", "/v1/audio/voices/combine", "/v1/models/a", "/v1/download/a", "/", "/metrics"),
+        *("/dev/captioned_speech", "/dev/generate_from_phonemes", "/dev/phonemize", "/dev/ssml"),
+        "/dev/dialogue",
     ]
 )
 QUERIES = st.sampled_from(["", "?model=%ff", "?name=%00", "?a=%", "?legacy=1&legacy=2", "?name=../../a"])
@@ -363,6 +366,7 @@ def test_a_flood_of_computations_is_bounded(start: Callable[..., Server], path: 
     server = start(most_requests=8, most_bytes=100_000)
     body = json.dumps({"text": "<speak>" + "Ha. " * 2000}).encode()
     statuses: list[int] = []
+    server.request("POST", path, body)  # opens what reads texts
 
     def client() -> None:
         for _ in range(10):
@@ -378,10 +382,14 @@ def test_a_flood_of_computations_is_bounded(start: Callable[..., Server], path: 
     for each in clients:
         each.join()
     held = tracemalloc.get_traced_memory()[1]
+    top = (
+        [str(x) for x in tracemalloc.take_snapshot().statistics("lineno")[:6]],
+        tracemalloc.get_traced_memory(),
+    )
     tracemalloc.stop()
     assert set(statuses) <= {200, 400, 429}
     assert 429 in statuses
-    assert held < 60_000_000
+    assert held < 60_000_000, top
 
 
 @pytest.mark.slow("a process with a limit of open files, and a thousand connections")

@@ -57,9 +57,8 @@ def _memory_for(entry: str, length: int) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise OutOfMemoryError(
-            f"{entry} for a length of {length}", str(error) or "its size is not known"
-        ) from error
+        why = str(error) or "its size is not known"
+        raise OutOfMemoryError.of(f"{entry} for a length of {length}", why) from error
 
 
 class Model:

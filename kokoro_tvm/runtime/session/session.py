@@ -31,9 +31,7 @@ __all__ = ["Runner", "Session", "SessionBase", "find_parameter"]
 
 Array = NDArray[Any]
 _LENGTH_INPUT = "length"
-_NO_MEMORY = re.compile(
-    "bad_alloc|out of memory", re.IGNORECASE
-)  # of the C++ runtime, and of drivers of GPUs
+_NO_MEMORY = re.compile("bad_alloc|out of memory", re.IGNORECASE)  # of C++, and of GPUs
 _SKIP_RUN = 1  # what an instrument returns to have the call left out (TVM's VMInstrumentReturnKind)
 
 
@@ -199,7 +197,7 @@ class Session(SessionBase):
             result = compute(self.threads, self._call, component, size, machine, inputs, current_stopping())
         except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
             if _NO_MEMORY.search(str(error)):
-                raise OutOfMemoryError(
+                raise OutOfMemoryError.of(
                     f"{component.function} for {length} {component.axis}", _first_line(error)
                 ) from error
             raise BundleError(

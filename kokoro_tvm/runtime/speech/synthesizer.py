@@ -96,7 +96,7 @@ class Synthesizer:
             return FrontEnd(file, words, bundle.languages)
 
         self._assemble(bundle, session, all_voices.joined(own) if own else all_voices, front_end)
-        self._opening = (bundle.root.resolve(), threads, False, bundle.sha256, lexicon, voices)
+        self._opening = bundle.root.resolve(), threads, False, bundle.sha256, lexicon, voices
 
     @classmethod
     def from_parts(
@@ -116,6 +116,8 @@ class Synthesizer:
         self._assemble(bundle, runner, voices, opened)
         return self
 
+    _opening: tuple[Any, ...] | None = None  # arguments that open it again
+
     def __reduce__(self) -> tuple[type[Synthesizer], tuple[Any, ...]]:
         """Open the same bundle in the other process, by its folder, digest and options."""
         if self._opening is None:
@@ -131,7 +133,6 @@ class Synthesizer:
         if bundle.not_run:
             warn(f"Nothing vouches for what {bundle.root} says: its gates were not run ({bundle.not_run}).")
         self._open_front_end = front_end
-        self._opening: tuple[Any, ...] | None = None  # arguments that open it again
         self.bundle = bundle
         self.voices = voices
         self.runner = runner
