@@ -99,11 +99,14 @@ class Scheduler:
     def compute(self, function: Callable[[], Any], priority: int = 0) -> Computation:
         """Start a request for the result of a function, as `submit` does for a stream.
 
-        function: reads its text by `read_in_turns`. Raises BusyError as `submit` does.
+        function: reads its text by `read_in_turns`. Raises BusyError as `submit` does, and if half of the places
+        are taken by computations: the others are for speech.
         """
         with self.lock:
-            if self.full:
-                raise BusyError(self.settings.most_requests, max(1, math.ceil(self._lasted)))
+            most = max(1, self.settings.most_requests // 2)
+            computations = sum(isinstance(job, Computation) for job in self.jobs)
+            if self.full or computations >= most:
+                raise BusyError(most, max(1, math.ceil(self._lasted)))
             job = Computation(self, function, priority, measured=False)
             self.jobs.add(job)
         job.start()
@@ -373,6 +376,14 @@ class Computation(Job):
     """A request for the result of a function, which is a speech no further than that it has turns."""
 
     _result: Any = None
+
+    @property
+    def urgency(self) -> tuple[int, float]:
+        """Behind whoever hears nothing yet, and in the order in which they came: one is under way at a time."""
+        return -self._priority, self.arrived
+
+    def before_reading(self, length: int) -> None:
+        self.check()
 
     async def result(self) -> Any:
         """Wait for the result, None if the job is cancelled; raises what the function raises."""
