@@ -99,8 +99,8 @@ class Scheduler:
     def compute(self, function: Callable[[], Any], priority: int = 0) -> Computation:
         """Start a request for the result of a function, as `submit` does for a stream.
 
-        function: reads its text by `read_in_turns`. Raises BusyError as `submit` does, and if half of the places
-        are taken by computations: the others are for speech.
+        function: reads its text by `read_in_turns`. Raises BusyError as `submit` does, and if computations
+        have half of the places: the others are for speech.
         """
         with self.lock:
             most = max(1, self.settings.most_requests // 2)
@@ -379,7 +379,7 @@ class Computation(Job):
 
     @property
     def urgency(self) -> tuple[int, float]:
-        """Behind whoever hears nothing yet, and in the order in which they came: one is under way at a time."""
+        """Behind whoever hears nothing yet, and in the order of arrival: one is under way at a time."""
         return -self._priority, self.arrived
 
     def before_reading(self, length: int) -> None:

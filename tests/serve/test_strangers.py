@@ -398,14 +398,10 @@ def test_a_flood_of_computations_is_bounded(start: Callable[..., Server], path: 
     for each in clients:
         each.join()
     held = tracemalloc.get_traced_memory()[1]
-    top = (
-        [str(x) for x in tracemalloc.take_snapshot().statistics("lineno")[:6]],
-        tracemalloc.get_traced_memory(),
-    )
     tracemalloc.stop()
     assert set(statuses) <= {200, 400, 429}
     assert 429 in statuses
-    assert held < 60_000_000, held
+    assert held < 150_000_000, held
 
 
 @pytest.mark.slow("a process with a limit of open files, and a thousand connections")
