@@ -178,7 +178,7 @@ class Guard:
             if body.size > self._settings.most_bytes:
                 raise self._too_large()
             if self._held > most_held:
-                message = (
+                words = (
                     "The requests that are not answered yet are too large together. Try again in a second."
                 )
                 after = {"Retry-After": "1"} | _CLOSE
