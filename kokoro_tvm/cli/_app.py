@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import kokoro_tvm
-from kokoro_tvm.errors import BuildError, KokoroTvmError
+from kokoro_tvm.errors import BuildError, KokoroTvmError, OutOfMemoryError
 
 __all__ = ["build_app", "main"]
 
@@ -92,6 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KokoroTvmError as error:
         _print_error(str(error), error, debug)
         sys.exit(error.exit_code)
+    except MemoryError as error:
+        problem = OutOfMemoryError.of("the command", str(error) or "its size is not known")
+        _print_error(str(problem), error, debug)
+        sys.exit(problem.exit_code)
     except ModuleNotFoundError as error:
         _print_error(_missing(error), error, debug)
         sys.exit(BuildError.exit_code)

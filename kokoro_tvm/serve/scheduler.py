@@ -24,7 +24,16 @@ from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.serve.settings import Settings
 
-__all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "read_in_turns", "without_turn"]
+__all__ = [
+    "BusyError",
+    "Computation",
+    "Feed",
+    "Job",
+    "Scheduler",
+    "Yielding",
+    "read_in_turns",
+    "without_turn",
+]
 
 T = TypeVar("T")
 
@@ -89,6 +98,22 @@ class Scheduler:
         job.start()
         return job
 
+    def compute(self, function: Callable[[], Any], priority: int = 0) -> Computation:
+        """Start a request for the result of a function, as `submit` does for a stream.
+
+        function: reads its text by `read_in_turns`. Raises BusyError as `submit` does, and if computations
+        have half of the places: the others are for speech.
+        """
+        with self.lock:
+            most = max(1, self.settings.most_requests // 2)
+            computations = sum(isinstance(job, Computation) for job in self.jobs)
+            if self.full or computations >= most:
+                raise BusyError(most, max(1, math.ceil(self._lasted)))
+            job = Computation(self, function, priority, measured=False)
+            self.jobs.add(job)
+        job.start()
+        return job
+
     @property
     def full(self) -> bool:
         """Whether as many requests are there as may be."""
@@ -141,7 +166,8 @@ class Scheduler:
         with self.lock:
             self.give(job)
             self.jobs.discard(job)
-            self._ended(job)
+            if not isinstance(job, Computation):
+                self._ended(job)
             self._lasted += 0.2 * (time.monotonic() - job.arrived - self._lasted)
 
     def _grant(self) -> None:
@@ -307,21 +333,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
     def _compute(self) -> None:
         try:
             self._scheduler.take(self)
-            stream = self._open()
-            with self._scheduler.lock:
-                self._stream = stream
-                if self.cancelled:
-                    raise Stopped
-            with stream:
-                if self._measured:
-                    while self._plan(stream):
-                        self._claim = self.arrived + self._planned / stream.plan.sample_rate
-                    self._claim = time.monotonic()
-                    self.samples = self._planned
-                while self._measured or self._plan(stream):
-                    if (chunk := next(stream, None)) is None:
-                        break
-                    self._deliver(chunk)
+            self._work()
         except Stopped:
             pass
         except BaseException as error:  # whoever reads raises it
@@ -333,6 +345,24 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
                 del self._open  # which has the text, and it the job
                 self._scheduler.forget(self)
                 self._notify()
+
+    def _work(self) -> None:
+        """What the job's thread does with its turns."""
+        stream = self._open()
+        with self._scheduler.lock:
+            self._stream = stream
+            if self.cancelled:
+                raise Stopped
+        with stream:
+            if self._measured:
+                while self._plan(stream):
+                    self._claim = self.arrived + self._planned / stream.plan.sample_rate
+                self._claim = time.monotonic()
+                self.samples = self._planned
+            while self._measured or self._plan(stream):
+                if (chunk := next(stream, None)) is None:
+                    break
+                self._deliver(chunk)
 
     def _plan(self, stream: Stream) -> bool:
         """Plan one piece more, and whether there is one; raises InputError before too much is rendered."""
@@ -363,6 +393,28 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
 
     def _notify(self) -> None:
         self._loop.call_soon_threadsafe(self._news.set)
+
+
+class Computation(Job):
+    """A request for the result of a function, which is a speech no further than that it has turns."""
+
+    _result: Any = None
+
+    @property
+    def urgency(self) -> tuple[int, float]:
+        """Behind whoever hears nothing yet, and in the order of arrival: one is under way at a time."""
+        return -self._priority, self.arrived
+
+    def before_reading(self, length: int) -> None:
+        self.check()
+
+    async def result(self) -> Any:
+        """Wait for the result, None if the job is cancelled; raises what the function raises."""
+        await self.begin()
+        return self._result
+
+    def _work(self) -> None:
+        self._result = self._open()
 
 
 class Feed(Iterator[str]):

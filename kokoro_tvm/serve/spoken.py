@@ -16,10 +16,10 @@ from kokoro_tvm.serve.bodies import Body
 from kokoro_tvm.serve.downloads import kept
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.requests import SpeechRequest
-from kokoro_tvm.serve.scheduler import Job
+from kokoro_tvm.serve.scheduler import Computation, Job
 from kokoro_tvm.serve.service import Service
 
-__all__ = ["SpokenResponse", "answer", "notices_header"]
+__all__ = ["ComputedResponse", "SpokenResponse", "answer", "notices_header"]
 
 _LONGEST_HEADER, _LONGEST_NOTICE = 4000, 300  # characters; clients and proxies take 8 kB of headers
 _BLOCK = 1 << 18  # bytes that are sent at a time
@@ -57,6 +57,26 @@ def notices_header(notices: Sequence[str]) -> dict[str, str]:
     return {"X-Notices": value} if shown else {}
 
 
+class ComputedResponse:
+    """A response that a job computes, which ends when the client hangs up."""
+
+    def __init__(self, job: Computation) -> None:
+        """job: whose result is a response."""
+        self._job = job
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        watcher = asyncio.create_task(_cancel_on_hangup(self._job, receive))
+        try:
+            async with self._job:
+                response = await self._job.result()
+        except Exception as error:
+            response = _error_of(error).response()
+        finally:
+            watcher.cancel()
+        if response is not None:
+            await response(scope, receive, send)
+
+
 class SpokenResponse:
     """An answer of what a job speaks, piece by piece; the job ends when the client hangs up.
 
@@ -82,7 +102,7 @@ class SpokenResponse:
         self._whole = whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        watcher = asyncio.create_task(self._cancel_on_hangup(receive))
+        watcher = asyncio.create_task(_cancel_on_hangup(self._job, receive))
         try:
             async with self._job:
                 await self._answer(scope, receive, send)
@@ -94,7 +114,7 @@ class SpokenResponse:
             body = await asyncio.to_thread(self._make, await self._job.begin())
             whole = await self._all(body) if self._whole else None
         except Exception as error:
-            await self._error_of(error).response()(scope, receive, send)
+            await _error_of(error).response()(scope, receive, send)
             return
         if self._job.cancelled:
             return
@@ -112,7 +132,7 @@ class SpokenResponse:
             _log.warning("client too slow", extra={"patience_s": self._patience})
             return
         except Exception as error:
-            words = body.fail(self._error_of(error))
+            words = body.fail(_error_of(error))
             if words is None:
                 return  # without the end of the body: the server cuts the connection
             last = words
@@ -147,13 +167,15 @@ class SpokenResponse:
         message = {"type": "http.response.body", "body": data, "more_body": more}
         await asyncio.wait_for(send(message), self._patience)
 
-    async def _cancel_on_hangup(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self._job.cancel()
 
-    def _error_of(self, error: Exception) -> ApiError:
-        found = error_of(error)
-        if found.status >= 500:
-            _log.error("synthesis failed", exc_info=error)
-        return found
+async def _cancel_on_hangup(job: Job, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    job.cancel()
+
+
+def _error_of(error: Exception) -> ApiError:
+    shown = error_of(error)
+    if shown.status >= 500:
+        _log.error("synthesis failed", exc_info=error)
+    return shown

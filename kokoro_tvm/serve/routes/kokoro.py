@@ -20,7 +20,7 @@ from kokoro_tvm.serve.names import letter_of, with_own_names
 from kokoro_tvm.serve.openapi import ApiRoute
 from kokoro_tvm.serve.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
 from kokoro_tvm.serve.service import Service
-from kokoro_tvm.serve.spoken import SpokenResponse, answer, notices_header
+from kokoro_tvm.serve.spoken import ComputedResponse, SpokenResponse, answer, notices_header
 
 __all__ = ["routes"]
 
@@ -48,7 +48,7 @@ def routes(service: Service) -> list[Route]:
             job, partial(Audio, wanted.response_format, 1.0), headers, service.settings.patience
         )
 
-    async def phonemize(request: Request) -> Response:
+    async def phonemize(request: Request) -> ComputedResponse:
         wanted, headers = await read_request(request, PhonemizeRequest, service.settings)
         tts = service.bundles.of()
         languages = tts.bundle.languages
@@ -62,17 +62,18 @@ def routes(service: Service) -> list[Route]:
             found = {"phonemes": "\n".join(lines), "tokens": tokens}
             return JSONResponse(found, headers=headers | notices_header(notices))
 
-        return await service.aside(phonemes)
+        return ComputedResponse(service.scheduler.compute(phonemes, request.state.priority))
 
-    async def combine(request: Request) -> Response:
+    async def combine(request: Request) -> ComputedResponse:
         wanted, headers = await read_request(request, CombineRequest, service.settings)
         voices = service.bundles.of().voices
         headers |= {"Content-Disposition": "attachment; filename=voice.pt"}
 
-        def file() -> bytes:
-            return encode_voice(voices.table(with_own_names(wanted.voices, voices)), ".pt")
+        def file() -> Response:
+            data = encode_voice(voices.table(with_own_names(wanted.voices, voices)), ".pt")
+            return Response(data, media_type="application/octet-stream", headers=headers)
 
-        return Response(await service.aside(file), media_type="application/octet-stream", headers=headers)
+        return ComputedResponse(service.scheduler.compute(file, request.state.priority))
 
     async def download(request: Request) -> FileResponse:
         name = request.path_params["name"]
