@@ -423,3 +423,41 @@ def test_every_parser_has_samples() -> None:
     sampled = {parser.module for parser in _PARSERS}
     assert decoding - sampled - _OTHERS.keys() == set()
     assert _OTHERS.keys() - decoding == set()
+
+
+def _checkpoints() -> list[Parser]:
+    """Checkpoints of models, whose libraries take seconds to import."""
+    import onnx
+    import safetensors.torch
+    import torch
+
+    from kokoro_tvm.model.formats import onnx as onnx_format
+    from kokoro_tvm.model.formats import pth, safetensors as safetensors_format
+
+    state = {"bert": {"module.a.weight": torch.zeros(2, 3)}}
+    expected = {"bert.a.weight": (2, 3)}
+    data = io.BytesIO()
+    torch.save(state, data)
+    tensor = onnx.numpy_helper.from_array(np.zeros((2, 3), np.float32), "bert.a.weight")
+    graph = onnx.helper.make_graph([], "graph", [], [], [tensor])
+    return [
+        Parser("", "a.pth", (data.getvalue(),), lambda path: pth.read(path, expected)),
+        Parser(
+            "",
+            "a.safetensors",
+            (safetensors.torch.save({"bert.a.weight": torch.zeros(2, 3)}),),
+            lambda path: safetensors_format.read(path, expected),
+        ),
+        Parser(
+            "",
+            "a.onnx",
+            (onnx.helper.make_model(graph).SerializeToString(),),
+            lambda path: onnx_format.read(path, expected),
+        ),
+    ]
+
+
+@pytest.mark.slow("imports torch and onnx, and reads hundreds of checkpoints")
+def test_checkpoints_are_refused_with_an_error_of_their_own() -> None:
+    for parser in _checkpoints():
+        _attack(parser, 300)

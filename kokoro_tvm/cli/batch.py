@@ -67,7 +67,11 @@ def batch(
     count = threads if scheduler else choose_threads(threads, workers)
     opened = read_bundle(bundle)
     if "://" not in output:
-        files = (Path(folder, f"{utterance.name}.{format}{end}") for utterance in utterances for end in ("", ".json"))
+        files = (
+            Path(folder, f"{utterance.name}.{format}{end}")
+            for utterance in utterances
+            for end in ("", ".json")
+        )
         check_distinct((manifest,), files)
     job = Job(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
     if scheduler is None:

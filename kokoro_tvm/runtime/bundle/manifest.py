@@ -21,7 +21,7 @@ __all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port
 SCHEMA = 5
 """The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it; only
 what an older runtime cannot read makes it another."""
-_NOT_IN_NAMES = frozenset('\\:\0')
+_NOT_IN_NAMES = frozenset("\\:\0")
 LENGTHS = ("exact", "masked", "padded")
 
 

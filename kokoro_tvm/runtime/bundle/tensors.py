@@ -102,8 +102,8 @@ def _entry(name: str, entry: dict[str, Any]) -> tuple[str, str, tuple[int, ...],
 
 def _whole(values: list[Any]) -> list[int]:
     """Values that are whole numbers of at most 63 bits. Raises ValueError."""
-    if not all(type(value) is int and 0 <= value < 1 << 63 for value in values):
-        raise ValueError("has a safetensors header with a size that is no whole number")
+    if not all(type(value) is int and abs(value) < 1 << 63 for value in values):
+        raise ValueError("a size or an offset is no whole number")
     return values
 
 
@@ -114,7 +114,12 @@ def _tensor(
         raise ValueError(f"has {name} of dtype {kind}, not one of {', '.join(_DTYPES)}")
     dtype = np.dtype(_DTYPES[kind])
     count = math.prod(shape)
-    if end - start != count * dtype.itemsize or start < 0 or base + end > len(data):
+    if (
+        end - start != count * dtype.itemsize
+        or start < 0
+        or min(shape, default=0) < 0
+        or base + end > len(data)
+    ):
         raise ValueError(
             f"has {name} of shape {shape}, which takes {count * dtype.itemsize} bytes, but the header gives "
             f"it {start}..{end} of {len(data) - base}"
