@@ -57,7 +57,7 @@ def open_folder(url: str) -> tuple[AbstractFileSystem, str]:
 
 
 def read_portions(system: AbstractFileSystem, path: str, limit: int) -> Iterator[bytes]:
-    """Yield the content of a file; raise TooLargeError once there are more than `limit` bytes, whatever follows.
+    """Yield the content of a file; raise TooLargeError after more than `limit` bytes.
 
     A web server's answer is read as it comes: what says how long it is may be false.
     """

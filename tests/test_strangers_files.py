@@ -54,7 +54,7 @@ WIDTH = 16
 
 @dataclass(frozen=True)
 class Parser:
-    """module: below kokoro_tvm; name: of the file it reads; samples: valid files; parse: called with a path."""
+    """module: below kokoro_tvm; name: of the file; samples: valid files; parse: called with a path."""
 
     module: str
     name: str
@@ -432,7 +432,8 @@ def _checkpoints() -> list[Parser]:
     import torch
 
     from kokoro_tvm.model.formats import onnx as onnx_format
-    from kokoro_tvm.model.formats import pth, safetensors as safetensors_format
+    from kokoro_tvm.model.formats import pth
+    from kokoro_tvm.model.formats import safetensors as safetensors_format
 
     state = {"bert": {"module.a.weight": torch.zeros(2, 3)}}
     expected = {"bert.a.weight": (2, 3)}

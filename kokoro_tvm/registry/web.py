@@ -119,7 +119,7 @@ class Web:
         return answer
 
     def _answer(self, challenge: str, url: str) -> str:
-        """The header that answers the challenge of `url` (RFC 6750, RFC 7617; token service of registries)."""
+        """The header that answers the challenge of `url` (RFC 6750, RFC 7617; token services)."""
         scheme, _, rest = challenge.partition(" ")
         host = urlsplit(url).netloc
         login = _login(host)

@@ -60,7 +60,11 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 def test_spool_of_an_output_that_another_process_writes_is_refused(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "a.wav", "request")
     spool.add(np.ones(3, np.float32))
-    other = "from kokoro_tvm.documents.spool import Spool; import pathlib, sys; Spool(pathlib.Path(sys.argv[1]), 'b')"
+    other = (
+        "import pathlib, sys\n"
+        "from kokoro_tvm.documents.spool import Spool\n"
+        "Spool(pathlib.Path(sys.argv[1]), 'b')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", other, str(tmp_path / "a.wav")], capture_output=True, text=True, check=False
     )

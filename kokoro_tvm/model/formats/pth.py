@@ -13,8 +13,10 @@ from kokoro_tvm.errors import BuildError
 __all__ = ["read"]
 
 # What torch raises for a damaged archive or pickle.
-_DAMAGE = (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, TypeError, LookupError)
-_DAMAGE += (AttributeError, ArithmeticError, AssertionError)
+_DAMAGE = (
+    *(pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, TypeError),
+    *(LookupError, AttributeError, ArithmeticError, AssertionError),
+)
 
 
 def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:

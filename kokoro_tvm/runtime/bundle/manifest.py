@@ -332,7 +332,7 @@ def _files(root: Path, node: Node, key: str) -> tuple[FileRef, ...]:
 def _file(root: Path, node: Node) -> FileRef:
     name = node.get("file", str)
     pure = PurePosixPath(name)
-    # On Windows, \\ separates and : follows a drive or precedes a stream; no name that a build writes has one.
+    # On Windows, \\ separates and : follows a drive or precedes a stream; no build writes one.
     if not name or pure.is_absolute() or ".." in pure.parts or not _NOT_IN_NAMES.isdisjoint(name):
         raise BundleError(f"{node.place}: the file {name!r} lies outside the bundle. Build the bundle again.")
     return FileRef(root / pure, node.get("size", int), node.get("sha256", str))

@@ -39,15 +39,9 @@ _MOST_AXES = 32
 _MOST_BYTES = 64 << 20  # the 54 voices of Kokoro-82M are 28 MB
 # What numpy raises for headers of .npy: it reads them by Python's own grammar.
 _DAMAGED_HEADER = (
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    SyntaxError,
-    RecursionError,
-    MemoryError,
+    *(ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError, MemoryError),
+    tokenize.TokenError,
 )
-_DAMAGED_HEADER += (tokenize.TokenError,)
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
