@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +15,7 @@ from kokoro_tvm.errors import InputError
 
 __all__ = [
     "STANDARD_OUTPUT",
+    "check_distinct",
     "check_place",
     "is_stream",
     "open_stream",
@@ -48,6 +49,25 @@ def check_place(path: Path) -> None:
     if not os.access(place, os.W_OK):
         what = str(path) if is_stream(path) else f"The folder {place} for {path.name}"
         raise InputError(f"{what} is not writable. Name another file.")
+
+
+def check_distinct(inputs: Iterable[Path | None], outputs: Iterable[Path | None]) -> None:
+    """Raise InputError when a file to write is one that is read, or another one to write, links resolved."""
+    others: list[tuple[Path, str]] = [(path, "read") for path in inputs if path is not None]
+    for path in outputs:
+        if path is None or is_stream(path):
+            continue
+        for other, what in others:
+            if _is_same_file(path, other):
+                raise InputError(f"{path} is to be written, and is {what} as {other}. Name another file.")
+        others.append((path, "written"))
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, or would once both are written."""
+    if os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other)):
+        return True
+    return path.exists() and other.exists() and path.samefile(other)  # hard links, file systems without case
 
 
 @contextmanager
