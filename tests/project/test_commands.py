@@ -16,9 +16,8 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.project.tasks import _task, doit_config
 
 REPOSITORY = Path(__file__).parents[2]
-PLUGINS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["doit"][
-    "plugins"
-]
+SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+COMMANDS = SETTINGS["tool"]["doit"]["plugins"]["command"]
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def run(stage: Stage, *words: str) -> int:
         "task_all": lambda: (_task(each, reporter, budget) for each in [stage]),
     }
     loader = ModuleTaskLoader(namespace)
-    return int(DoitMain(loader, (), extra_config={"COMMAND": PLUGINS["command"]}).run(list(words)) or 0)
+    return int(DoitMain(loader, (), extra_config={"COMMAND": COMMANDS}).run(list(words)) or 0)
 
 
 @pytest.mark.parametrize(
