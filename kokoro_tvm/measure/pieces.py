@@ -16,19 +16,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from kokoro_tvm.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
 from kokoro_tvm.measure.gates import UtteranceReport, none_off
 from kokoro_tvm.measure.metrics import count_off
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime import Speech, Synthesizer
 from kokoro_tvm.runtime.speech.piece import Piece
+from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.truth.reference import Reference
 
 __all__ = ["JudgedText", "judge_text", "texts_of"]
 
 _PAUSE_S = 0.8  # between utterances that are paragraphs of their own, at speed 1
-_FADE = SAMPLE_RATE // 100  # samples at either end of a piece, which fade
+_FADE_S = 0.010  # at either end of a piece
 
 
 @dataclass(frozen=True)
@@ -61,22 +61,19 @@ def judge_text(tts: Synthesizer, text: JudgedText) -> UtteranceReport:
     """Speak a text and judge every piece of it by `Synthesizer.run`."""
     spoken = tts.from_phonemes(list(text.pieces), voice=text.voice, speed=text.speed, seed=text.seed)
     alone = [_speak_alone(tts, text, number) for number in range(len(text.pieces))]
-    assert spoken.plan is not None
-    pieces = spoken.plan.pieces
+    plan = spoken.plan
+    assert plan is not None
     durations = np.concatenate([speech.durations for speech in alone])
     verdicts = [none_off("max_durations_off", count_off(spoken.durations, durations), "durations")]
-    if len(pieces) == len(alone) and np.array_equal(spoken.durations, durations):
-        samples_off, pauses_off = 0.0, 0.0
-        begin = 0
-        for piece, speech in zip(pieces, alone, strict=True):
-            samples_off += _samples_off(spoken.audio[begin:], speech.audio, piece)
-            begin += piece.samples(SAMPLES_PER_FRAME)
-        pauses_off += abs(begin - spoken.audio.size)
-        due = round(_PAUSE_S / text.speed * SAMPLE_RATE)
-        for before, after in pairwise(pieces):
-            pauses_off += abs(_pause(before, after) - due)
-        verdicts.append(none_off("max_samples_off", samples_off, "audio"))
-        verdicts.append(none_off("max_pauses_off", pauses_off, "audio"))
+    if len(plan.pieces) == len(alone) and np.array_equal(spoken.durations, durations):
+        samples_off, begin = 0.0, 0
+        for piece, speech in zip(plan.pieces, alone, strict=True):
+            samples_off += _samples_off(spoken.audio[begin:], speech.audio, piece, plan)
+            begin += piece.samples(plan.samples_per_frame)
+        due = round(_PAUSE_S / text.speed * plan.sample_rate)
+        pauses_off = sum(abs(_pause(*two) - due) for two in pairwise(plan.pieces))
+        verdicts.append(none_off("max_samples_off", samples_off + abs(begin - spoken.audio.size), "audio"))
+        verdicts.append(none_off("max_pauses_off", float(pauses_off), "audio"))
     return UtteranceReport(text.name, int(durations.sum()), verdicts=tuple(verdicts))
 
 
@@ -89,13 +86,14 @@ def _speak_alone(tts: Synthesizer, text: JudgedText, number: int) -> Speech:
     return tts.run(tokens, style, speed=text.speed, noise=partial(draw_noise, text.seed, piece=number))
 
 
-def _samples_off(text: np.ndarray, alone: np.ndarray, piece: Piece) -> float:
+def _samples_off(text: np.ndarray, alone: np.ndarray, piece: Piece, plan: Plan) -> float:
     """How many samples of a piece, which begins `text`, are not those of the utterance, fades left out."""
-    before, after = piece.cut(SAMPLES_PER_FRAME)
-    due = alone[before : alone.size - after]
-    first, last = _FADE if before else 0, due.size - (_FADE if after else 0)
-    silence = text[due.size : due.size + piece.pause]
-    return count_off(text[first:last], due[first:last]) + float(np.count_nonzero(silence))
+    before, after = piece.cut(plan.samples_per_frame)
+    fade = round(_FADE_S * plan.sample_rate)
+    expected = alone[before : alone.size - after]
+    first, last = fade if before else 0, expected.size - (fade if after else 0)
+    silence = text[expected.size : expected.size + piece.pause]
+    return count_off(text[first:last], expected[first:last]) + float(np.count_nonzero(silence))
 
 
 def _pause(before: Piece, after: Piece) -> int:

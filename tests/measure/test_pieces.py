@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from toy_bundle import FakeRunner, write_bundle
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.measure.pieces import JudgedText, judge_text, texts_of
+from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.speech import joins, planning, rendering
 from kokoro_tvm.runtime.speech.piece import Piece
 
-TEXT = JudgedText("text", ("həlˈO wˈɜɹld.", "həl.", "həlˈO wˈɜɹld."), "am_adam", 1.25, 7)
+TEXT = JudgedText("text", ("həlo pəɹl.", "həl.", "həlo pəɹl."), "am_adam", 1.25, 7)
 PASSED = {"max_durations_off": "passed", "max_samples_off": "passed", "max_pauses_off": "passed"}
 
 
@@ -24,18 +26,19 @@ def statuses(tts: Synthesizer) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def tts(toy: Path) -> Synthesizer:
-    return Synthesizer(toy)
+def tts(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
+    bundle = read_bundle(write_bundle(tmp_path_factory.mktemp("pieces") / "bundle"))
+    return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle))
 
 
-@pytest.mark.filterwarnings("ignore:.*synthetic")
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 class TestJudgeText:
     def test_a_sound_text_passes(self, tts: Synthesizer) -> None:
         assert statuses(tts) == PASSED
 
     def test_durations_rounded_down_fail(self, tts: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = rendering.frame_durations
-        monkeypatch.setattr(rendering, "frame_durations", lambda d, speed: whole(np.floor(d), speed))
+        monkeypatch.setattr(rendering, "frame_durations", lambda d, speed: whole(np.floor(d / 2), speed))
         assert statuses(tts)["max_durations_off"] == "failed"
 
     def test_noise_of_the_first_piece_fails(self, tts: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
