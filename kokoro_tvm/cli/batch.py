@@ -77,7 +77,7 @@ def batch(
     if scheduler is None:
         coming = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
     else:
-        coming = speak_on_cluster(scheduler, job, utterances)
+        coming = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
     _report(manifest, output, utterances, bad, coming)
 
 

@@ -18,6 +18,13 @@ def verify(
         bool,
         typer.Option("--all", help="Also read everything in the store, including earlier builds."),
     ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Read everything; restore damaged files from intact copies, remove those without.",
+        ),
+    ] = False,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
@@ -34,18 +41,20 @@ def verify(
     from kokoro_tvm.errors import BuildError, BundleError
     from kokoro_tvm.project.project import Project
 
-    found = read_again(Project.open(root, paranoid=True), recipes, everything)
+    found = read_again(Project.open(root, paranoid=True), recipes, everything or repair, repair)
     if json:
         print_json({**asdict(found), "faults": [asdict(f) | {"path": str(f.path)} for f in found.faults]})
     else:
         for fault in found.faults:
-            typer.echo(f"{fault.path}: {fault.problem}")
+            typer.echo(f"{fault.path}: {fault.problem}{f'; {fault.repair}' if fault.repair else ''}")
         typer.echo(
             f"{found.files} files read, {decimal(found.bytes)}: {len(found.faults)} damaged or missing"
         )
-    if found.faults:
+    if found.faults and not repair:
         kind = BundleError if any(f.in_bundle for f in found.faults) else BuildError
         raise kind(
-            f"`doit` restores the {len(found.faults)} damaged or missing files from the store, or builds "
-            "them again"
+            f"{len(found.faults)} files are damaged or missing: `kokoro-tvm verify --repair` restores them "
+            "from intact copies, and removes those that have none; `doit` then builds what is missing"
         )
+    if any(fault.repair == "removed" for fault in found.faults) and not json:
+        typer.echo("Run doit: it builds what was removed, where it is needed.")

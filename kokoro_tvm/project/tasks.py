@@ -162,6 +162,7 @@ def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any
         "io": _AS_IT_IS,
         "task_dep": [s.name for s in stage.after],
         "targets": [str(stage.path(o)) for o in stage.outputs],
+        "clean": True,  # `doit clean` removes the targets
         "uptodate": [stage.is_current],
         "meta": {"log": str(stage.log_path)},
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -149,7 +150,7 @@ def test_verify(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("verify") == 3
     out, err = capsys.readouterr()
     assert f"{library.resolve()}: holds something else than was written (cpu.lower.f0n-5120)\n" in out
-    assert err.startswith("`doit` restores the 1 damaged or missing files from the store")
+    assert err.startswith("1 files are damaged or missing: `kokoro-tvm verify --repair` restores them")
     (Path("artifacts/cpu") / "bundle.json").unlink()
     assert run("verify", "cpu", "--json") == 5
     printed_json = json.loads(capsys.readouterr().out)
@@ -187,6 +188,55 @@ def test_verify_all_reads_the_parts(
     capsys.readouterr()
     assert run("verify", "--all") == 3
     assert f"{held}: holds something else than was written\n" in capsys.readouterr().out
+
+
+def unique_outputs(project: Project) -> dict[str, Path]:
+    """Outputs whose content no other file has, by stage."""
+    stages = project.graph("cpu").stages()
+    paths = {stage.path(o.file): o.sha256 for stage in stages for o in stage.record().outputs}
+    counts = Counter(paths.values())
+    return {s.name: p for s in stages for p in map(s.path, s.outputs) if counts[paths[p]] == 1}
+
+
+def test_verify_repair_restores_a_damaged_output_and_object(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An output and an object that are copies of each other, as on a file system without hard links."""
+    (stage, output), (_, other) = list(unique_outputs(project).items())[:2]
+    intact = output.read_bytes(), other.read_bytes()
+    held = project.store.object(sha256(intact[1]).hexdigest())
+    for path in (output, held):
+        path.unlink()
+        path.write_bytes(b"damaged")
+    assert run("verify", "--all") == 3
+    assert run("verify", "--repair") == 0
+    out = capsys.readouterr().out
+    assert f"{output.resolve()}: holds something else than was written ({stage}); restored\n" in out
+    assert f"{held}: holds something else than was written; restored\n" in out
+    assert (output.read_bytes(), held.read_bytes()) == (intact[0], intact[1])
+    assert run("verify", "--all") == 0
+
+
+def test_verify_repair_removes_what_has_no_intact_copy(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A write into an output in place damages its object, which is the same file."""
+    output = next(iter(unique_outputs(project).values()))
+    held = project.store.object(sha256(output.read_bytes()).hexdigest())
+    record = next((project.store.root / "records").glob("*/*.json"))
+    for path in (output, held):
+        path.chmod(0o644)
+        path.write_bytes(b"damaged")
+    assert run("verify", "--repair") == 0
+    out = capsys.readouterr().out
+    assert "; removed\n" in out
+    assert "Run doit" in out
+    assert not output.exists()
+    assert not held.exists()
+    record.chmod(0o644)
+    record.write_bytes(b"{}")
+    assert run("verify", "--repair") == 0
+    assert not record.exists()
 
 
 def test_gc(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,12 +9,14 @@ from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kokoro_tvm.constants import SAMPLES_PER_FRAME
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.targets import Machine
 
 from .support import machines, run
 
+MAX_FRAMES = 5120  # the largest bucket of the shipped recipes
 LONG = 40  # steps of 300: three tasks of 4096 samples
 
 
@@ -34,6 +36,16 @@ def test_the_kernel_draws_the_reference_s_bits(machine: Machine) -> None:
         assert got[0].tobytes() == draw_noise(seed, 300 * steps, piece).tobytes()
 
     holds()
+
+
+@machines
+def test_the_kernel_counts_to_the_longest_audio(machine: Machine) -> None:
+    """All 20 bits of the counter that a decoder reaches: 5,120 frames are 768,000 blocks."""
+    steps = 2 * MAX_FRAMES
+    got = run("normal_noise", tensors(steps, 11, 1), {"upsample": SAMPLES_PER_FRAME // 2}, machine=machine)
+    want = draw_noise(11, MAX_FRAMES * SAMPLES_PER_FRAME, 1)
+    (off,) = np.nonzero(got[0] != want)
+    assert off.size == 0, f"{off.size} of {want.size} samples differ, the first at {off[0]}"
 
 
 @machines
