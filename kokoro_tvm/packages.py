@@ -93,7 +93,7 @@ def install_stock_packages() -> None:
     if pip.returncode != 0:
         reason = next(reversed(pip.stderr.strip().splitlines()), "pip printed no reason")
         raise BuildError(
-            f"{names} cannot be installed: {reason}. Run `{shlex.join(command)}`; a recipe is built with both."
+            f"{names} cannot be installed: {reason}. Run `{shlex.join(command)}`; builds need both."
         )
     importlib.invalidate_caches()
     missing.cache_clear()
