@@ -15,8 +15,8 @@ NAME = "lexicon_of_tests-1.0-py3-none-any.whl"
 def write_wheel(path: Path, tag: str, requires_python: str) -> None:
     with zipfile.ZipFile(path, "w") as wheel:
         info = "lexicon_of_tests-1.0.dist-info"
-        metadata = f"Metadata-Version: 2.1\nName: lexicon-of-tests\nVersion: 1.0\nRequires-Python: {requires_python}\n"
-        wheel.writestr(f"{info}/METADATA", metadata)
+        name = "Metadata-Version: 2.1\nName: lexicon-of-tests\nVersion: 1.0\n"
+        wheel.writestr(f"{info}/METADATA", f"{name}Requires-Python: {requires_python}\n")
         wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nTag: {tag}\n")
         wheel.writestr(f"{info}/RECORD", "")
 
