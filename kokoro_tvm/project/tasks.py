@@ -81,7 +81,7 @@ def recipe_tasks(
             continue
         graphs.append(graph)
         stages = graph.stages()
-        tools = f"{graph.recipe.name}.tools"
+        tools = f"{graph.recipe.name}:tools"
         yield _tools(tools, graph.recipe, reporter)
         for stage in (*stages, graph.report):
             if stage.name not in seen:  # recipes share their model's checkpoint and references

@@ -88,11 +88,11 @@ def test_doit_checks_tools_before_a_stage_runs(tmp_path: Path) -> None:
     tasks = {
         task["basename"]: task for task in recipe_tasks(tmp_path, LineReporter(io.StringIO(), io.StringIO()))
     }
-    own = [name for name in tasks if name.startswith("linux-arm64.") and name != "linux-arm64.tools"]
+    own = [name for name in tasks if name.startswith("linux-arm64.") and name != "linux-arm64:tools"]
     assert len(own) > 20
-    assert all("linux-arm64.tools" in tasks[name]["task_dep"] for name in own)
-    assert "linux-arm64.tools" not in tasks["kokoro-82m.checkpoint"]["task_dep"]
-    (check,) = tasks["linux-arm64.tools"]["actions"]
+    assert all("linux-arm64:tools" in tasks[name]["task_dep"] for name in own)
+    assert "linux-arm64:tools" not in tasks["kokoro-82m.checkpoint"]["task_dep"]
+    (check,) = tasks["linux-arm64:tools"]["actions"]
     assert isinstance(check(), TaskFailed)
 
 
