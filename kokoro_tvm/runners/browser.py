@@ -24,7 +24,7 @@ _HERE = Path(__file__).parent
 _SWITCHES = (
     *("--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),
     *("--disable-gpu-watchdog", "--disable-extensions", "--disable-dev-shm-usage", "--log-level=3"),
-    # Root has no sandbox, nor has a user in a container or where AppArmor restricts user namespaces. The page is
+    # Root has no sandbox, nor has a user where AppArmor or a container forbids user namespaces. The page is
     # this package's own, and no other is opened.
     "--no-sandbox",
 )
