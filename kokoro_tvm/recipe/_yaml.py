@@ -216,10 +216,10 @@ class _Composer:
     def _without_value(self, key: str, event: Any) -> str:
         """Say what to do about a key without a value: its own keys may stand right below it, not indented."""
         below: Any = next(self._events)  # nothing is read after the error
-        is_below = (
-            isinstance(below, yaml.ScalarEvent)
-            and below.start_mark.line == event.start_mark.line + 1
-            and below.start_mark.column == event.start_mark.column
+        here, there = event.start_mark, below.start_mark
+        is_below = type(below) is yaml.ScalarEvent and (there.line, there.column) == (
+            here.line + 1,
+            here.column,
         )
         indent = f"; indent `{shorten(below.value)}` below it, if it is a part of it" if is_below else ""
         return f"`{shorten(key)}` has no value: write one, or remove it{indent}"
