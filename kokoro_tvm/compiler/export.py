@@ -56,6 +56,7 @@ PLAIN_OPERATIONS = frozenset(
 )
 """What a program may consist of besides `kokoro.*`; "mul" multiplies lengths known only at run time."""
 
+_LONGEST_REASON = 300  # characters of torch's own message
 _TRACED_LENGTH = 7  # any length above one: sizes of 0 and 1 would be taken for constants
 
 
@@ -96,11 +97,12 @@ def trace_component(
         except KokoroTvmError:
             raise
         except Exception as error:  # whatever the stock code between the patches runs into
+            reason = str(error).strip().partition("\n")[0][:_LONGEST_REASON]
             raise BuildError(
                 f"{component} cannot be exported with the patches {', '.join(patches)}: one is missing from "
-                f"its list, or does not cover a piece of the model ({type(error).__name__}: {error})"
+                f"its list, or does not cover a piece of the model ({type(error).__name__}: {reason})"
             ) from error
-    _check(program, component, length, bucket)
+    _check(program, component, length, bucket, patches)
     return program
 
 
@@ -172,20 +174,30 @@ def _operation(node: torch.fx.Node) -> str:
     return str(getattr(target, "__name__", target))
 
 
-def _check(program: ExportedProgram, component: str, length: str, bucket: int) -> None:
+def _check(
+    program: ExportedProgram, component: str, length: str, bucket: int, patches: Sequence[str]
+) -> None:
     foreign = sorted({n for n in operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
     if foreign:
         raise BuildError(
-            f"the exported {component} contains {', '.join(foreign)}, which no later stage knows: a patch is "
-            "missing from its list, or does not cover a piece of the model"
+            f"the exported {component} contains {_some(foreign)}, which no later stage knows: a patch is "
+            f"missing from its list, or does not cover a piece of the model{_without(patches)}"
         )
     known = (InputKind.PARAMETER, InputKind.USER_INPUT)
     held = [str(s.target) for s in program.graph_signature.input_specs if s.kind not in known]
     if held:
-        raise BuildError(f"the exported {component} holds values of its own: {', '.join(held)}")
+        remedy = (
+            f"a patch that makes them parameters does not cover them{_without(patches)}"
+            if "weight_norm" in patches
+            else "add the patch `weight_norm` to its list, which folds normalised weights into parameters"
+        )
+        raise BuildError(f"the exported {component} holds values of its own, {_some(held)}: {remedy}")
     unused = [n.name for n in program.graph.find_nodes(op="placeholder") if not n.users]
     if unused:
-        raise BuildError(f"the exported {component} does not use its inputs {', '.join(unused)}")
+        raise BuildError(
+            f"the exported {component} does not use its inputs {_some(unused)}: "
+            "a patch replaces what reads them"
+        )
     symbols = {s: r for s, r in program.range_constraints.items() if s.is_symbol}
     wanted = 1 if length == "exact" and bucket > 1 else 0
     if len(symbols) != wanted or any((r.lower, r.upper) != (1, bucket) for r in symbols.values()):
@@ -193,3 +205,14 @@ def _check(program: ExportedProgram, component: str, length: str, bucket: int) -
             f"the exported {component} is limited to lengths {dict(program.range_constraints)} where 1 to "
             f"{bucket} is wanted: a patch compares or slices the length"
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first three names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _without(patches: Sequence[str]) -> str:
+    """The patches of the list, for an error."""
+    return f" (its patches are {', '.join(patches) or 'none'})"

@@ -23,6 +23,7 @@ from kokoro_tvm.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.platforms import this_platform
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.names import REPORT, SETS
+from kokoro_tvm.project.needs import require_tools
 from kokoro_tvm.project.project import Project
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind, tools_for
@@ -80,16 +81,19 @@ def recipe_tasks(
             continue
         graphs.append(graph)
         stages = graph.stages()
+        tools = f"{graph.recipe.name}:tools"
+        yield _tools(tools, graph.recipe, reporter)
         for stage in (*stages, graph.report):
             if stage.name not in seen:  # recipes share their model's checkpoint and references
                 seen.add(stage.name)
-                yield _task(stage, reporter, budget)
+                is_shared = not stage.name.startswith(f"{graph.recipe.name}.")
+                yield _task(stage, reporter, budget, () if is_shared else (tools,))
         yield {
             "basename": graph.recipe.name,
             "doc": f"build, validate and bundle the recipe {graph.recipe.name}",
             "actions": [partial(_conclude, reporter, graph)],
             "io": _AS_IT_IS,
-            "task_dep": [stage.name for stage in stages],
+            "task_dep": [tools, *(stage.name for stage in stages)],
             # Always run, never counted as work.
             "uptodate": [False],
         }
@@ -143,7 +147,27 @@ def _not_here(recipe: str) -> str:
     return f"{recipe}.not-here"  # no recipe can have the name
 
 
-def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any]:
+def _tools(name: str, recipe: Recipe, reporter: LineReporter) -> dict[str, Any]:
+    """A task that fails if a program is missing that a stage of the recipe calls, before any of them runs."""
+
+    def check() -> Any:
+        try:
+            require_tools(recipe)
+        except KokoroTvmError as error:
+            reporter.failed(name, error)
+            return TaskFailed(str(error))
+        return None
+
+    return {
+        "basename": name,
+        "doc": f"check the programs that {recipe.name} needs",
+        "actions": [check],
+        "io": _AS_IT_IS,
+        "uptodate": [False],
+    }
+
+
+def _task(stage: Stage, reporter: LineReporter, budget: Budget, first: Sequence[str] = ()) -> dict[str, Any]:
     def build() -> Any:
         try:
             with budget.take(stage.needs):
@@ -160,7 +184,7 @@ def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any
         "doc": stage.doc,
         "actions": [build],
         "io": _AS_IT_IS,
-        "task_dep": [s.name for s in stage.after],
+        "task_dep": [*first, *(s.name for s in stage.after)],
         "targets": [str(stage.path(o)) for o in stage.outputs],
         "clean": True,  # `doit clean` removes the targets
         "uptodate": [stage.is_current],

@@ -212,6 +212,15 @@ def test_what_cannot_be_exported(
         export_component(component, CONFIG, length, bucket, patches)
 
 
+@pytest.mark.parametrize("component", ["text_encoder", "f0n"])
+def test_export_without_weight_norm_names_the_patch(component: str) -> None:
+    """All weights of a decoder were named: 3,077 characters."""
+    patches = [patch for patch in PATCHES[component] if patch != "weight_norm"]
+    with pytest.raises(BuildError, match=r"values of its own, .*: add the patch `weight_norm` to") as caught:
+        export_component(component, CONFIG, "exact", BUCKET, patches)
+    assert len(str(caught.value)) < 350
+
+
 def test_foreign_operations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "kokoro_tvm.compiler.export.PLAIN_OPERATIONS", PLAIN_OPERATIONS - {"aten.cat.default"}
