@@ -22,12 +22,12 @@ from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import Machine, tvm_target
 
 __all__ = [
-    "Program",
-    "device_code",
-    "generate",
-    "pass_options",
-    "split",
-    "to_virtual_machine",
+    "SplitModule",
+    "extract_device_code",
+    "generate_kernel",
+    "lower_to_vm",
+    "make_pass_context",
+    "split_module",
     "write_instructions",
     "write_object",
 ]
@@ -38,7 +38,7 @@ _OWN = b"_lib"  # how TVM marks the module itself among those that it packs
 
 
 @dataclass(frozen=True)
-class Program:
+class SplitModule:
     """A lowered module taken apart. executable: instructions of TVM's virtual machine, which call kernels by
     name; kernels: name -> TIR function, by name."""
 
@@ -46,7 +46,7 @@ class Program:
     kernels: Mapping[str, Any]
 
 
-def pass_options(pass_context: Mapping[str, Any]) -> Any:
+def make_pass_context(pass_context: Mapping[str, Any]) -> Any:
     """TVM's PassContext for a recipe's `pass_context`: opt_level, disabled_passes and config.
 
     Raises BuildError for an option that TVM does not know, or a value of another type than it wants.
@@ -61,23 +61,23 @@ def pass_options(pass_context: Mapping[str, Any]) -> Any:
         raise BuildError(f"pass_context: TVM refuses the config: {error}") from error
 
 
-def split(module: Any, machine: Machine, pass_context: Mapping[str, Any]) -> Program:
+def split_module(module: Any, machine: Machine, pass_context: Mapping[str, Any]) -> SplitModule:
     """Takes a lowered module apart. Raises BuildError for options that TVM refuses."""
     target: Any = tvm_target(machine)
     builder = relax.ExecBuilder()
-    with pass_options(pass_context), target:
-        kernels = vm_build._vmcodegen(builder, to_virtual_machine()(module))
+    with make_pass_context(pass_context), target:
+        kernels = vm_build._vmcodegen(builder, lower_to_vm()(module))
         # Stands for the library that the instructions will be linked into, where they look kernels up.
         library = tvm.tirx.build(tvm.IRModule({}), target)
         executable = vm_build._ffi_api.VMLink(builder, target, library, [], {})
     named = {variable.name_hint: kernel for variable, kernel in kernels.functions.items()}
-    return Program(executable, dict(sorted(named.items())))
+    return SplitModule(executable, dict(sorted(named.items())))
 
 
-def generate(
+def generate_kernel(
     name: str, kernel: Any, machine: Machine, pass_context: Mapping[str, Any], prefix: str = ""
 ) -> Any:
-    """A kernel's code for `machine`, in memory: TVM's module of one function. Raises as `split` does.
+    """A kernel's code for `machine`, in memory: TVM's module of one function. Raises as `split_module` does.
 
     prefix: of a system library, whose symbols begin with it, and whose objects make themselves known to TVM's
     runtime when the program starts that they are linked into; empty for a library that is loaded.
@@ -86,7 +86,7 @@ def generate(
     if prefix:  # instructions name kernels without it, which is how a system library finds them, too
         symbol = kernel.with_attr("global_symbol", f"{prefix}{name}")
         module = tvm.IRModule({name: symbol}).with_attr("system_lib_prefix", prefix)
-    with pass_options(pass_context):
+    with make_pass_context(pass_context):
         return tvm.tirx.build(module, tvm_target(machine))
 
 
@@ -100,18 +100,18 @@ def write_object(
     device: Path | None = None,
 ) -> None:
     """Writes a kernel's object; device: where the text goes that a GPU executes, empty where it is for the
-    host alone. Raises as `split` does.
+    host alone. Raises as `split_module` does.
 
     Objects are kept by the code of this function, with all that it may call.
     """
-    generated = generate(name, kernel, machine, pass_context, prefix)
+    generated = generate_kernel(name, kernel, machine, pass_context, prefix)
     generated.write_to_file(str(path))
     if device is not None:
-        code = device_code(generated)
+        code = extract_device_code(generated)
         device.write_bytes(code.to_bytes() if code is not None else b"")
 
 
-def device_code(module: Any) -> DeviceCode | None:
+def extract_device_code(module: Any) -> DeviceCode | None:
     """The kernels that a host's module imports, as TVM would pack them with it; None where it imports none.
 
     Raises BuildError where they are of several kinds of GPU.
@@ -135,13 +135,13 @@ def _block(data: bytes, at: int) -> tuple[bytes, int]:
 
 def write_instructions(executable: Any, machine: Machine, path: Path, prefix: str = "") -> None:
     """Writes the instructions of the virtual machine, which are data, as an object. prefix: see
-    `generate`."""
+    `generate_kernel`."""
     target: Any = tvm_target(machine)
     packed = runtime_api.ModulePackImportsToLLVM(executable, bool(prefix), str(target.host or target), prefix)
     packed.write_to_file(str(path))
 
 
-def to_virtual_machine() -> Any:
+def lower_to_vm() -> Any:
     """What is left of Relax becomes instructions of the virtual machine; TVM cannot write modules down past
     this."""
     return tvm.transform.Sequential(

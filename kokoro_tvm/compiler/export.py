@@ -21,13 +21,13 @@ from kokoro_tvm.errors import BuildError, KokoroTvmError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.signatures import Signature, TensorSpec, signatures
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 
 __all__ = [
     "PLAIN_OPERATIONS",
     "export_component",
+    "list_operations",
     "load_program",
-    "operations",
     "save_program",
     "strip_program",
     "trace_component",
@@ -90,7 +90,7 @@ def trace_component(
     example = min(_TRACED_LENGTH, bucket)
     arguments = tuple(_example(spec.at(example)) for spec in signature.inputs)
     dynamic = _dynamic(signature, bucket)
-    with applied(patches, module), torch.no_grad():
+    with apply_patches(patches, module), torch.no_grad():
         try:
             program = torch.export.export(module, arguments, dynamic_shapes=dynamic, strict=False)
         except KokoroTvmError:
@@ -104,7 +104,7 @@ def trace_component(
     return program
 
 
-def operations(program: ExportedProgram) -> list[str]:
+def list_operations(program: ExportedProgram) -> list[str]:
     """Every operation of the graph, in order: "kokoro.conv1d.default", "aten.cat.default", "mul"."""
     return [_operation(node) for node in program.graph.nodes if node.op == "call_function"]
 
@@ -173,7 +173,7 @@ def _operation(node: torch.fx.Node) -> str:
 
 
 def _check(program: ExportedProgram, component: str, length: str, bucket: int) -> None:
-    foreign = sorted({n for n in operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
+    foreign = sorted({n for n in list_operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
     if foreign:
         raise BuildError(
             f"the exported {component} contains {', '.join(foreign)}, which no later stage knows: a patch is "

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from kokoro_tvm.compiler.codegen import split, write_instructions, write_object
+from kokoro_tvm.compiler.codegen import split_module, write_instructions, write_object
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
@@ -49,7 +49,7 @@ def compile_module(
     many kernels are generated at the same time. Neither changes the library. Raises BuildError for options
     that TVM refuses, a kernel it generates no code for, and a linker that is missing or fails.
     """
-    program = split(module, machine, pass_context)
+    program = split_module(module, machine, pass_context)
     launches = target_kind(machine.kind).has_kernels
     suffixes = (_OBJECT, KERNELS) if launches else (_OBJECT,)  # of what becomes of a kernel
     prefix = toolchain.prefix(out_path)
@@ -96,7 +96,7 @@ def compile_module(
 
 def _made_of(script: str, machine: Machine, pass_context: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """What a kernel's object is made of, besides the code and tools that generate it; script: the kernel as
-    TVMScript; prefix: see `generate`."""
+    TVMScript; prefix: see `generate_kernel`."""
     return ({"prefix": prefix} if prefix else {}) | {
         "kernel": hashlib.sha256(script.encode()).hexdigest(),
         "target": str(tvm_target(machine)),

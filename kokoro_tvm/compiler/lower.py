@@ -17,17 +17,17 @@ from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
 import kokoro_tvm.ops  # noqa: F401  (registers the semantic operations)
-from kokoro_tvm.compiler.codegen import pass_options
-from kokoro_tvm.compiler.seeded import drawing, with_seeded
+from kokoro_tvm.compiler.codegen import make_pass_context
+from kokoro_tvm.compiler.seeded import add_seeded_entry, build_noise_module
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.relax import converters
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.ops.base.semantic import PackedWeight
-from kokoro_tvm.passes import LoweringContext, run
+from kokoro_tvm.passes import LoweringContext, run_passes
 from kokoro_tvm.passes.select_kernels import JOINED, PACKINGS
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["Lowered", "Parameter", "lower"]
+__all__ = ["LoweredModule", "Parameter", "lower"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:
 
 
 @dataclass(frozen=True)
-class Lowered:
+class LoweredModule:
     """module: an IRModule ready for code generation; parameters: its weights, in the order they are
     passed."""
 
@@ -82,7 +82,7 @@ def lower(
     schedule: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     storage_step: int = 1,
     dump: Callable[[str, Any], None] = lambda name, module: None,
-) -> Lowered:
+) -> LoweredModule:
     """Lowers one component.
 
     The module has `<component>_forward(inputs..., weights...)`, `<component>_seeded` where noise is among the
@@ -98,7 +98,7 @@ def lower(
     dump("import", module)
     inputs = len(module[f"{component}_forward"].params) - len(weights)
     names = frozenset(p.name for p in module[f"{component}_forward"].params[inputs:])
-    choices = {layer: Choice(**entry) for layer, entry in schedule.items()}
+    choices = {layer: ConvChoice(**entry) for layer, entry in schedule.items()}
     context = LoweringContext(component, tvm_target(machine), machine.features, names, choices, storage_step)
     module = _with_manifest(module, component, manifest)
     packings: dict[str, Any] = {}
@@ -114,9 +114,9 @@ def lower(
         dump(name, current)
 
     drawer = f"{component}_noise"
-    drawn = drawing(module[f"{component}_forward"], drawer)
-    with pass_options(pass_context):
-        module = run(module, passes, context, observe)
+    drawn = build_noise_module(module[f"{component}_forward"], drawer)
+    with make_pass_context(pass_context):
+        module = run_passes(module, passes, context, observe)
         if drawn is not None:
             alone = replace(
                 context,
@@ -125,7 +125,7 @@ def lower(
                 schedule={},
                 storage_step=2 * storage_step,  # f0 has two steps a frame
             )
-            module = with_seeded(module, run(drawn, passes, alone), component, drawer)
+            module = add_seeded_entry(module, run_passes(drawn, passes, alone), component, drawer)
             dump("seeded", module)
     if not parameters:
         raise BuildError(
@@ -137,7 +137,7 @@ def lower(
             f"{component}: the functions {', '.join(sorted(foreign))} are not named after the component: "
             "list the passes that make functions (legalize, fuse) before select_kernels, which names them"
         )
-    return Lowered(module, tuple(_parameters(parameters, packings, joined, weights)))
+    return LoweredModule(module, tuple(_parameters(parameters, packings, joined, weights)))
 
 
 def _weights(program: torch.export.ExportedProgram) -> dict[str, str]:

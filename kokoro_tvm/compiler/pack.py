@@ -14,12 +14,12 @@ from types import MappingProxyType
 import numpy as np
 
 from kokoro_tvm.compiler.lower import Parameter
-from kokoro_tvm.compiler.quantize import bits_of, quantized
+from kokoro_tvm.compiler.quantize import quantize_weight, select_bits
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.semantic import PackedWeight
 from kokoro_tvm.runtime.bundle.quantized import METADATA
 
-__all__ = ["ALIGNMENT", "pack_weights", "packed_weights"]
+__all__ = ["ALIGNMENT", "compute_packed_weights", "pack_weights"]
 
 ALIGNMENT = 64  # bytes
 # What packings may give, and safetensors' word for it.
@@ -33,28 +33,30 @@ def pack_weights(
     out_path: Path,
     bits: Mapping[str, int] = MappingProxyType({}),
 ) -> Path:
-    """Writes the weights of one component; arguments and errors as those of `packed_weights`.
+    """Writes the weights of one component; arguments and errors as those of `compute_packed_weights`.
 
-    bits: of each weight that a kernel has a packing for, by what its name begins with, see `bits_of`; others
+    bits: of each weight that a kernel has a packing for, by what its name begins with, see `select_bits`; others
     are stored as the code takes them. Raises BuildError for an entry that no weight's name begins with.
     """
     for prefix in bits:
-        if not any(bits_of(name, {prefix: bits[prefix]}) for name in state):
+        if not any(select_bits(name, {prefix: bits[prefix]}) for name in state):
             raise BuildError(f"weight_bits has {prefix}, and the checkpoint no weight whose name begins so")
-    packed = packed_weights(parameters, state)
+    packed = compute_packed_weights(parameters, state)
     described: dict[str, object] = {}
     for parameter in parameters:
-        found = bits_of(parameter.name, bits)
+        found = select_bits(parameter.name, bits)
         if found is None or parameter.packing is None or parameter.dtype != "float32":
             continue
-        made = quantized(state[parameter.name], parameter.packing.packing, found)
+        made = quantize_weight(state[parameter.name], parameter.packing.packing, found)
         packed[parameter.name] = np.frombuffer(made.content(), np.uint8)
         described[parameter.name] = made.description()
     _write(packed, described, out_path)
     return out_path
 
 
-def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def compute_packed_weights(
+    parameters: Sequence[Parameter], state: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """The weights of one component by name, in the order and the layout its code takes them.
 
     parameters: what the component's modules take; state: the folded state dict, float32. Raises BuildError

@@ -1,8 +1,8 @@
 """Weights in fewer bits, as pages load them: a scale for each output channel, a whole number for each weight.
 
 Of a filtered layer the taps are quantized, not what they are transformed to: transforms would amplify what
-rounding adds, and have up to 2.7 times as many numbers. Whoever loads them (`runtime/bundle/quantized.py`,
-`web/runtime/quantized.js`) makes of them, bit for bit, what `Packing.pack` makes of the rounded weights.
+rounding adds, and have up to 2.7 times as many numbers. Whoever loads them (`runtime/bundle/quantize_weight.py`,
+`web/runtime/quantize_weight.js`) makes of them, bit for bit, what `Packing.pack` makes of the rounded weights.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 from kokoro_tvm.ops.base.semantic import Packing
 
-__all__ = ["Quantized", "bits_of", "quantized"]
+__all__ = ["QuantizedWeight", "quantize_weight", "select_bits"]
 
 
 @dataclass(frozen=True, eq=False)
-class Quantized:
+class QuantizedWeight:
     """codes: int32 (blocks, taps, terms, columns), within +-(2**(bits - 1) - 1); scales: float32 (blocks,
     columns); points: float64 (points, taps), see `Packing`."""
 
@@ -41,13 +41,13 @@ class Quantized:
         return self.scales.astype("<f4").tobytes() + upper.tobytes() + lower.tobytes()
 
 
-def bits_of(name: str, bits: Mapping[str, int]) -> int | None:
+def select_bits(name: str, bits: Mapping[str, int]) -> int | None:
     """Those of a weight, from a table by whole words that names begin with, of which the longest counts."""
     found = [prefix for prefix in bits if f"{name}.".startswith(f"{prefix}.")]
     return bits[max(found, key=len)] if found else None
 
 
-def quantized(array: np.ndarray, packing: Packing, bits: int) -> Quantized:
+def quantize_weight(array: np.ndarray, packing: Packing, bits: int) -> QuantizedWeight:
     """A weight (float32, as a layer has it) in `bits` bits, 8 to 20. Its scales are such that each
     channel's largest weight is the largest code."""
     arranged = packing.arrange(array).astype(np.float32)
@@ -58,4 +58,4 @@ def quantized(array: np.ndarray, packing: Packing, bits: int) -> Quantized:
     scales = (np.abs(weights).max(axis=(1, 2)) / most).astype(np.float32)
     divisors = np.where(scales > 0, scales, 1).astype(np.float64)
     codes = np.rint(weights / divisors[:, None, None]).clip(-most, most).astype(np.int32)
-    return Quantized(bits, codes, scales, points)
+    return QuantizedWeight(bits, codes, scales, points)

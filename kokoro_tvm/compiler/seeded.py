@@ -10,10 +10,10 @@ from tvm import relax, tirx
 
 from kokoro_tvm.ops.base.relax import semantic_call
 
-__all__ = ["drawing", "with_seeded"]
+__all__ = ["add_seeded_entry", "build_noise_module"]
 
 
-def drawing(function: Any, name: str) -> Any | None:
+def build_noise_module(function: Any, name: str) -> Any | None:
     """A module of one function, `name`_forward(f0, seed), that draws the noise a component is given.
 
     f0 is the component's own, whose length says how much. None where the function is given no noise.
@@ -35,10 +35,10 @@ def drawing(function: Any, name: str) -> Any | None:
     return builder.get()
 
 
-def with_seeded(module: Any, drawn: Any, component: str, name: str) -> Any:
+def add_seeded_entry(module: Any, drawn: Any, component: str, name: str) -> Any:
     """A lowered component with `<component>_seeded`: its inputs with `seed` in the place of `noise`.
 
-    drawn: the lowered module of `drawing`.
+    drawn: the lowered module of `build_noise_module`.
     """
     result = tvm.IRModule(dict(module.functions.items()) | dict(drawn.functions.items()))
     variables = {v.name_hint: v for v in result.get_global_vars()}

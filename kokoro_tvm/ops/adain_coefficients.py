@@ -14,25 +14,25 @@ from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import Cast, const, select, sqrt
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, Sharing, semantic_op
+from kokoro_tvm.ops.base.semantic import LaunchSharing, OpCall, OpImplementation, Packing, Shape, semantic_op
 from kokoro_tvm.ops.cpu import product as cpu_product
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.exact import COLUMNS, THREADS, product
-from kokoro_tvm.ops.gpu.fold import Columns
+from kokoro_tvm.ops.gpu.fold import ChannelReduction
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.members import OneOf, own, weights
+from kokoro_tvm.ops.gpu.members import MemberBuffer, own, weights
 
 __all__ = ["adain_coefficients"]
 
 
-def _shape(*, moments: Shape, **_: Any) -> Shape:
+def _infer_shape(*, moments: Shape, **_: Any) -> Shape:
     return (3, moments[2])
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     lanes = call.features.lanes
     channels, size = (int(call.shapes[name][-1]) for name in ("moments", "style"))
-    k = Kernel("adain_coefficients", lanes)
+    k = CpuKernel("adain_coefficients", lanes)
     with k:
         moments, vector = k.param("moments", call.shapes["moments"]), k.param("style", (1, size))
         style_weight = k.param("style_weight", cpu_product.packed_shape(2 * channels, size, lanes))
@@ -64,12 +64,12 @@ def _kernel(call: Call) -> Any:
                     pivot, total, square = (
                         Cast(wide, k.load(moments, slot, i, c, lanes=width)) for i in range(3)
                     )
-                    share = k.let(k.let(total) / k.splat(steps, width))
+                    share = k.let(k.let(total) / k.broadcast(steps, width))
                     delta = k.let(pivot + share - k.load(mean, 0, lanes=width))
                     all_steps = k.let(count[0] + steps)
-                    weighted = k.let(delta * k.splat(steps / all_steps, width))
+                    weighted = k.let(delta * k.broadcast(steps / all_steps, width))
                     own = k.let(square - total * share)
-                    between = delta * weighted * k.splat(count[0], width)
+                    between = delta * weighted * k.broadcast(count[0], width)
                     k.store(squares, k.load(squares, 0, lanes=width) + (own + between), 0, lanes=width)
                     k.store(mean, k.load(mean, 0, lanes=width) + weighted, 0, lanes=width)
                     k.store(count, all_steps, 0)
@@ -79,7 +79,7 @@ def _kernel(call: Call) -> Any:
 
             exact = k.let(k.load(mean, 0, lanes=width))
             rounded = k.let(Cast(dtype(width), exact))
-            variance = k.load(squares, 0, lanes=width) / k.splat(count[0], width)
+            variance = k.load(squares, 0, lanes=width) / k.broadcast(count[0], width)
             deviation = sqrt(variance + const(float(call.attributes["eps"]), wide))
             gain = k.let(const(1.0, wide) + wide_load(style, c))
             scale = k.let(gain * wide_load(weight, c) / deviation)
@@ -90,26 +90,26 @@ def _kernel(call: Call) -> Any:
             k.store(y, Cast(dtype(width), scale), 1, c, lanes=width)
             k.store(y, Cast(dtype(width), shift - lost * scale), 2, c, lanes=width)
 
-        k.each(channels, columns)
+        k.vectorize(channels, columns)
     return k.build()
 
 
-def _packings(call: Call) -> Mapping[str, Packing]:
+def _get_packings(call: OpCall) -> Mapping[str, Packing]:
     return {"style_weight": cpu_product.packing(call.features.lanes)}
 
 
 _GPU_LANES = COLUMNS // 2  # a workgroup computes gamma and beta of so many channels
 _GPU_ROWS = THREADS // _GPU_LANES
 # Each takes two buffers, beside the style and the weights, of the ten that WebGPU has.
-_GPU_SHARING = Sharing(4, ("moments",), ("style",), ("style_weight", "style_bias", "weight", "bias"))
+_GPU_SHARING = LaunchSharing(4, ("moments",), ("style",), ("style_weight", "style_bias", "weight", "bias"))
 
 
-def _gpu_packings(call: Call) -> Mapping[str, Packing]:
+def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
     """Columns of a workgroup: the gammas of its channels, then their betas."""
 
     def pack(weight: np.ndarray) -> np.ndarray:
         channels, size = weight.shape[0] // 2, weight.shape[1]
-        groups = Columns.groups(channels, _GPU_LANES)
+        groups = ChannelReduction.groups(channels, _GPU_LANES)
         packed = np.zeros((2, groups * _GPU_LANES, size), np.float32)
         packed[:, :channels] = weight.reshape(2, channels, size)
         columns = packed.reshape(2, groups, _GPU_LANES, size).transpose(3, 1, 0, 2)
@@ -118,11 +118,11 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
     return {"style_weight": Packing(f"gpu_style(channels={_GPU_LANES})", pack)}
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     """In float32, about the first block's pivot, which large means are near; then about the mean of all, so
     that the variance is centred."""
     channels, size = (int(call.shapes[name][-1]) for name in ("moments", "style"))
-    groups = Columns.groups(channels, _GPU_LANES)
+    groups = ChannelReduction.groups(channels, _GPU_LANES)
     k = GpuKernel("adain_coefficients", call.features)
     zero, one = const(0.0, "float32"), const(1.0, "float32")
     shapes = {
@@ -138,8 +138,8 @@ def _gpu_kernel(call: Call) -> Any:
         written = own(k, "y", (3, channels), call.members)
         with k.launch(THREADS, groups, call.members) as (thread, group, member):
             style_weight, style_bias, weight, bias = weights_of(member)
-            moments, y = OneOf(k, given, member), OneOf(k, written, member)
-            columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
+            moments, y = MemberBuffer(k, given, member), MemberBuffer(k, written, member)
+            columns = ChannelReduction.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
             c = columns.channel
             origin = k.let(moments[0, 0, c])
 
@@ -201,9 +201,9 @@ def _gpu_kernel(call: Call) -> Any:
 
 
 @semantic_op(
-    _shape,
-    cpu=HandKernel(_kernel, _packings),
-    gpu=HandKernel(_gpu_kernel, _gpu_packings, sharing=_GPU_SHARING),
+    _infer_shape,
+    cpu=OpImplementation(_build_cpu_kernel, _get_packings),
+    gpu=OpImplementation(_build_gpu_kernel, _get_gpu_packings, sharing=_GPU_SHARING),
 )
 def adain_coefficients(
     moments: Tensor,

@@ -10,8 +10,8 @@ from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype, exp
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, filled, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, crop_valid, pad_steps, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["attention"]
@@ -20,10 +20,10 @@ __all__ = ["attention"]
 _QUERIES = 8  # computed side by side, each against whole vectors of keys
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     lanes, heads = call.features.lanes, int(call.attributes["heads"])
     size = int(call.shapes["query"][2]) // heads
-    k = Kernel("attention", lanes)
+    k = CpuKernel("attention", lanes)
     with k:
         query, key, value = (k.param(name, call.shapes[name]) for name in ("query", "key", "value"))
         length = call.optional(k, "length", "int64")
@@ -65,7 +65,7 @@ def _kernel(call: Call) -> Any:
                     with k.loop(size) as d:
                         row = k.let(k.load(key_rows, d * keys + v * lanes, lanes=lanes))
                         for q in range(_QUERIES):
-                            factor = k.splat(query[0, column[q], head * size + d], lanes)
+                            factor = k.broadcast(query[0, column[q], head * size + d], lanes)
                             k.store(
                                 acc,
                                 k.load(acc, q * lanes, lanes=lanes) + factor * row,
@@ -83,7 +83,7 @@ def _kernel(call: Call) -> Any:
                     with k.loop(keys // lanes) as v:
                         here = k.load(scores, q * keys + v * lanes, lanes=lanes)
                         k.store(register, maximum(k.load(register, 0, lanes=lanes), here), 0, lanes=lanes)
-                    largest = k.opaque(k.splat(total(register, maximum), lanes))
+                    largest = k.opaque(k.broadcast(total(register, maximum), lanes))
                     k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
                     with k.loop(keys // lanes) as v:
                         here = k.let(k.load(scores, q * keys + v * lanes, lanes=lanes))
@@ -104,23 +104,23 @@ def _kernel(call: Call) -> Any:
                     with k.loop(n) as t:
                         row = k.let(k.load(value, 0, t, head * size + d, lanes=width))
                         for q in range(_QUERIES):
-                            weighted = k.splat(scores[q * keys + t], width) * row
+                            weighted = k.broadcast(scores[q * keys + t], width) * row
                             k.store(
                                 acc, k.load(acc, q * width, lanes=width) + weighted, q * width, lanes=width
                             )
                     for q in range(_QUERIES):
                         with k.when(start + q < n):
-                            result = k.load(acc, q * width, lanes=width) * k.splat(inverse[q], width)
+                            result = k.load(acc, q * width, lanes=width) * k.broadcast(inverse[q], width)
                             k.store(y, result, 0, start + q, head * size + d, lanes=width)
 
-                k.each(size, mix)
+                k.vectorize(size, mix)
     return k.build()
 
 
 _TILE, _KEYS, _LANES = 16, 32, 8  # of a workgroup: queries, keys it has at a time, threads of a query
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     """A workgroup for each head and tile of queries. It goes over the keys once: whenever a larger score
     turns up, what is summed already is scaled down.
 
@@ -147,7 +147,7 @@ def _gpu_kernel(call: Call) -> Any:
 
             def fetch(into: Any, source: Any, start: Any, count: int) -> None:
                 """Steps of one head; zeros beyond the last, for nothing is known of what is there."""
-                with k.shares(count * size, thread, threads) as number:
+                with k.strided_loop(count * size, thread, threads) as number:
                     t, d = k.let(tirx.truncdiv(number, size)), k.let(tirx.truncmod(number, size))
                     k.choose(
                         start + t < n,
@@ -205,12 +205,12 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def attention(
     query: Tensor, key: Tensor, value: Tensor, length: Tensor | None = None, *, heads: int
 ) -> Tensor:
     """softmax(q k / sqrt(d)) v for each head. query, key, value (1, T, heads*d) -> (1, T, heads*d); length
     (1,) int64."""
-    q, k, v = (valid(t, length).unflatten(2, (heads, -1)).transpose(1, 2) for t in (query, key, value))
+    q, k, v = (crop_valid(t, length).unflatten(2, (heads, -1)).transpose(1, 2) for t in (query, key, value))
     y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-    return filled(y, query.shape[1])
+    return pad_steps(y, query.shape[1])

@@ -8,20 +8,20 @@ from torch import Tensor
 from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Shape, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["embedding"]
 
 
-def _shape(*, weight: Shape, ids: Shape) -> Shape:
+def _infer_shape(*, weight: Shape, ids: Shape) -> Shape:
     return (1, ids[1], weight[1])
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     rows, channels = (int(extent) for extent in call.shapes["weight"])
-    k = Kernel("embedding", call.features.lanes)
+    k = CpuKernel("embedding", call.features.lanes)
     with k:
         weight, ids = k.param("weight", (rows, channels)), k.param("ids", call.shapes["ids"], "int64")
         y = k.param("y", call.result)
@@ -32,14 +32,14 @@ def _kernel(call: Call) -> Any:
             def copy(c: Any, width: int, t: Any = t, row: Any = row) -> None:
                 k.store(y, k.load(weight, row, c, lanes=width), 0, t, c, lanes=width)
 
-            k.each(channels, copy)
+            k.vectorize(channels, copy)
     return k.build()
 
 
 _THREADS = 256
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     """The ids are int32."""
     rows, channels = (int(extent) for extent in call.shapes["weight"])
     k = GpuKernel("embedding", call.features)
@@ -56,7 +56,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
     """weight[ids]. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1, T, C)."""
     return weight[ids.clamp(0, weight.shape[0] - 1)]

@@ -20,28 +20,28 @@ from kokoro_tvm.ops.base.expressions import (
     sqrt,
 )
 from kokoro_tvm.ops.base.math import dtype, reduce_cycles, sin_cycles, tanh
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Shape, crop_valid, pad_steps, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.phases import Phases
+from kokoro_tvm.ops.gpu.phases import HarmonicPhases
 
 __all__ = ["harmonic_source"]
 
 
-def _shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
+def _infer_shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
     return (1, f0[1] * upsample)
 
 
 _BLOCK = 8  # steps of f0 a task turns into samples
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     lanes, a = call.features.lanes, call.attributes
     upsample, harmonics = int(a["upsample"]), int(call.shapes["weight"][1])
     half = upsample // 2  # a step's phase is reached in the middle of its samples
     if upsample % 2:
         raise NotImplementedError("harmonic_source: an odd upsampling factor has no kernel")
-    k = Kernel("harmonic_source", lanes)
+    k = CpuKernel("harmonic_source", lanes)
     with k:
         f0, noise = k.param("f0", call.shapes["f0"]), k.param("noise", call.shapes["noise"])
         weight, bias = k.param("weight", (1, harmonics)), k.param("bias", (1,))
@@ -81,20 +81,20 @@ def _kernel(call: Call) -> Any:
                 const(float(a["noise_std"]), "float32"),
                 const(float(a["amplitude"]) / 3, "float32"),
             )
-            hiss = k.splat(k.let(norm * level), width) * k.load(noise, 0, t, lanes=width)
+            hiss = k.broadcast(k.let(norm * level), width) * k.load(noise, 0, t, lanes=width)
             k.store(excitation, hiss, 0, lanes=width)
             loud = k.let(select(voiced, const(float(a["amplitude"]), "float32"), const(0.0, "float32")))
             with k.loop(harmonics) as h:
-                begin = k.splat(cycles[h * n + at], width)
-                slope = k.splat(increments[h * n + towards], width)
+                begin = k.broadcast(cycles[h * n + at], width)
+                slope = k.broadcast(increments[h * n + towards], width)
                 phase = k.let(begin + lane_offsets * slope)
                 phase = phase - floor(phase)
                 folded = reduce_cycles(k, Cast(dtype(width), phase))
                 sine = sin_cycles(k, folded)
-                share = k.splat(k.let(weight[0, h] * loud), width)
+                share = k.broadcast(k.let(weight[0, h] * loud), width)
                 total = k.load(excitation, 0, lanes=width) + share * sine
                 k.store(excitation, total, 0, lanes=width)
-            result = tanh(k, k.load(excitation, 0, lanes=width) + k.splat(bias[0], width))
+            result = tanh(k, k.load(excitation, 0, lanes=width) + k.broadcast(bias[0], width))
             k.store(y, result, 0, t, lanes=width)
 
         with (
@@ -128,20 +128,22 @@ def _kernel(call: Call) -> Any:
                     voiced: Any = voiced,
                 ) -> None:
                     start = k.let(Cast("float64", p) + const(lead, "float64"))
-                    steps = k.splat(start, width)
+                    steps = k.broadcast(start, width)
                     if width > 1:
                         ramp = Cast(dtype(width, "float64"), iota(width))
                         steps = steps + ramp
-                    sample(k.let(first + p), at, towards, voiced, k.let(steps * k.splat(rate, width)), width)
+                    sample(
+                        k.let(first + p), at, towards, voiced, k.let(steps * k.broadcast(rate, width)), width
+                    )
 
-                k.each(half, body)
+                k.vectorize(half, body)
     return k.build()
 
 
 _GPU_THREADS, _GPU_STEPS = 256, 4  # of f0, which a workgroup turns into samples
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     """A workgroup adds up the pitch of all steps before its own."""
     a, harmonics = call.attributes, int(call.shapes["weight"][1])
     upsample = int(a["upsample"])
@@ -158,7 +160,7 @@ def _gpu_kernel(call: Call) -> Any:
         with k.launch(_GPU_THREADS, ceildiv(k.index(f0.shape[1]), _GPU_STEPS)) as (thread, group):
             n, start = k.let(given), k.let(group * _GPU_STEPS)
             base = k.let(maximum(minimum(start, n - 1) - 1, 0))
-            phases = Phases(
+            phases = HarmonicPhases(
                 k,
                 f0,
                 n,
@@ -170,7 +172,7 @@ def _gpu_kernel(call: Call) -> Any:
                 thread=thread,
                 threads=_GPU_THREADS,
             )
-            with k.shares(_GPU_STEPS * upsample, thread, _GPU_THREADS) as p:
+            with k.strided_loop(_GPU_STEPS * upsample, thread, _GPU_THREADS) as p:
                 i, within = k.let(start + p // upsample), k.let(p % upsample)
                 with k.when(i < n):
                     # As on CPUs: a step's phase is reached in its middle, and stands still at both ends.
@@ -195,7 +197,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def harmonic_source(
     f0: Tensor,
     noise: Tensor,
@@ -220,7 +222,7 @@ def harmonic_source(
     exact for any length; between two steps of f0 they move linearly, as torch's interpolation of the
     cumulated phase does.
     """
-    pitch = valid(f0, length)[0].double()
+    pitch = crop_valid(f0, length)[0].double()
     steps, harmonics = pitch.shape[0], weight.shape[1]
     samples = steps * upsample
     increments = torch.remainder(pitch[:, None] * torch.arange(1, harmonics + 1) / sample_rate, 1.0)
@@ -235,8 +237,8 @@ def harmonic_source(
     )
     phase = torch.remainder(cycles[start] + advance, 1.0)
     sines = torch.sin(2 * math.pi * phase).to(f0.dtype) * amplitude
-    voiced = (valid(f0, length)[0] > voiced_threshold).to(f0.dtype).repeat_interleave(upsample)[:, None]
+    voiced = (crop_valid(f0, length)[0] > voiced_threshold).to(f0.dtype).repeat_interleave(upsample)[:, None]
     noise_amplitude = voiced * noise_std + (1 - voiced) * amplitude / 3
     hiss = torch.linalg.vector_norm(weight) * noise_amplitude[:, 0] * noise[0, :samples]
     excitation = torch.tanh((sines * voiced) @ weight[0] + hiss + bias)
-    return filled(excitation[None], f0.shape[1] * upsample)
+    return pad_steps(excitation[None], f0.shape[1] * upsample)

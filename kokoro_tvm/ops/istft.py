@@ -11,28 +11,28 @@ from torch import Tensor
 from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, iota, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.fourier import hann, inverse_basis
 from kokoro_tvm.ops.base.math import cos_unit, dtype, exp, sin, sin_unit
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.fourier import fill_bases
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Shape, crop_valid, pad_steps, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.ops.gpu.fourier import build_bases
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["istft"]
 
 
-def _shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
+def _infer_shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
     return (1, (x[1] - 1) * hop)
 
 
 _BLOCK = 256  # hops a task computes
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     lanes, n_fft, hop = call.features.lanes, int(call.attributes["n_fft"]), int(call.attributes["hop"])
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
     if n_fft % hop or half % hop:
         raise NotImplementedError("istft: the hop must divide half the window")
     window, (cosines, sines) = hann(n_fft), inverse_basis(n_fft)
-    k = Kernel("istft", lanes)
+    k = CpuKernel("istft", lanes)
     with k:
         x = k.param("x", call.shapes["x"])
         length = call.optional(k, "length", "int64")
@@ -56,12 +56,12 @@ def _kernel(call: Call) -> Any:
 
             with k.loop(vectors) as v:
                 m = k.let(v * lanes)
-                frame = k.let(k.splat(Cast("int32", first + m), lanes) + iota(lanes))
+                frame = k.let(k.broadcast(Cast("int32", first + m), lanes) + iota(lanes))
                 zero = const(0.0, dtype(lanes))
 
                 def given(magnitude: Any) -> Any:
                     """Zero before the first frame and behind the last."""
-                    before_end = frame < k.splat(Cast("int32", frames), lanes)
+                    before_end = frame < k.broadcast(Cast("int32", frames), lanes)
                     from_start = frame >= const(0, dtype(lanes, "int32"))
                     return select(from_start, select(before_end, magnitude, zero), zero)
 
@@ -75,7 +75,7 @@ def _kernel(call: Call) -> Any:
                 with k.loop(n_fft) as i:
                     total = zero
                     for p, part in enumerate(parts):
-                        total = total + part * k.splat(basis[i * len(parts) + p], lanes)
+                        total = total + part * k.broadcast(basis[i * len(parts) + p], lanes)
                     k.store(pieces, total, i * pitch + m, lanes=lanes)
 
             with k.loop(hops) as a:
@@ -94,7 +94,7 @@ def _kernel(call: Call) -> Any:
 _GPU_THREADS, _GPU_HOPS = 128, 64  # of a workgroup
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     """A workgroup has some hops of the result and takes the spectra of all frames that reach them."""
     n_fft, hop = int(call.attributes["n_fft"]), int(call.attributes["hop"])
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
@@ -111,9 +111,9 @@ def _gpu_kernel(call: Call) -> Any:
         with k.launch(_GPU_THREADS, ceildiv(k.index(x.shape[1]) - 1, _GPU_HOPS)) as (thread, group):
             frames, start = k.let(given), k.let(group * _GPU_HOPS)
             first = k.let(start + (half // hop - overlap + 1))  # frame that reaches the first hop
-            cosines, sines = fill_bases(k, n_fft, thread, _GPU_THREADS, 2 / n_fft)
+            cosines, sines = build_bases(k, n_fft, thread, _GPU_THREADS, 2 / n_fft)
             real, imaginary = k.shared(most * bins), k.shared(most * bins)
-            with k.shares(most * bins, thread, _GPU_THREADS) as number:
+            with k.strided_loop(most * bins, thread, _GPU_THREADS) as number:
                 frame, b = k.let(first + number // bins), k.let(number % bins)
                 k.store(real, zero, number)
                 k.store(imaginary, zero, number)
@@ -126,7 +126,7 @@ def _gpu_kernel(call: Call) -> Any:
                     k.store(real, magnitude * cos_unit(k, phase), number)
                     k.store(imaginary, magnitude * sin_unit(k, phase), number)
             k.barrier()
-            with k.shares(_GPU_HOPS * hop, thread, _GPU_THREADS) as number:
+            with k.strided_loop(_GPU_HOPS * hop, thread, _GPU_THREADS) as number:
                 a, j = k.let(number // hop), k.let(number % hop)
                 total, weight = k.registers(1), k.registers(1)
                 k.store(total, zero, 0)
@@ -145,7 +145,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
     """Inverse STFT of exp(x[..., :bins]) * e^(i sin(x[..., bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop)
     samples.
@@ -154,8 +154,8 @@ def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> T
     overlap-added square (which is smaller at both ends), centred.
     """
     bins = n_fft // 2 + 1
-    y = valid(x, length).transpose(1, 2)
+    y = crop_valid(x, length).transpose(1, 2)
     window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
     spectrum = torch.polar(torch.exp(y[:, :bins]), torch.sin(y[:, bins:]))
     audio = torch.istft(spectrum, n_fft, hop, window=window)
-    return filled(audio, (x.shape[1] - 1) * hop)
+    return pad_steps(audio, (x.shape[1] - 1) * hop)

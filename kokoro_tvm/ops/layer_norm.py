@@ -10,9 +10,9 @@ from torch import Tensor
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select, sqrt
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, filled, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.fold import fold
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, crop_valid, pad_steps, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.ops.gpu.fold import reduce_workgroup
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["layer_norm"]
@@ -22,10 +22,10 @@ __all__ = ["layer_norm"]
 _LEAST_SUMS = 4
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     channels, lanes = int(call.shapes["x"][2]), max(call.features.lanes, _LEAST_SUMS)
     slope = float(call.attributes["slope"])
-    k = Kernel("layer_norm", lanes)
+    k = CpuKernel("layer_norm", lanes)
     with k:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
@@ -44,7 +44,7 @@ def _kernel(call: Call) -> Any:
                     value = term(k.load(x, 0, t, c, lanes=width), width)
                     k.store(into, k.load(into, 0, lanes=width) + value, 0, lanes=width)
 
-                k.each(channels, add)
+                k.vectorize(channels, add)
                 parts = [sums[lane] for lane in range(lanes)]
                 while len(parts) > 1:  # in pairs: the error of a sum grows with its depth
                     parts = [k.let(a + b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
@@ -53,7 +53,7 @@ def _kernel(call: Call) -> Any:
             mean = average(lambda value, width: value)
 
             def squared(value: Any, width: int, mean: Any = mean) -> Any:
-                difference = k.let(value - k.splat(mean, width))
+                difference = k.let(value - k.broadcast(mean, width))
                 return difference * difference
 
             deviation = k.let(sqrt(average(squared) + const(float(call.attributes["eps"]), "float32")))
@@ -61,21 +61,23 @@ def _kernel(call: Call) -> Any:
             def normalise(
                 c: Any, width: int, t: Any = t, mean: Any = mean, deviation: Any = deviation
             ) -> None:
-                value = (k.load(x, 0, t, c, lanes=width) - k.splat(mean, width)) / k.splat(deviation, width)
+                value = (k.load(x, 0, t, c, lanes=width) - k.broadcast(mean, width)) / k.broadcast(
+                    deviation, width
+                )
                 value = k.let(value * k.load(weight, c, lanes=width) + k.load(bias, c, lanes=width))
                 if slope != 1.0:
                     kind = dtype(width)
                     value = select(value > const(0.0, kind), value, value * const(slope, kind))
                 k.store(y, value, 0, t, c, lanes=width)
 
-            k.each(channels, normalise)
+            k.vectorize(channels, normalise)
     return k.build()
 
 
 _THREADS = 64
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     """A workgroup for each step, whose channels it keeps in registers."""
     channels, slope = int(call.shapes["x"][2]), float(call.attributes["slope"])
     shares = ceildiv(channels, _THREADS)
@@ -96,7 +98,7 @@ def _gpu_kernel(call: Call) -> Any:
                 for share, c in enumerate(own):
                     with k.when(c < channels):
                         k.store(total, total[0] + term(share), 0)
-                (everything,) = fold(k, thread, _THREADS, [total[0]], lambda a, b: [a[0] + b[0]])
+                (everything,) = reduce_workgroup(k, thread, _THREADS, [total[0]], lambda a, b: [a[0] + b[0]])
                 return k.let(everything * const(1.0 / channels, "float32"))
 
             def read(share: int) -> Any:
@@ -119,12 +121,12 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def layer_norm(
     x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None, *, eps: float, slope: float = 1.0
 ) -> Tensor:
     """leaky_relu(layer_norm(x over channels) * weight + bias). x (1, T, C); weight, bias (C,); length (1,)
     int64."""
-    y = valid(x, length)
+    y = crop_valid(x, length)
     y = F.leaky_relu(F.layer_norm(y, (x.shape[2],), weight, bias, eps), slope)
-    return filled(y, x.shape[1])
+    return pad_steps(y, x.shape[1])

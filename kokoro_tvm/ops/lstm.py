@@ -12,21 +12,21 @@ from torch import Tensor
 
 from kokoro_tvm.ops.base.expressions import const, minimum, select
 from kokoro_tvm.ops.base.math import dtype, sigmoid, tanh
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Packing, Shape, crop_valid, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["lstm"]
 
 
-def _shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
+def _infer_shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
     return (1, forward[1], 2 * weight_forward[1])
 
 
 _PART = 32  # terms of the recurrent sum taken in one go
 
 
-def _units(call: Call) -> int:
+def _choose_units(call: OpCall) -> int:
     """Hidden units computed side by side: two vectors where they divide the hidden size, else fewer."""
     hidden, lanes = int(call.shapes["weight_forward"][1]), call.features.lanes
     return next(
@@ -34,11 +34,11 @@ def _units(call: Call) -> int:
     )
 
 
-def _kernel(call: Call) -> Any:
-    hidden, units = int(call.shapes["weight_forward"][1]), _units(call)
+def _build_cpu_kernel(call: OpCall) -> Any:
+    hidden, units = int(call.shapes["weight_forward"][1]), _choose_units(call)
     blocks, lanes = hidden // units, min(units, call.features.lanes)
     vectors = units // lanes
-    k = Kernel("lstm", lanes)
+    k = CpuKernel("lstm", lanes)
     with k:
         inputs = [k.param(name, call.shapes[name]) for name in ("forward", "backward")]
         parameters = {}
@@ -76,7 +76,7 @@ def _kernel(call: Call) -> Any:
                     first = k.let(part * _PART)
                     with k.loop(minimum(const(_PART, "int64"), hidden - first)) as offset:
                         j = k.let(first + offset)
-                        factor = k.let(k.splat(h[j], lanes))
+                        factor = k.let(k.broadcast(h[j], lanes))
                         for gate, v, at in places:
                             product = factor * k.load(weight, block, j, gate, v * lanes, lanes=lanes)
                             k.store(acc, k.load(acc, at, lanes=lanes) + product, at, lanes=lanes)
@@ -108,8 +108,8 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
-def _packings(call: Call) -> Mapping[str, Packing]:
-    units = _units(call)
+def _get_packings(call: OpCall) -> Mapping[str, Packing]:
+    units = _choose_units(call)
 
     def arrange(weight: np.ndarray) -> np.ndarray:
         hidden = weight.shape[1]
@@ -120,7 +120,7 @@ def _packings(call: Call) -> Mapping[str, Packing]:
     return {"weight_forward": packing, "weight_backward": packing}
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     """Two workgroups, one for each direction, which keep their state from the first step to the last.
 
     A thread has all four gates of its units, so that only hidden states pass from thread to thread.
@@ -188,7 +188,7 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _gpu_packings(call: Call) -> Mapping[str, Packing]:
+def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
     """Neighbouring threads have neighbouring units, and read neighbouring weights."""
 
     def pack(weight: np.ndarray) -> np.ndarray:
@@ -200,9 +200,9 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
 
 
 @semantic_op(
-    _shape,
-    cpu=HandKernel(_kernel, _packings),
-    gpu=HandKernel(_gpu_kernel, _gpu_packings),
+    _infer_shape,
+    cpu=OpImplementation(_build_cpu_kernel, _get_packings),
+    gpu=OpImplementation(_build_gpu_kernel, _get_gpu_packings),
     flops=lambda call: 16 * int(call.shapes["weight_forward"][1]) ** 2,
 )
 def lstm(
@@ -224,7 +224,7 @@ def lstm(
     out = forward.new_zeros(1, forward.shape[1], 2 * hidden)
     directions = ((forward, weight_forward, bias_forward), (backward, weight_backward, bias_backward))
     for which, (gates, weight, bias) in enumerate(directions):
-        inputs = valid(gates, length)[0]
+        inputs = crop_valid(gates, length)[0]
         h, c = forward.new_zeros(hidden), forward.new_zeros(hidden)
         steps = range(inputs.shape[0])
         for t in steps if which == 0 else reversed(steps):

@@ -12,10 +12,10 @@ from tvm import relax
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.features import Features
 from kokoro_tvm.loading import load
-from kokoro_tvm.ops.base.relax import Use, use_of
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.relax import SemanticCall, resolve_call
+from kokoro_tvm.ops.base.schedule import ConvChoice
 
-__all__ = ["LoweringContext", "available", "bindings_of", "run"]
+__all__ = ["LoweringContext", "list_bindings", "list_passes", "run_passes"]
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class LoweringContext:
 
     component: prefix of every function, so that modules can live together; target: a TVM Target;
     features: what its CPU has; weights: the parameters that are weights, by their names in the module;
-    schedule: layer, as `HandKernel.layer` names it, -> how to compute it; storage_step: memory is reserved
+    schedule: layer, as `OpImplementation.layer` names it, -> how to compute it; storage_step: memory is reserved
     for the next multiple of so many steps of the symbolic length."""
 
     component: str
     target: Any
     features: Features
     weights: frozenset[str]
-    schedule: Mapping[str, Choice] = field(default_factory=dict)
+    schedule: Mapping[str, ConvChoice] = field(default_factory=dict)
     storage_step: int = 1
 
     @property
@@ -39,14 +39,14 @@ class LoweringContext:
         """The name of the component's function."""
         return f"{self.component}_forward"
 
-    def use(self, call: Any) -> Use | None:
+    def resolve(self, call: Any) -> SemanticCall | None:
         """What a semantic call uses; None for every other expression."""
-        return use_of(call, self.features, self.schedule)
+        return resolve_call(call, self.features, self.schedule)
 
     def is_weight(self, expression: Any) -> bool:
         return isinstance(expression, relax.Var) and expression.name in self.weights
 
-    def rewritten(self, module: Any, mutator: Any) -> Any:
+    def rewrite(self, module: Any, mutator: Any) -> Any:
         """A module with the component's function as a mutator rewrites it."""
         function = module[self.forward]
         body = mutator.visit_expr(function.body)
@@ -57,17 +57,17 @@ class LoweringContext:
         return result
 
 
-def bindings_of(function: Any) -> list[Any]:
+def list_bindings(function: Any) -> list[Any]:
     """Those of a function, in order."""
     return [binding for block in function.body.blocks for binding in block.bindings]
 
 
-def available() -> list[str]:
+def list_passes() -> list[str]:
     """The names a recipe may use."""
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
-def run(
+def run_passes(
     module: Any,
     names: Iterable[str],
     context: LoweringContext,
@@ -75,8 +75,8 @@ def run(
 ) -> Any:
     """Applies the passes in order, handing every result to `dump`. Raises BuildError for an unknown name."""
     for name in names:
-        if name not in available():
-            raise BuildError(f"unknown pass {name!r}; there are: {', '.join(available())}")
+        if name not in list_passes():
+            raise BuildError(f"unknown pass {name!r}; there are: {', '.join(list_passes())}")
         module = load(f"{__name__}.{name}").apply(module, context)
         dump(name, module)
     return module

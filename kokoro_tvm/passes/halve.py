@@ -1,7 +1,7 @@
 """Keeps in memory as float16 what tolerant layers hand to one another, where a recipe asks for it.
 
 A result is float16 where the kernel that makes it can round it and all that read it can widen it: kernels
-compute in float32 (`HandKernel.halves`). Comes after fuse_moments, which takes moments of results before
+compute in float32 (`OpImplementation.halves`). Comes after fuse_moments, which takes moments of results before
 they are rounded, and before select_kernels.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from tvm import relax
 
 from kokoro_tvm.ops.base.relax import call_with
-from kokoro_tvm.passes import LoweringContext, bindings_of
+from kokoro_tvm.passes import LoweringContext, list_bindings
 
 __all__ = ["apply"]
 
@@ -20,24 +20,24 @@ __all__ = ["apply"]
 def apply(module: Any, context: LoweringContext) -> Any:
     if context.features.precision != "float16":
         return module
-    return context.rewritten(module, _Halver(module, _halved(module[context.forward], context)))
+    return context.rewrite(module, _Halver(module, _halved(module[context.forward], context)))
 
 
 def _halved(function: Any, context: LoweringContext) -> set[Any]:
     """Variables of the semantic calls whose result becomes float16."""
     makers: dict[Any, Any] = {}  # tensor, or pair of one and its moments -> the variable of its call
     refused = set(relax.analysis.free_vars(function.body.body))
-    for binding in bindings_of(function):
+    for binding in list_bindings(function):
         value = binding.value
         if isinstance(value, relax.TupleGetItem) and value.tuple_value in makers:
             if value.index == 0:
                 makers[binding.var] = makers[value.tuple_value]
             continue
-        use = context.use(value)
-        able = use.kernel.halves(use.call) if use is not None else frozenset()
-        given = use.given if use is not None else {}
-        refused |= {v for v in relax.analysis.free_vars(value) if v not in {given.get(n) for n in able}}
-        refused |= {v for n, v in given.items() if n not in able}
+        semantic = context.resolve(value)
+        able = semantic.kernel.halves(semantic.call) if semantic is not None else frozenset()
+        by_name = semantic.by_name if semantic is not None else {}
+        refused |= {v for v in relax.analysis.free_vars(value) if v not in {by_name.get(n) for n in able}}
+        refused |= {v for n, v in by_name.items() if n not in able}
         if "y" in able:
             makers[binding.var] = binding.var
     return set(makers.values()) - {makers[variable] for variable in refused if variable in makers}

@@ -23,7 +23,7 @@ import tvm
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.passes import LoweringContext, bindings_of
+from kokoro_tvm.passes import LoweringContext, list_bindings
 from kokoro_tvm.passes.select_kernels import IN_PLACE
 
 __all__ = ["apply"]
@@ -71,14 +71,14 @@ def apply(module: Any, context: LoweringContext) -> Any:
     with context.target:
         module = tvm.transform.Sequential(explicit)(module)
         planner = _Planner(module, _plan(module, context.forward), context.storage_step)
-        return tvm.transform.Sequential(freed)(context.rewritten(module, planner))
+        return tvm.transform.Sequential(freed)(context.rewrite(module, planner))
 
 
 def _plan(module: Any, name: str) -> list[_Slot]:
     """Which tensors share a storage. What leaves the function has one for itself: its memory is the caller's
     for as long as it likes."""
     function = module[name]
-    bindings = bindings_of(function)
+    bindings = list_bindings(function)
     if any(isinstance(binding.value, relax.If) for binding in bindings):
         raise BuildError(f"{name} branches, so lifetimes are unknown; make it straight-line code")
     last: dict[Any, int] = dict.fromkeys(relax.analysis.free_vars(function.body.body), len(bindings))

@@ -18,7 +18,7 @@ import tvm
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.relax import Use
+from kokoro_tvm.ops.base.relax import SemanticCall
 from kokoro_tvm.ops.base.semantic import PackedWeight
 from kokoro_tvm.passes import LoweringContext
 
@@ -45,12 +45,12 @@ def apply(module: Any, context: LoweringContext) -> Any:
     relax.analysis.post_order_visit(
         function, lambda n: calls.append(n) if isinstance(n, relax.Call) else None
     )
-    uses = {call: use for call in calls if (use := context.use(call)) is not None}
+    semantic_calls = {call: semantic for call in calls if (semantic := context.resolve(call)) is not None}
     # Errors are raised here and not inside a visitor, where TVM would turn them into its own.
-    joined = _joined_weights(calls, uses, context)
-    packings = _packings([call for call in calls if call not in joined], uses, context)
-    kernels = _kernels(uses, context)
-    selector = _Selector(module, context, uses, kernels, joined)
+    joined = _joined_weights(calls, semantic_calls, context)
+    packings = _packings([call for call in calls if call not in joined], semantic_calls, context)
+    kernels = _kernels(semantic_calls, context)
+    selector = _Selector(module, context, semantic_calls, kernels, joined)
     apart = {weight for each in joined.values() for weight, _ in each.parts}
     parameters = []
     for parameter in function.params:
@@ -80,18 +80,18 @@ def apply(module: Any, context: LoweringContext) -> Any:
 
 
 def _packings(
-    calls: Sequence[Any], uses: Mapping[Any, Use], context: LoweringContext
+    calls: Sequence[Any], semantic_calls: Mapping[Any, SemanticCall], context: LoweringContext
 ) -> dict[str, PackedWeight]:
     """How every weight must be packed; one weight, one packing."""
     packings: dict[str, PackedWeight] = {}
     plain: set[str] = set()
     for call in calls:
-        if (use := uses.get(call)) is None:
+        if (semantic := semantic_calls.get(call)) is None:
             tuples = [a.fields for a in call.args if isinstance(a, relax.Tuple)]
             plain |= {a.name for a in chain(call.args, *tuples) if context.is_weight(a)}
             continue
-        wanted, operation = use.packed, use.operation.name
-        for tensor, argument in zip(use.tensors, use.arguments, strict=True):
+        wanted, operation = semantic.packed, semantic.operation.name
+        for tensor, argument in zip(semantic.tensors, semantic.arguments, strict=True):
             packed = wanted.get(tensor)
             if not context.is_weight(argument):
                 if packed is not None:
@@ -111,24 +111,24 @@ def _packings(
     return packings
 
 
-def _kernels(uses: Mapping[Any, Use], context: LoweringContext) -> dict[Any, Any]:
+def _kernels(semantic_calls: Mapping[Any, SemanticCall], context: LoweringContext) -> dict[Any, Any]:
     """The kernel of every semantic call; equal calls share one."""
     made: dict[str, Any] = {}
     chosen = {}
-    for node, use in uses.items():
-        operation, call = use.operation, use.call
+    for node, semantic in semantic_calls.items():
+        operation, call = semantic.operation, semantic.call
         told_apart = call.shapes, call.attributes, call.result, call.moments, call.halves, call.members
         key = json.dumps([operation.name, *told_apart], sort_keys=True, default=str)
         if key not in made:
             name = f"{context.component}_{operation.name}_{len(made)}"
-            made[key] = _kernel(use, context.component).with_attr("global_symbol", name)
+            made[key] = _kernel(semantic, context.component).with_attr("global_symbol", name)
         chosen[node] = made[key]
     return chosen
 
 
-def _kernel(use: Use, component: str) -> Any:
+def _kernel(semantic: SemanticCall, component: str) -> Any:
     """With what is to be known of it, as attributes."""
-    operation, call = use.operation, use.call
+    operation, call = semantic.operation, semantic.call
     try:
         kernel = operation.kernel(call)
     except NotImplementedError as error:
@@ -138,8 +138,8 @@ def _kernel(use: Use, component: str) -> Any:
     if operation.flops is not None:
         work["flops_per_step"] = operation.flops(call)
     kernel = kernel.with_attr(WORK, json.dumps(work))
-    if over := use.kernel.in_place(call) & set(use.tensors):
-        places = {"result": len(use.tensors), "over": sorted(map(use.tensors.index, over))}
+    if over := semantic.kernel.in_place(call) & set(semantic.tensors):
+        places = {"result": len(semantic.tensors), "over": sorted(map(semantic.tensors.index, over))}
         kernel = kernel.with_attr(IN_PLACE, json.dumps(places))
     return kernel
 
@@ -168,17 +168,17 @@ class _Joined:
 
 
 def _joined_weights(
-    calls: Sequence[Any], uses: Mapping[Any, Use], context: LoweringContext
+    calls: Sequence[Any], semantic_calls: Mapping[Any, SemanticCall], context: LoweringContext
 ) -> dict[Any, _Joined]:
     """What the weights of every semantic call of several members become.
 
     Raises BuildError for a weight that is used in another place too."""
     joined = {}
-    for call, use in uses.items():
-        if use.call.members > 1:
-            assert use.kernel.sharing is not None
-            packed, names = use.packed, use.kernel.sharing.joined
-            weights = zip(use.tensors, use.arguments, strict=True)
+    for call, semantic in semantic_calls.items():
+        if semantic.call.members > 1:
+            assert semantic.kernel.sharing is not None
+            packed, names = semantic.packed, semantic.kernel.sharing.joined
+            weights = zip(semantic.tensors, semantic.arguments, strict=True)
             parts = [(weight, packed.get(name)) for name, weight in weights if name in names]
             joined[call] = _Joined(_variable(parts), tuple(parts))
     counted = Counter(v for call in calls for a in call.args for v in relax.analysis.free_vars(a))
@@ -198,12 +198,12 @@ def _variable(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
     return relax.Var(f"{parts[0][0].name}_joined", relax.TensorType([elements], "float32"))
 
 
-def _taken(use: Use, joined: _Joined) -> list[Any]:
-    """What the kernel for a call of several members takes, see `Sharing`."""
-    sharing, given = use.kernel.sharing, use.given
+def _taken(semantic: SemanticCall, joined: _Joined) -> list[Any]:
+    """What the kernel for a call of several members takes, see `LaunchSharing`."""
+    sharing, by_name = semantic.kernel.sharing, semantic.by_name
     assert sharing is not None
-    own = [a for name, a in zip(use.tensors, use.arguments, strict=True) if name in sharing.own]
-    return [*own, *(given[name] for name in sharing.common), joined.variable]
+    own = [a for name, a in zip(semantic.tensors, semantic.arguments, strict=True) if name in sharing.own]
+    return [*own, *(by_name[name] for name in sharing.common), joined.variable]
 
 
 @relax.expr_functor.mutator
@@ -214,13 +214,13 @@ class _Selector(relax.PyExprMutator):
         self,
         module: Any,
         context: LoweringContext,
-        uses: Mapping[Any, Use],
+        semantic_calls: Mapping[Any, SemanticCall],
         kernels: Mapping[Any, Any],
         joined: Mapping[Any, _Joined],
     ) -> None:
         super().__init__(module)
         self._module, self._context = module, context
-        self._uses, self._kernels, self._joined = uses, kernels, joined
+        self._semantic_calls, self._kernels, self._joined = semantic_calls, kernels, joined
         self._renamed: dict[Any, Any] = {}
 
     def visit_global_var_(self, variable: Any) -> Any:
@@ -234,11 +234,11 @@ class _Selector(relax.PyExprMutator):
         return self._renamed[variable]
 
     def visit_call_(self, call: Any) -> Any:
-        if (use := self._uses.get(call)) is None:
+        if (semantic := self._semantic_calls.get(call)) is None:
             return super().visit_call_(call)
-        kernel, arguments = self._kernels[call], use.arguments
+        kernel, arguments = self._kernels[call], semantic.arguments
         if call in self._joined:
-            arguments = _taken(use, self._joined[call])
+            arguments = _taken(semantic, self._joined[call])
         added = self.builder_.add_func(kernel, str(kernel.attrs["global_symbol"]))
         results = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else call.ty
         return relax.call_tir(added, [self.visit_expr(a) for a in arguments], out_ty=results)

@@ -1,4 +1,4 @@
-"""Lets calls that do not depend on one another share a launch, where their kernel can (`HandKernel.sharing`).
+"""Lets calls that do not depend on one another share a launch, where their kernel can (`OpImplementation.sharing`).
 
 A launch of little work takes as long as starting it. A call waits for the earliest ones that are equal to it
 but for their tensors, so that what they need is computed before it: branches that are computed one after the
@@ -15,7 +15,7 @@ from typing import Any
 from tvm import relax
 
 from kokoro_tvm.ops.base.relax import shared_call
-from kokoro_tvm.ops.base.semantic import Sharing, registry
+from kokoro_tvm.ops.base.semantic import LaunchSharing, registry
 from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["apply"]
@@ -88,18 +88,22 @@ class _Order:
                 waiting += self._needs[needed]
         return found
 
-    def _like(self, binding: Any) -> tuple[Any, Sharing] | None:
+    def _like(self, binding: Any) -> tuple[Any, LaunchSharing] | None:
         """What calls that share a launch have in common; None for what does not share any."""
-        use = self._context.use(binding.value)
-        sharing = use.kernel.sharing if use is not None else None
-        if use is None or sharing is None:
+        semantic = self._context.resolve(binding.value)
+        sharing = semantic.kernel.sharing if semantic is not None else None
+        if semantic is None or sharing is None:
             return None
-        given = use.given
-        if set(given) != {*sharing.own, *sharing.common, *sharing.joined}:
+        by_name = semantic.by_name
+        if set(by_name) != {*sharing.own, *sharing.common, *sharing.joined}:
             return None
-        if not all(self._context.is_weight(given[name]) for name in sharing.joined):
+        if not all(self._context.is_weight(by_name[name]) for name in sharing.joined):
             return None
-        return (use.operation.name, repr(use.call), [given[name] for name in sharing.common]), sharing
+        return (
+            semantic.operation.name,
+            repr(semantic.call),
+            [by_name[name] for name in sharing.common],
+        ), sharing
 
     def _shared(self, members: list[int]) -> Iterator[Any]:
         first = self._bindings[members[0]]

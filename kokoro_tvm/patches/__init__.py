@@ -25,7 +25,7 @@ from torch import nn
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.loading import load
 
-__all__ = ["Patch", "applied", "available", "get", "method_patch", "stock_attribute"]
+__all__ = ["Patch", "apply_patches", "get_patch", "list_patches", "method_patch", "resolve_attribute"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def method_patch(name: str, replaces: Mapping[str, Callable[..., Any]]) -> Patch
     return Patch(name, tuple(replaces), apply)
 
 
-def stock_attribute(dotted: str) -> Any:
+def resolve_attribute(dotted: str) -> Any:
     """What `package.module.Class.attribute` is. Raises BuildError when nothing installed is called that."""
     parts = dotted.split(".")
     for cut in range(len(parts) - 1, 0, -1):
@@ -75,7 +75,7 @@ def _replace(
     patch: str, module: nn.Module, dotted: str, function: Callable[..., Any], undo: ExitStack
 ) -> None:
     """Binds `function` on every module below whose class still has the stock method."""
-    stock, method = stock_attribute(dotted), dotted.rpartition(".")[2]
+    stock, method = resolve_attribute(dotted), dotted.rpartition(".")[2]
     instances = [m for m in module.modules() if getattr(type(m), method, None) is stock]
     if not instances:
         raise BuildError(
@@ -90,30 +90,30 @@ def _replace(
         undo.callback(instance.__dict__.__delitem__, method)
 
 
-def available() -> tuple[str, ...]:
+def list_patches() -> tuple[str, ...]:
     """Names of all patches: the files of this package that do not start with an underscore. Imports none."""
     return tuple(sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py")))
 
 
-def get(name: str) -> Patch:
+def get_patch(name: str) -> Patch:
     """The patch of that name, importing its file. Raises BuildError for an unknown name."""
-    if name not in available():
-        nearest = difflib.get_close_matches(name, available(), n=1)
-        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(available())}"
+    if name not in list_patches():
+        nearest = difflib.get_close_matches(name, list_patches(), n=1)
+        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(list_patches())}"
         raise BuildError(f"unknown patch {name!r}: {hint}")
     patch: Patch = load(f"{__name__}.{name}").PATCH
     return patch
 
 
 @contextmanager
-def applied(names: Sequence[str], module: nn.Module) -> Iterator[None]:
+def apply_patches(names: Sequence[str], module: nn.Module) -> Iterator[None]:
     """Puts patches in force on a module (usually a component) in the order given; all is restored at the end,
     whatever happens.
 
     Raises BuildError for an unknown name, a patch that finds nothing to replace, and one that replaces what
     another has.
     """
-    patches = [get(name) for name in names]
+    patches = [get_patch(name) for name in names]
     with ExitStack() as scope:
         for patch in patches:
             scope.enter_context(patch.apply(module))

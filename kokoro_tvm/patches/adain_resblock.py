@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import coefficients, convolution
-from kokoro_tvm.patches.base.length import scaled
+from kokoro_tvm.patches.base.layers import apply_conv1d, compute_adain
+from kokoro_tvm.patches.base.length import scale_length
 
 __all__ = ["PATCH"]
 
@@ -24,20 +24,20 @@ def _forward(
     after: nearest neighbours make the numbers the same at half the work.
     """
     slope = self.actv.negative_slope
-    norm = coefficients(self.norm1, x, style, length)
-    shortcut = convolution(self.conv1x1, x, length, tolerant=tolerant) if self.learned_sc else x
+    norm = compute_adain(self.norm1, x, style, length)
+    shortcut = apply_conv1d(self.conv1x1, x, length, tolerant=tolerant) if self.learned_sc else x
     repeat = 1  # how many steps of the result a step of the shortcut counts for: nearest neighbours
     if self.upsample_type == "none":
-        y = convolution(self.conv1, x, length, norm=norm, slope=slope, tolerant=tolerant)
+        y = apply_conv1d(self.conv1, x, length, norm=norm, slope=slope, tolerant=tolerant)
     else:
         y = ops.upsample_pool(x, self.pool.weight, self.pool.bias, norm, length, slope=slope)
-        length, repeat = scaled(length, 2), 2
-        y = convolution(self.conv1, y, length, tolerant=tolerant)
-    return convolution(
+        length, repeat = scale_length(length, 2), 2
+        y = apply_conv1d(self.conv1, y, length, tolerant=tolerant)
+    return apply_conv1d(
         self.conv2,
         y,
         length,
-        norm=coefficients(self.norm2, y, style, length),
+        norm=compute_adain(self.norm2, y, style, length),
         residual=shortcut,
         slope=slope,
         gain=math.sqrt(0.5),

@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import convolution
-from kokoro_tvm.patches.base.length import scaled
+from kokoro_tvm.patches.base.layers import apply_conv1d
+from kokoro_tvm.patches.base.length import scale_length
 
 __all__ = ["PATCH"]
 
@@ -28,7 +28,7 @@ def _forward(
     asr = asr.transpose(1, 2)
     pitch = _half_rate(self.F0_conv, f0, length)
     energy = _half_rate(self.N_conv, n, length)
-    residual = convolution(self.asr_res[0], asr, length, tolerant=True)
+    residual = apply_conv1d(self.asr_res[0], asr, length, tolerant=True)
     x = self.encode(ops.join(asr, pitch, energy, length=length), style, length, tolerant=True)
     mixing = True
     for block in self.decode:
@@ -37,13 +37,13 @@ def _forward(
         x = block(x, style, length, tolerant=True)
         if block.upsample_type != "none":
             mixing = False
-            length = scaled(length, 2)
+            length = scale_length(length, 2)
     return self.generator(x, style, f0, noise, length)
 
 
 def _half_rate(conv: nn.Conv1d, curve: Tensor, length: Tensor | None) -> Tensor:
     """A curve of half frames (1, 2F) at frame rate, (1, F, 1); length in frames."""
-    return convolution(conv, curve.unsqueeze(2), scaled(length, conv.stride[0]))
+    return apply_conv1d(conv, curve.unsqueeze(2), scale_length(length, conv.stride[0]))
 
 
 PATCH = method_patch("decoder", {"kokoro.istftnet.Decoder.forward": _forward})

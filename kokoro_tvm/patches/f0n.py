@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.length import scaled
+from kokoro_tvm.patches.base.length import scale_length
 
 __all__ = ["PATCH"]
 
@@ -30,7 +30,7 @@ def _curve(
     for block in blocks:
         x = block(x, style, length)
         if block.upsample_type != "none":
-            length = scaled(length, 2)
+            length = scale_length(length, 2)
     return ops.project(x, projection.weight, projection.bias, length)
 
 

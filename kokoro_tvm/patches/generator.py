@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from kokoro_tvm import ops
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import convolution
-from kokoro_tvm.patches.base.length import scaled
+from kokoro_tvm.patches.base.layers import apply_conv1d
+from kokoro_tvm.patches.base.length import scale_length
 
 __all__ = ["PATCH"]
 
@@ -24,17 +24,17 @@ def _forward(
     hop = self.stft.hop_length
     rate = self.m_source.l_sin_gen.upsample_scale
     source = self.m_source(f0, noise, length)
-    spectrum = self.stft.transform(source, scaled(length, rate))
-    spectrum_length = scaled(length, rate // hop, plus=1)
+    spectrum = self.stft.transform(source, scale_length(length, rate))
+    spectrum_length = scale_length(length, rate // hop, plus=1)
     for i in range(self.num_upsamples):
         lead = i == self.num_upsamples - 1
-        excitation = convolution(self.noise_convs[i], spectrum, spectrum_length)
-        after = scaled(length, self.ups[i].stride[0], plus=int(lead))
+        excitation = apply_conv1d(self.noise_convs[i], spectrum, spectrum_length)
+        after = scale_length(length, self.ups[i].stride[0], plus=int(lead))
         excitation = self.noise_res[i](excitation, style, after)
         x = _upsample(self.ups[i], x, excitation, length, lead)
         length = after
         x = _average(self, i, x, style, length)
-    return self.stft.inverse(convolution(self.conv_post, x, length, slope=0.01), length)
+    return self.stft.inverse(apply_conv1d(self.conv_post, x, length, slope=0.01), length)
 
 
 def _upsample(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import coefficients, convolution
+from kokoro_tvm.patches.base.layers import apply_conv1d, compute_adain
 
 __all__ = ["PATCH"]
 
@@ -44,11 +44,11 @@ def _conv(
     gain: float = 1.0,
     added: Tensor | None = None,
 ) -> Tensor:
-    return convolution(
+    return apply_conv1d(
         conv,
         x,
         length,
-        norm=coefficients(adain, x, style, length),
+        norm=compute_adain(adain, x, style, length),
         alpha=alpha.reshape(-1),
         residual=residual,
         added=added,

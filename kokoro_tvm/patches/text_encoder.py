@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import convolution
+from kokoro_tvm.patches.base.layers import apply_conv1d
 
 __all__ = ["PATCH"]
 
@@ -18,7 +18,7 @@ def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> T
     """
     x = ops.embedding(self.embedding.weight, tokens)
     for conv, norm, activation, _dropout in self.cnn:
-        x = convolution(conv, x, length)
+        x = apply_conv1d(conv, x, length)
         x = ops.layer_norm(x, norm.gamma, norm.beta, length, eps=norm.eps, slope=activation.negative_slope)
     return self.lstm(x, length)
 

@@ -37,11 +37,11 @@ def fold_weight_norm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if stem in state:
             raise BuildError(f"the state has {stem} both folded and as {name}: keep one")
         if half == "_v":
-            folded[stem] = _folded(state[other], tensor, stem)
+            folded[stem] = _fold(state[other], tensor, stem)
     return folded
 
 
-def _folded(g: Tensor, v: Tensor, name: str) -> Tensor:
+def _fold(g: Tensor, v: Tensor, name: str) -> Tensor:
     """g (O, 1, ...) * v (O, ...) / ||v||, per first index; on the meta device only the shape."""
     if v.is_meta:
         return torch.empty_like(v)
@@ -69,7 +69,7 @@ def _apply(module: nn.Module) -> Iterator[None]:
         for path, part, hook in normed:
             g, v = part._parameters[f"{hook.name}_g"], part._parameters[f"{hook.name}_v"]
             assert g is not None and v is not None
-            weight = nn.Parameter(_folded(g.data, v.data, f"{path}.{hook.name}"), requires_grad=False)
+            weight = nn.Parameter(_fold(g.data, v.data, f"{path}.{hook.name}"), requires_grad=False)
             undo.callback(_restore, part._parameters, dict(part._parameters))
             undo.callback(_restore, part._forward_pre_hooks, dict(part._forward_pre_hooks))
             undo.callback(part.__dict__.__setitem__, hook.name, part.__dict__[hook.name])

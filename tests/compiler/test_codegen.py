@@ -13,11 +13,11 @@ import tvm_ffi
 from lowering import BUCKET, CONFIG, MACHINE, RECIPE, lowered, lowered_program, program
 
 from kokoro_tvm.compiler.library import compile_module
-from kokoro_tvm.compiler.lower import Lowered
+from kokoro_tvm.compiler.lower import LoweredModule
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.synthetic import synthetic_state
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.toolchains.gnu import GNU
 
@@ -33,7 +33,7 @@ def load(path: Path) -> Any:
     return machine
 
 
-def compiled(result: Lowered, component: str, library: Path) -> Callable[..., list[np.ndarray]]:
+def compiled(result: LoweredModule, component: str, library: Path) -> Callable[..., list[np.ndarray]]:
     machine = load(compile_module(result.module, MACHINE, GNU, library, RECIPE["pass_context"]))
     with torch.no_grad():
         arrays = {name: tensor.numpy() for name, tensor in fold_weight_norm(state()).items()}
@@ -71,7 +71,7 @@ def inputs(steps: int) -> tuple[torch.Tensor, torch.Tensor]:
 @pytest.mark.parametrize("steps", [1, 2, 17, BUCKET])
 def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]], steps: int) -> None:
     component = build_component("duration", build_model(CONFIG, state(), dtype=torch.float64))
-    with applied(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
+    with apply_patches(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
         want = component(*(x.double() for x in inputs(steps)))
     got = exact(*inputs(steps))
     assert len(got) == len(want) == 2

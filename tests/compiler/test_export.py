@@ -17,8 +17,8 @@ from torch.export import ExportedProgram
 from kokoro_tvm.compiler.export import (
     PLAIN_OPERATIONS,
     export_component,
+    list_operations,
     load_program,
-    operations,
     save_program,
 )
 from kokoro_tvm.constants import COMPONENTS
@@ -26,7 +26,7 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, shipped_config
 from kokoro_tvm.model.signatures import SIGNATURES
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
 CONFIG = shipped_config()
@@ -52,7 +52,7 @@ def program(name: str, policy: str = "exact") -> ExportedProgram:
 @pytest.mark.parametrize("name", COMPONENTS)
 class TestEveryProgram:
     def test_consists_of_semantic_and_plain_operations(self, name: str, policy: str) -> None:
-        names = operations(program(name, policy))
+        names = list_operations(program(name, policy))
         assert any(n.startswith("kokoro.") for n in names)
         assert {n for n in names if not n.startswith("kokoro.")} <= PLAIN_OPERATIONS
 
@@ -100,7 +100,7 @@ class TestEveryProgram:
 def test_size_does_not_depend_on_the_bucket(name: str) -> None:
     for policy in ("exact", "masked"):
         small = export_component(name, CONFIG, policy, 8, PATCHES[name])
-        assert operations(small) == operations(program(name, policy))
+        assert list_operations(small) == list_operations(program(name, policy))
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
@@ -132,7 +132,7 @@ def test_a_loaded_program_computes_what_the_component_does(name: str, tmp_path: 
     path = tmp_path / "program.pt2"
     save_program(program(name), path)
     loaded = load_program(path)
-    with applied(PATCHES[name], component), torch.no_grad():
+    with apply_patches(PATCHES[name], component), torch.no_grad():
         weights = dict(component.named_parameters())
         for steps in (1, 2, 11):
             inputs = [
@@ -149,7 +149,7 @@ def test_loading_gives_the_same_program(name: str, tmp_path: Path) -> None:
     path = tmp_path / "program.pt2"
     save_program(program(name, "masked"), path)
     loaded = load_program(path)
-    assert operations(loaded) == operations(program(name, "masked"))
+    assert list_operations(loaded) == list_operations(program(name, "masked"))
     assert list(parameters(loaded)) == list(parameters(program(name, "masked")))
     assert loaded.graph_signature.user_inputs == program(name, "masked").graph_signature.user_inputs
 

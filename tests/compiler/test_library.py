@@ -160,7 +160,7 @@ def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tm
 def test_a_killed_compile_leaves_whole_objects(
     plain: Any, compiled: Compile, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generate = codegen.generate
+    generate = codegen.generate_kernel
 
     class HalfWritten:
         """Code that is never written to its end: the whole process group is killed before."""
@@ -179,7 +179,7 @@ def test_a_killed_compile_leaves_whole_objects(
         compile_module(plain, MACHINE, GNU, tmp_path / "killed.so", PASS_CONTEXT, Parts(store, {}), 2)
 
     with monkeypatch.context() as patch, pytest.raises(BuildError, match="killed"):
-        patch.setattr(codegen, "generate", some)
+        patch.setattr(codegen, "generate_kernel", some)
         run_forked(job, ["compile"], 1)
     assert not (tmp_path / "killed.so").exists()
     kept = len(list(store.records()))

@@ -11,10 +11,10 @@ from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.compiler.pack import ALIGNMENT, pack_weights
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.semantic import Call, PackedWeight
+from kokoro_tvm.ops.base.semantic import OpCall, PackedWeight
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 
-CALL = Call({"x": (1, 3), "weight": (5, 3), "bias": (5,)}, {}, (1, 5), Features(4, 16))
+CALL = OpCall({"x": (1, 3), "weight": (5, 3), "bias": (5,)}, {}, (1, 5), Features(4, 16))
 PACKED = PackedWeight("linear", "weight", CALL, "linear(width=16)")
 PARAMETERS = [
     Parameter("a.bias", "float32", (5,), None),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.compiler.quantize import Quantized, bits_of, quantized
+from kokoro_tvm.compiler.quantize import QuantizedWeight, quantize_weight, select_bits
 from kokoro_tvm.ops.base.filtering import DIRECT, Filtering, transforms
 from kokoro_tvm.ops.base.semantic import Packing
 from kokoro_tvm.runtime.bundle.quantized import transformed, widened
@@ -23,22 +23,22 @@ FILTERINGS = [DIRECT, Filtering(6, 3), Filtering(5, 7), Filtering(2, 2).of(Filte
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 9))
 
 
-def example(filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: int) -> Quantized:
+def example(filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: int) -> QuantizedWeight:
     """Of weights in which a whole channel may be zeros."""
     blocks, terms, columns = shape
     weight = np.random.default_rng(seed).standard_normal((blocks, filtering.taps, terms, columns))
     weight[0, ..., 0] *= seed % 2
     packing = Packing("example", np.asarray, columns, transforms(filtering).weight)
-    return quantized(weight.astype(np.float32), packing, bits)
+    return quantize_weight(weight.astype(np.float32), packing, bits)
 
 
-def packed(made: Quantized) -> np.ndarray:
+def packed(made: QuantizedWeight) -> np.ndarray:
     """What a build packs of the rounded weights."""
     rounded = made.codes.astype(np.float32) * made.scales[:, None, None]
     return transformed(rounded, made.points)
 
 
-def read(made: Quantized) -> np.ndarray:
+def read(made: QuantizedWeight) -> np.ndarray:
     content = np.frombuffer(made.content() + bytes(13), np.uint8)
     return widened(content, bits=made.bits, shape=made.codes.shape, points=made.points.tolist())
 
@@ -55,7 +55,7 @@ def test_what_is_read_is_what_a_build_packs(
 @pytest.mark.parametrize("bits", [8, 10, 16, 20])
 def test_half_a_step_of_a_channel_is_lost_at_most(bits: int) -> None:
     weight = np.random.default_rng(0).standard_normal((2, 1, 40, 3)).astype(np.float32)
-    made = quantized(weight, Packing("plain", np.asarray, 3), bits)
+    made = quantize_weight(weight, Packing("plain", np.asarray, 3), bits)
     steps = np.abs(weight).max(axis=(1, 2)) / (2 ** (bits - 1) - 1)
     assert (np.abs(read(made) - weight) <= 0.5001 * steps[:, None, None] + 1e-7).all()
     assert (np.abs(made.codes).max(axis=(1, 2)) == 2 ** (bits - 1) - 1).all()
@@ -64,7 +64,7 @@ def test_half_a_step_of_a_channel_is_lost_at_most(bits: int) -> None:
 def test_the_longest_beginning_counts() -> None:
     bits = {"a": 10, "a.b": 8, "a.b.c.weight": 16}
     names = ["a.weight", "a.b.weight", "a.b.c.weight", "a.bc", "ab"]
-    assert [bits_of(name, bits) for name in names] == [10, 8, 16, 10, None]
+    assert [select_bits(name, bits) for name in names] == [10, 8, 16, 10, None]
 
 
 def test_bytes_that_end_early() -> None:

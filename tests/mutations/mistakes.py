@@ -72,8 +72,8 @@ MISTAKES = (
         (
             Edit(
                 "patches/adain_resblock.py",
-                "y = convolution(self.conv1, y, length, tolerant=tolerant)",
-                "y = convolution(self.conv1, y, None, tolerant=tolerant)",
+                "y = apply_conv1d(self.conv1, y, length, tolerant=tolerant)",
+                "y = apply_conv1d(self.conv1, y, None, tolerant=tolerant)",
             ),
         ),
         "f0n",

@@ -15,7 +15,7 @@ import tvm_ffi
 from devices import on_device
 from kept import kept
 
-from kokoro_tvm.compiler.codegen import device_code
+from kokoro_tvm.compiler.codegen import extract_device_code
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.runners import wgpu_kernels
@@ -89,7 +89,7 @@ class GpuKernel:
             {"kind": kind} | ({"arch": "sm_90"} if kind == "cuda" else {}), {"kind": "llvm"}
         )
         built = tvm.tirx.build(tvm.IRModule({self.name: function}), target)
-        self.code = device_code(built)
+        self.code = extract_device_code(built)
         if kind == "cuda" and not machine.options and nvrtc.check() is None:
             taken = nvrtc.compile_cuda(self.code.source, "sm_90").resources
             assert not any(resources.spilled_bytes for resources in taken.values()), taken

@@ -24,7 +24,7 @@ from torch import Tensor
 import kokoro_tvm.ops  # noqa: F401  (registers the operations)
 from kokoro_tvm.cpu_features import AMX, features_of_cpu
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
+from kokoro_tvm.ops.base.semantic import OpCall, SemanticOp, registry
 from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runners.process import Place
 from kokoro_tvm.runners.tiles import use_amx
@@ -175,7 +175,7 @@ def prepared(
     if moments:
         extents.append((slots(extents[0][1]), 4, extents[0][2]))
         left = ("moments_0" if dynamic else extents[1][0], *extents[1][1:])
-    function, packings = _kernel(operation, shapes, items, result, machine, left, halves)
+    function, packings = _build_cpu_kernel(operation, shapes, items, result, machine, left, halves)
     arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in given.items()]
     arrays = [a.astype(np.float16) if n in halves else a for n, a in zip(given, arrays, strict=True)]
     written = [np.full(shape, np.nan, np.float32) for shape in extents]
@@ -238,7 +238,7 @@ def check_masked(
     want = run(operation, alone, full, machine=machine)
     axis = AXES[operation].get("y")
     for fill in (np.nan, np.inf, -1e30, 0.0):
-        filled = dict(tensors)
+        pad_steps = dict(tensors)
         for name, part in alone.items():
             if name in AXES[operation] and part is not None:
                 axis_of = AXES[operation][name]
@@ -246,9 +246,9 @@ def check_masked(
                 whole.narrow(axis_of, part.shape[axis_of], whole.shape[axis_of] - part.shape[axis_of]).fill_(
                     fill
                 )
-                filled[name] = whole
-        filled["length"] = torch.tensor([length])
-        got = run(operation, filled, full, dynamic=False, machine=machine)
+                pad_steps[name] = whole
+        pad_steps["length"] = torch.tensor([length])
+        got = run(operation, pad_steps, full, dynamic=False, machine=machine)
         part = got if axis is None else np.take(got, range(want.shape[axis]), axis)
         assert part.tobytes() == want.tobytes(), f"{fill} in the tail: {_differences(part, want)}"
 
@@ -303,12 +303,12 @@ def prim_func(
     halves: tuple[str, ...] = (),
 ) -> Any:
     """An operation's kernel as TIR."""
-    call = Call(dict(shapes), dict(attributes), extents, machine.features, moments, halves=halves)
+    call = OpCall(dict(shapes), dict(attributes), extents, machine.features, moments, halves=halves)
     return registry()[operation].kernel(call)
 
 
 @cache
-def _kernel(
+def _build_cpu_kernel(
     operation: str,
     shapes: Any,
     attributes: Any,
@@ -318,7 +318,7 @@ def _kernel(
     halves: tuple[str, ...],
 ) -> tuple[Any, Any]:
     function = prim_func(operation, shapes, attributes, extents, machine, moments, halves)
-    call = Call(dict(shapes), dict(attributes), extents, machine.features)
+    call = OpCall(dict(shapes), dict(attributes), extents, machine.features)
     if (kernel := emulated(machine, function)) is not None:
         return kernel, registry()[operation].packings(call)
     if (on_device := on_gpu(machine, function)) is not None:

@@ -107,9 +107,9 @@ def test_masked(machine: Machine) -> None:
 
     def holds(length: int) -> None:
         want = run("adain_coefficients", tensors(x[:, :length].contiguous(), machine), machine=machine)
-        filled = x.clone()
-        filled[:, length:] = torch.nan
-        masked = {"x": filled, "length": torch.tensor([length])}
+        pad_steps = x.clone()
+        pad_steps[:, length:] = torch.nan
+        masked = {"x": pad_steps, "length": torch.tensor([length])}
         taken = torch.from_numpy(run("moments", masked, dynamic=False, machine=machine))
         given_tensors = tensors(steps_of(1)) | {"moments": taken}
         got = run("adain_coefficients", given_tensors, dynamic=False, machine=machine)

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16
+from kokoro_tvm.ops.cpu.bfloat16 import pack_pairs, round_to_bfloat16
 
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=3, max_side=5)
 # Any 32 bits are a float32: every NaN, subnormal number and tie comes up.
@@ -56,7 +56,7 @@ def test_the_error_is_at_most_half_a_unit(array: np.ndarray) -> None:
 def test_pairs_come_apart_again(data: st.DataObject, shape: tuple[int, ...]) -> None:
     finite = arrays.arrays(np.float32, shape, elements=st.floats(width=32, allow_nan=False))
     even, odd = data.draw(finite), data.draw(finite)
-    lanes = pairs(even, odd)
+    lanes = pack_pairs(even, odd)
     assert (lanes.dtype, lanes.shape) == (np.int32, shape)
     for half, given_ in zip(unpaired(lanes), (even, odd), strict=True):
         assert np.array_equal(half, to_float32(round_to_bfloat16(given_)))
@@ -65,10 +65,10 @@ def test_pairs_come_apart_again(data: st.DataObject, shape: tuple[int, ...]) -> 
 def test_pairs_lie_in_memory_as_the_instruction_reads_them() -> None:
     """Even elements first: 32 values of bfloat16 in a row are 16 lanes."""
     values = np.arange(32, dtype=np.float32)
-    lanes = pairs(values[0::2], values[1::2])
+    lanes = pack_pairs(values[0::2], values[1::2])
     assert np.array_equal(lanes.view("<u2"), round_to_bfloat16(values))
 
 
 def test_shapes_that_differ_are_refused() -> None:
     with pytest.raises(ValueError, match=r"pairs of \(2, 3\) and \(3,\)"):
-        pairs(np.zeros((2, 3), np.float32), np.zeros(3, np.float32))
+        pack_pairs(np.zeros((2, 3), np.float32), np.zeros(3, np.float32))

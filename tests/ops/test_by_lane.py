@@ -10,9 +10,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from kokoro_tvm.compiler.codegen import generate
-from kokoro_tvm.ops.base.semantic import Call, registry
-from kokoro_tvm.ops.cpu.conv_plan import Plan
+from kokoro_tvm.compiler.codegen import generate_kernel
+from kokoro_tvm.ops.base.semantic import OpCall, registry
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan
 from kokoro_tvm.targets import Machine, resolve
 from kokoro_tvm.targets.llvm import LlvmTarget
 
@@ -64,13 +64,13 @@ def test_the_inner_loop_of_a_tile_on_arm() -> None:
     )
     attributes = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "repeat": 1}
     shapes = {"x": (1, "x_1", 128), "weight": (128, 128, 3), "bias": (128,)}
-    call = Call(
+    call = OpCall(
         shapes, attributes | {"tolerant": True}, (1, "y_1", 128), replace(machine.features, by_lane=True)
     )
-    with mock.patch.multiple(Plan, rows=10, vectors=2):
+    with mock.patch.multiple(ConvPlan, rows=10, vectors=2):
         kernel = registry()["conv1d"].kernel(call)
     options = {"opt_level": 3, "disabled_passes": [], "config": {}}
-    text = str(generate("conv1d", kernel, machine, options).inspect_source("asm"))
+    text = str(generate_kernel("conv1d", kernel, machine, options).inspect_source("asm"))
     loops = re.findall(r"^(\.L\w+):\n((?:\t[^.\n].*\n)+?\tb\.\w+\s+\1)$", text, re.MULTILINE)
     most: str = max((code for _, code in loops), key=lambda code: code.count("fmla"))
     assert most.count("fmla") == 80

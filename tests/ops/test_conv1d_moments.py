@@ -11,7 +11,7 @@ from tiers import some_of
 
 from kokoro_tvm import ops
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 
 from .samples import assert_moments, combined
@@ -105,12 +105,12 @@ def test_masked(name: str, machine: Machine) -> None:
         cut = {n: t[:, :length].contiguous() if n in ("x", "residual") else t for n, t in made.items()}  # type: ignore[index]
         want, want_moments = results("conv1d", cut, attributes(name), machine=machine, moments=True)
         for fill in (np.nan, -1e30):
-            filled = {n: t.clone() for n, t in made.items() if t is not None}
+            pad_steps = {n: t.clone() for n, t in made.items() if t is not None}
             for part in ("x", "residual"):
-                filled[part][:, length:] = fill
-            filled["length"] = torch.tensor([length])
+                pad_steps[part][:, length:] = fill
+            pad_steps["length"] = torch.tensor([length])
             y, moments = results(
-                "conv1d", filled, attributes(name), dynamic=False, machine=machine, moments=True
+                "conv1d", pad_steps, attributes(name), dynamic=False, machine=machine, moments=True
             )
             assert y[:, :length].tobytes() == want.tobytes()
             used = want_moments[:, 3, 0] > 0
@@ -129,8 +129,8 @@ def test_who_can(machine: Machine) -> None:
         taps, _, _ = LAYERS[name]
         shapes = {"x": (1, "n", inputs), "weight": (outputs, inputs, taps)}
         result = {"stride": 1, **attributes(name)}
-        call = Call(shapes, result, (1, "n", outputs), machine.features)
-        return registry()["conv1d"].kernel_for(machine.features).gives_moments(call)
+        call = OpCall(shapes, result, (1, "n", outputs), machine.features)
+        return registry()["conv1d"].kernel_for(machine.features).can_emit_moments(call)
 
     for name in LAYERS:
         assert gives(name, 128, 128)
@@ -144,10 +144,10 @@ def test_only_these_can() -> None:
     attributes = {"stride": 4, "lead": 0}
     gives = set()
     for kind in ("cpu", "gpu"):
-        call = Call(shapes, attributes, (1, "y_1", 64), Features(lanes=8, registers=16, kernels=kind))
+        call = OpCall(shapes, attributes, (1, "y_1", 64), Features(lanes=8, registers=16, kernels=kind))
         gives |= {
             (name, kind)
             for name, operation in registry().items()
-            if name != "conv1d" and operation.kernel_for(call.features).gives_moments(call)
+            if name != "conv1d" and operation.kernel_for(call.features).can_emit_moments(call)
         }
     assert gives == {("join", "cpu"), ("join", "gpu"), ("conv_transpose1d", "gpu")}

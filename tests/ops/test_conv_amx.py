@@ -12,7 +12,7 @@ from machines import machine_of
 
 from kokoro_tvm import ops
 from kokoro_tvm.ops.base.filtering import DIRECT
-from kokoro_tvm.ops.cpu.conv_plan import Plan
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan
 
 from .samples import Use, assert_moments, conv1d
 from .support import check_masked, every_length, needs_bfloat16, random_lengths, results, run, short_lengths
@@ -83,8 +83,8 @@ def test_moments_are_those_of_what_was_written(name: str) -> None:
 @pytest.mark.parametrize("taps", [1, 3, 7, 11])
 def test_products_are_saved_nowhere(taps: int) -> None:
     """Multiplying takes less time than transforming would."""
-    plan = Plan(128, 128, taps, 1, MACHINE.features, tolerant=True)
+    plan = ConvPlan(128, 128, taps, 1, MACHINE.features, tolerant=True)
     assert plan.tiles_multiply
     assert plan.filtering == DIRECT
-    assert not Plan(128, 128, taps, 1, MACHINE.features).tiles_multiply, "intolerant"
-    assert not Plan(48, 128, taps, 1, MACHINE.features, tolerant=True).tiles_multiply, "not whole pairs"
+    assert not ConvPlan(128, 128, taps, 1, MACHINE.features).tiles_multiply, "intolerant"
+    assert not ConvPlan(48, 128, taps, 1, MACHINE.features, tolerant=True).tiles_multiply, "not whole pairs"

@@ -76,8 +76,8 @@ def of_rounded(layer: Use, tensors: Tensors) -> np.ndarray:
     assert x is not None
     assert weight is not None
     norm, alpha = (t.double() if (t := tensors.get(name)) is not None else None for name in ("norm", "alpha"))
-    activated = activate(x.double(), norm, alpha, slope)
-    rounded = {**tensors, "x": bfloat16(activated), "weight": bfloat16(weight)}
+    activate_value = activate(x.double(), norm, alpha, slope)
+    rounded = {**tensors, "x": bfloat16(activate_value), "weight": bfloat16(weight)}
     rounded |= {name: None for name in ("norm", "alpha") if name in tensors}
     return reference(operation(layer), rounded, layer.attributes | {"slope": 1.0})
 

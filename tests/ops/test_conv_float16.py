@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 
 from .on_gpu import AS_CPP, GPUS
@@ -84,7 +84,7 @@ def test_a_layer_that_tolerates_nothing_has_float32(machine: Machine) -> None:
     (got,) = results("conv1d", tensors, layer.attributes, machine=machine)
     assert_near(got, reference("conv1d", tensors, layer.attributes))
     shapes = {name: tuple(t.shape) for name, t in tensors.items() if t is not None}
-    call = Call(shapes, {**layer.attributes, "slope": 1.0, "repeat": 1}, (1, 40, 32), machine.features)
+    call = OpCall(shapes, {**layer.attributes, "slope": 1.0, "repeat": 1}, (1, 40, 32), machine.features)
     assert registry()["conv1d"].kernel_for(machine.features).halves(call) == frozenset()
 
 

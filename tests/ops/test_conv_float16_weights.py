@@ -12,7 +12,7 @@ from tiers import some_of
 
 from kokoro_tvm.cpu_features import FLOAT16, features_of_cpu
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.ops.conv1d import plan_of
 
 from .samples import conv1d
@@ -44,10 +44,10 @@ def test_only_weights_are_rounded(name: str) -> None:
         assert np.abs(got - want).max() / max(np.abs(want).max(), 1.0) <= tolerance
 
 
-def call(tolerant: bool) -> Call:
+def call(tolerant: bool) -> OpCall:
     shapes = {"x": (1, "n", 64), "weight": (64, 64, 3)}
     attributes = {"stride": 1, "padding": 1, "dilation": 1, "tolerant": tolerant}
-    return Call(shapes, attributes, (1, "n", 64), MACHINE.features)
+    return OpCall(shapes, attributes, (1, "n", 64), MACHINE.features)
 
 
 def test_layers_that_tolerate_no_rounding_keep_their_weights() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.filtering import DIRECT, Filtering, transforms
-from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, packing, phases
+from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan, fold_stride, packing, split_phases
 
 FEATURES = {
     "avx512": Features(16, 32),
@@ -21,13 +21,13 @@ FEATURES = {
 FILTERINGS = [DIRECT, *(Filtering(*each) for each in [(4, 3), (4, 4), (6, 3), (5, 7), (8, 7), (6, 6)])]
 
 
-def chosen(filtering: Filtering) -> Choice:
+def chosen(filtering: Filtering) -> ConvChoice:
     """The schedule's word for it."""
-    return Choice(filtering.outputs, filtering.taps)
+    return ConvChoice(filtering.outputs, filtering.taps)
 
 
 plans = st.builds(
-    Plan,
+    ConvPlan,
     channels=st.integers(1, 9),
     outputs=st.integers(1, 70),
     taps=st.integers(1, 12),
@@ -47,7 +47,7 @@ def convolved(x: np.ndarray, weight: np.ndarray, stride: int = 1, dilation: int 
     )
 
 
-def from_packed(packed: np.ndarray, plan: Plan, x: np.ndarray, steps: int) -> np.ndarray:
+def from_packed(packed: np.ndarray, plan: ConvPlan, x: np.ndarray, steps: int) -> np.ndarray:
     """What the kernels make of packed weights: x (T, I) with zeros behind it -> (steps, columns)."""
     matrices, m, n = transforms(plan.filtering), plan.filtering.outputs, plan.filtering.points
     samples = plan.filtering.samples
@@ -70,7 +70,7 @@ def from_packed(packed: np.ndarray, plan: Plan, x: np.ndarray, steps: int) -> np
 
 # Groups of taps are filtered too, which no choice of a schedule asks for.
 ruled = st.builds(
-    Plan,
+    ConvPlan,
     channels=st.integers(1, 9),
     outputs=st.integers(1, 70),
     taps=st.integers(8, 12),
@@ -82,7 +82,7 @@ ruled = st.builds(
 
 @given(plans | ruled, st.integers(1, 40))
 @settings(max_examples=60, deadline=None)
-def test_packed_weights_are_the_convolution(plan: Plan, steps: int) -> None:
+def test_packed_weights_are_the_convolution(plan: ConvPlan, steps: int) -> None:
     rng = np.random.default_rng(0)
     weight = rng.standard_normal((plan.outputs, plan.channels, plan.taps))
     x = rng.standard_normal((steps + plan.dilation * (plan.taps - 1), plan.channels))
@@ -100,14 +100,14 @@ def test_packed_weights_are_the_convolution(plan: Plan, steps: int) -> None:
 def test_wide_layers_store_their_taps(taps: int, transforms: bool, features: Features) -> None:
     """Transformed, they would be two to three times as many, on the disk and to read. The kernel transforms
     one group of taps."""
-    plan = Plan(512, 512, taps, 1, features, tolerant=True)
+    plan = ConvPlan(512, 512, taps, 1, features, tolerant=True)
     assert plan.transforms_weights == transforms
     assert plan.packed_shape == (plan.column_blocks, 1, taps, 512, plan.columns)
 
 
 def test_transformed_weights_are_rounded_once() -> None:
     weight = np.random.default_rng(0).standard_normal((64, 8, 8)).astype(np.float32)
-    plan = Plan(8, 64, 8, 1, FEATURES["avx512"], choice=Choice(4, 4))
+    plan = ConvPlan(8, 64, 8, 1, FEATURES["avx512"], choice=ConvChoice(4, 4))
     split = weight.astype(np.float64).reshape(2, 32, 8, 2, 4)
     exact = np.einsum("pk,bocgk->bpgco", transforms(plan.filtering).weight, split)
     packed = packing("conv", plan, np.asarray).pack(weight)
@@ -121,7 +121,7 @@ def test_a_stride_is_more_channels(outputs: int, inputs: int, taps: int, stride:
     weight = rng.standard_normal((outputs, inputs, taps))
     x = rng.standard_normal((stride * (steps - 1) + taps, inputs))
     split = np.concatenate([x, np.zeros((-len(x) % stride + stride, inputs))])
-    got = convolved(split.reshape(-1, stride * inputs), folded(weight, stride))[:steps]
+    got = convolved(split.reshape(-1, stride * inputs), fold_stride(weight, stride))[:steps]
     np.testing.assert_allclose(got, convolved(x, weight, stride), atol=1e-12)
 
 
@@ -144,7 +144,7 @@ def test_a_transposed_convolution_is_one_of_more_outputs(
         whole[t * stride : (t + 2) * stride] += np.einsum("i,iok->ko", x[t], weight)
     want = whole[stride // 2 : stride // 2 + stride * steps]
 
-    split = phases(weight, stride, columns)
+    split = split_phases(weight, stride, columns)
     width = -(-outputs // columns) * columns
     assert split.shape == (stride * width, inputs, 2)
     padded = np.concatenate([np.zeros((1, inputs)), x, np.zeros((1, inputs))])
@@ -161,7 +161,7 @@ def test_a_transposed_convolution_is_one_of_more_outputs(
 @pytest.mark.parametrize("dilation", [1, 3, 5])
 def test_sizes(channels: int, dilation: int, filtering: Filtering, features: Features) -> None:
     """Tiles are whole dilations, accumulators leave registers for operands, a block is at least a tile."""
-    plan = Plan(channels, 40, 11, dilation, features, choice=chosen(filtering))
+    plan = ConvPlan(channels, 40, 11, dilation, features, choice=chosen(filtering))
     assert plan.held * plan.vectors <= features.registers - 4
     assert plan.rows % plan.held == 0
     assert filtering == DIRECT or plan.rows % dilation == 0
@@ -179,7 +179,7 @@ machines = pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES.k
 @pytest.mark.parametrize("taps", range(1, 13))
 @pytest.mark.parametrize("dilation", [1, 3, 5, 6, 7, 13])
 def test_the_rules_choose_what_there_is_a_kernel_for(dilation: int, taps: int, features: Features) -> None:
-    plan = Plan(128, 128, taps, dilation, features, tolerant=True)
+    plan = ConvPlan(128, 128, taps, dilation, features, tolerant=True)
     assert plan.allows(plan.filtering)
     assert plan.rows >= 1
     assert plan.tiles >= 1
@@ -191,7 +191,7 @@ def test_the_rules_choose_what_there_is_a_kernel_for(dilation: int, taps: int, f
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_schedule_may_choose_what_the_rules_do(precision: str, taps: int, features: Features) -> None:
     features = replace(features, precision=precision)
-    rule = Plan(128, 128, taps, 1, features, tolerant=True)
+    rule = ConvPlan(128, 128, taps, 1, features, tolerant=True)
     again = replace(rule, choice=chosen(rule.filtering))
     assert again.filtering == rule.filtering
     assert again.packed_shape == rule.packed_shape
@@ -200,35 +200,35 @@ def test_a_schedule_may_choose_what_the_rules_do(precision: str, taps: int, feat
 
 @machines
 def test_nothing_is_lost_where_nothing_may_be(features: Features) -> None:
-    assert Plan(128, 128, 7, 1, features).filtering == DIRECT
+    assert ConvPlan(128, 128, 7, 1, features).filtering == DIRECT
 
 
 @machines
 def test_groups_of_taps_are_filtered_where_it_was_measured(features: Features) -> None:
-    found = Plan(128, 128, 11, 1, features, tolerant=True).filtering
+    found = ConvPlan(128, 128, 11, 1, features, tolerant=True).filtering
     assert found == (Filtering(2, 2).of(Filtering(6, 6)) if features.lanes == 16 else Filtering(6, 6))
 
 
 @machines
 def test_seven_taps_have_most_points_where_it_was_measured(features: Features) -> None:
-    found = Plan(128, 128, 7, 1, features, tolerant=True).filtering
+    found = ConvPlan(128, 128, 7, 1, features, tolerant=True).filtering
     assert found == (Filtering(8, 7) if features.lanes >= 8 else Filtering(5, 7))
 
 
 def test_rounded_weights_have_fewer_points() -> None:
     features = replace(FEATURES["avx512"], precision="float16")
-    assert Plan(128, 128, 7, 1, features, tolerant=True).filtering == Filtering(5, 7)
+    assert ConvPlan(128, 128, 7, 1, features, tolerant=True).filtering == Filtering(5, 7)
 
 
 @machines
 def test_strided_layers_are_plain(features: Features) -> None:
-    assert Plan(128, 128, 3, 1, features, tolerant=True, stride=2).filtering == DIRECT
+    assert ConvPlan(128, 128, 3, 1, features, tolerant=True, stride=2).filtering == DIRECT
 
 
 @machines
 def test_phases_store_their_two_taps(features: Features) -> None:
     """The kernel transforms them to see three steps, the first two or the last two."""
-    plan = Plan(128, 1280, 2, 1, features, tolerant=True, phases=10)
+    plan = ConvPlan(128, 1280, 2, 1, features, tolerant=True, phases=10)
     assert plan.filtering == Filtering(6, 3)
     assert plan.packed_shape[1:3] == (1, 2)
     assert not plan.allows(Filtering(2, 2))  # sees two steps only
@@ -236,9 +236,9 @@ def test_phases_store_their_two_taps(features: Features) -> None:
 
 @machines
 def test_later_groups_of_taps_see_whole_rows_later(features: Features) -> None:
-    plan = Plan(128, 128, 11, 1, features, tolerant=True)
+    plan = ConvPlan(128, 128, 11, 1, features, tolerant=True)
     assert plan.allows(Filtering(4, 4))
     assert plan.allows(DIRECT)
     assert not plan.allows(Filtering(4, 3))
     assert not plan.allows(Filtering(6, 12))  # more points than are known
-    assert not Plan(128, 128, 11, 1, features).allows(Filtering(4, 4))
+    assert not ConvPlan(128, 128, 11, 1, features).allows(Filtering(4, 4))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 
 from .on_gpu import AS_CPP, GPUS, RACES
@@ -50,12 +50,12 @@ def test_masked(name: str, machine: Machine) -> None:
         steps = {"x": length, "residual": length * use.attributes["stride"] + lead}
         cut = {n: t[:, : steps[n]].contiguous() if n in steps else t for n, t in made.items()}
         want, want_moments = results("conv_transpose1d", cut, use.attributes, machine=machine, moments=True)
-        filled = {n: t.clone() for n, t in made.items()}
+        pad_steps = {n: t.clone() for n, t in made.items()}
         for name_of, until in steps.items():
-            filled[name_of][:, until:] = np.nan
-        filled["length"] = torch.tensor([length])
+            pad_steps[name_of][:, until:] = np.nan
+        pad_steps["length"] = torch.tensor([length])
         y, moments = results(
-            "conv_transpose1d", filled, use.attributes, dynamic=False, machine=machine, moments=True
+            "conv_transpose1d", pad_steps, use.attributes, dynamic=False, machine=machine, moments=True
         )
         assert y[:, : want.shape[1]].tobytes() == want.tobytes()
         used = want_moments[:, 3, 0] > 0
@@ -69,8 +69,8 @@ def test_who_can() -> None:
     def gives(outputs: int, stride: int) -> bool:
         shapes = {"x": (1, "n", 64), "weight": (64, outputs, 2 * stride)}
         attributes = {"stride": stride, "lead": True}
-        call = Call(shapes, attributes, (1, "n", outputs), GPUS["cuda"].features)
-        return registry()["conv_transpose1d"].gpu.gives_moments(call)
+        call = OpCall(shapes, attributes, (1, "n", outputs), GPUS["cuda"].features)
+        return registry()["conv_transpose1d"].gpu.can_emit_moments(call)
 
     assert gives(128, 6) and gives(256, 10) and gives(256, 14)
     assert not gives(256, 16)

@@ -14,8 +14,8 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.exact import Exact
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.ops.gpu.exact import CompensatedArithmetic
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 from .on_gpu import AS_CPP, GPUS, arrays_for, on_gpu
@@ -31,24 +31,24 @@ COMPILERS = (
 )
 
 
-class Bare(Exact):
+class Bare(CompensatedArithmetic):
     """Without what stands against rearrangement."""
 
-    def _fixed(self, value: Any) -> Any:
+    def _hide(self, value: Any) -> Any:
         return self._k.let(value)
 
 
-def pairs(k: Any, exact: Exact, at: Any, inputs: list[Any], outputs: list[Any]) -> None:
+def pairs(k: Any, exact: CompensatedArithmetic, at: Any, inputs: list[Any], outputs: list[Any]) -> None:
     """The sum and its error, the product and its error."""
     a, b = (k.let(x[at]) for x in inputs)
-    for place, value in zip(outputs, (*exact.sum(a, b), *exact.product(a, b)), strict=True):
+    for place, value in zip(outputs, (*exact.two_sum(a, b), *exact.two_product(a, b)), strict=True):
         k.store(place, value, at)
 
 
 @cache
-def compiled(compiler: str, arithmetic: type[Exact] = Exact) -> Any:
+def compiled(compiler: str, arithmetic: type[CompensatedArithmetic] = CompensatedArithmetic) -> Any:
     on_device = compiler in GPUS
-    k = GpuKernel("pairs", GPUS[compiler].features) if on_device else Kernel("pairs", 1)
+    k = GpuKernel("pairs", GPUS[compiler].features) if on_device else CpuKernel("pairs", 1)
     with k:
         inputs = [k.param(name, ("n",)) for name in "ab"]
         outputs = [k.param(name, ("n",)) for name in ("sum", "rest", "product", "missing")]
@@ -69,7 +69,12 @@ def compiled(compiler: str, arithmetic: type[Exact] = Exact) -> Any:
     return tvm.compile(tvm.IRModule({"pairs": k.build()}), target=target)["pairs"]
 
 
-def applied(compiler: str, a: np.ndarray, b: np.ndarray, arithmetic: type[Exact] = Exact) -> list[np.ndarray]:
+def applied(
+    compiler: str,
+    a: np.ndarray,
+    b: np.ndarray,
+    arithmetic: type[CompensatedArithmetic] = CompensatedArithmetic,
+) -> list[np.ndarray]:
     function, results = (
         compiled(compiler, arithmetic),
         [np.full(a.shape, np.nan, np.float32) for _ in range(4)],

@@ -11,7 +11,7 @@ import torch
 from kokoro_tvm import ops
 from kokoro_tvm.features import Workgroup
 from kokoro_tvm.ops.base.filtering import transforms
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 from kokoro_tvm.runners.wgpu import WGPU
@@ -124,7 +124,7 @@ def test_only_what_loses_nothing_else_is_filtered(precision: str, tolerant: bool
     features = replace(CUDA.features, precision=precision)
     shapes = {"x": (1, "n", 128), "weight": (128, 128, 3)}
     attributes = {"stride": 1, "dilation": 1, "padding": 1, "tolerant": tolerant}
-    call = Call(shapes, attributes, (1, "n", 128), features)
+    call = OpCall(shapes, attributes, (1, "n", 128), features)
     assert ("F(6, 3)" in registry()["conv1d"].packings(call)["weight"].name) == filtered
 
 

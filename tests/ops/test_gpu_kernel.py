@@ -9,8 +9,8 @@ import pytest
 
 from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.gpu.fold import Columns, sum_of
-from kokoro_tvm.ops.gpu.fourier import hann, sine_of
+from kokoro_tvm.ops.gpu.fold import ChannelReduction, sum_pairwise
+from kokoro_tvm.ops.gpu.fourier import hann, sine_of_fraction
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.targets import Machine
 
@@ -55,8 +55,8 @@ def test_sums_over_rows(machine: Machine) -> None:
     k = GpuKernel("rows", machine.features)
     with k:
         values, y = k.param("x", (16, 21)), k.param("y", (21,))
-        with k.launch(256, Columns.groups(21, 16)) as (thread, group):
-            columns = Columns.of(k, 16, 16, thread, group, 21)
+        with k.launch(256, ChannelReduction.groups(21, 16)) as (thread, group):
+            columns = ChannelReduction.of(k, 16, 16, thread, group, 21)
             (total,) = columns.totals(values[columns.row, columns.channel])
             with k.when(columns.first):
                 k.store(y, total, columns.channel)
@@ -73,7 +73,7 @@ def test_sines_of_whole_parts_of_a_turn(size: int, machine: Machine) -> None:
     with k:
         y = k.param("y", (2, size))
         with k.launch(size, 1) as (thread, _):
-            k.store(y, sine_of(k, thread, size), 0, thread)
+            k.store(y, sine_of_fraction(k, thread, size), 0, thread)
             k.store(y, hann(k, thread, size), 1, thread)
     got = np.full((2, size), np.nan, np.float32)
     run(k, machine, got)
@@ -110,7 +110,7 @@ def test_what_a_workgroup_cannot_have_is_refused() -> None:
 def test_sums_by_pairs() -> None:
     """Of any number of values."""
     for count in range(1, 20):
-        assert sum_of(list(range(count))) == sum(range(count))
+        assert sum_pairwise(list(range(count))) == sum(range(count))
 
 
 @AS_CPP

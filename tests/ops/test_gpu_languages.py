@@ -10,7 +10,7 @@ import pytest
 import torch
 import tvm
 
-from kokoro_tvm.compiler.codegen import device_code
+from kokoro_tvm.compiler.codegen import extract_device_code
 from kokoro_tvm.ops.base.semantic import registry
 
 from .on_gpu import AS_CPP, GPUS
@@ -82,7 +82,7 @@ def test_is_one_launch_of_narrow_types(operation: str, kind: str) -> None:
     """Without a length, and with one where the operation takes it."""
     for function in kernels(operation):
         target = tvm.target.Target(TARGETS[kind], {"kind": "llvm"})
-        code = device_code(tvm.tirx.build(tvm.IRModule({operation: function}), target))
+        code = extract_device_code(tvm.tirx.build(tvm.IRModule({operation: function}), target))
         (kernel,) = code.functions.values()
         assert "threadIdx.x" in kernel.launch
         assert not [argument for argument in kernel.arguments if argument[0] != 3 and argument[1] != 32]

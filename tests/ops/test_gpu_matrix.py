@@ -10,7 +10,7 @@ import torch
 
 from kokoro_tvm import ops
 from kokoro_tvm.features import Workgroup
-from kokoro_tvm.ops.base.semantic import Call, activate, registry
+from kokoro_tvm.ops.base.semantic import OpCall, activate, registry
 from kokoro_tvm.ops.gpu.matrix import MatrixTile
 from kokoro_tvm.targets import Machine
 
@@ -116,7 +116,7 @@ def test_only_what_is_float16_is_multiplied_so(precision: str, matrices: bool, m
     features = replace(GPUS["cuda"].features, precision=precision, matrices=matrices)
     shapes = {"x": (1, "n", 128), "weight": (128, 128, 3)}
     attributes = {"stride": 1, "dilation": 1, "padding": 1, "tolerant": True}
-    call = Call(shapes, attributes, (1, "n", 128), features)
+    call = OpCall(shapes, attributes, (1, "n", 128), features)
     assert ("m16n8k16" in registry()["conv1d"].packings(call)["weight"].name) == multiplied
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import tvm_ffi
 
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine
 
@@ -64,7 +64,7 @@ def test_a_residual_that_is_repeated_keeps_its_memory() -> None:
     """A step of it is read for two of the result."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "m", 8), "added": (1, "n", 8)}
     attributes = {"stride": 1, "padding": 0, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": False}
-    call = Call(shapes, {**attributes, "repeat": 2}, (1, "n", 8), NATIVE.features)
+    call = OpCall(shapes, {**attributes, "repeat": 2}, (1, "n", 8), NATIVE.features)
     assert registry()["conv1d"].cpu.in_place(call) == {"added"}
 
 
@@ -72,7 +72,7 @@ def test_a_residual_that_is_repeated_keeps_its_memory() -> None:
 def test_gpus_have_memory_for_every_result(machine: Machine) -> None:
     """WebGPU binds no buffer both to be read and to be written."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "n", 8)}
-    call = Call(shapes, {"repeat": 1}, (1, "n", 8), machine.features)
+    call = OpCall(shapes, {"repeat": 1}, (1, "n", 8), machine.features)
     assert all(operation.gpu.in_place(call) == frozenset() for operation in registry().values())
 
 

@@ -16,7 +16,7 @@ from kept import native_kernel
 
 from kokoro_tvm.ops.base import math as _math
 from kokoro_tvm.ops.base.expressions import ceildiv
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.targets import Machine, tvm_target
 
@@ -40,7 +40,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 def elementwise(name: str, arguments: int, machine: Machine) -> Any:
     if machine.kind in GPUS:
         return elementwise_on_gpu(name, arguments, machine)
-    k = Kernel(name, machine.features.lanes)
+    k = CpuKernel(name, machine.features.lanes)
     with k:
         inputs = [k.param(f"x{i}", ("n",)) for i in range(arguments)]
         y = k.param("y", ("n",))
@@ -49,7 +49,7 @@ def elementwise(name: str, arguments: int, machine: Machine) -> Any:
             values = [k.let(k.load(x, at, lanes=width)) for x in inputs]
             k.store(y, _FUNCTIONS[name](k, *values), at, lanes=width)
 
-        k.each(y.shape[0], body)
+        k.vectorize(y.shape[0], body)
     return k.build()
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 import tvm
 
-from kokoro_tvm.ops.base.semantic import Call, PackedWeight, registry
+from kokoro_tvm.ops.base.semantic import OpCall, PackedWeight, registry
 from kokoro_tvm.targets import Machine, tvm_target
 
 from .samples import SAMPLES, STEPS, STRATEGIES, USES
@@ -80,7 +80,7 @@ def test_packings_are_data(operation: str, machine: Machine) -> None:
     tensors, attributes = SAMPLES[operation]
     shapes = {n: tuple(t.shape) for n, t in tensors.items() if t is not None}
     full = {"stride": 1, "dilation": 1, "tolerant": False} | attributes
-    call = Call(shapes, full, result_shape(operation, tensors, attributes), machine.features)
+    call = OpCall(shapes, full, result_shape(operation, tensors, attributes), machine.features)
     for argument, packing in registry()[operation].packings(call).items():
         packed = PackedWeight(operation, argument, call, packing.name)
         weight = tensors[argument]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 
 from .on_gpu import AS_CPP, GPUS, RACES, on_gpu
@@ -41,12 +41,12 @@ def member(slots: int, seed: int) -> dict[str, torch.Tensor]:
     }
 
 
-def call_of(members: int, features: Features) -> Call:
+def call_of(members: int, features: Features) -> OpCall:
     shapes = {name: tuple(tensor.shape) for name, tensor in member(1, 0).items()}
     shapes = {"moments": ("moments_0", 4, CHANNELS), "style": (1, STYLE)} | {
         name: shape for name, shape in shapes.items() if name != "moments"
     }
-    return Call(shapes, {"eps": EPS}, (3, CHANNELS), features, members=members)
+    return OpCall(shapes, {"eps": EPS}, (3, CHANNELS), features, members=members)
 
 
 @kinds

@@ -9,7 +9,7 @@ from lowering import MACHINE, lowered, lowered_program, small_program
 from tvm import relax
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.relax import use_of
+from kokoro_tvm.ops.base.relax import resolve_call
 
 from .support import calls
 
@@ -27,7 +27,7 @@ Weights = dict[str, torch.Tensor]
 
 def semantic(module: Any, component: str = "small") -> list[tuple[str, Any]]:
     """(operation, call) of every semantic call."""
-    found = [(use_of(c, MACHINE.features, {}), c) for c in calls(module, component)]
+    found = [(resolve_call(c, MACHINE.features, {}), c) for c in calls(module, component)]
     return [(use.operation.name, call) for use, call in found if use is not None]
 
 
@@ -46,7 +46,7 @@ def test_the_producer_gets_a_second_result() -> None:
     ((operation, call),) = fused(forward)
     assert operation == "conv1d"
     assert isinstance(call.ty, relax.TupleType)
-    use = use_of(call, MACHINE.features, {})
+    use = resolve_call(call, MACHINE.features, {})
     assert use is not None
     assert use.call.result == (1, 9, 64)
     assert use.call.moments == (16, 4, 64)

@@ -10,7 +10,7 @@ import torch
 from lowering import lowered_program, program, small_program
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.relax import use_of
+from kokoro_tvm.ops.base.relax import resolve_call
 
 from .on_gpu import GPU
 from .support import calls
@@ -32,7 +32,7 @@ def halves(exported: Any, component: str, machine: Any = HALF) -> list[tuple[str
     """(operation, its tensors of float16, "y" for the result) of every semantic call behind the pass."""
     phases: dict[str, Any] = {}
     lowered_program(exported, component, dump=phases.__setitem__, machine=machine)
-    uses = [use_of(call, machine.features, {}) for call in calls(phases["halve"], component)]
+    uses = [resolve_call(call, machine.features, {}) for call in calls(phases["halve"], component)]
     return [(use.operation.name, set(use.call.halves)) for use in uses if use is not None]
 
 

@@ -9,7 +9,7 @@ from lowering import lowered
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.passes import LoweringContext, run
+from kokoro_tvm.passes import LoweringContext, run_passes
 
 from .on_gpu import GPU, TARGET, phases
 
@@ -40,7 +40,7 @@ def test_an_index_that_is_known_becomes_a_slice(index: int) -> None:
     with builder.function("toy_forward", [x]):
         taken = relax.op.take(x, relax.const(index, "int64"), axis=1)
         builder.emit_func_output(builder.emit(taken))
-    module = run(builder.get(), ["narrow", "legalize"], CONTEXT)
+    module = run_passes(builder.get(), ["narrow", "legalize"], CONTEXT)
     assert "take" not in [variable.name_hint for variable in module.get_global_vars()]
     built = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
     array = np.arange(60, dtype=np.float32).reshape(4, 3, 5)
@@ -62,13 +62,13 @@ def one_constant(value: int) -> tvm.IRModule:
 
 
 def test_constants_are_narrowed_too() -> None:
-    function = run(one_constant(2**31 - 1), ["narrow"], CONTEXT)["toy_forward"]
+    function = run_passes(one_constant(2**31 - 1), ["narrow"], CONTEXT)["toy_forward"]
     assert str(function.ret_ty.dtype) == "int32"
     wide = replace(CONTEXT, features=replace(CONTEXT.features, kernels="cpu"))
-    assert str(run(one_constant(7), ["narrow"], wide)["toy_forward"].ret_ty.dtype) == "int64"
+    assert str(run_passes(one_constant(7), ["narrow"], wide)["toy_forward"].ret_ty.dtype) == "int64"
 
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1])
 def test_a_constant_that_does_not_fit_is_refused(value: int) -> None:
     with pytest.raises(BuildError, match=f"toy: the constant {np.int64(value)} does not fit int32"):
-        run(one_constant(value), ["narrow"], CONTEXT)
+        run_passes(one_constant(value), ["narrow"], CONTEXT)

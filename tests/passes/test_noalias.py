@@ -11,7 +11,7 @@ from elsewhere import RECIPES, generated_for, machine_for, recipe_of
 from lowering import lowered_program, program
 from tvm import relax
 
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.recipe import list_recipes
 
 # One recipe of every kind of target and, of `llvm`, of every platform; names of machines differ besides.
@@ -61,7 +61,7 @@ def test_llvm_is_promised_what_holds(name: str, residual: bool) -> None:
     shapes: dict[str, Any] = {"x": (1, "n", 16), "weight": (16, 16, 3)}
     shapes |= {"residual": (1, "n", 16)} if residual else {}
     attributes = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "repeat": 1}
-    call = Call(shapes, attributes | {"tolerant": True}, (1, "n", 16), machine.features)
+    call = OpCall(shapes, attributes | {"tolerant": True}, (1, "n", 16), machine.features)
     text = str(generated_for(name, registry()["conv1d"].kernel(call)).inspect_source("ll"))
     promised = re.search(r"^(define|declare).*\bnoalias\b.*%\w*(y|residual)\b", text, re.MULTILINE)
     assert (promised is None) == residual

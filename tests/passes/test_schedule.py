@@ -9,15 +9,15 @@ import torch
 from lowering import MACHINE, PASSES, lowered_program, small_program
 
 import kokoro_tvm.ops  # noqa: F401  (registers torch.ops.kokoro)
-from kokoro_tvm.compiler.lower import Lowered, Parameter
+from kokoro_tvm.compiler.lower import LoweredModule, Parameter
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.schedule import ConvChoice
 
 FEATURES = f"float32 {MACHINE.features.lanes}x{MACHINE.features.registers}"
 LAYER = f"conv1d 4->32 k3 d1 {FEATURES}"
 
 
-def lowered(schedule: dict[str, dict[str, int]], tolerant: bool = True) -> Lowered:
+def lowered(schedule: dict[str, dict[str, int]], tolerant: bool = True) -> LoweredModule:
     def forward(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         return torch.ops.kokoro.conv1d(x, weights["w"], padding=1, tolerant=tolerant)
 
@@ -25,7 +25,7 @@ def lowered(schedule: dict[str, dict[str, int]], tolerant: bool = True) -> Lower
     return lowered_program(program, "toy", PASSES, schedule=schedule)
 
 
-def packed(result: Lowered) -> Parameter:
+def packed(result: LoweredModule) -> Parameter:
     (parameter,) = result.parameters
     return parameter
 
@@ -36,7 +36,7 @@ def test_the_weight_is_packed_for_the_choice(outputs: int, taps: int) -> None:
     assert packed(result).shape[1] == outputs + taps - 1  # points
     packing = packed(result).packing
     assert packing is not None
-    assert packing.call.choice == Choice(outputs, taps, 3)
+    assert packing.call.choice == ConvChoice(outputs, taps, 3)
     assert Parameter.from_json(json.loads(json.dumps(packed(result).to_json()))) == packed(result)
 
 

@@ -9,9 +9,9 @@ from lowering import lowered, lowered_program, small_program
 from tvm import relax
 
 from kokoro_tvm import ops
-from kokoro_tvm.compiler.lower import Lowered, Parameter
+from kokoro_tvm.compiler.lower import LoweredModule, Parameter
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.relax import use_of
+from kokoro_tvm.ops.base.relax import resolve_call
 
 from .on_gpu import GPU, phases
 
@@ -40,7 +40,9 @@ def branches(w: Weights, x: torch.Tensor, count: int = 2) -> list[torch.Tensor]:
     return [block(w, block(w, x, 2 * n), 2 * n + 1) for n in range(count)]
 
 
-def lower(forward: Forward, weights: dict[str, tuple[int, ...]] = WEIGHTS) -> tuple[Lowered, dict[str, Any]]:
+def lower(
+    forward: Forward, weights: dict[str, tuple[int, ...]] = WEIGHTS
+) -> tuple[LoweredModule, dict[str, Any]]:
     found: dict[str, Any] = {}
     exported = small_program(forward, weights)
     return lowered_program(exported, "small", machine=GPU, dump=found.__setitem__), found
@@ -54,7 +56,7 @@ def members(module: Any, component: str = "small") -> list[int]:
     for binding in bindings:
         assert set(relax.analysis.free_vars(binding.value)) <= known, "used before it is made"
         known.add(binding.var)
-        use = use_of(binding.value, GPU.features, {})
+        use = resolve_call(binding.value, GPU.features, {})
         if use is not None and use.operation.name == "adain_coefficients":
             found.append(use.call.members)
     return found

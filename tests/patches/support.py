@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from kokoro_tvm.model.kokoro import default_dtype
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 STYLE = 5
@@ -90,7 +90,7 @@ def _all(results: Tensor | Sequence[Tensor]) -> list[Tensor]:
 
 @contextmanager
 def patched(names: Sequence[str], module: nn.Module, dtype: torch.dtype) -> Iterator[None]:
-    with default_dtype(dtype), applied(names, module), torch.no_grad():
+    with default_dtype(dtype), apply_patches(names, module), torch.no_grad():
         yield
 
 

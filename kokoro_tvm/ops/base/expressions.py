@@ -17,7 +17,7 @@ __all__ = [
     "logical_and",
     "maximum",
     "minimum",
-    "nothing",
+    "nan_or_zero",
     "select",
     "sqrt",
 ]
@@ -58,7 +58,7 @@ def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
     return tvm.tirx.Select(condition, yes, no)
 
 
-def nothing(value: Expr) -> Expr:
+def nan_or_zero(value: Expr) -> Expr:
     """float32 0 of a number, NaN of NaN: to be added to what is made of the value in integers."""
     return select(value < const(3.0e38, "float32"), const(0.0, "float32"), value)
 

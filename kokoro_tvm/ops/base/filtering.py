@@ -130,7 +130,7 @@ class Transforms:
 def transforms(filtering: Filtering) -> Transforms:
     """The matrices of F(outputs, taps). Raises ValueError where there are not enough points."""
     if filtering.within is not None:
-        return _composed(filtering)
+        return _compose(filtering)
     m, r, n = filtering.outputs, filtering.taps, filtering.points
     if n == 1:
         one = np.ones((1, 1))
@@ -154,11 +154,11 @@ def transforms(filtering: Filtering) -> Transforms:
     signal.append(_polynomial(points))
     opposites = (*([(0,)] * alone), *pairs, (n - 1,))
     return Transforms(
-        *_balanced(*(np.array(matrix, np.float64) for matrix in (output, weight, signal))), opposites
+        *_balance(*(np.array(matrix, np.float64) for matrix in (output, weight, signal))), opposites
     )
 
 
-def _composed(filtering: Filtering) -> Transforms:
+def _compose(filtering: Filtering) -> Transforms:
     """The matrices of one filtering of another: points of the outer one, each with those of the inner one."""
     inner, outer = transforms(filtering.inner), transforms(filtering.outer)
     samples, apart = filtering.inner.samples, filtering.inner.outputs
@@ -178,7 +178,7 @@ def _polynomial(roots: Sequence[Fraction]) -> list[Fraction]:
     return result
 
 
-def _balanced(
+def _balance(
     output: np.ndarray, weight: np.ndarray, signal: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The same with transforms of about unit gain at every point; the weights, which are transformed in

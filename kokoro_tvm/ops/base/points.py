@@ -18,7 +18,7 @@ __all__ = ["forward", "inverse"]
 Expr = Any
 
 
-def _combined(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
+def _combine(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
     """Linear combination of vectors; zeros and ones cost nothing."""
     result = None
     for coefficient, value in zip(np.asarray(coefficients, np.float64), values, strict=True):
@@ -38,8 +38,8 @@ def forward(k: BaseKernel, matrices: Transforms, samples: Sequence[Expr], lanes:
     halves = matrices.halves(matrices.signal)
     values = list(samples)
     for pair in matrices.opposites:
-        combined = [k.let(_combined(k, halves[p], samples, lanes)) for p in pair]
-        for p, value in zip(pair, _both(k, combined), strict=True):
+        combined = [k.let(_combine(k, halves[p], samples, lanes)) for p in pair]
+        for p, value in zip(pair, _butterfly(k, combined), strict=True):
             values[p] = value
     return values
 
@@ -48,12 +48,12 @@ def inverse(k: BaseKernel, matrices: Transforms, products: Sequence[Expr], lanes
     """The results of products at every point."""
     values = list(products)
     for pair in matrices.opposites:
-        for p, value in zip(pair, _both(k, [products[p] for p in pair]), strict=True):
+        for p, value in zip(pair, _butterfly(k, [products[p] for p in pair]), strict=True):
             values[p] = value
-    return [k.let(_combined(k, each, values, lanes)) for each in matrices.halves(matrices.output.T).T]
+    return [k.let(_combine(k, each, values, lanes)) for each in matrices.halves(matrices.output.T).T]
 
 
-def _both(k: BaseKernel, values: Sequence[Expr]) -> list[Expr]:
+def _butterfly(k: BaseKernel, values: Sequence[Expr]) -> list[Expr]:
     """Sum and difference of two; one alone as it is."""
     if len(values) == 1:
         return list(values)

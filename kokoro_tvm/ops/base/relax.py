@@ -13,10 +13,18 @@ from tvm import relax
 from tvm.sym import Analyzer
 
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, PackedWeight, SemanticOp, registry
+from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, PackedWeight, SemanticOp, registry
 
-__all__ = ["Use", "call_with", "converters", "names_for", "semantic_call", "shared_call", "use_of"]
+__all__ = [
+    "SemanticCall",
+    "call_with",
+    "converters",
+    "name_extents",
+    "resolve_call",
+    "semantic_call",
+    "shared_call",
+]
 
 _PREFIX = "kokoro."
 
@@ -27,19 +35,19 @@ def converters() -> Mapping[str, Callable[..., Any]]:
 
 
 @dataclass(frozen=True)
-class Use:
+class SemanticCall:
     """A semantic call of a Relax function. operation, kernel: what is called, and the machine's kernel for
     it; call: as that sees it; tensors, arguments: the present ones, by name and as they are: of calls that
     share a launch those of all members, in turn."""
 
     operation: SemanticOp
-    kernel: HandKernel
-    call: Call
+    kernel: OpImplementation
+    call: OpCall
     tensors: list[str]
     arguments: list[Any]
 
     @property
-    def given(self) -> dict[str, Any]:
+    def by_name(self) -> dict[str, Any]:
         """The tensors by name; of what each of several members has, the last one's."""
         return dict(zip(self.tensors, self.arguments, strict=True))
 
@@ -50,7 +58,7 @@ class Use:
         return {n: PackedWeight(self.operation.name, n, self.call, p.name) for n, p in wanted.items()}
 
 
-def use_of(call: Any, features: Features, schedule: Mapping[str, Choice]) -> Use | None:
+def resolve_call(call: Any, features: Features, schedule: Mapping[str, ConvChoice]) -> SemanticCall | None:
     """What a semantic call uses; None for every other expression."""
     if not (isinstance(call, relax.Call) and isinstance(call.op, tvm.ir.Op)):
         return None
@@ -61,18 +69,20 @@ def use_of(call: Any, features: Features, schedule: Mapping[str, Choice]) -> Use
     data = json.loads(description.value)
     members = data.get("members", 1)
     first = dict(zip(data["tensors"], arguments, strict=False))
-    shapes = {name: names_for(name, tensor.ty.shape) for name, tensor in first.items()}
+    shapes = {name: name_extents(name, tensor.ty.shape) for name, tensor in first.items()}
     results = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
     written = results if members == 1 else results[:1]
-    result, *others = (names_for(n, r.shape) for n, r in zip(("y", "moments"), written, strict=False))
+    result, *others = (name_extents(n, r.shape) for n, r in zip(("y", "moments"), written, strict=False))
     kinds = {**{name: tensor.ty for name, tensor in first.items()}, "y": results[0]}
     halves = tuple(name for name, kind in kinds.items() if str(kind.dtype) == "float16")
     left = others[0] if others else None
-    semantic = Call(shapes, data["attributes"], result, features, left, halves=halves, members=members)
+    semantic = OpCall(shapes, data["attributes"], result, features, left, halves=halves, members=members)
     kernel = operation.kernel_for(features)
     layer = kernel.layer(semantic)
     choice = schedule.get(layer) if layer is not None else None
-    return Use(operation, kernel, replace(semantic, choice=choice), data["tensors"] * members, arguments)
+    return SemanticCall(
+        operation, kernel, replace(semantic, choice=choice), data["tensors"] * members, arguments
+    )
 
 
 def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> Any:
@@ -102,7 +112,7 @@ def shared_call(calls: Sequence[Any]) -> Any:
     return call_with(calls[0], tensors, [call.ty for call in calls], members=len(calls))
 
 
-def names_for(tensor: str, shape: Any) -> tuple[int | str, ...]:
+def name_extents(tensor: str, shape: Any) -> tuple[int | str, ...]:
     """A Relax shape with a name (`tensor`_axis) in place of each extent that is not a number."""
     return tuple(
         int(extent) if isinstance(extent, tvm.tirx.IntImm) else f"{tensor}_{axis}"
@@ -117,8 +127,8 @@ def _converter(operation: SemanticOp) -> Callable[..., Any]:
             raise TypeError(
                 f"{schema.name} is not kokoro::{operation.name}: the model kept a layer no patch replaced"
             )
-        given = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
-        values = {a.name: given.get(a.name, a.default_value) for a in schema.arguments}
+        by_name = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
+        values = {a.name: by_name.get(a.name, a.default_value) for a in schema.arguments}
         tensors = {t: importer.env[values[t]] for t in operation.tensors if values[t] is not None}
         attributes = {a: values[a] for a in operation.attributes}
         return importer.block_builder.emit(semantic_call(operation.name, tensors, attributes))

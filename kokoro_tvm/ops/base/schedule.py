@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Choice"]
+__all__ = ["ConvChoice"]
 
 
 @dataclass(frozen=True)
-class Choice:
+class ConvChoice:
     """Minimal filtering F(outputs, taps), 1 and 1 being plain convolution; tiles: register tiles of a block,
     None: as many as the rule has."""
 

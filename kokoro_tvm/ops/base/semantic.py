@@ -17,22 +17,22 @@ import torch.nn.functional as F
 from pydantic import TypeAdapter
 
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.runtime.bundle.quantized import transformed
 
 __all__ = [
-    "Call",
     "Extent",
-    "HandKernel",
+    "LaunchSharing",
+    "OpCall",
+    "OpImplementation",
     "PackedWeight",
     "Packing",
     "SemanticOp",
-    "Sharing",
     "activate",
-    "filled",
+    "crop_valid",
+    "pad_steps",
     "registry",
     "semantic_op",
-    "valid",
 ]
 
 Extent = Any  # an int, or a symbolic expression (torch.SymInt, TIR)
@@ -40,14 +40,14 @@ Shape = tuple[Extent, ...]
 
 
 @dataclass(frozen=True)
-class Call:
+class OpCall:
     """One use of an operation, as its kernel sees it.
 
     shapes: tensor argument -> its extents, with a name in place of each extent known only at run time;
     absent optional arguments are left out. result: the extents of the result, likewise; moments: those of
     the result's moments (see `ops.moments`) where the kernel is to write them too, as a second result.
     choice: what the recipe's schedule has for this layer, if anything; halves: names of the tensors, "y" for
-    the result, that memory holds as float16; members: how many such uses one launch makes, see `Sharing`.
+    the result, that memory holds as float16; members: how many such uses one launch makes, see `LaunchSharing`.
     """
 
     shapes: Mapping[str, tuple[int | str, ...]]
@@ -55,7 +55,7 @@ class Call:
     result: tuple[int | str, ...]
     features: Features
     moments: tuple[int | str, ...] | None = None
-    choice: Choice | None = None
+    choice: ConvChoice | None = None
     halves: tuple[str, ...] = ()
     members: int = 1
 
@@ -95,7 +95,7 @@ class Packing:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class LaunchSharing:
     """How calls of an operation that are equal but for their tensors share a launch.
 
     The kernel for them takes, in this order: `own`, the tensors that each of them has, of all members; those
@@ -110,7 +110,7 @@ class Sharing:
 
 
 @dataclass(frozen=True)
-class HandKernel:
+class OpImplementation:
     """A kernel written for one kind of machine.
 
     build: Call -> PrimFunc taking the present tensor arguments in order and the result last;
@@ -121,13 +121,13 @@ class HandKernel:
     the result may take, because the kernel reads each of their elements before it writes that of the result,
     and never again."""
 
-    build: Callable[[Call], Any]
-    packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {}
-    gives_moments: Callable[[Call], bool] = lambda call: False
-    layer: Callable[[Call], str | None] = lambda call: None
-    halves: Callable[[Call], frozenset[str]] = lambda call: frozenset()
-    sharing: Sharing | None = None
-    in_place: Callable[[Call], frozenset[str]] = lambda call: frozenset()
+    build: Callable[[OpCall], Any]
+    packings: Callable[[OpCall], Mapping[str, Packing]] = lambda call: {}
+    can_emit_moments: Callable[[OpCall], bool] = lambda call: False
+    layer: Callable[[OpCall], str | None] = lambda call: None
+    halves: Callable[[OpCall], frozenset[str]] = lambda call: frozenset()
+    sharing: LaunchSharing | None = None
+    in_place: Callable[[OpCall], frozenset[str]] = lambda call: frozenset()
 
 
 @dataclass(frozen=True)
@@ -139,17 +139,17 @@ class SemanticOp:
     name: str
     torch: Callable[..., torch.Tensor]
     shape: Callable[..., Shape]
-    cpu: HandKernel
-    gpu: HandKernel
-    flops: Callable[[Call], int] | None
+    cpu: OpImplementation
+    gpu: OpImplementation
+    flops: Callable[[OpCall], int] | None
     tensors: tuple[str, ...]
     attributes: tuple[str, ...]
 
-    def kernel_for(self, features: Features) -> HandKernel:
+    def kernel_for(self, features: Features) -> OpImplementation:
         """The kernel for a machine, see `Features.kernels`."""
         return self.gpu if features.kernels == "gpu" else self.cpu
 
-    def kernel(self, call: Call) -> Any:
+    def kernel(self, call: OpCall) -> Any:
         """The PrimFunc for a call.
 
         One whose result may take the memory of a tensor promises the code generator nothing about them.
@@ -158,7 +158,7 @@ class SemanticOp:
         kernel, shared = chosen.build(call), chosen.in_place(call) & call.shapes.keys()
         return kernel.with_attr("tirx.noalias", False) if shared else kernel
 
-    def packings(self, call: Call) -> Mapping[str, Packing]:
+    def packings(self, call: OpCall) -> Mapping[str, Packing]:
         """How the kernel for a call wants its weights packed."""
         return self.kernel_for(call.features).packings(call)
 
@@ -178,7 +178,7 @@ class PackedWeight:
 
     operation: str
     argument: str
-    call: Call
+    call: OpCall
     name: str
 
     @property
@@ -213,9 +213,9 @@ _PACKED_WEIGHT = TypeAdapter(PackedWeight)
 def semantic_op(
     shape: Callable[..., Shape] | None = None,
     *,
-    cpu: HandKernel,
-    gpu: HandKernel,
-    flops: Callable[[Call], int] | None = None,
+    cpu: OpImplementation,
+    gpu: OpImplementation,
+    flops: Callable[[OpCall], int] | None = None,
 ) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
     """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
 
@@ -248,12 +248,12 @@ def semantic_op(
     return register
 
 
-def valid(x: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
+def crop_valid(x: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
     """The valid part of `x` along time, its second axis: everything where there is no length."""
     return x if length is None else x[:, : int(length)]
 
 
-def filled(y: torch.Tensor, steps: int) -> torch.Tensor:
+def pad_steps(y: torch.Tensor, steps: int) -> torch.Tensor:
     """`y` (1, T, ...) with zeros behind it, up to so many steps."""
     out = y.new_zeros(1, steps, *y.shape[2:])
     out[:, : y.shape[1]] = y

@@ -7,7 +7,7 @@ from typing import Any
 
 from kokoro_tvm.ops.base import math as _math
 from kokoro_tvm.ops.base.expressions import const, select
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 
 __all__ = ["Activation"]
 
@@ -18,7 +18,7 @@ class Activation:
     def __init__(self, norm: Any | None, alpha: Any | None, slope: float) -> None:
         self._norm, self._alpha, self._slope = norm, alpha, slope
 
-    def channels(self, k: Kernel, c: Any, lanes: int) -> Callable[[Any], Any]:
+    def channels(self, k: CpuKernel, c: Any, lanes: int) -> Callable[[Any], Any]:
         """Reads the coefficients of `lanes` channels from `c` on; the result maps a vector of values."""
         norm, alpha, slope = self._norm, self._alpha, self._slope
         kind = _math.dtype(lanes)

@@ -14,7 +14,7 @@ import tvm
 from tvm.script.ir_builder import tirx as T
 
 from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 
 __all__ = ["LANES", "ROWS", "add_products", "clear", "configured", "load", "store"]
 
@@ -28,7 +28,7 @@ Expr = Any
 
 
 @contextmanager
-def configured(k: Kernel) -> Iterator[None]:
+def configured(k: CpuKernel) -> Iterator[None]:
     """Surrounds the code of a thread that uses tiles, which it gives back: with some in use, whatever
     interrupts the thread saves 8 KB."""
     words = k.scratch(16, "int32")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["pairs", "round_to_bfloat16"]
+__all__ = ["pack_pairs", "round_to_bfloat16"]
 
 _QUIET = np.uint16(0x0040)  # the bit that makes a NaN quiet, and keeps it one when its low half is cut off
 
@@ -28,7 +28,7 @@ def round_to_bfloat16(array: NDArray[np.float32]) -> NDArray[np.uint16]:
     return np.where(np.isnan(array), kept.astype(np.uint16) | _QUIET, rounded)
 
 
-def pairs(even: NDArray[np.float32], odd: NDArray[np.float32]) -> NDArray[np.int32]:
+def pack_pairs(even: NDArray[np.float32], odd: NDArray[np.float32]) -> NDArray[np.int32]:
     """Both rounded to bfloat16 and put together, element by element: `even` in the low half of an int32,
     `odd` in the high. An instruction that is given such lanes multiplies even by even and odd by odd.
 

@@ -21,12 +21,12 @@ from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.cpu import amx
 from kokoro_tvm.ops.cpu.activation import Activation
-from kokoro_tvm.ops.cpu.conv_plan import Plan
-from kokoro_tvm.ops.cpu.factors import Factors
-from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.moments import clear_slots, gather
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan
+from kokoro_tvm.ops.cpu.factors import ConvWeights
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.ops.moments import clear_slots, emit_block_moments
 
-__all__ = ["Input", "Output", "emit"]
+__all__ = ["ConvInput", "ConvOutput", "emit"]
 
 _TASKS = 8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share it
 _MANY_TASKS = 16  # of layers with columns enough for it, whatever the length
@@ -35,7 +35,7 @@ _AHEAD = 4  # rows that are fetched before their turn: one channel's steps lie t
 Expr = Any
 
 
-class Input:
+class ConvInput:
     """What a convolution reads: x (1, T, C), valid up to `given` steps, behind an activation."""
 
     def __init__(self, x: Any, given: Expr, activation: Activation, stride: int = 1) -> None:
@@ -43,13 +43,13 @@ class Input:
         self.channels = int(x.shape[2])
 
 
-class Output:
+class ConvOutput:
     """Where results go: gain * (value + bias + residual) + added into y (1, T, C); a step of the residual
     counts for `repeat` steps."""
 
     def __init__(
         self,
-        k: Kernel,
+        k: CpuKernel,
         y: Any,
         bias: Any | None,
         residual: Any | None,
@@ -94,10 +94,10 @@ class Output:
 
 
 def emit(
-    k: Kernel,
-    plan: Plan,
+    k: CpuKernel,
+    plan: ConvPlan,
     weight: Any,
-    source: Input,
+    source: ConvInput,
     origin: int,
     steps: Expr,
     write: Callable[[Expr, Expr, Expr, int], None],
@@ -135,9 +135,9 @@ def emit(
     with plan.operand.instructions(), k.threads(blocks * split) as taken:
         signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.operand.dtype)
         products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns)
-        factors = Factors(k, plan, weight, matrix)
-        filled = k.registers(1, k.index_dtype)  # the block that lies in the signal
-        k.store(filled, const(-1, k.index_dtype), 0)
+        factors = ConvWeights(k, plan, weight, matrix)
+        pad_steps = k.registers(1, k.index_dtype)  # the block that lies in the signal
+        k.store(pad_steps, const(-1, k.index_dtype), 0)
         with taken() as task, amx.configured(k) if plan.tiles_multiply else nullcontext():
             block = k.opaque(task // split)
             part = k.opaque(task - block * split)
@@ -146,10 +146,10 @@ def emit(
             start = k.opaque(first_tile * plan.tile_steps)
             rows = k.opaque(own_tiles * plan.rows)
             left = k.opaque(steps - start)
-            with k.when(block != filled[0]):  # else another task of this thread had other columns of it
+            with k.when(block != pad_steps[0]):  # else another task of this thread had other columns of it
                 begin = start * source.stride + origin
                 _fill(k, plan, source, signal, pitch, begin, rows + (plan.halo + spare))
-                k.store(filled, block, 0)
+                k.store(pad_steps, block, 0)
             first_column = k.opaque(part * plan.column_blocks // split)
             last_column = k.opaque((part + 1) * plan.column_blocks // split)
             with k.loop(last_column - first_column) as offset:
@@ -177,15 +177,15 @@ def emit(
                     results, gathered = moments
                     count = k.opaque(minimum(rows * plan.filtering.outputs, left))
                     column = k.let(column_block * plan.columns)
-                    gather(k, results, start, count, column, (gathered, block), plan.columns)
+                    emit_block_moments(k, results, start, count, column, (gathered, block), plan.columns)
             if moments is not None:
                 with k.when(task == 0):
                     clear_slots(k, moments[1], blocks)
 
 
 def _interpolate(
-    k: Kernel,
-    plan: Plan,
+    k: CpuKernel,
+    plan: ConvPlan,
     products: Any,
     column_block: Expr,
     rows: Expr,
@@ -223,8 +223,8 @@ def _interpolate(
 
 
 def _multiply(
-    k: Kernel,
-    plan: Plan,
+    k: CpuKernel,
+    plan: ConvPlan,
     rows: int,
     factors: Callable[[Expr, Expr], list[Expr]],
     ends: tuple[tuple[Any, Expr], tuple[Any, Expr]],
@@ -262,7 +262,7 @@ def _multiply(
                         values = [k.load(signal, at, lanes=together) for at in starts]
                         values = values if together == 1 else [k.let(value) for value in values]
                     for row, value in enumerate(values):
-                        factor = k.let(k.spread(value, term, lanes))
+                        factor = k.let(k.broadcast_lane(value, term, lanes))
                         for v, vector in enumerate(vectors):
                             register = acc[row, v]
                             summed = k.load(register, 0, lanes=lanes)
@@ -271,7 +271,7 @@ def _multiply(
                             )
 
             if plan.features.by_lane:
-                k.each(terms, add_products)
+                k.vectorize(terms, add_products)
             else:
                 with k.loop(terms) as offset:
                     add_products(offset, 1)
@@ -292,8 +292,8 @@ def _multiply(
 
 
 def _multiply_tiles(
-    k: Kernel,
-    plan: Plan,
+    k: CpuKernel,
+    plan: ConvPlan,
     rows: int,
     weights: tuple[Any, tuple[Expr, Expr]],
     ends: tuple[tuple[Any, Expr], tuple[Any, Expr]],
@@ -322,7 +322,9 @@ def _multiply_tiles(
         amx.store(row * across + v, products, (at,), plan.columns)
 
 
-def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr) -> None:
+def _fill(
+    k: CpuKernel, plan: ConvPlan, source: ConvInput, signal: Any, pitch: int, origin: Expr, rows: Expr
+) -> None:
     """signal[point][row][channel]: the activated input of every row, transformed; zeros outside what is
     given."""
     inner, outer = plan.filtering.inner, plan.filtering.outer
@@ -344,7 +346,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
             for start in starts:
                 k.prefetch(source.x, 0, within, start)
 
-        def activated(time: Expr) -> list[Expr]:
+        def activate_value(time: Expr) -> list[Expr]:
             """One step's vectors, zero where there is no such step."""
             inside = k.let(logical_and(time >= 0, time < source.given))
             within = nearest(time)
@@ -359,7 +361,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
 
         if plan.filtering == DIRECT:
             with k.loop(rows) as row:
-                put(0, row, activated(k.let(origin + row * source.stride + residue)))
+                put(0, row, activate_value(k.let(origin + row * source.stride + residue)))
             return
 
         def hold(registers: Sequence[Any], values: Sequence[Expr]) -> None:
@@ -381,7 +383,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
             def next_row(begin: Expr) -> list[list[Expr]]:
                 """What is kept and the samples from `begin` on, at every point, for each of `starts`."""
                 for i in range(fresh):
-                    hold(window[kept + i], activated(k.let(begin + i * plan.dilation)))
+                    hold(window[kept + i], activate_value(k.let(begin + i * plan.dilation)))
                     fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
                 samples = [held(each) for each in window]
                 for i in range(kept):
@@ -393,7 +395,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
                 return k.opaque(origin + step + (row * fresh + kept) * plan.dilation)
 
             for i in range(kept):
-                hold(window[i], activated(k.let(origin + step + i * plan.dilation)))
+                hold(window[i], activate_value(k.let(origin + step + i * plan.dilation)))
             for row, registers in enumerate(before):
                 for each, values in zip(registers, next_row(start_of(row)), strict=True):
                     hold(each, values)
@@ -413,4 +415,4 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
                         hold(each, values)
 
     for residue in range(source.stride):
-        plan.operand.each_lane(k, source.channels, partial(channels, residue))
+        plan.operand.loop_lanes(k, source.channels, partial(channels, residue))

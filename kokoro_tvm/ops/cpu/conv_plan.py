@@ -12,11 +12,11 @@ import numpy as np
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.expressions import ceildiv
 from kokoro_tvm.ops.base.filtering import DIRECT, MOST_POINTS, Filtering, transforms
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.ops.base.semantic import Packing
 from kokoro_tvm.ops.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
-__all__ = ["Plan", "folded", "packing", "phases"]
+__all__ = ["ConvPlan", "fold_stride", "packing", "split_phases"]
 
 # Layers this wide have so many weights that reading transformed ones, two to three times as many, takes long.
 _WIDE = 512 * 512
@@ -29,7 +29,7 @@ _BLOCK_FLOATS = 96 * 1024
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConvPlan:
     """One convolution in the form that all share: stride 1, taps `dilation` steps apart.
 
     A row is `filtering.outputs` results, `dilation` steps apart; rows beside one another are a step apart
@@ -44,7 +44,7 @@ class Plan:
     tolerant: bool = False  # whether rounding may cost a few bits
     stride: int = 1  # how many of the channels are one channel of the input
     phases: int = 1  # how many of the outputs are one channel of the result
-    choice: Choice | None = None  # what to take in place of the rules
+    choice: ConvChoice | None = None  # what to take in place of the rules
 
     @cached_property
     def operand(self) -> Operand:
@@ -202,8 +202,8 @@ class Plan:
         return f"{self.operand.name}, {self.stored}, columns={self.columns}"
 
 
-def packing(name: str, plan: Plan, weight: Callable[[np.ndarray], np.ndarray]) -> Packing:
-    """(outputs, channels, taps), which `weight` makes of a layer's own, -> `Plan.packed_shape`, transformed.
+def packing(name: str, plan: ConvPlan, weight: Callable[[np.ndarray], np.ndarray]) -> Packing:
+    """(outputs, channels, taps), which `weight` makes of a layer's own, -> `ConvPlan.packed_shape`, transformed.
     Of the dtype that the operand's weights are stored as."""
     return Packing(
         name,
@@ -214,7 +214,7 @@ def packing(name: str, plan: Plan, weight: Callable[[np.ndarray], np.ndarray]) -
     )
 
 
-def _arranged(weight: np.ndarray, plan: Plan) -> np.ndarray:
+def _arranged(weight: np.ndarray, plan: ConvPlan) -> np.ndarray:
     """Taps where the points will be; zero columns where outputs do not fill a block."""
     outputs, channels, taps = weight.shape
     group, groups = plan.stored.taps, plan.packed_shape[2]
@@ -224,7 +224,7 @@ def _arranged(weight: np.ndarray, plan: Plan) -> np.ndarray:
     return np.ascontiguousarray(split.transpose(0, 4, 3, 2, 1))
 
 
-def folded(weight: np.ndarray, stride: int) -> np.ndarray:
+def fold_stride(weight: np.ndarray, stride: int) -> np.ndarray:
     """A strided convolution (O, I, K) as one of stride 1 over `stride` times the channels (residue-major)."""
     outputs, channels, taps = weight.shape
     kept = ceildiv(taps, stride)
@@ -234,7 +234,7 @@ def folded(weight: np.ndarray, stride: int) -> np.ndarray:
     return split.transpose(0, 3, 1, 2).reshape(outputs, stride * channels, kept)
 
 
-def phases(weight: np.ndarray, stride: int, columns: int) -> np.ndarray:
+def split_phases(weight: np.ndarray, stride: int, columns: int) -> np.ndarray:
     """A transposed convolution (I, O, 2*stride) as `stride` convolutions of two taps, one after another, each
     filled up to whole blocks of `columns`."""
     inputs, outputs, _ = weight.shape

@@ -12,7 +12,7 @@ from typing import Any
 import tvm
 from tvm.script.ir_builder import tirx as T
 
-__all__ = ["bfloat16_instructions", "dot_pairs", "round_pairs"]
+__all__ = ["define_bfloat16_instructions", "dot_pairs", "round_pairs"]
 
 _LLVM = """
 declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
@@ -32,7 +32,7 @@ define <16 x i32> @kokoro_round_pairs(<16 x float> %first, <16 x float> %second)
 """
 
 
-def bfloat16_instructions() -> AbstractContextManager[Any]:
+def define_bfloat16_instructions() -> AbstractContextManager[Any]:
     """Makes the two functions below known to the code within."""
     return T.attr(0, "pragma_import_llvm", _LLVM)
 

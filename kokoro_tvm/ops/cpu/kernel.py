@@ -17,7 +17,7 @@ from tvm.script.ir_builder import tirx as T
 from kokoro_tvm.ops.base.expressions import Expr, const, lanes_of, minimum
 from kokoro_tvm.ops.base.kernel import BaseKernel
 
-__all__ = ["Kernel"]
+__all__ = ["CpuKernel"]
 
 _MAX_STACK = 1024  # bytes
 
@@ -33,7 +33,7 @@ define i64 @kokoro_next(ptr %counter) alwaysinline nounwind {
 """
 
 
-class Kernel(BaseKernel):
+class CpuKernel(BaseKernel):
     """A PrimFunc whose tasks threads share, on vectors of `lanes` float32 values."""
 
     index_dtype = "int64"
@@ -84,14 +84,14 @@ class Kernel(BaseKernel):
         address = tvm.tirx.address_of(buffer[tuple(index)])
         T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", address, read, keep, data))
 
-    def splat(self, value: Expr, lanes: int) -> Expr:
+    def broadcast(self, value: Expr, lanes: int) -> Expr:
         """One value in every lane."""
         return value if lanes == 1 else tvm.tirx.Broadcast(value, lanes)
 
-    def spread(self, value: Expr, lane: int, lanes: int) -> Expr:
+    def broadcast_lane(self, value: Expr, lane: int, lanes: int) -> Expr:
         """One lane of a vector, or a scalar, in every lane; at most as many lanes as the vector has."""
         if lanes_of(value) == 1:
-            return self.splat(value, lanes)
+            return self.broadcast(value, lanes)
         return tvm.tirx.Shuffle([value], [const(lane, "int32")] * lanes)
 
     # control flow
@@ -107,7 +107,7 @@ class Kernel(BaseKernel):
         self.store(counter, const(0, "int64"), 0)
 
         @contextmanager
-        def taken() -> Iterator[Expr]:
+        def claim() -> Iterator[Expr]:
             mine = self.registers(1, "int64")
             address = tvm.tirx.address_of(counter[const(0, "int64")])
             take = tvm.tirx.call_extern("int64", "kokoro_next", address)
@@ -120,15 +120,15 @@ class Kernel(BaseKernel):
             T.attr(0, "pragma_import_llvm", tvm.ir.StringImm(_NEXT)),
             T.parallel(minimum(extent, const(_MOST_THREADS, "int64"))),
         ):
-            yield taken
+            yield claim
 
     @contextmanager
     def parallel(self, extent: Expr) -> Iterator[Expr]:
         """A loop whose iterations threads share."""
-        with self.threads(extent) as taken, taken() as iteration:
+        with self.threads(extent) as claim, claim() as iteration:
             yield iteration
 
-    def each_parallel(self, extent: int, body: Any) -> None:
+    def vectorize_parallel(self, extent: int, body: Any) -> None:
         """The same with the whole vectors shared out among the threads."""
         whole = extent // self.lanes
         with self.parallel(whole) as i:
@@ -136,7 +136,7 @@ class Kernel(BaseKernel):
         with self.loop(extent - whole * self.lanes) as i:
             body(whole * self.lanes + i, 1)
 
-    def each(self, extent: Expr, body: Any, lanes: int | None = None) -> None:
+    def vectorize(self, extent: Expr, body: Any, lanes: int | None = None) -> None:
         """Runs `body(position, lanes)` over [0, extent): whole vectors first, then single elements."""
         width = lanes or self.lanes
         whole = self.let(self.index(extent) // width)

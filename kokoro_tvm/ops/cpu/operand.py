@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.filtering import Filtering
-from kokoro_tvm.ops.cpu.bfloat16 import pairs
-from kokoro_tvm.ops.cpu.dot import bfloat16_instructions, dot_pairs, round_pairs
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.bfloat16 import pack_pairs
+from kokoro_tvm.ops.cpu.dot import define_bfloat16_instructions, dot_pairs, round_pairs
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 
 __all__ = ["BFLOAT16", "FLOAT16_WEIGHTS", "FLOAT32", "OPERANDS", "Operand"]
 
@@ -51,7 +51,7 @@ class Operand(ABC):
         """Surrounds the code that uses the expressions below."""
 
     @abstractmethod
-    def each_lane(self, k: Kernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
         """`body(c, lanes)` for channels taken together: `terms` vectors of `lanes` of them, from `c` on."""
 
     @abstractmethod
@@ -82,8 +82,8 @@ class _Float32(Operand):
     def instructions(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
-    def each_lane(self, k: Kernel, channels: int, body: Callable[[Expr, int], None]) -> None:
-        k.each(channels, body)
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+        k.vectorize(channels, body)
 
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
         (vector,) = vectors
@@ -120,12 +120,12 @@ class _Bfloat16(Operand):
     )
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
-        return pairs(weight[..., 0::2, :], weight[..., 1::2, :])
+        return pack_pairs(weight[..., 0::2, :], weight[..., 1::2, :])
 
     def instructions(self) -> AbstractContextManager[Any]:
-        return bfloat16_instructions()
+        return define_bfloat16_instructions()
 
-    def each_lane(self, k: Kernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
         together = self.terms * k.lanes
         if channels % together:
             raise ValueError(f"{channels} channels are not whole pairs of vectors of {k.lanes}")

@@ -10,7 +10,7 @@ import numpy as np
 from kokoro_tvm.ops.base.expressions import Cast, const
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.semantic import Packing
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 
 __all__ = ["emit", "packed_shape", "packing"]
 
@@ -18,7 +18,7 @@ _BLOCK_VECTORS = 4
 
 
 def emit(
-    k: Kernel, lanes: int, x: Any, weight: Any, bias: Any, outputs: int, put: Callable[[Any, Any], None]
+    k: CpuKernel, lanes: int, x: Any, weight: Any, bias: Any, outputs: int, put: Callable[[Any, Any], None]
 ) -> None:
     """put(output, value) for every output of x (1, I), weight packed by `packing`, bias (O,)."""
     blocks, inputs, width = (int(extent) for extent in weight.shape)
@@ -28,7 +28,7 @@ def emit(
         for register in acc:
             k.store(register, const(0.0, wide), 0, lanes=lanes)
         with k.loop(inputs) as i:
-            factor = k.let(k.splat(Cast("float64", x[0, i]), lanes))
+            factor = k.let(k.broadcast(Cast("float64", x[0, i]), lanes))
             for v, register in enumerate(acc):
                 row = Cast(wide, k.load(weight, block, i, v * lanes, lanes=lanes))
                 k.store(register, k.load(register, 0, lanes=lanes) + factor * row, 0, lanes=lanes)

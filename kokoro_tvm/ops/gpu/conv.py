@@ -16,7 +16,7 @@ from tvm import tirx
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, minimum
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer, held_as
+from kokoro_tvm.ops.gpu.layer import ConvLayer, cast_weight
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["Tile", "convolve"]
@@ -65,7 +65,7 @@ class Tile:
         )
         packed = np.zeros((taps, rows, columns))
         packed[:, :inputs, :outputs] = weight.transpose(2, 1, 0)
-        return held_as(dtype, packed)
+        return cast_weight(dtype, packed)
 
     @classmethod
     def choose(cls, channels: int, outputs: int, taps: int, dilation: int, moments: bool = False) -> Tile:
@@ -91,7 +91,7 @@ _TILES = (Tile(32, 64, 4, 8, 16), Tile(64, 32, 4, 8, 16), Tile(128, 8, 2, 8, 16)
 def convolve(
     k: GpuKernel,
     tile: Tile,
-    layer: Layer,
+    layer: ConvLayer,
     *,
     shift: Callable[[Any], Any] = lambda output: 0,
     phases: int = 1,
@@ -137,7 +137,7 @@ def convolve(
             )
         with k.when(first < layer.needed):
             with k.loop(ceildiv(layer.channels, depth)) as part:
-                with k.shares(rows * depth, thread, threads) as number:
+                with k.strided_loop(rows * depth, thread, threads) as number:
                     at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
                     channel = k.let(part * depth + c)
 
@@ -155,13 +155,15 @@ def convolve(
                     for at in own:
                         k.store(sums, const(0.0, "float32"), at)
                 with k.loop(layer.taps) as tap:
-                    with k.shares(depth * tile.outputs, thread, threads) as number:
+                    with k.strided_loop(depth * tile.outputs, thread, threads) as number:
                         c, o = (
                             k.let(tirx.truncdiv(number, tile.outputs)),
                             k.let(tirx.truncmod(number, tile.outputs)),
                         )
                         k.store(
-                            factors, k.wide(layer.weight[tap, part * depth + c, first_output + o]), number
+                            factors,
+                            k.to_float32(layer.weight[tap, part * depth + c, first_output + o]),
+                            number,
                         )
                     k.barrier()
                     with k.loop(depth) as c:
@@ -195,8 +197,8 @@ def convolve(
                             k.store(totals, written, at)
             if layer.moments is not None:
                 there = [k.let(first + row + i * apart < layer.needed) for i in range(tile.own_steps)]
-                left.leave(totals, there, minimum(layer.needed - first, tile.steps), values, factors)
+                left.emit(totals, there, minimum(layer.needed - first, tile.steps), values, factors)
         if layer.moments is not None:
             with k.when(layer.needed <= first):
                 left.clear()
-            left.clear_rest(tiles * phases + leading, bx + phase == 0)
+            left.clear_remaining(tiles * phases + leading, bx + phase == 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm.ops.base.expressions import Cast, const, select
-from kokoro_tvm.ops.gpu.fold import sum_of
+from kokoro_tvm.ops.gpu.fold import sum_pairwise
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["TileMoments"]
@@ -31,7 +31,7 @@ class TileMoments:
     places: Sequence[Any]
     outputs: int
 
-    def leave(self, results: Any, there: Sequence[Any], count: Any, parts: Any, others: Any) -> None:
+    def emit(self, results: Any, there: Sequence[Any], count: Any, parts: Any, others: Any) -> None:
         """Writes the moments of results in registers. there: which of its steps a thread has results of;
         count: of the tile's steps; parts, others: shared memory of an element for each row and output,
         others such as nobody reads now, parts such as nobody reads behind the next barrier.
@@ -49,7 +49,7 @@ class TileMoments:
 
         def total(buffer: Any, j: int) -> Any:
             """The sum over all rows."""
-            return k.let(sum_of([buffer[row * outputs + places[j]] for row in range(self.rows)]))
+            return k.let(sum_pairwise([buffer[row * outputs + places[j]] for row in range(self.rows)]))
 
         def put(buffer: Any, j: int, value: Any) -> None:
             with k.when(self.row < self.rows):
@@ -61,14 +61,14 @@ class TileMoments:
         k.barrier()
         starts = [k.let(others[place]) for place in places]
         for j, start in enumerate(starts):
-            put(parts, j, sum_of(about(j, start)))
+            put(parts, j, sum_pairwise(about(j, start)))
         k.barrier()
         means = [k.let(start + total(parts, j) / count) for j, start in enumerate(starts)]
         k.barrier()
         for j, mean in enumerate(means):
             differences = about(j, mean)
-            put(parts, j, sum_of(differences))
-            put(others, j, sum_of([value * value for value in differences]))
+            put(parts, j, sum_pairwise(differences))
+            put(others, j, sum_pairwise([value * value for value in differences]))
         k.barrier()
         for j, mean in enumerate(means):
             with k.when(self.row == j):
@@ -79,7 +79,7 @@ class TileMoments:
         """Marks the tile's slot as empty."""
         self._clear(self.slot)
 
-    def clear_rest(self, used: Any, first: Any) -> None:
+    def clear_remaining(self, used: Any, first: Any) -> None:
         """A tile that is the first of its outputs marks the slots behind the used ones as empty."""
         with self.k.when(first), self.k.loop(self.moments.shape[0] - used) as i:
             self._clear(used + i)

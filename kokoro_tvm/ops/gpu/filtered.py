@@ -21,7 +21,7 @@ from kokoro_tvm.ops.base.filtering import Filtering, transforms
 from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer, held_as
+from kokoro_tvm.ops.gpu.layer import ConvLayer, cast_weight
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["FilteredTile", "convolve"]
@@ -137,10 +137,10 @@ class FilteredTile:
         padded[:, :, :taps] = weight
         split = padded.reshape(outputs, inputs, self.groups, group)
         matrix = transforms(self.filtering).weight
-        return held_as(dtype, np.einsum("pk,ocgk->gpco", matrix, split, optimize=True))
+        return cast_weight(dtype, np.einsum("pk,ocgk->gpco", matrix, split, optimize=True))
 
 
-def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
+def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
     """Emits the launch."""
     filtering, dilation, depth, across = tile.filtering, tile.dilation, tile.depth, tile.across
     points, matrices = filtering.points, transforms(filtering)
@@ -166,7 +166,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
             point = k.let(tirx.truncdiv(thread, tile.lanes))
             own_row = k.let(tirx.truncmod(row, _HELD // _OWN) * _OWN)
             with k.loop(layer.channels // depth) as part:
-                with k.shares(tile.seen_steps * depth, thread, tile.threads) as number:
+                with k.strided_loop(tile.seen_steps * depth, thread, tile.threads) as number:
                     at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
                     k.store(
                         given,
@@ -174,7 +174,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
                         c * tile.seen_pitch + at,
                     )
                 k.barrier()
-                with k.shares(tile.seen_rows * depth, thread, tile.threads) as number:
+                with k.strided_loop(tile.seen_rows * depth, thread, tile.threads) as number:
                     c = k.let(tirx.truncdiv(number, tile.seen_rows))
                     seen = k.let(number - c * tile.seen_rows)
                     start = k.let(c * tile.seen_pitch + begin(seen))
@@ -220,7 +220,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
                                 k.store(found, written, i)
                 if found is not None:
                     count = minimum(layer.needed - first, tile.steps)
-                    moments_of(turn).leave(found, there, count, transformed, given)
+                    moments_of(turn).emit(found, there, count, transformed, given)
                 for i in range(_OWN):
                     for j in range(_OWN - 1):
                         k.store(sums, sums[i * _OWN + j + 1], i * _OWN + j)
@@ -228,4 +228,4 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
             with k.loop(_OWN) as turn:
                 with k.when(layer.needed <= first):
                     moments_of(turn).clear()
-                moments_of(turn).clear_rest(tiles, bx == 0)
+                moments_of(turn).clear_remaining(tiles, bx == 0)

@@ -11,14 +11,14 @@ from tvm import tirx
 from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["Columns", "fold", "sum_of"]
+__all__ = ["ChannelReduction", "reduce_workgroup", "sum_pairwise"]
 
 _AT_ONCE = 4  # threads' values that a thread combines between two barriers
 
 Combine = Callable[[Any, Any], Sequence[Any]]
 
 
-def fold(
+def reduce_workgroup(
     k: GpuKernel,
     thread: Any,
     threads: int,
@@ -53,7 +53,7 @@ def fold(
     return found
 
 
-def sum_of(values: Sequence[Any]) -> Any:
+def sum_pairwise(values: Sequence[Any]) -> Any:
     """Their sum, pair by pair, which costs the fewest bits."""
     return _pairwise(values, lambda one, other: one + other)
 
@@ -66,7 +66,7 @@ def _pairwise(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ChannelReduction:
     """A thread's place in a workgroup of rows of neighbouring channels, whose threads add up what the rows
     of a channel found.
 
@@ -86,7 +86,9 @@ class Columns:
         return logical_and(self.row == 0, self.exists)
 
     @classmethod
-    def of(cls, k: GpuKernel, rows: int, lanes: int, thread: Any, group: Any, channels: int) -> Columns:
+    def of(
+        cls, k: GpuKernel, rows: int, lanes: int, thread: Any, group: Any, channels: int
+    ) -> ChannelReduction:
         """group: the number of the workgroup among those that share the channels out."""
         row, lane = k.let(thread // lanes), k.let(thread % lanes)
         wanted = k.let(group * lanes + lane)
@@ -105,7 +107,7 @@ class Columns:
             return [a + b for a, b in zip(one, other, strict=True)]
 
         own = self.row * self.lanes + self.lane
-        return fold(self.k, own, self.rows * self.lanes, values, added, self.lanes)
+        return reduce_workgroup(self.k, own, self.rows * self.lanes, values, added, self.lanes)
 
     def over(self, extent: Any, body: Callable[[Any], None]) -> None:
         """body(i) for every i below the extent, shared out among the rows; without barriers."""

@@ -58,7 +58,7 @@ class GpuKernel(BaseKernel):
         self.store(kept, value, 0)
         return kept[0]
 
-    def wide(self, value: Expr) -> Expr:
+    def to_float32(self, value: Expr) -> Expr:
         """A float as what is computed with, whatever memory holds it as."""
         return value if str(value.ty.dtype) == "float32" else Cast("float32", value)
 
@@ -68,7 +68,7 @@ class GpuKernel(BaseKernel):
             value = Cast("float16", value)
         super().store(buffer, value, *index, lanes=lanes)
 
-    def halves(self, first: Expr, second: Expr) -> Expr:
+    def pack_float16(self, first: Expr, second: Expr) -> Expr:
         """Two floats as float16, in a word of int32."""
         both = self.registers(2, "float16")
         for i, value in enumerate((first, second)):
@@ -136,7 +136,7 @@ class GpuKernel(BaseKernel):
         T.evaluate(tvm.tirx.call_intrin("int32", "tirx.tvm_storage_sync", "shared"))
 
     @contextmanager
-    def shares(self, extent: Expr, thread: Expr, threads: int) -> Iterator[Expr]:
+    def strided_loop(self, extent: Expr, thread: Expr, threads: int) -> Iterator[Expr]:
         """A loop over [0, extent) that the threads of a workgroup share: each takes every `threads`-th.
 
         A whole number of rounds, the last one guarded, so there must be no barrier inside.

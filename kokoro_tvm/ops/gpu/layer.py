@@ -11,14 +11,14 @@ import numpy as np
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.expressions import const, select
 from kokoro_tvm.ops.base.math import sin_squared
-from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.ops.base.semantic import OpCall
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["Layer", "activated", "held_as", "weight_dtype"]
+__all__ = ["ConvLayer", "activate_value", "cast_weight", "select_weight_dtype"]
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConvLayer:
     """For each step t and output o the sum over taps j and channels c of read(t + j*dilation, c) *
     weight[j, c, o].
 
@@ -41,7 +41,9 @@ class Layer:
     moments: Any | None = None
 
 
-def activated(k: GpuKernel, value: Any, c: Any, norm: Any | None, alpha: Any | None, slope: float) -> Any:
+def activate_value(
+    k: GpuKernel, value: Any, c: Any, norm: Any | None, alpha: Any | None, slope: float
+) -> Any:
     """The activation of a value of channel `c`, see `ops.base.semantic.activate`; norm (3, C), alpha (C,):
     buffers, where there are any."""
     if norm is not None:
@@ -54,12 +56,12 @@ def activated(k: GpuKernel, value: Any, c: Any, norm: Any | None, alpha: Any | N
     return value
 
 
-def weight_dtype(call: Call) -> str:
+def select_weight_dtype(call: OpCall) -> str:
     """Of a packed weight in memory: float16 where the recipe asks for it and the layer tolerates it."""
     return "float16" if call.features.precision == "float16" and call.attributes["tolerant"] else "float32"
 
 
-def held_as(dtype: str, weight: np.ndarray) -> np.ndarray:
+def cast_weight(dtype: str, weight: np.ndarray) -> np.ndarray:
     """A weight as memory holds it. Raises BuildError for one that the dtype does not hold."""
     if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(dtype).max:
         raise BuildError(f"{dtype} does not hold a weight of {largest}: use a recipe of precision float32")

@@ -18,7 +18,7 @@ from kokoro_tvm.features import Workgroup
 from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer, held_as
+from kokoro_tvm.ops.gpu.layer import ConvLayer, cast_weight
 
 __all__ = ["MatrixTile", "convolve"]
 
@@ -91,14 +91,14 @@ class MatrixTile:
         padded[:, :inputs] = weight
         # By lane: output lane // 4; channels 2 * (lane % 4) and the next, and 8 later.
         split = padded.reshape(outputs // _OUTPUTS, _OUTPUTS, -1, 2, 4, 2, taps)
-        lanes = held_as(dtype, split.transpose(6, 2, 0, 1, 4, 3, 5))
+        lanes = cast_weight(dtype, split.transpose(6, 2, 0, 1, 4, 3, 5))
         return lanes.reshape(taps, -1, outputs // _OUTPUTS, _LANES, 4).view(np.int32)
 
 
 _LARGE, _SMALL = MatrixTile(1, 4, 4, 4), MatrixTile(2, 2, 2, 4)
 
 
-def convolve(k: GpuKernel, tile: MatrixTile, layer: Layer) -> None:
+def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
     """Emits the launch."""
     across, own_outputs = tile.across, tile.own_outputs
     tiles = ceildiv(layer.steps, tile.steps)
@@ -123,7 +123,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: Layer) -> None:
 
         with k.when(first < layer.needed):
             with k.loop(ceildiv(layer.channels, _DEPTH)) as part:
-                with k.shares(words // _PITCH * (_DEPTH // 2), thread, tile.threads) as number:
+                with k.strided_loop(words // _PITCH * (_DEPTH // 2), thread, tile.threads) as number:
                     at = k.let(tirx.truncdiv(number, _DEPTH // 2))
                     pair = k.let(tirx.truncmod(number, _DEPTH // 2))
                     channel = k.let(part * _DEPTH + pair * 2)
@@ -132,7 +132,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: Layer) -> None:
                         k.store(two, const(0.0, "float32"), i)
                         with k.when(channel + i < layer.channels):
                             k.store(two, layer.read(k.let(first + at), k.let(channel + i)), i)
-                    k.store(values, k.halves(two[0], two[1]), at * _PITCH + pair)
+                    k.store(values, k.pack_float16(two[0], two[1]), at * _PITCH + pair)
                 k.barrier()
                 with k.loop(layer.taps) as tap, k.loop(_DEPTH // _CHANNELS) as turn:
                     at = k.let(part * (_DEPTH // _CHANNELS) + turn)
@@ -169,7 +169,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: Layer) -> None:
                                 k.store(found, written, i * 2 + j)
                 if found is not None:
                     k.barrier()
-                    moments_of(turn).leave(
+                    moments_of(turn).emit(
                         found, there, minimum(layer.needed - first, tile.steps), parts, others
                     )
                 for m in range(tile.own_steps):
@@ -180,4 +180,4 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: Layer) -> None:
             with k.loop(own_outputs) as turn:
                 with k.when(layer.needed <= first):
                     moments_of(turn).clear()
-                moments_of(turn).clear_rest(tiles, bx == 0)
+                moments_of(turn).clear_remaining(tiles, bx == 0)

@@ -1,4 +1,4 @@
-"""Calls that share a launch: the tensors of a workgroup's own among those of all members (see `Sharing`)."""
+"""Calls that share a launch: the tensors of a workgroup's own among those of all members (see `LaunchSharing`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from kokoro_tvm.ops.base.expressions import Expr, select
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["OneOf", "own", "weights"]
+__all__ = ["MemberBuffer", "own", "weights"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class MemberBuffer:
     """A buffer among several of equal dtype; number: which, the same for all threads of a workgroup."""
 
     k: GpuKernel

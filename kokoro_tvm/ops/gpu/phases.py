@@ -11,11 +11,11 @@ from typing import Any
 
 from tvm import tirx
 
-from kokoro_tvm.ops.base.expressions import Cast, const, floor, nothing, select
+from kokoro_tvm.ops.base.expressions import Cast, const, floor, nan_or_zero, select
 from kokoro_tvm.ops.base.math import sin_cycles
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["Phases"]
+__all__ = ["HarmonicPhases"]
 
 _LOW, _HIGH = 12, 12
 _FRACTION = _LOW + _HIGH  # bits behind the point of a pitch in Hz: exact from 1 Hz on, and rounded below
@@ -24,7 +24,7 @@ Sum = tuple[Any, Any]
 """Whole Hz, below the rate, and the fraction."""
 
 
-class Phases:
+class HarmonicPhases:
     """The phases of `rows` steps of the pitch f0 (1, N) from `base` on, which a workgroup keeps.
 
     Every thread of the workgroup makes one. n: how many steps there are; upsample: samples a step. Raises
@@ -53,13 +53,13 @@ class Phases:
         kept = [k.shared(count, "int32") for _ in range(4)]
         before, lost_before = self._before(base, thread, threads)
         self._lost = k.shared(rows)
-        with k.shares(rows, thread, threads) as row, k.when(base + row < n):
+        with k.strided_loop(rows, thread, threads) as row, k.when(base + row < n):
             lost = k.registers(1)
             k.store(lost, lost_before, 0)
             with k.loop(row + 1) as r:
-                k.store(lost, lost[0] + nothing(f0[0, base + r]), 0)
+                k.store(lost, lost[0] + nan_or_zero(f0[0, base + r]), 0)
             k.store(self._lost, lost[0], row)
-        with k.shares(count, thread, threads) as place:
+        with k.strided_loop(count, thread, threads) as place:
             harmonic, row = k.let(place // rows + 1), k.let(place % rows)
             with k.when(base + row < n):
                 values = (*self._at(before, base, row, harmonic), *self._a_sample(base + row, harmonic))
@@ -117,8 +117,8 @@ class Phases:
         """The sum of the pitch over all steps before one, and NaN where one of them is."""
         k = self._k
         sums, lost = self._sums(const(0, "int32"), const(0, "int32")), k.zeros()
-        with k.shares(step, thread, threads) as j:
-            k.store(lost, lost[0] + nothing(self._f0[0, j]), 0)
+        with k.strided_loop(step, thread, threads) as j:
+            k.store(lost, lost[0] + nan_or_zero(self._f0[0, j]), 0)
             whole, fraction = self._pitch(j)
             for part, value in enumerate(self._carried(sums[0] + whole, sums[1] + fraction)):
                 k.store(sums, value, part)

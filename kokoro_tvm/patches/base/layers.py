@@ -6,10 +6,10 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 
-__all__ = ["coefficients", "convolution"]
+__all__ = ["apply_conv1d", "compute_adain"]
 
 
-def coefficients(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
+def compute_adain(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
     """(mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""
     norm = adain.norm
     return ops.adain_coefficients(
@@ -23,7 +23,7 @@ def coefficients(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | No
     )
 
 
-def convolution(
+def apply_conv1d(
     conv: nn.Conv1d,
     x: Tensor,
     length: Tensor | None,

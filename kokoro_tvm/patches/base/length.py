@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["keep_valid", "scaled"]
+__all__ = ["mask_invalid", "scale_length"]
 
 
-def scaled(length: Tensor | None, factor: int, plus: int = 0) -> Tensor | None:
+def scale_length(length: Tensor | None, factor: int, plus: int = 0) -> Tensor | None:
     """`length * factor + plus` on an axis that is as many times longer; None stays None. int64 (1,)."""
     if length is None:
         return None
@@ -16,7 +16,7 @@ def scaled(length: Tensor | None, factor: int, plus: int = 0) -> Tensor | None:
     return length + plus if plus else length
 
 
-def keep_valid(x: Tensor, length: Tensor | None) -> Tensor:
+def mask_invalid(x: Tensor, length: Tensor | None) -> Tensor:
     """`x` (..., T) with zeros from step `length` on, whatever stood there (NaN included)."""
     if length is None:
         return x
