@@ -1,5 +1,4 @@
-"""Adaptive instance normalisation, reduced to three numbers a channel for the convolution that applies
-them."""
+"""Adaptive instance normalization, reduced to three coefficients per channel for the convolution after it."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.exact import COLUMNS, THREADS, product
 from kokoro_tvm.ops.gpu.fold import ChannelReduction
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.members import MemberBuffer, own, weights
+from kokoro_tvm.ops.gpu.members import MemberBuffer, declare_members, declare_weights
 
 __all__ = ["adain_coefficients"]
 
@@ -42,13 +41,13 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         slots = k.let(k.index(moments.shape[0]), "slots")
         style = k.scratch(2 * channels)
 
-        def keep(at: Any, value: Any) -> None:
+        def store_style(at: Any, value: Any) -> None:
             k.store(style, value, at)
 
-        cpu_product.emit(k, lanes, vector, style_weight, style_bias, 2 * channels, keep)
+        cpu_product.emit(k, lanes, vector, style_weight, style_bias, 2 * channels, store_style)
 
         def columns(c: Any, width: int) -> None:
-            """Blocks are combined two by two, in float64 (Chan, Golub and LeVeque, 1979)."""
+            """Combine the blocks' moments two by two, in float64 (Chan, Golub and LeVeque, 1979)."""
             wide = dtype(width, "float64")
             count, mean, squares = (
                 k.registers(1, "float64"),
@@ -98,14 +97,14 @@ def _get_packings(call: OpCall) -> Mapping[str, Packing]:
     return {"style_weight": cpu_product.packing(call.features.lanes)}
 
 
-_GPU_LANES = COLUMNS // 2  # a workgroup computes gamma and beta of so many channels
+_GPU_LANES = COLUMNS // 2  # channels whose gamma and beta a workgroup computes
 _GPU_ROWS = THREADS // _GPU_LANES
-# Each takes two buffers, beside the style and the weights, of the ten that WebGPU has.
+# WebGPU has ten buffers: a member takes two, the style and the joined weights one each.
 _GPU_SHARING = LaunchSharing(4, ("moments",), ("style",), ("style_weight", "style_bias", "weight", "bias"))
 
 
 def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
-    """Columns of a workgroup: the gammas of its channels, then their betas."""
+    """Pack, for each workgroup, the gammas of its channels, then their betas."""
 
     def pack(weight: np.ndarray) -> np.ndarray:
         channels, size = weight.shape[0] // 2, weight.shape[1]
@@ -119,8 +118,9 @@ def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """In float32, about the first block's pivot, which large means are near; then about the mean of all, so
-    that the variance is centred."""
+    """Build the GPU kernel, in float32."""
+    # Means are taken about the first block's pivot, which large means are near; then about the mean of all,
+    # so that the variance is centred.
     channels, size = (int(call.shapes[name][-1]) for name in ("moments", "style"))
     groups = ChannelReduction.groups(channels, _GPU_LANES)
     k = GpuKernel("adain_coefficients", call.features)
@@ -132,20 +132,19 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         "bias": (channels,),
     }
     with k:
-        given = own(k, "moments", call.shapes["moments"], call.members)
+        moments_of_members = declare_members(k, "moments", call.shapes["moments"], call.members)
         vector = k.param("style", (1, size))
-        weights_of = weights(k, shapes, call.members)
-        written = own(k, "y", (3, channels), call.members)
+        weights_of = declare_weights(k, shapes, call.members)
+        results = declare_members(k, "y", (3, channels), call.members)
         with k.launch(THREADS, groups, call.members) as (thread, group, member):
             style_weight, style_bias, weight, bias = weights_of(member)
-            moments, y = MemberBuffer(k, given, member), MemberBuffer(k, written, member)
+            moments, y = MemberBuffer(k, moments_of_members, member), MemberBuffer(k, results, member)
             columns = ChannelReduction.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
             c = columns.channel
             origin = k.let(moments[0, 0, c])
 
             def over_blocks(count: int, terms: Callable[..., tuple[Any, ...]]) -> list[Any]:
-                """Sums of terms(steps, mean about the origin, squares about that mean) over the blocks that
-                hold anything."""
+                """Sum terms(steps, mean about the origin, squares about the mean) over nonempty blocks."""
                 sums = [k.registers(1) for _ in range(count)]
                 for total in sums:
                     k.store(total, zero, 0)
@@ -163,17 +162,17 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 return columns.totals(*(total[0] for total in sums))
 
             all_steps, sum_of_means = over_blocks(2, lambda steps, mean, _: (steps, steps * mean))
-            each = k.let(one / all_steps)
-            near = k.let(sum_of_means * each)
+            inverse_count = k.let(one / all_steps)
+            near = k.let(sum_of_means * inverse_count)
 
-            def apart(steps: Any, mean: Any, squares: Any) -> tuple[Any, ...]:
+            def center(steps: Any, mean: Any, squares: Any) -> tuple[Any, ...]:
                 difference = k.let(mean - near)
                 return steps * difference, squares + steps * difference * difference
 
-            rest, squares = over_blocks(2, apart)
-            rest = k.let(rest * each)  # what rounding left of the sums of means
+            rest, squares = over_blocks(2, center)
+            rest = k.let(rest * inverse_count)  # what rounding left of the sums of means
             offset = k.let(near + rest)
-            variance = k.let(squares * each - rest * rest)
+            variance = k.let(squares * inverse_count - rest * rest)
             variance = k.let(select(variance < zero, zero, variance))
             deviation = k.let(sqrt(variance + k.real(float(call.attributes["eps"]))))
             # Through shared memory, because compilers that may reorder would make zero of what is lost below.
@@ -215,11 +214,22 @@ def adain_coefficients(
     *,
     eps: float = 1e-5,
 ) -> Tensor:
-    """(mean, scale, shift) with (1 + gamma) * instance_norm(x) + beta == (x - mean) * scale + shift; (3, C).
+    """Return (mean, scale, shift) such that (x - mean) * scale + shift is the adaptive instance norm of x.
 
-    moments (M, 4, C) of x, see `moments`; style (1, S), style_weight (2C, S), style_bias (2C,): gamma, then
-    beta, are style_weight @ style + style_bias, rounded once as `linear` does; weight, bias (C,): the
-    instance norm's own affine part. The variance is centred (and biased, as in torch).
+    That is (1 + gamma) * instance_norm(x) + beta. gamma, then beta, are style_weight @ style + style_bias,
+    rounded once as in `linear`. The variance is centred, and biased as in torch.
+
+    Args:
+        moments: (M, 4, C), the moments of x, see `moments`.
+        style: (1, S).
+        style_weight: (2C, S).
+        style_bias: (2C,).
+        weight: (C,), of the instance norm.
+        bias: (C,), of the instance norm.
+        eps: Added to the variance.
+
+    Returns:
+        (3, C).
     """
     styled = F.linear(style.double(), style_weight.double(), style_bias.double()).to(moments.dtype)
     gamma, beta = styled[0].double().chunk(2)

@@ -34,8 +34,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         pieces = k.let(minimum(blocks, const(4, "int64")), "pieces")
         per_piece = k.let((blocks + pieces - 1) // pieces, "per_piece")
 
-        def turned(source: Any, head: Any) -> Any:
-            """One head's channels as rows, zero padded to whole vectors of keys."""
+        def transpose_head(source: Any, head: Any) -> Any:
+            """Copy a head's channels to rows, padded with zeros to whole vectors of keys."""
             rows = k.scratch(size * keys)
             with k.loop(n) as t, k.loop(size) as d:
                 k.store(rows, source[0, t, head * size + d], d * keys + t)
@@ -52,7 +52,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         with k.parallel(heads * pieces) as task:
             head = k.let(task // pieces, "head")
             first = k.let((task - head * pieces) * per_piece, "first")
-            key_rows = turned(key, head)
+            key_rows = transpose_head(key, head)
             scores = k.scratch(_QUERIES * keys)
             inverse = k.scratch(_QUERIES)
             with k.loop(maximum(minimum(per_piece, blocks - first), const(0, "int64"))) as offset:
@@ -97,7 +97,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     k.store(inverse, const(1.0, "float32") / total(register, lambda a, b: a + b), q)
 
                 def mix(d: Any, width: int, head: Any = head, start: Any = start) -> None:
-                    """The values, weighted, of `width` channels of every query."""
+                    """Compute `width` channels of the weighted values, for every query."""
                     acc = k.registers(_QUERIES * width)
                     for q in range(_QUERIES):
                         k.store(acc, const(0.0, dtype(width)), q * width, lanes=width)
@@ -121,12 +121,10 @@ _TILE, _KEYS, _LANES = 16, 32, 8  # of a workgroup: queries, keys it has at a ti
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """A workgroup for each head and tile of queries. It goes over the keys once: whenever a larger score
-    turns up, what is summed already is scaled down.
-
-    A tile of keys, then of values, is in shared memory, in rows of odd length, so that neighbouring threads
-    find neighbouring keys in different banks.
-    """
+    """Build the GPU kernel: a workgroup for each head and tile of queries."""
+    # It reads the keys once: when a larger score appears, the sums are scaled down (online softmax). A tile
+    # of keys, then of values, is in shared memory, in rows of odd length, so that neighbouring threads read
+    # neighbouring keys from different banks.
     heads = int(call.attributes["heads"])
     size = int(call.shapes["query"][2]) // heads
     threads, row, lowest = _TILE * _LANES, size | 1, const(-3.0e38, "float32")
@@ -146,7 +144,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             own = [k.let(lane + share * _LANES) for share in range(keys_each)]
 
             def fetch(into: Any, source: Any, start: Any, count: int) -> None:
-                """Steps of one head; zeros beyond the last, for nothing is known of what is there."""
+                """Copy valid steps of a head to shared memory; invalid ones become zero."""
                 with k.strided_loop(count * size, thread, threads) as number:
                     t, d = k.let(tirx.truncdiv(number, size)), k.let(tirx.truncmod(number, size))
                     k.choose(
@@ -179,7 +177,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 before = k.let(largest[0])
                 with k.loop(_KEYS) as at:
                     k.store(largest, maximum(largest[0], scores[q * _KEYS + at]), 0)
-                kept = k.let(exp(k, before - largest[0]))
+                decay = k.let(exp(k, before - largest[0]))
                 for share, at in enumerate(own):
                     # Beyond the last key exp saturates instead of vanishing.
                     weight = exp(k, scores[q * _KEYS + at] - largest[0])
@@ -188,9 +186,9 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 for share, at in enumerate(own):
                     k.store(scores, weights[share], q * _KEYS + at)
                 k.barrier()
-                k.store(total, total[0] * kept, 0)
+                k.store(total, total[0] * decay, 0)
                 for share in range(shares):
-                    k.store(sums, sums[share] * kept, share)
+                    k.store(sums, sums[share] * decay, share)
                 with k.loop(_KEYS) as at:
                     weight = k.let(scores[q * _KEYS + at])
                     k.store(total, total[0] + weight, 0)
@@ -209,8 +207,18 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 def attention(
     query: Tensor, key: Tensor, value: Tensor, length: Tensor | None = None, *, heads: int
 ) -> Tensor:
-    """softmax(q k / sqrt(d)) v for each head. query, key, value (1, T, heads*d) -> (1, T, heads*d); length
-    (1,) int64."""
+    """Compute softmax(q k / sqrt(d)) v for each head.
+
+    Args:
+        query: (1, T, heads*d).
+        key: (1, T, heads*d).
+        value: (1, T, heads*d).
+        length: int64 (1,), valid steps.
+        heads: Number of heads.
+
+    Returns:
+        (1, T, heads*d).
+    """
     q, k, v = (crop_valid(t, length).unflatten(2, (heads, -1)).transpose(1, 2) for t in (query, key, value))
     y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
     return pad_steps(y, query.shape[1])

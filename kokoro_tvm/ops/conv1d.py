@@ -1,4 +1,4 @@
-"""Convolution over time, with what surrounds it in Kokoro: activation before, residual and gain after."""
+"""Convolution over time with its neighbours in Kokoro: activation before, residual and gain after."""
 
 from __future__ import annotations
 
@@ -45,11 +45,16 @@ def _infer_shape(*, x: Shape, weight: Shape, stride: int, padding: int, dilation
 
 
 def _count_taps(call: OpCall) -> int:
+    """Return the taps of the weight, 1 if it has no axis of taps."""
     return int(call.shapes["weight"][2]) if len(call.shapes["weight"]) == 3 else 1
 
 
 def plan_of(call: OpCall) -> ConvPlan:
-    """The kernel's sizes. Raises BuildError for a choice that there is no kernel for."""
+    """Return the sizes of the CPU kernel of a call.
+
+    Raises:
+        BuildError: No kernel exists for the call's tuned choice.
+    """
     stride, dilation, taps = (
         int(call.attributes["stride"]),
         int(call.attributes["dilation"]),
@@ -69,7 +74,7 @@ def plan_of(call: OpCall) -> ConvPlan:
 
 
 def _schedule_key(call: OpCall) -> str | None:
-    """What decides how fast a layer can be, and how: not its name, not its length."""
+    """Return the key of a layer in a schedule: what decides its speed, which is neither name nor length."""
     if not call.attributes["tolerant"] or int(call.attributes["stride"]) > 1:
         return None
     plan = plan_of(replace(call, choice=None))
@@ -94,9 +99,11 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         moments = (y, k.param("moments", call.moments)) if call.moments is not None else None
-        given = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
-        steps = k.opaque((given + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
-        source = _conv.ConvInput(x, given, Activation(norm, alpha, float(call.attributes["slope"])), stride)
+        valid_steps = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
+        steps = k.opaque((valid_steps + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
+        source = _conv.ConvInput(
+            x, valid_steps, Activation(norm, alpha, float(call.attributes["slope"])), stride
+        )
         gain, repeat = float(call.attributes["gain"]), int(call.attributes["repeat"])
         write = _conv.ConvOutput(k, y, bias, residual, gain, repeat, added)
         whole = plan.outputs % plan.columns == 0
@@ -121,13 +128,15 @@ def _can_emit_moments(call: OpCall) -> bool:
 
 
 def _list_in_place(call: OpCall) -> frozenset[str]:
-    """Every element is written once, from the elements at its own place."""
+    """List the tensors whose memory the result may reuse."""
+    # Every element is written once, from the elements at its own place.
     return frozenset({"residual", "added"} if int(call.attributes["repeat"]) == 1 else {"added"})
 
 
 def _choose_gpu_tile(call: OpCall) -> Tile | FilteredTile | MatrixTile:
-    """Filtered where a few bits may be lost: taps that memory holds as float16 have lost theirs already, and
-    are multiplied by units for matrices where there are any."""
+    """Choose the tile of the GPU kernel."""
+    # Tolerant layers are filtered. If memory holds their weights as float16, filtering would lose too much:
+    # matrix units multiply them, if there are any.
     stride, dilation, taps = (
         int(call.attributes["stride"]),
         int(call.attributes["dilation"]),
@@ -165,7 +174,7 @@ def _list_gpu_float16(call: OpCall) -> frozenset[str]:
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """Strided layers are plain ones of `stride` times the channels, see `fold_stride`."""
+    """Build the GPU kernel; a stride is folded into the channels, see `fold_stride`."""
     stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
     dilation, taps, slope = (
         int(call.attributes["dilation"]),
@@ -189,13 +198,13 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result, call.dtype("y"))
         moments = k.param("moments", call.moments) if call.moments is not None else None
-        given = length[0] if length is not None else k.index(x.shape[1])
+        valid_steps = length[0] if length is not None else k.index(x.shape[1])
 
         def read(row: Any, channel: Any) -> Any:
             t = k.let(row * stride + tirx.truncdiv(channel, width) - padding if stride > 1 else row - padding)
             c = k.let(tirx.truncmod(channel, width)) if stride > 1 else channel
             value = k.zeros()
-            with k.when(logical_and(t >= 0, t < given)):
+            with k.when(logical_and(t >= 0, t < valid_steps)):
                 k.store(value, activate_value(k, k.let(k.to_float32(x[0, t, c])), c, norm, alpha, slope), 0)
             return value[0]
 
@@ -214,7 +223,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             taps=kept,
             dilation=dilation,
             steps=k.index(y.shape[1]),
-            needed=(given + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
+            needed=(valid_steps + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
             outputs=outputs,
             read=read,
             write=write,
@@ -257,13 +266,30 @@ def conv1d(
     repeat: int = 1,
     tolerant: bool = False,
 ) -> Tensor:
-    """gain * (conv(act(norm(x))) + bias + residual) + added, zeros beyond the valid part of `act(norm(x))`.
+    """Compute gain * (conv(act(norm(x))) + bias + residual) + added.
 
-    x (1, T, I); weight (O, I, K) or (O, I) for one tap; bias (O,); norm (3, I), see `adain_coefficients`;
-    alpha (I,): Snake activation, else leaky ReLU with `slope` (1.0: none); residual (1, T'/repeat, O), each
-    step of which counts for `repeat` steps of the result (1, T', O); added like the result; length (1,)
-    int64: how much of T is valid, in time steps of x. tolerant: whether the kernel may trade a few bits for
-    speed, which only layers may whose errors are not integrated over the utterance.
+    Beyond the valid part, act(norm(x)) counts as zero.
+
+    Args:
+        x: (1, T, I).
+        weight: (O, I, K), or (O, I) for one tap.
+        bias: (O,).
+        norm: (3, I), see `adain_coefficients`.
+        alpha: (I,), of the Snake activation; without it, leaky ReLU.
+        residual: (1, T'/repeat, O).
+        added: (1, T', O).
+        length: int64 (1,), valid steps of x.
+        stride: As in torch.
+        padding: As in torch.
+        dilation: As in torch.
+        slope: Of the leaky ReLU, 1.0 for none.
+        gain: Factor of the sum.
+        repeat: Steps of the result that a step of the residual counts for.
+        tolerant: Whether the kernel may trade a few bits for speed. Only layers whose errors are not
+            integrated over the utterance may.
+
+    Returns:
+        (1, T', O).
     """
     y = activate(crop_valid(x, length), norm, alpha, slope)
     kernel = weight if weight.dim() == 3 else weight.unsqueeze(-1)

@@ -1,4 +1,4 @@
-"""Upsampling by transposed convolution, optionally starting with one reflected step."""
+"""Upsampling by transposed convolution, optionally with one reflected step before."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _infer_shape(*, x: Shape, weight: Shape, stride: int, lead: bool, **_: Any) 
 
 
 def _make_plan(call: OpCall) -> ConvPlan:
-    """A convolution of two taps whose output channels are those of every phase, one phase after another."""
+    """Return the sizes of the CPU kernel: two taps, and the outputs of one phase after another."""
     inputs, stride = int(call.shapes["x"][2]), int(call.attributes["stride"])
     columns = ConvPlan(inputs, 1, 2, 1, call.features).columns
     width = ceildiv(int(call.result[2]), columns) * columns
@@ -57,8 +57,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
-        given = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
-        source = _conv.ConvInput(x, given, Activation(None, None, float(call.attributes["slope"])))
+        valid_steps = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
+        source = _conv.ConvInput(x, valid_steps, Activation(None, None, float(call.attributes["slope"])))
         output = _conv.ConvOutput(k, y, bias, residual)
         put = output.put if output.channels % plan.columns == 0 else output.put_some
 
@@ -75,7 +75,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             late = column_block * plan.columns // width + stride // 2 >= stride
             return select(late, const(1, "int64"), const(0, "int64"))
 
-        _conv.emit(k, plan, weight, source, -1, given, write, shift)
+        _conv.emit(k, plan, weight, source, -1, valid_steps, write, shift)
     return k.build()
 
 
@@ -91,7 +91,8 @@ def _choose_gpu_tile(call: OpCall) -> Tile:
 
 
 def _can_emit_gpu_moments(call: OpCall) -> bool:
-    """Every phase leaves its last block half empty, and there are only so many spare slots."""
+    """Return whether the kernel can emit moments."""
+    # Every phase leaves its last block partly empty, and the spare slots are limited.
     whole = int(call.result[2]) % _choose_gpu_tile(call).outputs == 0
     return whole and int(call.attributes["stride"]) + int(call.attributes["lead"]) < SPARE_SLOTS
 
@@ -111,7 +112,7 @@ def _list_gpu_float16(call: OpCall) -> frozenset[str]:
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """As on CPUs: a convolution of two taps whose outputs are those of every phase, one after another."""
+    """Build the GPU kernel: as on CPUs, two taps and the outputs of one phase after another."""
     tile, stride, lead = _choose_gpu_tile(call), int(call.attributes["stride"]), int(call.attributes["lead"])
     channels, outputs = int(call.shapes["x"][2]), int(call.result[2])
     width = ceildiv(outputs, tile.outputs) * tile.outputs
@@ -124,12 +125,12 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result, call.dtype("y"))
         moments = k.param("moments", call.moments) if call.moments is not None else None
-        given = length[0] if length is not None else k.index(x.shape[1])
+        valid_steps = length[0] if length is not None else k.index(x.shape[1])
 
         def read(row: Any, channel: Any) -> Any:
             t = k.let(row - 1)
             value = k.zeros()
-            with k.when(logical_and(t >= 0, t < given)):
+            with k.when(logical_and(t >= 0, t < valid_steps)):
                 slope = float(call.attributes["slope"])
                 k.store(
                     value,
@@ -145,7 +146,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             return value
 
         def repeat(c: Any, total: Any) -> None:
-            """The reflected first step repeats the second, and is the first block."""
+            """Write the reflected first step, which repeats the second and is the first block of moments."""
             value = put(k.index(0), c, total)
             if moments is not None:
                 zero, one = const(0.0, "float32"), const(1.0, "float32")
@@ -174,7 +175,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             taps=2,
             dilation=1,
             steps=k.index(x.shape[1]),
-            needed=given,
+            needed=valid_steps,
             outputs=stride * width,
             read=read,
             write=write,
@@ -205,12 +206,22 @@ def conv_transpose1d(
     lead: bool = False,
     tolerant: bool = False,
 ) -> Tensor:
-    """conv_transpose(leaky_relu(x)) + bias (+ residual), T*stride steps long (taps = 2*stride, padding =
-    stride/2).
+    """Compute conv_transpose(leaky_relu(x)) + bias (+ residual) with 2*stride taps and stride/2 padding.
 
-    x (1, T, I); weight (I, O, 2*stride); bias (O,); residual like the result; length (1,) int64 in steps of
-    x. With `lead` the result starts with one more step, the reflection of its second (ReflectionPad1d((1,
-    0))). tolerant: see `conv1d`.
+    Args:
+        x: (1, T, I).
+        weight: (I, O, 2*stride).
+        bias: (O,).
+        residual: Like the result.
+        length: int64 (1,), valid steps of x.
+        stride: Steps of the result for each step of x.
+        slope: Of the leaky ReLU, 1.0 for none.
+        lead: Whether the result starts with one more step, the reflection of its second (ReflectionPad1d((1,
+            0))).
+        tolerant: See `conv1d`.
+
+    Returns:
+        (1, T*stride + lead, O).
     """
     y = activate(crop_valid(x, length), None, None, slope).transpose(1, 2)
     y = F.conv_transpose1d(y, weight, bias, stride, padding=stride // 2)

@@ -1,4 +1,4 @@
-"""Table look-up: ids become rows."""
+"""Embedding: ids become rows of a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         weight, ids = k.param("weight", (rows, channels)), k.param("ids", call.shapes["ids"], "int64")
         y = k.param("y", call.result)
         with k.loop(k.let(k.index(ids.shape[1]))) as t:
-            # Ids are checked before they get here; the tail of a masked input may hold anything.
+            # The runtime checks valid ids; the tail of a masked input is undefined.
             row = k.let(maximum(minimum(ids[0, t], const(rows - 1, "int64")), const(0, "int64")))
 
             def copy(c: Any, width: int, t: Any = t, row: Any = row) -> None:
@@ -40,7 +40,7 @@ _THREADS = 256
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """The ids are int32."""
+    """Build the GPU kernel; its ids are int32."""
     rows, channels = (int(extent) for extent in call.shapes["weight"])
     k = GpuKernel("embedding", call.features)
     with k:
@@ -58,5 +58,13 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 
 @semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
-    """weight[ids]. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1, T, C)."""
+    """Return weight[ids]; ids outside the table are clamped.
+
+    Args:
+        weight: (N, C).
+        ids: int64 (1, T).
+
+    Returns:
+        (1, T, C).
+    """
     return weight[ids.clamp(0, weight.shape[0] - 1)]

@@ -58,5 +58,5 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 
 @semantic_op(cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def gelu(x: Tensor) -> Tensor:
-    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), element by element. x (1, T, C)."""
+    """Compute 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) element by element, for x (1, T, C)."""
     return F.gelu(x, approximate="tanh")

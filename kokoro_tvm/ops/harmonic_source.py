@@ -1,4 +1,4 @@
-"""The excitation of the vocoder: harmonics of the pitch where there is one, noise where there is none."""
+"""Excitation of the vocoder: harmonics of the pitch in voiced steps, noise in unvoiced ones."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             k.store(norm, norm[0] + weight[0, h] * weight[0, h], 0)
         norm = k.let(sqrt(norm[0]), "norm")
 
-        # TVM allocates before it reads a length, so the arrays are as long as f0 and not as its valid part.
+        # TVM allocates before it reads a length, so the arrays have the length of f0, not of its valid part.
         most = harmonics * f0.shape[1]
         cycles = k.scratch(most, "float64")  # phase at each step, modulo one
         increments = k.scratch(most, "float64")
@@ -73,8 +73,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 k.store(cycles, phase[0], h * n + i)
 
         def sample(t: Any, at: Any, towards: Any, voiced: Any, lane_offsets: Any, width: int) -> None:
-            """`width` samples from t on, all between the middles of the same two steps and with one
-            voicing."""
+            """Compute `width` samples from t on, all between the same two steps and with one voicing."""
             excitation = k.registers(width)
             level = select(
                 voiced,
@@ -144,7 +143,7 @@ _GPU_THREADS, _GPU_STEPS = 256, 4  # of f0, which a workgroup turns into samples
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """A workgroup adds up the pitch of all steps before its own."""
+    """Build the GPU kernel; a workgroup sums the pitch of all steps before its own."""
     a, harmonics = call.attributes, int(call.shapes["weight"][1])
     upsample = int(a["upsample"])
     half = upsample // 2
@@ -156,9 +155,9 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         weight, bias = k.param("weight", (1, harmonics)), k.param("bias", (1,))
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
-        given = length[0] if length is not None else k.index(f0.shape[1])
+        valid_steps = length[0] if length is not None else k.index(f0.shape[1])
         with k.launch(_GPU_THREADS, ceildiv(k.index(f0.shape[1]), _GPU_STEPS)) as (thread, group):
-            n, start = k.let(given), k.let(group * _GPU_STEPS)
+            n, start = k.let(valid_steps), k.let(group * _GPU_STEPS)
             base = k.let(maximum(minimum(start, n - 1) - 1, 0))
             phases = HarmonicPhases(
                 k,
@@ -211,16 +210,29 @@ def harmonic_source(
     noise_std: float,
     voiced_threshold: float,
 ) -> Tensor:
-    """tanh(weight . sines + |weight| * level * noise + bias), one sample after another.
+    """Compute tanh(weight . sines + |weight| * level * noise + bias), sample by sample.
 
-    sines: voiced ? amplitude * sin(phase_h) : 0; level: voiced ? noise_std : amplitude / 3. The stock source
-    adds noise to every harmonic; the sum of such noises is distributed as one of them times the norm of the
-    weights.
+    sines are amplitude * sin(phase_h) in voiced steps, else 0. level is noise_std in voiced steps, else
+    amplitude / 3. The stock source adds noise to every harmonic; the sum of such noises is distributed as one
+    noise times the norm of the weights.
 
-    f0 (1, N) Hz; noise (1, N*upsample) standard normal; weight (1, H); bias (1,); length (1,) int64 in
-    steps of f0; result (1, N*upsample). Phases are counted in cycles, in float64, modulo one, so they stay
-    exact for any length; between two steps of f0 they move linearly, as torch's interpolation of the
-    cumulated phase does.
+    Phases are counted in cycles, in float64, modulo one, so they stay exact for any length. Between two steps
+    of f0 they move linearly, as torch's interpolation of the cumulated phase does.
+
+    Args:
+        f0: (1, N), Hz.
+        noise: (1, N*upsample), standard normal.
+        weight: (1, H), of the harmonics.
+        bias: (1,).
+        length: int64 (1,), valid steps of f0.
+        upsample: Samples of a step.
+        sample_rate: Hz.
+        amplitude: Of the sines.
+        noise_std: Level of the noise in voiced steps.
+        voiced_threshold: Hz above which a step is voiced.
+
+    Returns:
+        (1, N*upsample).
     """
     pitch = crop_valid(f0, length)[0].double()
     steps, harmonics = pitch.shape[0], weight.shape[1]

@@ -1,4 +1,4 @@
-"""The generator's head: log-magnitudes and phase sines become a waveform."""
+"""Inverse STFT at the generator's head: log magnitudes and phase sines become a waveform."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 frame = k.let(k.broadcast(Cast("int32", first + m), lanes) + iota(lanes))
                 zero = const(0.0, dtype(lanes))
 
-                def given(magnitude: Any) -> Any:
+                def valid_steps(magnitude: Any) -> Any:
                     """Zero before the first frame and behind the last."""
                     before_end = frame < k.broadcast(Cast("int32", frames), lanes)
                     from_start = frame >= const(0, dtype(lanes, "int32"))
@@ -67,7 +67,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
 
                 real, imaginary = [], []
                 for b in range(bins):
-                    magnitude = k.opaque(given(exp(k, k.load(bands, b * pitch + m, lanes=lanes))))
+                    magnitude = k.opaque(valid_steps(exp(k, k.load(bands, b * pitch + m, lanes=lanes))))
                     phase = k.opaque(sin(k, k.load(bands, (bins + b) * pitch + m, lanes=lanes)))
                     real.append(k.opaque(magnitude * cos_unit(k, phase)))
                     imaginary.append(k.opaque(magnitude * sin_unit(k, phase)))
@@ -95,7 +95,7 @@ _GPU_THREADS, _GPU_HOPS = 128, 64  # of a workgroup
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """A workgroup has some hops of the result and takes the spectra of all frames that reach them."""
+    """Build the GPU kernel; a workgroup computes some hops from the spectra of all frames they overlap."""
     n_fft, hop = int(call.attributes["n_fft"]), int(call.attributes["hop"])
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
     if n_fft % hop or half % hop:
@@ -107,9 +107,9 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         x = k.param("x", call.shapes["x"])
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
-        given = length[0] if length is not None else k.index(x.shape[1])
+        valid_steps = length[0] if length is not None else k.index(x.shape[1])
         with k.launch(_GPU_THREADS, ceildiv(k.index(x.shape[1]) - 1, _GPU_HOPS)) as (thread, group):
-            frames, start = k.let(given), k.let(group * _GPU_HOPS)
+            frames, start = k.let(valid_steps), k.let(group * _GPU_HOPS)
             first = k.let(start + (half // hop - overlap + 1))  # frame that reaches the first hop
             cosines, sines = build_bases(k, n_fft, thread, _GPU_THREADS, 2 / n_fft)
             real, imaginary = k.shared(most * bins), k.shared(most * bins)
@@ -147,11 +147,19 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 
 @semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
-    """Inverse STFT of exp(x[..., :bins]) * e^(i sin(x[..., bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop)
-    samples.
+    """Compute the inverse STFT of exp(x[..., :bins]) * e^(i sin(x[..., bins:])), bins = n_fft/2 + 1.
 
-    x (1, M, 2*bins); length (1,) int64 in frames of x. Hann window, overlap-add divided by the window's own
-    overlap-added square (which is smaller at both ends), centred.
+    Hann window, centred; the overlap-add is divided by the overlap-added square of the window, which is
+    smaller at both ends.
+
+    Args:
+        x: (1, M, 2*bins).
+        length: int64 (1,), valid frames of x.
+        n_fft: Size of the transform and the window.
+        hop: Samples between frames.
+
+    Returns:
+        (1, (M - 1)*hop).
     """
     bins = n_fft // 2 + 1
     y = crop_valid(x, length).transpose(1, 2)

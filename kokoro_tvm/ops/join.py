@@ -1,4 +1,4 @@
-"""The channels of several tensors side by side, which leaves the moments of all of them behind."""
+"""Concatenation of channels that also emits the moments of the result."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _TENSORS = ("a", "b", "c", "d")
 
 
 def _infer_shape(*, a: Shape, b: Shape, c: Shape | None, d: Shape | None, **_: Any) -> Shape:
-    return (1, a[1], sum(int(each[2]) for each in (a, b, c, d) if each is not None))
+    return (1, a[1], sum(int(tensor[2]) for tensor in (a, b, c, d) if tensor is not None))
 
 
 def _build_cpu_kernel(call: OpCall) -> Any:
-    """A block of steps is copied, and its moments taken while a cache holds it."""
+    """Build the CPU kernel."""
+    # A block of steps is copied, and its moments are taken while the cache holds it.
     k = CpuKernel("join", call.features.lanes)
     with k:
-        given = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
+        inputs = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         moments = k.param("moments", call.moments) if call.moments is not None else None
@@ -38,13 +39,15 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             steps = k.let(minimum(const(BLOCK, "int64"), n - start))
             with k.loop(steps) as i:
                 first, t = 0, k.let(start + i)
-                for each in given:
+                for tensor in inputs:
 
-                    def copy(c: Any, width: int, each: Any = each, first: int = first, t: Any = t) -> None:
-                        k.store(y, k.load(each, 0, t, c, lanes=width), 0, t, first + c, lanes=width)
+                    def copy(
+                        c: Any, width: int, tensor: Any = tensor, first: int = first, t: Any = t
+                    ) -> None:
+                        k.store(y, k.load(tensor, 0, t, c, lanes=width), 0, t, first + c, lanes=width)
 
-                    k.vectorize(int(each.shape[2]), copy)
-                    first += int(each.shape[2])
+                    k.vectorize(int(tensor.shape[2]), copy)
+                    first += int(tensor.shape[2])
             if moments is not None:
                 emit_all_block_moments(k, y, start, steps, (moments, block), blocks)
     return k.build()
@@ -53,17 +56,17 @@ def _build_cpu_kernel(call: OpCall) -> Any:
 def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("join", call.features)
     with k:
-        given = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
+        inputs = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(t: Any, channel: Any) -> Any:
             value, first = k.registers(1), 0
-            for each in given:
-                width = int(each.shape[2])
+            for tensor in inputs:
+                width = int(tensor.shape[2])
                 with k.when(tirx.all(channel >= first, channel < first + width)):
-                    k.store(value, each[0, t, channel - first], 0)
+                    k.store(value, tensor[0, t, channel - first], 0)
                 first += width
             return value[0]
 
@@ -84,6 +87,14 @@ def join(
     d: Tensor | None = None,
     length: Tensor | None = None,
 ) -> Tensor:
-    """(1, T, A + B + ...) of (1, T, A), (1, T, B), ..., zeros beyond the valid part; length (1,) int64."""
-    both = torch.cat([each for each in (a, b, c, d) if each is not None], dim=2)
+    """Concatenate (1, T, A), (1, T, B), ... to (1, T, A + B + ...); zeros beyond the valid part.
+
+    Args:
+        a: (1, T, A).
+        b: (1, T, B).
+        c: (1, T, C).
+        d: (1, T, D).
+        length: int64 (1,), valid steps.
+    """
+    both = torch.cat([tensor for tensor in (a, b, c, d) if tensor is not None], dim=2)
     return pad_steps(crop_valid(both, length), both.shape[1])

@@ -1,4 +1,4 @@
-"""Layer normalisation over the channels of each time step."""
+"""Layer normalization over the channels of each time step."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kokoro_tvm.ops.gpu.kernel import GpuKernel
 __all__ = ["layer_norm"]
 
 
-# Without vectors, too: the 768 channels of BERT, summed one after another, cost 8 dB.
-_LEAST_SUMS = 4
+# Partial sums, also without vectors: the 768 channels of BERT, summed one after another, cost 8 dB.
+_MIN_SUMS = 4
 
 
 def _build_cpu_kernel(call: OpCall) -> Any:
-    channels, lanes = int(call.shapes["x"][2]), max(call.features.lanes, _LEAST_SUMS)
+    channels, lanes = int(call.shapes["x"][2]), max(call.features.lanes, _MIN_SUMS)
     slope = float(call.attributes["slope"])
     k = CpuKernel("layer_norm", lanes)
     with k:
@@ -58,7 +58,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
 
             deviation = k.let(sqrt(average(squared) + const(float(call.attributes["eps"]), "float32")))
 
-            def normalise(
+            def normalize(
                 c: Any, width: int, t: Any = t, mean: Any = mean, deviation: Any = deviation
             ) -> None:
                 value = (k.load(x, 0, t, c, lanes=width) - k.broadcast(mean, width)) / k.broadcast(
@@ -70,7 +70,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     value = select(value > const(0.0, kind), value, value * const(slope, kind))
                 k.store(y, value, 0, t, c, lanes=width)
 
-            k.vectorize(channels, normalise)
+            k.vectorize(channels, normalize)
     return k.build()
 
 
@@ -78,7 +78,7 @@ _THREADS = 64
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """A workgroup for each step, whose channels it keeps in registers."""
+    """Build the GPU kernel: a workgroup for each step, whose channels it keeps in registers."""
     channels, slope = int(call.shapes["x"][2]), float(call.attributes["slope"])
     shares = ceildiv(channels, _THREADS)
     k = GpuKernel("layer_norm", call.features)
@@ -93,13 +93,15 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             own = [k.let(thread + share * _THREADS) for share in range(shares)]
 
             def average(term: Callable[[int], Any]) -> Any:
-                """Of the terms of all channels."""
+                """Return the mean of a term over all channels."""
                 k.store(total, const(0.0, "float32"), 0)
                 for share, c in enumerate(own):
                     with k.when(c < channels):
                         k.store(total, total[0] + term(share), 0)
-                (everything,) = reduce_workgroup(k, thread, _THREADS, [total[0]], lambda a, b: [a[0] + b[0]])
-                return k.let(everything * const(1.0 / channels, "float32"))
+                (sum_of_terms,) = reduce_workgroup(
+                    k, thread, _THREADS, [total[0]], lambda a, b: [a[0] + b[0]]
+                )
+                return k.let(sum_of_terms * const(1.0 / channels, "float32"))
 
             def read(share: int) -> Any:
                 k.store(values, x[0, t, own[share]], share)
@@ -108,8 +110,8 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             mean = average(read)
 
             def squared(share: int) -> Any:
-                apart = k.let(values[share] - mean)
-                return apart * apart
+                difference = k.let(values[share] - mean)
+                return difference * difference
 
             deviation = k.let(sqrt(average(squared) + const(float(call.attributes["eps"]), "float32")))
             for share, c in enumerate(own):
@@ -125,8 +127,19 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 def layer_norm(
     x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None, *, eps: float, slope: float = 1.0
 ) -> Tensor:
-    """leaky_relu(layer_norm(x over channels) * weight + bias). x (1, T, C); weight, bias (C,); length (1,)
-    int64."""
+    """Compute leaky_relu(layer_norm(x over channels) * weight + bias).
+
+    Args:
+        x: (1, T, C).
+        weight: (C,).
+        bias: (C,).
+        length: int64 (1,), valid steps.
+        eps: Added to the variance.
+        slope: Of the leaky ReLU, 1.0 for none.
+
+    Returns:
+        (1, T, C).
+    """
     y = crop_valid(x, length)
     y = F.leaky_relu(F.layer_norm(y, (x.shape[2],), weight, bias, eps), slope)
     return pad_steps(y, x.shape[1])

@@ -1,7 +1,7 @@
-"""One vector through a fully connected layer: the style's way into every normalisation.
+"""Fully connected layer of one vector: projects the style for every normalization.
 
-Summed in float64, or as well as that: what comes out is the same at every step, so its error does not
-average out over an utterance.
+Summed in float64, or as accurately: the result is the same at every step, so its error does not average out
+over an utterance.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 
 
 def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
-    """Neighbouring threads have neighbouring outputs, and read neighbouring weights."""
+    """Pack the weight so that neighbouring threads, which have neighbouring outputs, read neighbours."""
 
     def pack(weight: np.ndarray) -> np.ndarray:
         outputs, inputs = weight.shape
@@ -79,5 +79,14 @@ def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
     gpu=OpImplementation(_build_gpu_kernel, _get_gpu_packings),
 )
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x @ weight.T + bias. x (1, I); weight (O, I); bias (O,) -> (1, O)."""
+    """Compute x @ weight.T + bias, rounded once.
+
+    Args:
+        x: (1, I).
+        weight: (O, I).
+        bias: (O,).
+
+    Returns:
+        (1, O).
+    """
     return F.linear(x.double(), weight.double(), bias.double()).to(x.dtype)

@@ -1,5 +1,4 @@
-"""The recurrence of a bidirectional LSTM: one loop over the valid steps, each direction on a thread of its
-own."""
+"""Recurrence of a bidirectional LSTM: a loop over the valid steps, each direction on its own thread."""
 
 from __future__ import annotations
 
@@ -23,11 +22,11 @@ def _infer_shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
     return (1, forward[1], 2 * weight_forward[1])
 
 
-_PART = 32  # terms of the recurrent sum taken in one go
+_PART = 32  # terms of a partial sum of the recurrence
 
 
 def _choose_units(call: OpCall) -> int:
-    """Hidden units computed side by side: two vectors where they divide the hidden size, else fewer."""
+    """Return how many hidden units are computed side by side: two vectors if they divide the hidden size."""
     hidden, lanes = int(call.shapes["weight_forward"][1]), call.features.lanes
     return next(
         width for width in (2 * lanes, lanes, lanes // 2, lanes // 4, 1) if width and hidden % width == 0
@@ -99,9 +98,9 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 k.store(h, value, block * lanes, lanes=lanes)
                 k.store(y, value, 0, t, block * lanes + (hidden if reverse else 0), lanes=lanes)
 
-        with k.parallel(2) as which:
+        with k.parallel(2) as direction_index:
             k.choose(
-                which == 0,
+                direction_index == 0,
                 lambda: direction(inputs[0], *parameters["forward"], reverse=False),
                 lambda: direction(inputs[1], *parameters["backward"], reverse=True),
             )
@@ -121,10 +120,8 @@ def _get_packings(call: OpCall) -> Mapping[str, Packing]:
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """Two workgroups, one for each direction, which keep their state from the first step to the last.
-
-    A thread has all four gates of its units, so that only hidden states pass from thread to thread.
-    """
+    """Build the GPU kernel: a workgroup for each direction, which keeps its state over all steps."""
+    # A thread has all four gates of its units, so that only hidden states pass from thread to thread.
     hidden = int(call.shapes["weight_forward"][1])
     k = GpuKernel("lstm", call.features)
     # Every thread has as many units, so that no barrier is in a condition.
@@ -139,9 +136,9 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         y = k.param("y", call.result)
         n = length[0] if length is not None else k.index(y.shape[1])
 
-        def gates(which: int, t: Any, unit: Any, h: Any) -> Any:
-            """The sums of a unit's four gates."""
-            given, (weight, bias) = inputs[which], parameters[which]
+        def gates(direction_index: int, t: Any, unit: Any, h: Any) -> Any:
+            """Return the sums of a unit's four gates."""
+            given, (weight, bias) = inputs[direction_index], parameters[direction_index]
             sums, part = k.registers(4), k.registers(4)
             for gate in range(4):
                 k.store(sums, given[0, t, gate * hidden + unit] + bias[gate * hidden + unit], gate)
@@ -170,12 +167,12 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 k.store(h, const(0.0, "float32"), unit)
                 k.store(cells, const(0.0, "float32"), own)
             k.barrier()
-            for which in range(2):
+            for direction_index in range(2):
                 # No steps rather than a condition for the other workgroup: there are barriers inside.
-                with k.loop(k.let(select(direction == which, n, k.index(0)))) as i:
-                    t = k.let(n - 1 - i if which else i)
+                with k.loop(k.let(select(direction == direction_index, n, k.index(0)))) as i:
+                    t = k.let(n - 1 - i if direction_index else i)
                     for own, unit in enumerate(units):
-                        sums = gates(which, t, unit, h)
+                        sums = gates(direction_index, t, unit, h)
                         given, kept, fresh, output = (sums[gate] for gate in range(4))
                         cell = sigmoid(k, kept) * cells[own] + sigmoid(k, given) * tanh(k, fresh)
                         k.store(cells, cell, own)
@@ -183,13 +180,13 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                     k.barrier()
                     for own, unit in enumerate(units):
                         k.store(h, shown[own], unit)
-                        k.store(y, shown[own], 0, t, unit + which * hidden)
+                        k.store(y, shown[own], 0, t, unit + direction_index * hidden)
                     k.barrier()
     return k.build()
 
 
 def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
-    """Neighbouring threads have neighbouring units, and read neighbouring weights."""
+    """Pack weights so that neighbouring threads, which have neighbouring units, read neighbouring weights."""
 
     def pack(weight: np.ndarray) -> np.ndarray:
         gates = weight.reshape(4, -1, weight.shape[1]).astype(np.float32)
@@ -214,22 +211,30 @@ def lstm(
     bias_backward: Tensor,
     length: Tensor | None = None,
 ) -> Tensor:
-    """Hidden states of both directions, (1, T, 2H), from gate inputs that are already projected.
+    """Return the hidden states of both directions from gate inputs that are already projected.
 
-    forward, backward (1, T, 4H): W_ih x + b_ih for each direction, gates in torch's order i, f, g, o;
-    weight_* (4H, H): W_hh; bias_* (4H,): b_hh; length (1,) int64: the backward direction starts at its last
-    step.
+    Args:
+        forward: (1, T, 4H), W_ih x + b_ih, gates in torch's order i, f, g, o.
+        backward: (1, T, 4H), likewise.
+        weight_forward: (4H, H), W_hh.
+        bias_forward: (4H,), b_hh.
+        weight_backward: (4H, H), W_hh.
+        bias_backward: (4H,), b_hh.
+        length: int64 (1,), valid steps; the backward direction starts at the last one.
+
+    Returns:
+        (1, T, 2H).
     """
     hidden = weight_forward.shape[1]
     out = forward.new_zeros(1, forward.shape[1], 2 * hidden)
     directions = ((forward, weight_forward, bias_forward), (backward, weight_backward, bias_backward))
-    for which, (gates, weight, bias) in enumerate(directions):
+    for direction_index, (gates, weight, bias) in enumerate(directions):
         inputs = crop_valid(gates, length)[0]
         h, c = forward.new_zeros(hidden), forward.new_zeros(hidden)
         steps = range(inputs.shape[0])
-        for t in steps if which == 0 else reversed(steps):
+        for t in steps if direction_index == 0 else reversed(steps):
             i, f, g, o = (inputs[t] + weight @ h + bias).chunk(4)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
             h = torch.sigmoid(o) * torch.tanh(c)
-            out[0, t, which * hidden : (which + 1) * hidden] = h
+            out[0, t, direction_index * hidden : (direction_index + 1) * hidden] = h
     return out

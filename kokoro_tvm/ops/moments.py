@@ -1,4 +1,4 @@
-"""What the statistics of every channel are made of, block by block: a pivot, sums about it, and a count."""
+"""Moments of every channel, block by block: a pivot, sums about it, and a count."""
 
 from __future__ import annotations
 
@@ -28,32 +28,39 @@ __all__ = [
 ]
 
 FEWEST_STEPS = 64
-"""Of a block, where there is more than a handful of blocks: bounds how many slots a length needs."""
+"""Fewest steps of a block, except in short tensors; bounds how many slots a length needs."""
 SPARE_SLOTS = 16
-"""More than steps // FEWEST_STEPS."""
+"""Slots besides steps // FEWEST_STEPS."""
 BLOCK = 256
 """Steps of a block on a CPU."""
 
 
 def slots(steps: Extent) -> Extent:
-    """How many blocks the moments of so many steps have room for."""
+    """Return how many blocks the moments of `steps` steps have room for."""
     return steps // FEWEST_STEPS + SPARE_SLOTS
 
 
 def emit_block_moments(
     k: CpuKernel, x: Any, start: Any, steps: Any, c: Any, into: tuple[Any, Any], lanes: int
 ) -> None:
-    """Moments of one block: `steps` steps of x (1, T, C) from `start` on, `lanes` channels from `c` on.
+    """Emit the moments of a block: `steps` steps of x (1, T, C) from `start`, `lanes` channels from `c`.
 
-    into: the moments, and the slot that is the block's. Twice over what a cache holds, so that the pivot is
-    the mean: no first value, however far off the others, costs a bit.
+    Args:
+        k: The kernel.
+        x: The tensor.
+        start: First step of the block.
+        steps: Steps of the block.
+        c: First channel.
+        into: The buffer of moments, and the block's slot.
+        lanes: Channels.
     """
+    # Two passes over cached values make the mean the pivot, so an outlying first value costs no bits.
     y, slot = into
     kind = dtype(lanes)
     count = k.let(k.broadcast(Cast("float32", steps), lanes))
 
     def about(pivot: Any) -> tuple[Any, Any]:
-        """Sums of the differences from a pivot and of their squares."""
+        """Return the sums of the differences from a pivot and of their squares."""
         total, squares = k.registers(lanes), k.registers(lanes)
         for register in (total, squares):
             k.store(register, const(0.0, kind), 0, lanes=lanes)
@@ -72,7 +79,7 @@ def emit_block_moments(
 def emit_all_block_moments(
     k: CpuKernel, x: Any, start: Any, steps: Any, into: tuple[Any, Any], blocks: Any
 ) -> None:
-    """`emit_block_moments` for all channels of a block; the first of the `blocks` clears the slots that have none."""
+    """Emit the moments of all channels of a block; the first block also clears the slots after `blocks`."""
     y, block = into
     with k.when(block == 0):
         clear_slots(k, y, blocks)
@@ -80,7 +87,7 @@ def emit_all_block_moments(
 
 
 def clear_slots(k: CpuKernel, y: Any, first: Any) -> None:
-    """Marks the slots from `first` on as empty."""
+    """Mark the slots from `first` on as empty."""
     with k.loop(y.shape[0] - first) as i:
         k.vectorize(int(y.shape[2]), lambda c, w: k.store(y, const(0.0, dtype(w)), first + i, 3, c, lanes=w))
 
@@ -128,11 +135,18 @@ def emit_moments(
     copy: Any | None,
     moments: Any | None,
 ) -> None:
-    """Emits the launch: a workgroup has a block of steps of 32 channels, read once by read(step, channel) and
-    kept, so that both passes of the moments are one.
+    """Emit the launch: a workgroup reads a block of steps of 32 channels once and computes its moments.
 
-    steps: that there may be; needed: that there are, known only on the GPU; copy (1, T, C): where what is
-    read goes; moments: where they go.
+    The values stay in registers, so that both passes read memory once.
+
+    Args:
+        k: The kernel.
+        channels: Channels of the tensor.
+        steps: Steps that the tensor has room for.
+        needed: Valid steps, known only on the GPU.
+        read: Called as read(step, channel).
+        copy: Buffer (1, T, C) that the values are copied to, or None.
+        moments: Buffer of the moments, or None.
     """
     blocks = k.index(moments.shape[0]) if moments is not None else ceildiv(steps, _GPU_STEPS)
     threads, groups = _GPU_ROWS * _GPU_LANES, ChannelReduction.groups(channels, _GPU_LANES)
@@ -153,7 +167,7 @@ def emit_moments(
             return
 
         def about(pivot: Any) -> list[Any]:
-            """Differences from a pivot of the steps that there are."""
+            """Return the differences of the valid steps from a pivot."""
             return [k.let(select(own[i] < n, values[i] - pivot, const(0.0, "float32"))) for i in turns]
 
         count = k.let(Cast("float32", maximum(minimum(n - start, _GPU_STEPS), 0)))
@@ -169,12 +183,18 @@ def emit_moments(
 
 @semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def moments(x: Tensor, length: Tensor | None = None) -> Tensor:
-    """(slots, 4, C): of every block of steps a pivot, the sum of differences from it, the sum of their
-    squares, and how many steps there are; 0 marks a slot that holds nothing.
+    """Return a pivot, the sums of differences and squared differences from it, and a count, per block.
 
-    x (1, T, C); length (1,) int64. Which steps make a block is the kernel's choice, what `adain_coefficients`
-    makes of all blocks together is not. Differences from a value of the block itself are exact where values
-    are large and close together; the sum of squares alone would lose them.
+    A count of 0 marks an empty slot. The kernel chooses the blocks; the statistics that `adain_coefficients`
+    computes of all blocks do not depend on them. Differences from a value of the block itself are exact if
+    values are large and close together; sums of plain squares would lose them.
+
+    Args:
+        x: (1, T, C).
+        length: int64 (1,), valid steps.
+
+    Returns:
+        (slots, 4, C).
     """
     steps = crop_valid(x, length)[0]
     y = x.new_zeros(_infer_shape(x=x.shape))

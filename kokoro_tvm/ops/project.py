@@ -1,5 +1,7 @@
-"""A few channels to one, summed in double precision or as well as that: pitch is integrated over the
-utterance, so its errors drift."""
+"""Projection of channels to one value per step, summed in float64 or as accurately.
+
+The pitch is integrated over the utterance, so its errors would drift.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ _THREADS = 64
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """A workgroup for each step."""
+    """Build the GPU kernel: a workgroup for each step."""
     channels = int(call.shapes["x"][2])
     k = GpuKernel("project", call.features)
     with k:
@@ -81,7 +83,16 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 
 @semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def project(x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None) -> Tensor:
-    """weight . x + bias at every step, rounded once. x (1, T, C); weight (1, C, 1); bias (1,) -> (1, T);
-    length (1,)."""
+    """Compute weight . x + bias at every step, rounded once.
+
+    Args:
+        x: (1, T, C).
+        weight: (1, C, 1).
+        bias: (1,).
+        length: int64 (1,), valid steps.
+
+    Returns:
+        (1, T).
+    """
     y = torch.einsum("c,tc->t", weight[0, :, 0].double(), crop_valid(x, length)[0].double()) + bias.double()
     return pad_steps(y.to(x.dtype)[None], x.shape[1])

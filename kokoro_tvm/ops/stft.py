@@ -58,9 +58,9 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 values = [
                     k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)
                 ]
-                # Windowed cosines are even about the window's centre, sines odd; the window begins at zero.
-                # So the first frame, which is mirrored there, has imaginary parts of +0, not of rounding.
-                # The sample by that zero has a part of a frame where it is NaN.
+                # Windowed cosines are even about the window's centre, sines odd; the window starts at zero.
+                # So the first frame, which is mirrored there, has imaginary parts of +0, not of rounding. The
+                # sample at that zero is still multiplied, because it may be NaN.
                 pairs = [
                     (k.let(values[i] + values[n_fft - i]), k.let(values[i] - values[n_fft - i]))
                     for i in range(1, half)
@@ -88,7 +88,7 @@ _GPU_THREADS, _GPU_FRAMES = 256, 64  # of a workgroup
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """A workgroup has some frames, a thread a bin of a frame."""
+    """Build the GPU kernel: a workgroup has some frames, a thread one bin of a frame at a time."""
     n_fft, hop = int(call.attributes["n_fft"]), int(call.attributes["hop"])
     bins, half, span = n_fft // 2 + 1, n_fft // 2, (_GPU_FRAMES - 1) * hop + n_fft
     k = GpuKernel("stft", call.features)
@@ -96,9 +96,9 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         x = k.param("x", call.shapes["x"])
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
-        given = length[0] if length is not None else k.index(x.shape[1])
+        valid_steps = length[0] if length is not None else k.index(x.shape[1])
         with k.launch(_GPU_THREADS, ceildiv(k.index(y.shape[1]), _GPU_FRAMES)) as (thread, group):
-            samples = k.let(given)
+            samples = k.let(valid_steps)
             frames, start = k.let(samples // hop + 1), k.let(group * _GPU_FRAMES)
             cosines, sines = build_bases(k, n_fft, thread, _GPU_THREADS)
             signal = k.shared(span)
@@ -129,12 +129,20 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 
 @semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
-    """Magnitudes, then phases in (-pi, pi]: (1, samples/hop + 1, n_fft + 2). Hann window, centred, reflected
-    edges.
+    """Compute magnitudes, then phases in (-pi, pi]: Hann window, centred, reflected edges.
 
-    x (1, samples); length (1,) int64 in samples. The imaginary part at DC, at Nyquist and in all of the first
-    frame, whose signal is mirrored about its centre, counts as +0: there the phase is 0 or +pi and never -pi,
-    whatever the Fourier library's rounding says.
+    The imaginary part at DC, at Nyquist and in all of the first frame, whose signal is mirrored about its
+    centre, counts as +0. There the phase is 0 or +pi and never -pi, whatever the Fourier library's rounding
+    gives.
+
+    Args:
+        x: (1, samples).
+        length: int64 (1,), valid samples.
+        n_fft: Size of the transform and the window.
+        hop: Samples between frames.
+
+    Returns:
+        (1, samples/hop + 1, n_fft + 2).
     """
     window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
     spectrum = torch.stft(crop_valid(x, length), n_fft, hop, window=window, return_complex=True)

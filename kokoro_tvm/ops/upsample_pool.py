@@ -1,4 +1,4 @@
-"""The depthwise transposed convolution that doubles the rate inside an upsampling AdaIN block."""
+"""Depthwise transposed convolution that doubles the rate inside an upsampling AdaIN block."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _GPU_THREADS = 256
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """A thread has a step of a channel, and makes two of the result."""
+    """Build the GPU kernel; a thread computes two steps of the result from one step of a channel."""
     channels = int(call.shapes["x"][2])
     k = GpuKernel("upsample_pool", call.features)
     with k:
@@ -77,16 +77,16 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         norm = k.param("norm", (3, channels)) if call.has("norm") else None
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
-        given = length[0] if length is not None else k.index(x.shape[1])
+        valid_steps = length[0] if length is not None else k.index(x.shape[1])
         values = k.index(x.shape[1]) * channels
         with k.launch(_GPU_THREADS, ceildiv(values, _GPU_THREADS)) as (thread, group):
             number = k.let(group * _GPU_THREADS + thread)
             t, c = k.let(number // channels), k.let(number % channels)
             slope = float(call.attributes["slope"])
             following = k.zeros()
-            with k.when(t < given):
+            with k.when(t < valid_steps):
                 here = activate_value(k, k.let(x[0, t, c]), c, norm, None, slope)
-                with k.when(t + 1 < given):
+                with k.when(t + 1 < valid_steps):
                     k.store(following, activate_value(k, k.let(x[0, t + 1, c]), c, norm, None, slope), 0)
                 before, middle, after = (k.let(weight[c, 0, tap]) for tap in range(3))
                 k.store(y, here * middle + bias[c], 0, 2 * t, c)
@@ -104,9 +104,18 @@ def upsample_pool(
     *,
     slope: float = 1.0,
 ) -> Tensor:
-    """conv_transpose(act(norm(x))), stride 2, three taps a channel, padding and output padding 1: (1, 2T, C).
+    """Compute conv_transpose(act(norm(x))): stride 2, three taps per channel, padding and output padding 1.
 
-    x (1, T, C); weight (C, 1, 3); bias (C,); norm (3, C); length (1,) int64 in steps of x.
+    Args:
+        x: (1, T, C).
+        weight: (C, 1, 3).
+        bias: (C,).
+        norm: (3, C).
+        length: int64 (1,), valid steps of x.
+        slope: Of the leaky ReLU, 1.0 for none.
+
+    Returns:
+        (1, 2T, C).
     """
     y = activate(crop_valid(x, length), norm, None, slope).transpose(1, 2)
     y = F.conv_transpose1d(y, weight, bias, stride=2, padding=1, output_padding=1, groups=x.shape[2])

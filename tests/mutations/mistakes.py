@@ -225,9 +225,9 @@ NATIVE_MISTAKES = (
         (
             Edit(
                 "ops/cpu/conv_plan.py",
-                "wanted = OPERANDS[self.features.precision]",
+                "operand = OPERANDS[self.features.precision]",
                 "block = self.channels == self.outputs == 128 and self.taps == 3\n"
-                '        wanted = OPERANDS["bfloat16" if block else self.features.precision]',
+                '        operand = OPERANDS["bfloat16" if block else self.features.precision]',
             ),
         ),
         "decoder",

@@ -1,5 +1,4 @@
-"""Semantic operations inside Relax: calls by name, whose last argument says which tensors and attributes they
-have."""
+"""Semantic operations inside Relax: calls by name whose last argument describes tensors and attributes."""
 
 from __future__ import annotations
 
@@ -30,15 +29,21 @@ _PREFIX = "kokoro."
 
 
 def converters() -> Mapping[str, Callable[..., Any]]:
-    """For `from_exported_program`: how every registered operation is translated."""
+    """Return the converter of every registered operation, as `from_exported_program` takes them."""
     return {f"{name}.default": _converter(operation) for name, operation in registry().items()}
 
 
 @dataclass(frozen=True)
 class SemanticCall:
-    """A semantic call of a Relax function. operation, kernel: what is called, and the machine's kernel for
-    it; call: as that sees it; tensors, arguments: the present ones, by name and as they are: of calls that
-    share a launch those of all members, in turn."""
+    """A semantic call of a Relax function, resolved for a machine.
+
+    Attributes:
+        operation: The operation that is called.
+        kernel: Its implementation for the machine.
+        call: The call as the implementation sees it.
+        tensors: Names of the present tensors; those of all members in turn if calls share a launch.
+        arguments: The Relax expressions of `tensors`.
+    """
 
     operation: SemanticOp
     kernel: OpImplementation
@@ -48,18 +53,27 @@ class SemanticCall:
 
     @property
     def by_name(self) -> dict[str, Any]:
-        """The tensors by name; of what each of several members has, the last one's."""
+        """Arguments by tensor name; if members share a launch, the last member's."""
         return dict(zip(self.tensors, self.arguments, strict=True))
 
     @property
     def packed(self) -> dict[str, PackedWeight]:
-        """How the kernel wants its weights packed, by the tensors' names."""
-        wanted = self.kernel.packings(self.call)
-        return {n: PackedWeight(self.operation.name, n, self.call, p.name) for n, p in wanted.items()}
+        """Packing of each weight that the kernel takes packed, by tensor name."""
+        packings = self.kernel.packings(self.call).items()
+        return {n: PackedWeight(self.operation.name, n, self.call, p.name) for n, p in packings}
 
 
 def resolve_call(call: Any, features: Features, schedule: Mapping[str, ConvChoice]) -> SemanticCall | None:
-    """What a semantic call uses; None for every other expression."""
+    """Resolve a semantic call for a machine.
+
+    Args:
+        call: Any Relax expression.
+        features: Features of the machine.
+        schedule: Layer key, see `OpImplementation.schedule_key`, to a tuned choice.
+
+    Returns:
+        The resolved call, or None for every other expression.
+    """
     if not (isinstance(call, relax.Call) and isinstance(call.op, tvm.ir.Op)):
         return None
     if call.op.name != "relax.call_dps_packed" or not call.args[0].global_symbol.startswith(_PREFIX):
@@ -86,7 +100,13 @@ def resolve_call(call: Any, features: Features, schedule: Mapping[str, ConvChoic
 
 
 def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> Any:
-    """A call of an operation on its present tensors, by name, with all its attributes."""
+    """Build a call of an operation.
+
+    Args:
+        name: Name of the operation.
+        tensors: Present tensors by name.
+        attributes: All attributes of the operation by name.
+    """
     operation = registry()[name]
     shapes = {t: tuple(tensors[t].ty.shape) if t in tensors else None for t in operation.tensors}
     extents = [_simplified(extent) for extent in operation.shape(**shapes, **attributes)]
@@ -99,21 +119,27 @@ def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str
 
 
 def call_with(call: Any, tensors: Iterable[Any], results: Any, **described: Any) -> Any:
-    """A semantic call again, of other tensors and with results of other types; described: what its
-    description says besides."""
+    """Rebuild a semantic call with other tensors and result types.
+
+    Args:
+        call: The call to copy.
+        tensors: Relax expressions of the new call.
+        results: Its type, or the types of its results.
+        described: Entries to add to its description.
+    """
     *_, description = call.args[1]
     text = json.dumps(json.loads(description.value) | described, sort_keys=True)
     return relax.call_dps_packed(call.args[0], relax.Tuple([*tensors, tvm.ir.StringImm(text)]), results)
 
 
 def shared_call(calls: Sequence[Any]) -> Any:
-    """One call in the place of several of an operation, which have one result each: a tuple of theirs."""
+    """Merge calls of an operation that have one result each into one call with a tuple of results."""
     tensors = [tensor for call in calls for tensor in list(call.args[1])[:-1]]
     return call_with(calls[0], tensors, [call.ty for call in calls], members=len(calls))
 
 
 def name_extents(tensor: str, shape: Any) -> tuple[int | str, ...]:
-    """A Relax shape with a name (`tensor`_axis) in place of each extent that is not a number."""
+    """Replace every symbolic extent of a Relax shape by a name, `tensor`_axis."""
     return tuple(
         int(extent) if isinstance(extent, tvm.tirx.IntImm) else f"{tensor}_{axis}"
         for axis, extent in enumerate(shape)
@@ -121,6 +147,8 @@ def name_extents(tensor: str, shape: Any) -> tuple[int | str, ...]:
 
 
 def _converter(operation: SemanticOp) -> Callable[..., Any]:
+    """Return the function that converts an operation's node of the exported graph."""
+
     def convert(node: Any, importer: Any) -> Any:
         schema = node.target._schema
         if schema.name != f"kokoro::{operation.name}":

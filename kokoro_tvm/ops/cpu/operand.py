@@ -1,4 +1,4 @@
-"""How operands of a convolution are held, rounded and multiplied; sums are float32."""
+"""Operands of a convolution: how they are stored, rounded and multiplied. Sums are float32."""
 
 from __future__ import annotations
 
@@ -22,9 +22,15 @@ Expr = Any
 
 
 class Operand(ABC):
-    """name: the precision; dtype: of a packed lane; stored: of a lane of weights in memory; terms: values, of
-    neighbouring channels, in one lane; filterings: what a register tile yields and how many taps it takes at
-    a time, for up to so many taps on so many lanes or more, the best first."""
+    """Representation of a convolution's operands.
+
+    Attributes:
+        name: The precision.
+        dtype: Of a packed lane.
+        stored: Of a lane of weights in memory.
+        terms: Values of neighbouring channels in one lane.
+        filterings: Rows (most taps, fewest lanes, filtering), the best first.
+    """
 
     name: str
     dtype: str
@@ -33,34 +39,34 @@ class Operand(ABC):
     filterings: tuple[tuple[int, int, Filtering], ...]
 
     def filtering(self, outputs: int, taps: int) -> Filtering:
-        """The one with so many results and taps: of the table, where it has such a filtering of another."""
-        found = (f for *_, f in self.filterings if (f.outputs, f.taps) == (outputs, taps))
-        return next(found, Filtering(outputs, taps))
+        """Return F(outputs, taps), nested if the table nests it."""
+        matches = (f for *_, f in self.filterings if (f.outputs, f.taps) == (outputs, taps))
+        return next(matches, Filtering(outputs, taps))
 
     def filtering_by_rule(self, taps: int, lanes: int) -> Filtering:
-        """The table's for a layer of so many taps, several times where it has none for so many."""
+        """Return the table's filtering for `taps` taps; a layer of more taps repeats the last one."""
         able = [(most, f) for most, least, f in self.filterings if lanes >= least]
         return next((f for most, f in able if taps <= most), able[-1][1])
 
     @abstractmethod
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
-        """Weights (..., channels, columns) as lanes (..., channels / terms, columns)."""
+        """Pack weights (..., channels, columns) to lanes (..., channels / terms, columns)."""
 
     @abstractmethod
     def instructions(self) -> AbstractContextManager[Any]:
-        """Surrounds the code that uses the expressions below."""
+        """Return a context for the code that uses the expressions below."""
 
     @abstractmethod
     def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
-        """`body(c, lanes)` for channels taken together: `terms` vectors of `lanes` of them, from `c` on."""
+        """Run `body(c, lanes)` for all channels: `terms` vectors of `lanes` channels from `c` on."""
 
     @abstractmethod
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
-        """`terms` neighbouring vectors of float32 as one vector of packed lanes."""
+        """Round `terms` neighbouring float32 vectors to one vector of packed lanes."""
 
     @abstractmethod
     def multiply_add(self, total: Expr, a: Expr, b: Expr) -> Expr:
-        """total + a . b, the products of every lane's terms."""
+        """Return total + a . b, the products of every lane's terms."""
 
 
 class _Float32(Operand):
@@ -94,14 +100,18 @@ class _Float32(Operand):
 
 
 class _Float16Weights(_Float32):
-    """float32 by weights that memory holds as float16."""
+    """float32 values times weights that memory holds as float16."""
 
     name, stored = "float16", "float16"
     # A rounded weight loses what the rounding of sums does, as many times as that: no F(8, 7).
     filterings = tuple(row for row in _Float32.filterings if row[2] != Filtering(8, 7))
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
-        """Raises BuildError for a weight that float16 does not hold."""
+        """Cast weights to float16.
+
+        Raises:
+            BuildError: A weight exceeds float16.
+        """
         if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(np.float16).max:
             raise BuildError(f"float16 holds no weight of {largest}: use a recipe of precision float32")
         return weight.astype(np.float16)

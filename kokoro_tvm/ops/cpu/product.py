@@ -1,4 +1,4 @@
-"""One vector times a matrix, summed in float64, inside a kernel."""
+"""Product of a vector and a matrix inside a CPU kernel, summed in float64."""
 
 from __future__ import annotations
 
@@ -20,7 +20,17 @@ _BLOCK_VECTORS = 4
 def emit(
     k: CpuKernel, lanes: int, x: Any, weight: Any, bias: Any, outputs: int, put: Callable[[Any, Any], None]
 ) -> None:
-    """put(output, value) for every output of x (1, I), weight packed by `packing`, bias (O,)."""
+    """Emit weight @ x + bias.
+
+    Args:
+        k: The kernel.
+        lanes: Lanes of a vector.
+        x: (1, I).
+        weight: Packed by `packing`.
+        bias: (O,).
+        outputs: O.
+        put: Called as put(output, value) for every output.
+    """
     blocks, inputs, width = (int(extent) for extent in weight.shape)
     wide = dtype(lanes, "float64")
     with k.loop(blocks) as block:
@@ -40,13 +50,13 @@ def emit(
 
 
 def packed_shape(outputs: int, inputs: int, lanes: int) -> tuple[int, int, int]:
-    """Of weights for `emit`."""
+    """Return the shape of weights that `packing` packs."""
     width = _BLOCK_VECTORS * lanes
     return -(-outputs // width), inputs, width
 
 
 def packing(lanes: int) -> Packing:
-    """Of weights for `emit`."""
+    """Return the packing of weights for `emit`."""
     width = _BLOCK_VECTORS * lanes
 
     def arrange(weight: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The window and the real Fourier bases of short transforms, computed where a workgroup shares memory."""
+"""Hann window and real Fourier bases of short transforms, computed into a workgroup's shared memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["build_bases", "hann", "sine_of_fraction"]
 
 
 def sine_of_fraction(k: GpuKernel, number: Any, parts: int) -> Any:
-    """The sine of `number` / `parts` turns; parts: a multiple of 4. Folded as an integer, so that it is
-    exactly 0 where it should be, and symmetrical to the last bit."""
+    """Return the sine of `number` / `parts` turns; `parts` is a multiple of 4."""
+    # Folded as an integer, so that zeros are exact and values symmetrical to the last bit.
     turn = k.let(number % parts)
     half = select(4 * turn > parts, parts // 2 - turn, turn)
     folded = k.let(select(4 * turn > 3 * parts, turn - parts, half))
@@ -21,14 +21,17 @@ def sine_of_fraction(k: GpuKernel, number: Any, parts: int) -> Any:
 
 
 def hann(k: GpuKernel, i: Any, n: int) -> Any:
-    """Value i of the periodic Hann window."""
+    """Return value i of the periodic Hann window."""
     sine = k.let(sine_of_fraction(k, 2 * i, 4 * n))
     return sine * sine
 
 
 def build_bases(k: GpuKernel, n: int, thread: Any, threads: int, scale: float = 1.0) -> tuple[Any, Any]:
-    """Windowed (cosines, sines) of bin b and sample i at b * n + i, each ((n/2 + 1) * n,), times a scale;
-    sines are negative, as in e**-i. There must be a barrier before they are read."""
+    """Compute the windowed (cosines, sines) of bin b and sample i at b * n + i, times `scale`.
+
+    Each has ((n/2 + 1) * n,) elements. Sines are negative, as in e**-i. A barrier must precede the first
+    read.
+    """
     count = (n // 2 + 1) * n
     cosines, sines = k.shared(count), k.shared(count)
     with k.strided_loop(count, thread, threads) as place:

@@ -1,9 +1,10 @@
-"""Convolution over time by units that multiply matrices of float16, sums in float32 (NVIDIA's tensor cores).
+"""Convolution over time on matrix units: float16 operands, float32 sums (NVIDIA's tensor cores).
 
-A workgroup has a tile of steps and outputs. The input of some channels is activated once for all taps and
-rounded to float16, in shared memory. A subgroup has some of the steps and of the outputs: it multiplies 16
-steps by 16 channels and 16 channels by 8 outputs at a time, of which each lane holds a few elements
-(`GpuKernel.multiply_matrices`). Weights lie in memory as lanes hold them, and go from there to registers.
+A workgroup computes a tile of steps and outputs. The input of some channels is activated once for all taps
+and rounded to float16, in shared memory. A subgroup has some of the steps and of the outputs: it multiplies
+16 steps by 16 channels and 16 channels by 8 outputs at a time, and each lane holds a few elements
+(`GpuKernel.multiply_matrices`). Weights are packed as lanes hold them, and go from memory straight to
+registers.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ _WIDE = 512
 
 @dataclass(frozen=True)
 class MatrixTile:
-    """Sizes of a tile.
+    """Sizes of a tile on matrix units.
 
-    step_groups, output_groups: subgroups along steps and along outputs; own_steps, own_outputs:
-    multiplications of a subgroup along either.
+    Attributes:
+        step_groups: Subgroups along the steps.
+        output_groups: Subgroups along the outputs.
+        own_steps: Multiplications of a subgroup along the steps.
+        own_outputs: Multiplications of a subgroup along the outputs.
     """
 
     step_groups: int
@@ -46,10 +50,12 @@ class MatrixTile:
 
     @property
     def threads(self) -> int:
+        """Threads of a workgroup."""
         return self.step_groups * self.output_groups * _LANES
 
     @property
     def steps(self) -> int:
+        """Steps of a tile."""
         return self.step_groups * self.own_steps * _STEPS
 
     @property
@@ -59,15 +65,16 @@ class MatrixTile:
 
     @property
     def outputs(self) -> int:
+        """Outputs of a tile."""
         return self.across * self.own_outputs
 
     @property
     def layout(self) -> str:
-        """What decides how weights are packed."""
+        """Text that identifies the layout of packed weights."""
         return f"m{_STEPS}n{_OUTPUTS}k{_CHANNELS}"
 
     def shared(self, taps: int, dilation: int) -> tuple[int, int]:
-        """Words of the input, and for each of two arrays of what becomes of the moments."""
+        """Return the words of the shared input, and of each of the two shared arrays of moments."""
         rows = self.steps + (taps - 1) * dilation
         return rows * _PITCH, self.step_groups * _ROWS * self.across
 
@@ -75,17 +82,21 @@ class MatrixTile:
     def choose(
         cls, channels: int, outputs: int, taps: int, dilation: int, workgroup: Workgroup
     ) -> MatrixTile | None:
-        """None where there is no such kernel. Wide layers are short in time: they have smaller tiles, so that
-        there are as many of them."""
+        """Choose the tile of a layer, or None if no such kernel exists."""
+        # Wide layers are short in time: smaller tiles make as many workgroups.
         tile = _SMALL if outputs >= _WIDE else _LARGE
         words, moments = tile.shared(taps, dilation)
         fits = tile.threads <= workgroup.threads and 4 * (words + 2 * moments) <= workgroup.shared_bytes
         return tile if fits and channels >= _CHANNELS and outputs % tile.outputs == 0 else None
 
     def pack(self, weight: np.ndarray, dtype: str) -> np.ndarray:
-        """Weight (O, I, K) as words (K, I'/16, O/8, 32, 2) of two float16 each: for each multiplication what
-        a lane holds. I' is a whole depth, zeros beyond I. Raises BuildError for a weight that float16 does
-        not hold."""
+        """Pack a weight (O, I, K) as words (K, I'/16, O/8, 32, 2) of two float16, as the lanes hold them.
+
+        I' is a whole depth, padded with zeros.
+
+        Raises:
+            BuildError: A value exceeds float16.
+        """
         outputs, inputs, taps = weight.shape
         padded = np.zeros((outputs, ceildiv(inputs, _DEPTH) * _DEPTH, taps))
         padded[:, :inputs] = weight
@@ -99,7 +110,7 @@ _LARGE, _SMALL = MatrixTile(1, 4, 4, 4), MatrixTile(2, 2, 2, 4)
 
 
 def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
-    """Emits the launch."""
+    """Emit the launch of a convolution on matrix units."""
     across, own_outputs = tile.across, tile.own_outputs
     tiles = ceildiv(layer.steps, tile.steps)
     with k.launch(tile.threads, tiles, layer.outputs // tile.outputs) as (thread, bx, by):
@@ -115,7 +126,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
         first_column = k.let(beside * _OUTPUTS + column * 2)
 
         def moments_of(turn: Any) -> TileMoments:
-            """Those of the outputs that a turn has."""
+            """Return the moments of the outputs of a turn."""
             own_row = k.let(tirx.truncdiv(group, tile.output_groups) * _ROWS + row)
             outputs_of_turn, rows = k.let(first_output + turn * across), tile.step_groups * _ROWS
             places = (first_column, k.let(first_column + 1))
@@ -155,22 +166,22 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
                 for m in range(tile.own_steps)
                 for below in (0, _ROWS)
             ]
-            there = [k.let(step < layer.needed) for step in own]
+            exists_at = [k.let(step < layer.needed) for step in own]
             # The outputs in turn. Registers are indexed by constants, so the next sums move to the front.
             with k.loop(own_outputs) as turn:
-                found = k.registers(len(own) * 2) if layer.moments is not None else None
+                results = k.registers(len(own) * 2) if layer.moments is not None else None
                 for i, step in enumerate(own):
-                    with k.when(there[i]):
+                    with k.when(exists_at[i]):
                         for j in range(2):
                             output = k.let(first_output + turn * across + first_column + j)
                             total = sums[(i // 2 * own_outputs) * 4 + i % 2 * 2 + j]
                             written = layer.write(step, output, total)
-                            if found is not None:
-                                k.store(found, written, i * 2 + j)
-                if found is not None:
+                            if results is not None:
+                                k.store(results, written, i * 2 + j)
+                if results is not None:
                     k.barrier()
                     moments_of(turn).emit(
-                        found, there, minimum(layer.needed - first, tile.steps), parts, others
+                        results, exists_at, minimum(layer.needed - first, tile.steps), parts, others
                     )
                 for m in range(tile.own_steps):
                     for at in range((own_outputs - 1) * 4):

@@ -116,7 +116,7 @@ def test_a_layer_still_gives_the_moments_that_are_wanted() -> None:
     wanted = replace(LAYER.call, moments=("moments_0", 4, 16))
     requests = asked_for(replace(LAYER, call=wanted))
     assert requests
-    gives = registry()["conv1d"].cpu.gives_moments
+    gives = registry()["conv1d"].cpu.can_emit_moments
     assert all(gives(replace(wanted, choice=choice)) for choice in requests)
 
 
