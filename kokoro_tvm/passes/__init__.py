@@ -1,4 +1,4 @@
-"""The compiler passes a recipe may list, one to a file: `apply(module, context) -> module`."""
+"""Compiler passes that a recipe may list, one per file: `apply(module, context) -> module`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ __all__ = ["LoweringContext", "list_bindings", "list_passes", "run_passes"]
 
 @dataclass(frozen=True)
 class LoweringContext:
-    """What a pass may know besides the module.
+    """What a pass knows besides the module.
 
-    component: prefix of every function, so that modules can live together; target: a TVM Target;
-    features: what its CPU has; weights: the parameters that are weights, by their names in the module;
-    schedule: layer, as `OpImplementation.layer` names it, -> how to compute it; storage_step: memory is reserved
-    for the next multiple of so many steps of the symbolic length."""
+    Attributes:
+        component: Prefix of every function, so that modules can be linked together.
+        target: TVM Target.
+        features: Features of the target's machine.
+        weights: Names of the parameters that are weights.
+        schedule: Layer key, see `OpImplementation.layer`, to its tuned choice.
+        storage_step: Memory is reserved for the next multiple of this many steps of the symbolic length.
+    """
 
     component: str
     target: Any
@@ -36,18 +40,19 @@ class LoweringContext:
 
     @property
     def forward(self) -> str:
-        """The name of the component's function."""
+        """Name of the component's function."""
         return f"{self.component}_forward"
 
     def resolve(self, call: Any) -> SemanticCall | None:
-        """What a semantic call uses; None for every other expression."""
+        """Resolve a semantic call; return None for every other expression."""
         return resolve_call(call, self.features, self.schedule)
 
     def is_weight(self, expression: Any) -> bool:
+        """Return whether an expression is a weight of the component."""
         return isinstance(expression, relax.Var) and expression.name in self.weights
 
     def rewrite(self, module: Any, mutator: Any) -> Any:
-        """A module with the component's function as a mutator rewrites it."""
+        """Return the module with the component's function rewritten by a mutator."""
         function = module[self.forward]
         body = mutator.visit_expr(function.body)
         result = mutator.builder_.get()
@@ -58,12 +63,12 @@ class LoweringContext:
 
 
 def list_bindings(function: Any) -> list[Any]:
-    """Those of a function, in order."""
+    """Return the bindings of a function in order."""
     return [binding for block in function.body.blocks for binding in block.bindings]
 
 
 def list_passes() -> list[str]:
-    """The names a recipe may use."""
+    """Return the names that a recipe may list."""
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
@@ -73,7 +78,20 @@ def run_passes(
     context: LoweringContext,
     dump: Callable[[str, Any], None] = lambda name, module: None,
 ) -> Any:
-    """Applies the passes in order, handing every result to `dump`. Raises BuildError for an unknown name."""
+    """Apply passes in order.
+
+    Args:
+        module: The IRModule.
+        names: Names of the passes.
+        context: What passes know besides.
+        dump: Called as dump(name, module) after each pass.
+
+    Returns:
+        The module after the last pass.
+
+    Raises:
+        BuildError: A pass is unknown, or refuses the module.
+    """
     for name in names:
         if name not in list_passes():
             raise BuildError(f"unknown pass {name!r}; there are: {', '.join(list_passes())}")

@@ -1,6 +1,6 @@
-"""Lets a convolution leave the moments of its result behind, so that nothing reads the result again for them.
+"""Pass: let a convolution emit the moments of its result, so that no kernel reads the result again for them.
 
-Comes before select_kernels. Moments of the same tensor are taken once, whoever asks.
+Runs before select_kernels. The moments of a tensor are computed once for all users.
 """
 
 from __future__ import annotations
@@ -17,34 +17,35 @@ __all__ = ["apply"]
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
+    """Fuse moments into the calls whose results they are taken of."""
     semantic_calls = {
         b.var: semantic
         for b in list_bindings(module[context.forward])
         if (semantic := context.resolve(b.value)) is not None
     }
-    wanted: dict[Any, Any] = {}  # tensor -> the type of its moments
+    moment_types: dict[Any, Any] = {}  # tensor -> the type of its moments
     for variable, semantic in semantic_calls.items():
         producer = semantic_calls.get(semantic.arguments[0]) if semantic.operation.name == "moments" else None
         if producer is not None and producer.kernel.can_emit_moments(producer.call):
-            wanted[semantic.arguments[0]] = variable.ty
-    return context.rewrite(module, _Fuser(module, semantic_calls, wanted))
+            moment_types[semantic.arguments[0]] = variable.ty
+    return context.rewrite(module, _Fuser(module, semantic_calls, moment_types))
 
 
 @relax.expr_functor.mutator
 class _Fuser(relax.PyExprMutator):
-    """Gives producers a second result, and takes moments from there."""
+    """Mutator that gives producers a second result and replaces moments by it."""
 
     def __init__(
-        self, module: Any, semantic_calls: Mapping[Any, SemanticCall], wanted: Mapping[Any, Any]
+        self, module: Any, semantic_calls: Mapping[Any, SemanticCall], moment_types: Mapping[Any, Any]
     ) -> None:
         super().__init__(module)
-        self._semantic_calls, self._wanted = semantic_calls, wanted
+        self._semantic_calls, self._moment_types = semantic_calls, moment_types
         self._moments: dict[Any, Any] = {}  # tensor (as it was) -> its moments
 
     def visit_var_binding_(self, binding: Any) -> None:
         semantic = self._semantic_calls.get(binding.var)
-        if semantic is not None and binding.var in self._wanted:
-            results = [binding.value.ty, self._wanted[binding.var]]
+        if semantic is not None and binding.var in self._moment_types:
+            results = [binding.value.ty, self._moment_types[binding.var]]
             pair = self.builder_.emit(
                 call_with(binding.value, map(self.visit_expr, semantic.arguments), results)
             )
