@@ -1,4 +1,4 @@
-"""The vocoder: from features, pitch and noise to samples."""
+"""Patch of the vocoder: features, pitch and noise to samples."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["PATCH"]
 def _forward(
     self: nn.Module, x: Tensor, style: Tensor, f0: Tensor, noise: Tensor, length: Tensor | None = None
 ) -> Tensor:
-    """x (1, N, C), style (1, S), f0 (1, N) Hz, noise (1, samples) -> (1, samples).
+    """Return samples (1, samples) for x (1, N, C), style (1, S), f0 (1, N) in Hz, noise (1, samples).
 
-    length in steps of x. Needs the patches weight_norm, snake_resblock, harmonic_source and stft. The stock
-    one gives (1, 1, samples).
+    `length` is in steps of x. The stock method returns (1, 1, samples). Needs the patches weight_norm,
+    snake_resblock, harmonic_source and stft.
     """
     hop = self.stft.hop_length
     rate = self.m_source.l_sin_gen.upsample_scale
@@ -40,12 +40,12 @@ def _forward(
 def _upsample(
     conv: nn.ConvTranspose1d, x: Tensor, residual: Tensor, length: Tensor | None, lead: bool
 ) -> Tensor:
-    """The transposed convolution behind a leaky ReLU; the last one starts with a reflected step."""
+    """Apply the transposed convolution after a leaky ReLU; the last one starts with a reflected step."""
     taps, stride, padding = conv.kernel_size[0], conv.stride[0], conv.padding[0]
     if taps != 2 * stride or padding != stride // 2 or stride % 2 or conv.output_padding[0]:
         raise BuildError(
-            f"patch generator knows upsampling by an even stride with twice as many taps, not {taps} taps, "
-            f"stride {stride}, padding {padding}"
+            f"patch generator supports upsampling by an even stride with twice as many taps, not {taps} "
+            f"taps, stride {stride}, padding {padding}"
         )
     return ops.conv_transpose1d(
         x, conv.weight, conv.bias, residual, length, stride=stride, slope=0.1, lead=lead, tolerant=True
@@ -53,7 +53,7 @@ def _upsample(
 
 
 def _average(self: nn.Module, stage: int, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
-    """The mean of the residual blocks of one stage: each adds its share to those before."""
+    """Average the residual blocks of a stage: each adds its share to the sum of the previous ones."""
     count = self.num_kernels
     total = None
     for block in self.resblocks[stage * count : (stage + 1) * count]:

@@ -1,4 +1,4 @@
-"""Stock layers in the words of operations: a convolution, and the AdaIN before it."""
+"""Stock layers as semantic operations: a convolution, and the AdaIN before it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["apply_conv1d", "compute_adain"]
 
 
 def compute_adain(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
-    """(mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""
+    """Compute (mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""
     norm = adain.norm
     return ops.adain_coefficients(
         ops.moments(x, length),
@@ -37,7 +37,7 @@ def apply_conv1d(
     repeat: int = 1,
     tolerant: bool = False,
 ) -> Tensor:
-    """`ops.conv1d` with weight, bias, stride, padding and dilation of a stock layer."""
+    """Call `ops.conv1d` with weight, bias, stride, padding and dilation of a stock layer."""
     return ops.conv1d(
         x,
         conv.weight,

@@ -1,4 +1,4 @@
-"""Valid lengths, from one axis to another."""
+"""Valid lengths: conversion between axes, and masking."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["mask_invalid", "scale_length"]
 
 
 def scale_length(length: Tensor | None, factor: int, plus: int = 0) -> Tensor | None:
-    """`length * factor + plus` on an axis that is as many times longer; None stays None. int64 (1,)."""
+    """Return `length * factor + plus` on an axis that is `factor` times longer; None stays None."""
     if length is None:
         return None
     length = length * factor if factor != 1 else length
@@ -17,7 +17,7 @@ def scale_length(length: Tensor | None, factor: int, plus: int = 0) -> Tensor | 
 
 
 def mask_invalid(x: Tensor, length: Tensor | None) -> Tensor:
-    """`x` (..., T) with zeros from step `length` on, whatever stood there (NaN included)."""
+    """Return `x` (..., T) with zeros from step `length` on, whatever they replace (NaN included)."""
     if length is None:
         return x
     steps = torch.arange(x.shape[-1], device=x.device)
