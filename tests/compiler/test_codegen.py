@@ -69,7 +69,7 @@ def inputs(steps: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 17, BUCKET])
-def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]], steps: int) -> None:
+def test_library_matches_torch_at_every_length(exact: Callable[..., list[np.ndarray]], steps: int) -> None:
     component = build_component("duration", build_model(CONFIG, state(), dtype=torch.float64))
     with apply_patches(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
         want = component(*(x.double() for x in inputs(steps)))
@@ -80,7 +80,7 @@ def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]
         assert np.abs(result - expected.numpy()).max() <= 2e-6 * expected.abs().max()
 
 
-def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], tmp_path: Path) -> None:
+def test_masked_library_matches_exact_bits(exact: Callable[..., list[np.ndarray]], tmp_path: Path) -> None:
     masked = compiled(lowered("duration", "masked")[0], "duration", tmp_path / "masked.so")
     whole, style = inputs(BUCKET)
     for length in (1, 40, BUCKET):
@@ -94,14 +94,14 @@ def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], 
 
 
 @pytest.mark.usefixtures("exact")
-def test_a_library_tells_what_it_is(library: Path) -> None:
+def test_library_returns_its_manifest(library: Path) -> None:
     outcome = load(library)["duration_manifest"]()
     assert json.loads(str(outcome)) == {"component": "duration", "bucket": BUCKET}
     assert list(library.parent.iterdir()) == [library]
 
 
 @pytest.mark.slow("compiles in several processes")
-def test_the_same_program_gives_the_same_library_wherever_it_lies_in_memory(tmp_path: Path) -> None:
+def test_library_is_reproducible(tmp_path: Path) -> None:
     """Every export and lowering makes objects at other addresses; hash tables of TVM's go by those."""
     libraries = set()
     for place in ("here", "a-place-with-a-longer-name"):

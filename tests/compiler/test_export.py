@@ -97,14 +97,14 @@ class TestEveryProgram:
 
 
 @pytest.mark.parametrize("name", some_of(COMPONENTS, SMALLER, DECODER))
-def test_size_does_not_depend_on_the_bucket(name: str) -> None:
+def test_program_size_does_not_depend_on_bucket(name: str) -> None:
     for policy in ("exact", "masked"):
         small = export_component(name, CONFIG, policy, 8, PATCHES[name])
         assert list_operations(small) == list_operations(program(name, policy))
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_every_length_from_one_is_allowed(name: str) -> None:
+def test_program_allows_every_length(name: str) -> None:
     exported = program(name)
     lengths = {str(s): (r.lower, r.upper) for s, r in exported.range_constraints.items() if s.is_symbol}
     assert list(lengths.values()) == [(1, BUCKET)]
@@ -125,7 +125,7 @@ class _Sized:
     "name",
     some_of(("text_encoder", "duration", "f0n"), ("text_encoder", "duration"), "runs one component more"),
 )
-def test_a_loaded_program_computes_what_the_component_does(name: str, tmp_path: Path) -> None:
+def test_loaded_program_matches_component(name: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = build_model(CONFIG, None)
     component = build_component(name, model)
@@ -145,7 +145,7 @@ def test_a_loaded_program_computes_what_the_component_does(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", some_of(COMPONENTS, SMALLER, DECODER))
-def test_loading_gives_the_same_program(name: str, tmp_path: Path) -> None:
+def test_load_program_restores_program(name: str, tmp_path: Path) -> None:
     path = tmp_path / "program.pt2"
     save_program(program(name, "masked"), path)
     loaded = load_program(path)
@@ -155,7 +155,7 @@ def test_loading_gives_the_same_program(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow("exports in several processes")
-def test_bytes_are_the_same_in_every_process(tmp_path: Path) -> None:
+def test_save_program_is_reproducible(tmp_path: Path) -> None:
     code = (
         "import sys, yaml; from pathlib import Path\n"
         "from kokoro_tvm.compiler.export import export_component, save_program\n"
@@ -177,7 +177,7 @@ def test_bytes_are_the_same_in_every_process(tmp_path: Path) -> None:
             assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes()
 
 
-def test_a_bucket_of_one_is_static() -> None:
+def test_export_makes_bucket_of_one_static() -> None:
     exported = export_component("text_encoder", CONFIG, "exact", 1, PATCHES["text_encoder"])
     assert not exported.range_constraints
     with pytest.raises(BuildError, match="text_encoder cannot have a bucket of 0 tokens"):
@@ -205,14 +205,14 @@ def test_a_bucket_of_one_is_static() -> None:
         ),
     ],
 )
-def test_what_cannot_be_exported(
+def test_export_rejects_invalid_arguments(
     component: str, length: str, bucket: int, patches: list[str], message: str
 ) -> None:
     with pytest.raises(BuildError, match=message):
         export_component(component, CONFIG, length, bucket, patches)
 
 
-def test_foreign_operations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_rejects_foreign_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "kokoro_tvm.compiler.export.PLAIN_OPERATIONS", PLAIN_OPERATIONS - {"aten.cat.default"}
     )
@@ -221,7 +221,7 @@ def test_foreign_operations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "truncated", "another archive"])
-def test_damaged_programs(damage: str, tmp_path: Path) -> None:
+def test_load_program_rejects_damaged_files(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "program.pt2"
     if damage == "empty":
         path.touch()

@@ -19,7 +19,7 @@ from kokoro_tvm.targets import KERNELS
 from kokoro_tvm.toolchains.gnu import GNU
 
 
-def test_kernels_with_float16_and_without_are_one_text(tmp_path: Path) -> None:
+def test_gpu_library_merges_float16_and_float32_kernels(tmp_path: Path) -> None:
     """What TVM puts before those of float16 stands there once, for all."""
 
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
@@ -44,7 +44,7 @@ def module(dilation: int = 1) -> Any:
     return lowered_program(small_program(forward, weights), "decoder", machine=GPU).module
 
 
-def test_a_changed_kernel_is_generated_alone(tmp_path: Path) -> None:
+def test_gpu_library_regenerates_changed_kernel_only(tmp_path: Path) -> None:
     """Text and launching code come from the store, and are those that generating everything gives."""
     lines: list[str] = []
 

@@ -81,7 +81,7 @@ def compiled(store: Store, tmp_path: Path) -> Compile:
 generated: list[str] = []
 
 
-def test_a_changed_kernel_is_generated_alone(plain: Any, compiled: Compile) -> None:
+def test_compile_module_regenerates_changed_kernel_only(plain: Any, compiled: Compile) -> None:
     first, again = compiled(plain), compiled(plain)
     other, back = compiled(convolutions(dilation=2)), compiled(convolutions())
     assert generated == [
@@ -94,14 +94,14 @@ def test_a_changed_kernel_is_generated_alone(plain: Any, compiled: Compile) -> N
 
 
 @pytest.mark.parametrize("processes", [1, 5])
-def test_a_library_does_not_depend_on_how_it_is_made(
+def test_compile_module_is_independent_of_cache_and_processes(
     processes: int, plain: Any, without: bytes, compiled: Compile
 ) -> None:
     assert compiled(plain, processes=processes) == without
     assert compiled(plain) == without
 
 
-def test_a_damaged_object_is_generated_again(plain: Any, compiled: Compile, store: Store) -> None:
+def test_compile_module_regenerates_damaged_object(plain: Any, compiled: Compile, store: Store) -> None:
     whole = compiled(plain)
     damaged = max((store.root / "objects").glob("*/*"), key=lambda path: path.stat().st_size)
     content = bytearray(damaged.read_bytes())
@@ -118,7 +118,7 @@ def test_a_damaged_object_is_generated_again(plain: Any, compiled: Compile, stor
     [{"config": {"tirx.disable_cse_tir": True}}, {"disabled_passes": ["tirx.CommonSubexprElim"]}],
     ids=["config", "disabled pass"],
 )
-def test_options_reach_code_generation(change: dict[str, Any], plain: Any, compiled: Compile) -> None:
+def test_compile_module_passes_options_to_codegen(change: dict[str, Any], plain: Any, compiled: Compile) -> None:
     usual, changed = compiled(plain), compiled(plain, PASS_CONTEXT | change)
     assert usual != changed
     assert generated[-1] == "4 kernels, 4 to generate", "they are among what an object is made of"
@@ -133,7 +133,7 @@ def test_options_reach_code_generation(change: dict[str, Any], plain: Any, compi
         ({"tirx.disable_vectorize": "yes"}, "tirx.disable_vectorize to have type bool"),
     ],
 )
-def test_options_that_tvm_does_not_take_are_refused(
+def test_compile_module_rejects_unknown_options(
     config: dict[str, Any], message: str, plain: Any, tmp_path: Path
 ) -> None:
     options = PASS_CONTEXT | {"config": config}
@@ -143,7 +143,7 @@ def test_options_that_tvm_does_not_take_are_refused(
         compile_module(plain, MACHINE, GNU, tmp_path / "small.so", options)
 
 
-def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tmp_path: Path) -> None:
+def test_compile_module_names_failing_kernel(plain: Any, store: Store, tmp_path: Path) -> None:
     """Leaving out the pass that gives kernels their calling convention does it."""
     options = PASS_CONTEXT | {"disabled_passes": ["tirx.MakePackedAPI"]}
     (tmp_path / "out").mkdir()
@@ -157,7 +157,7 @@ def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tm
 
 
 @pytest.mark.slow("compiles in processes that are killed")
-def test_a_killed_compile_leaves_whole_objects(
+def test_compile_module_keeps_whole_objects_when_killed(
     plain: Any, compiled: Compile, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generate = codegen.generate_kernel
@@ -190,7 +190,7 @@ def test_a_killed_compile_leaves_whole_objects(
 
 
 @pytest.mark.slow("compiles in three processes at once")
-def test_two_compiles_share_a_store_at_the_same_time(plain: Any, store: Store, tmp_path: Path) -> None:
+def test_compile_module_shares_store_between_processes(plain: Any, store: Store, tmp_path: Path) -> None:
     def job(name: str) -> None:
         (tmp_path / name).mkdir()
         objects = Parts(Store(store.root), {})

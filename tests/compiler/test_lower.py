@@ -16,7 +16,7 @@ POLICIES = ["exact", "masked", pytest.param("padded", marks=PADDED)]
 
 @pytest.mark.slow("TVM takes seconds to parse a component's text")
 @pytest.mark.parametrize(("component", "policy"), SMALL)
-def test_the_text_is_the_module(component: str, policy: str) -> None:
+def test_lowered_script_parses_back(component: str, policy: str) -> None:
     module = lowered(component, policy)[0].module
     again = tvm.script.from_source(module.script(show_meta=True))
     tvm.ir.assert_structural_equal(again, module)
@@ -24,7 +24,7 @@ def test_the_text_is_the_module(component: str, policy: str) -> None:
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_functions_are_named_after_the_component(component: str, policy: str) -> None:
+def test_lower_prefixes_functions(component: str, policy: str) -> None:
     """Two components' modules share no name, so they can live in one library."""
     module = lowered(component, policy)[0].module
     names = [variable.name_hint for variable in module.get_global_vars()]
@@ -40,13 +40,13 @@ def test_functions_are_named_after_the_component(component: str, policy: str) ->
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_modules_hold_no_arrays(component: str, policy: str) -> None:
+def test_lowered_module_has_no_constants(component: str, policy: str) -> None:
     """Weights are arguments; anything else would stand in every bucket's library (and cannot be printed)."""
     assert "GenericConst" not in lowered(component, policy)[0].module.script(show_meta=False)
 
 
 @pytest.mark.parametrize(("component", "policy"), SMALL)
-def test_parameters_are_the_program_s(component: str, policy: str) -> None:
+def test_lower_lists_parameters_of_program(component: str, policy: str) -> None:
     result = lowered(component, policy)[0]
     wanted = parameters(program(component, policy))
     assert [p.name for p in result.parameters] == list(wanted)
@@ -61,7 +61,7 @@ def test_parameters_are_the_program_s(component: str, policy: str) -> None:
     assert any(p.packing for p in result.parameters)
 
 
-def test_size_does_not_depend_on_the_bucket() -> None:
+def test_lowered_size_does_not_depend_on_bucket() -> None:
     """The LSTM is a loop: nothing grows with the length."""
     text = lowered("text_encoder", "masked")[0].module.script(show_meta=True)
     from lowering import CONFIG, RECIPE
@@ -75,18 +75,18 @@ def test_size_does_not_depend_on_the_bucket() -> None:
     assert len(longer.module.script(show_meta=True).splitlines()) == len(text.splitlines())
 
 
-def test_phases_are_dumped_in_order() -> None:
+def test_lower_dumps_passes_in_order() -> None:
     seen: list[str] = []
     lowered_program(program("text_encoder"), "text_encoder", dump=lambda name, module: seen.append(name))
     assert seen == ["import", *PASSES]
 
 
-def test_lowering_again_gives_the_same_text() -> None:
+def test_lower_is_deterministic() -> None:
     again = lowered_program(program("duration"), "duration").module
     assert again.script(show_meta=True) == lowered("duration")[0].module.script(show_meta=True)
 
 
-def test_unknown_passes_are_refused() -> None:
+def test_lower_rejects_unknown_passes() -> None:
     with pytest.raises(
         BuildError,
         match="unknown pass 'fusion'; there are: fuse, fuse_moments, halve, legalize, narrow, "
@@ -95,20 +95,20 @@ def test_unknown_passes_are_refused() -> None:
         lowered_program(program("text_encoder"), "text_encoder", [*PASSES, "fusion"])
 
 
-def test_a_list_without_select_kernels_is_refused() -> None:
+def test_lower_rejects_missing_select_kernels() -> None:
     with pytest.raises(
         BuildError, match=r"text_encoder: the pass list \['legalize', 'fuse'\] has no select_kernels"
     ):
         lowered_program(program("text_encoder"), "text_encoder", ["legalize", "fuse"])
 
 
-def test_functions_made_too_late_are_refused() -> None:
+def test_lower_rejects_late_functions() -> None:
     with pytest.raises(BuildError, match=r"duration: the functions .* are not named after the component"):
         lowered_program(program("duration"), "duration", ["select_kernels", "legalize"])
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_the_decoder_draws_its_noise_by_a_second_entry(policy: str) -> None:
+def test_lower_adds_seeded_entry(policy: str) -> None:
     module = lowered("decoder", policy)[0].module
     given, seeded = (module[f"decoder_{entry}"].params for entry in ("forward", "seeded"))
     names = [parameter.name for parameter in given]

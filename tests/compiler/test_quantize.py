@@ -45,7 +45,7 @@ def read(made: QuantizedWeight) -> np.ndarray:
 
 @given(st.sampled_from(FILTERINGS), shapes, st.integers(8, 20), st.integers(0, 9))
 @settings(max_examples=60, deadline=None)
-def test_what_is_read_is_what_a_build_packs(
+def test_quantized_weight_widens_to_packed_weight(
     filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: int
 ) -> None:
     made = example(filtering, shape, bits, seed)
@@ -53,7 +53,7 @@ def test_what_is_read_is_what_a_build_packs(
 
 
 @pytest.mark.parametrize("bits", [8, 10, 16, 20])
-def test_half_a_step_of_a_channel_is_lost_at_most(bits: int) -> None:
+def test_quantize_weight_errs_by_half_a_step_at_most(bits: int) -> None:
     weight = np.random.default_rng(0).standard_normal((2, 1, 40, 3)).astype(np.float32)
     made = quantize_weight(weight, Packing("plain", np.asarray, 3), bits)
     steps = np.abs(weight).max(axis=(1, 2)) / (2 ** (bits - 1) - 1)
@@ -61,13 +61,13 @@ def test_half_a_step_of_a_channel_is_lost_at_most(bits: int) -> None:
     assert (np.abs(made.codes).max(axis=(1, 2)) == 2 ** (bits - 1) - 1).all()
 
 
-def test_the_longest_beginning_counts() -> None:
+def test_select_bits_uses_longest_prefix() -> None:
     bits = {"a": 10, "a.b": 8, "a.b.c.weight": 16}
     names = ["a.weight", "a.b.weight", "a.b.c.weight", "a.bc", "ab"]
     assert [select_bits(name, bits) for name in names] == [10, 8, 16, 10, None]
 
 
-def test_bytes_that_end_early() -> None:
+def test_widened_rejects_truncated_bytes() -> None:
     made = example(DIRECT, (2, 3, 4), 10, 1)
     content = np.frombuffer(made.content()[:-3], np.uint8)
     with pytest.raises(ValueError, match="bytes for the lower bits of 24 codes of 10"):
@@ -75,7 +75,7 @@ def test_bytes_that_end_early() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-def test_javascript_reads_the_same_bits(tmp_path: Path) -> None:
+def test_javascript_widens_to_same_bits(tmp_path: Path) -> None:
     examples = [
         example(filtering, shape, bits, seed)
         for seed, (filtering, shape) in enumerate(

@@ -43,7 +43,7 @@ def apply(coefficients: np.ndarray, x: torch.Tensor) -> np.ndarray:
 
 
 @machines
-def test_every_length(machine: Machine) -> None:
+def test_adain_coefficients_matches_reference_at_every_length(machine: Machine) -> None:
     def holds(steps: int) -> None:
         x = steps_of(steps)
         got, want = both(x, machine)
@@ -55,14 +55,14 @@ def test_every_length(machine: Machine) -> None:
 
 
 @machines
-def test_one_step_has_no_variance(machine: Machine) -> None:
+def test_adain_coefficients_of_one_step_have_no_variance(machine: Machine) -> None:
     assert_near(*both(steps_of(1), machine))
 
 
 @machines
 @pytest.mark.parametrize("ratio", [0.0, 10.0, 1e3, 1e5])
 @pytest.mark.parametrize("steps", [64, 5000])
-def test_large_means_and_tiny_spreads(ratio: float, steps: int, machine: Machine) -> None:
+def test_adain_coefficients_keep_precision_of_large_means(ratio: float, steps: int, machine: Machine) -> None:
     """Normalised as well as numbers this far from zero allow, which is half an ulp of the mean.
 
     E[x^2] - E[x]^2 would be all rounding error here, and negative now and then; a mean summed in float32 is
@@ -76,7 +76,7 @@ def test_large_means_and_tiny_spreads(ratio: float, steps: int, machine: Machine
 
 
 @machines
-def test_constant_channels_become_the_shift(machine: Machine) -> None:
+def test_adain_coefficients_map_constant_channels_to_shift(machine: Machine) -> None:
     x = torch.full((1, 777, CHANNELS), 1234.567)
     got, want = both(x, machine)
     assert_near(got, want)
@@ -85,7 +85,7 @@ def test_constant_channels_become_the_shift(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("slots", [1, 2, 7, 60])
-def test_empty_slots_count_for_nothing(slots: int, machine: Machine) -> None:
+def test_adain_coefficients_ignore_empty_slots(slots: int, machine: Machine) -> None:
     """Whatever stands in them; and blocks may be of any length."""
     taken = torch.zeros(slots, 4, CHANNELS)
     full = tensors(steps_of(300), machine)["moments"]
@@ -101,7 +101,7 @@ def test_empty_slots_count_for_nothing(slots: int, machine: Machine) -> None:
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_adain_coefficients_matches_reference_when_masked(machine: Machine) -> None:
     """The moments of a valid part give, to the last bit, the coefficients of that part alone."""
     x = steps_of(1500)
 
@@ -119,7 +119,7 @@ def test_masked(machine: Machine) -> None:
 
 
 @machines
-def test_eps(machine: Machine) -> None:
+def test_adain_coefficients_use_eps(machine: Machine) -> None:
     given_tensors = tensors(steps_of(50, spread=1e-3).float())
     given_tensors["moments"] = given_tensors["moments"].float()  # type: ignore[union-attr]
     check("adain_coefficients", given_tensors, {"eps": 1e-2}, machine=machine)

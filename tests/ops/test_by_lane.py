@@ -38,7 +38,7 @@ LAYERS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 @pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 @pytest.mark.parametrize("steps", [1, 7, 95])
 @pytest.mark.parametrize("name", LAYERS)
-def test_the_order_of_sums_is_the_same(name: str, steps: int) -> None:
+def test_by_lane_keeps_order_of_sums(name: str, steps: int) -> None:
     operation, extents, attributes = LAYERS[name]
     inputs = extents[0] if operation == "conv_transpose1d" else extents[1]
     steps = max(steps, 12 if name == "stride" else 1)
@@ -57,7 +57,7 @@ def test_the_order_of_sums_is_the_same(name: str, steps: int) -> None:
     assert np.abs(got).max() > 0.1
 
 
-def test_the_inner_loop_of_a_tile_on_arm() -> None:
+def test_by_lane_loop_on_arm_uses_lane_multiplications() -> None:
     """Ten rows of four products with each of two vectors, which docs/targets.md counts."""
     machine = resolve(
         LlvmTarget(kind="llvm", mcpu="cortex-a72", mtriple="aarch64-linux-gnu", mattr=("-sve",))

@@ -50,7 +50,7 @@ def taken(y: np.ndarray) -> np.ndarray:
 
 @machines
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_length(name: str, machine: Machine) -> None:
+def test_conv1d_moments_matches_reference_at_every_length(name: str, machine: Machine) -> None:
     """The result is the same to the last bit; its moments are those of the very numbers that were written."""
 
     def holds(steps: int) -> None:
@@ -66,7 +66,7 @@ def test_every_length(name: str, machine: Machine) -> None:
 @pytest.mark.parametrize("outputs", [32, 64, 128])
 @pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
 @pytest.mark.parametrize("steps", [12_001, 30_000])
-def test_many_blocks(steps: int, name: str, outputs: int, machine: Machine) -> None:
+def test_conv1d_moments_match_reference_over_many_blocks(steps: int, name: str, outputs: int, machine: Machine) -> None:
     y, moments = results(
         "conv1d", tensors(name, steps, outputs), attributes(name), machine=machine, moments=True
     )
@@ -75,7 +75,7 @@ def test_many_blocks(steps: int, name: str, outputs: int, machine: Machine) -> N
 
 @machines
 @pytest.mark.parametrize("name", ["direct", "filtered"])
-def test_large_means(name: str, machine: Machine) -> None:
+def test_conv1d_moments_keep_precision_of_large_means(name: str, machine: Machine) -> None:
     """The sums are of differences, so a mean of a thousand spreads costs nothing."""
     made = tensors(name, 5000, 32, mean=1000.0)
     y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
@@ -84,7 +84,7 @@ def test_large_means(name: str, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
-def test_a_first_step_that_is_an_outlier(name: str, machine: Machine) -> None:
+def test_conv1d_moments_tolerate_outlying_first_step(name: str, machine: Machine) -> None:
     """Ten thousand spreads off, at the start of the first block: sums about it would lose four digits."""
     made = tensors(name, 2000, 32)
     residual = made["residual"]
@@ -96,7 +96,7 @@ def test_a_first_step_that_is_an_outlier(name: str, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", some_of(LAYERS, ("direct, dilated", "filtered, 3 apart"), OTHER_LAYERS))
-def test_masked(name: str, machine: Machine) -> None:
+def test_conv1d_moments_matches_reference_when_masked(name: str, machine: Machine) -> None:
     """Result and moments are, to the last bit, those of the valid part alone, whatever stands in the tails;
     slots that the valid part leaves are marked as empty."""
     made = tensors(name, 1000, 32)
@@ -121,7 +121,7 @@ def test_masked(name: str, machine: Machine) -> None:
 
 
 @machines
-def test_who_can(machine: Machine) -> None:
+def test_conv1d_can_emit_moments_of_whole_blocks(machine: Machine) -> None:
     """Columns that only fill a block up have no results, and short blocks, which CPUs have where channels are
     many, would need too many slots."""
 
@@ -139,7 +139,7 @@ def test_who_can(machine: Machine) -> None:
     assert gives("filtered, 5 apart", 60_000, 128) == (machine.kind != "llvm")
 
 
-def test_only_these_can() -> None:
+def test_only_listed_operations_can_emit_moments() -> None:
     shapes = {"x": (1, "n", 64)}
     attributes = {"stride": 4, "lead": 0}
     gives = set()

@@ -28,12 +28,12 @@ MACHINE = machine_of(
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_length(name: str) -> None:
+def test_amx_conv1d_matches_reference_at_every_length(name: str) -> None:
     every_length(lambda steps: check(LAYERS[name], steps, MOVED, MACHINE), 700, LAYERS[name].shortest)
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_operands_are_rounded_and_nothing_else(name: str) -> None:
+def test_amx_conv1d_rounds_operands_only(name: str) -> None:
     plain = without(LAYERS[name], *{"norm", "alpha"} & set(LAYERS[name].tensors(LAYERS[name].shortest)))
     plain = replace(plain, attributes=plain.attributes | {"slope": 1.0})
     for steps in (plain.shortest, 16, 31, 32, 33, 700):
@@ -43,13 +43,13 @@ def test_operands_are_rounded_and_nothing_else(name: str) -> None:
 
 @settings(max_examples=examples(12))
 @given(ANY_LAYER, ABSENT)
-def test_random_layers_at_every_short_length(layer: Use, absent: set[str]) -> None:
+def test_amx_conv1d_matches_reference_for_random_layers(layer: Use, absent: set[str]) -> None:
     layer = without(layer, *absent & set(layer.tensors(layer.shortest)))
     for steps in short_lengths(layer.shortest):
         check(layer, steps, MOVED, MACHINE)
 
 
-def test_wide_layers() -> None:
+def test_amx_conv1d_matches_reference_for_wide_layers() -> None:
     """Which threads share by columns."""
     layer = conv1d(512, 1024, 3, stride=1, dilation=1, padding=1, tolerant=True)
     for steps in (1, 17, 70):
@@ -57,7 +57,7 @@ def test_wide_layers() -> None:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_masked(name: str) -> None:
+def test_amx_conv1d_matches_reference_when_masked(name: str) -> None:
     layer = LAYERS[name]
 
     def holds(length: int) -> None:
@@ -68,7 +68,7 @@ def test_masked(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["far", "7 taps, 3 apart"])
-def test_moments_are_those_of_what_was_written(name: str) -> None:
+def test_amx_conv1d_emits_moments_of_its_result(name: str) -> None:
     layer = LAYERS[name]
 
     def holds(steps: int) -> None:
@@ -81,7 +81,7 @@ def test_moments_are_those_of_what_was_written(name: str) -> None:
 
 
 @pytest.mark.parametrize("taps", [1, 3, 7, 11])
-def test_products_are_saved_nowhere(taps: int) -> None:
+def test_amx_conv1d_is_never_filtered(taps: int) -> None:
     """Multiplying takes less time than transforming would."""
     plan = ConvPlan(128, 128, taps, 1, MACHINE.features, tolerant=True)
     assert plan.tiles_multiply

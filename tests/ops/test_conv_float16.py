@@ -57,7 +57,7 @@ def computed(layer: Use, steps: int, machine: Machine, moments: bool = False) ->
 
 @machines
 @layers
-def test_only_what_memory_holds_is_rounded(layer: Use, machine: Machine) -> None:
+def test_float16_conv1d_rounds_memory_only(layer: Use, machine: Machine) -> None:
     """A rounded result is off by half of its last bit at most, and what float32 computes by very little."""
     for steps in (layer.shortest, 150):
         (got,) = computed(layer, steps, machine)
@@ -69,7 +69,7 @@ def test_only_what_memory_holds_is_rounded(layer: Use, machine: Machine) -> None
 
 
 @machines
-def test_moments_are_taken_before_rounding(machine: Machine) -> None:
+def test_float16_conv1d_emits_moments_before_rounding(machine: Machine) -> None:
     layer = LAYERS["3 taps"]
     y, moments = computed(layer, 150, machine, moments=True)
     exact = reference("conv1d", rounded(layer.tensors(150)), layer.attributes)
@@ -78,7 +78,7 @@ def test_moments_are_taken_before_rounding(machine: Machine) -> None:
 
 
 @machines
-def test_a_layer_that_tolerates_nothing_has_float32(machine: Machine) -> None:
+def test_float16_leaves_intolerant_layers_in_float32(machine: Machine) -> None:
     layer = conv1d(32, 32, 3, stride=1, dilation=1, padding=1, tolerant=False)
     tensors = layer.tensors(40)
     (got,) = results("conv1d", tensors, layer.attributes, machine=machine)
@@ -88,7 +88,7 @@ def test_a_layer_that_tolerates_nothing_has_float32(machine: Machine) -> None:
     assert registry()["conv1d"].kernel_for(machine.features).halves(call) == frozenset()
 
 
-def test_a_weight_that_float16_does_not_hold_is_refused() -> None:
+def test_float16_conv1d_rejects_overflowing_weight() -> None:
     layer = LAYERS["3 taps"]
     tensors = layer.tensors(9)
     weight = tensors["weight"]

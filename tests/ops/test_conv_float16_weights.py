@@ -32,7 +32,7 @@ SUMS, TRANSFORMED = 2e-5, 1e-2
 
 
 @pytest.mark.parametrize("name", some_of(LAYERS, ("one tap", "wide", *FEW), OTHER_LAYERS))
-def test_only_weights_are_rounded(name: str) -> None:
+def test_float16_weights_are_all_that_is_rounded(name: str) -> None:
     layer, tolerance = LAYERS[name], TRANSFORMED if name in FILTERED else SUMS
     for steps in (layer.shortest, 61):
         tensors = layer.tensors(steps)
@@ -50,16 +50,16 @@ def call(tolerant: bool) -> OpCall:
     return OpCall(shapes, attributes, (1, "n", 64), MACHINE.features)
 
 
-def test_layers_that_tolerate_no_rounding_keep_their_weights() -> None:
+def test_float16_weights_leave_intolerant_layers() -> None:
     assert (plan_of(call(True)).operand.stored, plan_of(call(False)).operand.stored) == ("float16", "float32")
 
 
-def test_a_weight_that_float16_does_not_hold() -> None:
+def test_float16_weights_reject_overflow() -> None:
     packing = registry()["conv1d"].packings(call(True))["weight"]
     with pytest.raises(BuildError, match=r"float16 holds no weight of .*: use a recipe of precision float32"):
         packing.pack(np.full((64, 64, 3), 1e5, np.float32))
 
 
-def test_a_cpu_that_does_not_widen_float16() -> None:
+def test_float16_weights_need_widening_cpu() -> None:
     with pytest.raises(BuildError, match=r"float16 needs a CPU that widens float16 \(f16c or neon\), which"):
         machine_of("x86-64-v2", "x86_64-linux-gnu", (), "float16")

@@ -82,7 +82,7 @@ ruled = st.builds(
 
 @given(plans | ruled, st.integers(1, 40))
 @settings(max_examples=60, deadline=None)
-def test_packed_weights_are_the_convolution(plan: ConvPlan, steps: int) -> None:
+def test_packing_preserves_convolution(plan: ConvPlan, steps: int) -> None:
     rng = np.random.default_rng(0)
     weight = rng.standard_normal((plan.outputs, plan.channels, plan.taps))
     x = rng.standard_normal((steps + plan.dilation * (plan.taps - 1), plan.channels))
@@ -97,7 +97,7 @@ def test_packed_weights_are_the_convolution(plan: ConvPlan, steps: int) -> None:
 
 @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
 @pytest.mark.parametrize(("taps", "transforms"), [(1, False), (3, True), (5, True), (12, False)])
-def test_wide_layers_store_their_taps(taps: int, transforms: bool, features: Features) -> None:
+def test_plan_stores_taps_of_wide_layers(taps: int, transforms: bool, features: Features) -> None:
     """Transformed, they would be two to three times as many, on the disk and to read. The kernel transforms
     one group of taps."""
     plan = ConvPlan(512, 512, taps, 1, features, tolerant=True)
@@ -105,7 +105,7 @@ def test_wide_layers_store_their_taps(taps: int, transforms: bool, features: Fea
     assert plan.packed_shape == (plan.column_blocks, 1, taps, 512, plan.columns)
 
 
-def test_transformed_weights_are_rounded_once() -> None:
+def test_packing_rounds_transformed_weights_once() -> None:
     weight = np.random.default_rng(0).standard_normal((64, 8, 8)).astype(np.float32)
     plan = ConvPlan(8, 64, 8, 1, FEATURES["avx512"], choice=ConvChoice(4, 4))
     split = weight.astype(np.float64).reshape(2, 32, 8, 2, 4)
@@ -116,7 +116,7 @@ def test_transformed_weights_are_rounded_once() -> None:
 
 @given(st.integers(1, 7), st.integers(1, 5), st.integers(1, 13), st.integers(2, 6), st.integers(1, 30))
 @settings(max_examples=60, deadline=None)
-def test_a_stride_is_more_channels(outputs: int, inputs: int, taps: int, stride: int, steps: int) -> None:
+def test_fold_stride_multiplies_channels(outputs: int, inputs: int, taps: int, stride: int, steps: int) -> None:
     rng = np.random.default_rng(0)
     weight = rng.standard_normal((outputs, inputs, taps))
     x = rng.standard_normal((stride * (steps - 1) + taps, inputs))
@@ -133,7 +133,7 @@ def test_a_stride_is_more_channels(outputs: int, inputs: int, taps: int, stride:
     st.integers(1, 20),
 )
 @settings(max_examples=60, deadline=None)
-def test_a_transposed_convolution_is_one_of_more_outputs(
+def test_split_phases_multiplies_outputs(
     inputs: int, outputs: int, stride: int, columns: int, steps: int
 ) -> None:
     """Phases in the later half of a stride see the input a step later."""
@@ -159,7 +159,7 @@ def test_a_transposed_convolution_is_one_of_more_outputs(
 @pytest.mark.parametrize("filtering", FILTERINGS, ids=lambda f: f"F({f.outputs},{f.taps})")
 @pytest.mark.parametrize("channels", [1, 22, 128, 256, 1090, 2048])
 @pytest.mark.parametrize("dilation", [1, 3, 5])
-def test_sizes(channels: int, dilation: int, filtering: Filtering, features: Features) -> None:
+def test_plan_sizes_are_consistent(channels: int, dilation: int, filtering: Filtering, features: Features) -> None:
     """Tiles are whole dilations, accumulators leave registers for operands, a block is at least a tile."""
     plan = ConvPlan(channels, 40, 11, dilation, features, choice=chosen(filtering))
     assert plan.held * plan.vectors <= features.registers - 4
@@ -178,7 +178,7 @@ machines = pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES.k
 @machines
 @pytest.mark.parametrize("taps", range(1, 13))
 @pytest.mark.parametrize("dilation", [1, 3, 5, 6, 7, 13])
-def test_the_rules_choose_what_there_is_a_kernel_for(dilation: int, taps: int, features: Features) -> None:
+def test_plan_rules_choose_allowed_filterings(dilation: int, taps: int, features: Features) -> None:
     plan = ConvPlan(128, 128, taps, dilation, features, tolerant=True)
     assert plan.allows(plan.filtering)
     assert plan.rows >= 1
@@ -189,7 +189,7 @@ def test_the_rules_choose_what_there_is_a_kernel_for(dilation: int, taps: int, f
 @machines
 @pytest.mark.parametrize("taps", [3, 7, 8, 11])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_schedule_may_choose_what_the_rules_do(precision: str, taps: int, features: Features) -> None:
+def test_plan_allows_choices_of_rules(precision: str, taps: int, features: Features) -> None:
     features = replace(features, precision=precision)
     rule = ConvPlan(128, 128, taps, 1, features, tolerant=True)
     again = replace(rule, choice=chosen(rule.filtering))
@@ -199,34 +199,34 @@ def test_a_schedule_may_choose_what_the_rules_do(precision: str, taps: int, feat
 
 
 @machines
-def test_nothing_is_lost_where_nothing_may_be(features: Features) -> None:
+def test_plan_does_not_filter_intolerant_layers(features: Features) -> None:
     assert ConvPlan(128, 128, 7, 1, features).filtering == DIRECT
 
 
 @machines
-def test_groups_of_taps_are_filtered_where_it_was_measured(features: Features) -> None:
+def test_plan_nests_filterings_on_measured_lanes(features: Features) -> None:
     found = ConvPlan(128, 128, 11, 1, features, tolerant=True).filtering
     assert found == (Filtering(2, 2).of(Filtering(6, 6)) if features.lanes == 16 else Filtering(6, 6))
 
 
 @machines
-def test_seven_taps_have_most_points_where_it_was_measured(features: Features) -> None:
+def test_plan_filters_seven_taps_with_most_points_on_measured_lanes(features: Features) -> None:
     found = ConvPlan(128, 128, 7, 1, features, tolerant=True).filtering
     assert found == (Filtering(8, 7) if features.lanes >= 8 else Filtering(5, 7))
 
 
-def test_rounded_weights_have_fewer_points() -> None:
+def test_plan_uses_fewer_points_for_rounded_weights() -> None:
     features = replace(FEATURES["avx512"], precision="float16")
     assert ConvPlan(128, 128, 7, 1, features, tolerant=True).filtering == Filtering(5, 7)
 
 
 @machines
-def test_strided_layers_are_plain(features: Features) -> None:
+def test_plan_does_not_filter_strided_layers(features: Features) -> None:
     assert ConvPlan(128, 128, 3, 1, features, tolerant=True, stride=2).filtering == DIRECT
 
 
 @machines
-def test_phases_store_their_two_taps(features: Features) -> None:
+def test_plan_stores_taps_of_phases(features: Features) -> None:
     """The kernel transforms them to see three steps, the first two or the last two."""
     plan = ConvPlan(128, 1280, 2, 1, features, tolerant=True, phases=10)
     assert plan.filtering == Filtering(6, 3)
@@ -235,7 +235,7 @@ def test_phases_store_their_two_taps(features: Features) -> None:
 
 
 @machines
-def test_later_groups_of_taps_see_whole_rows_later(features: Features) -> None:
+def test_plan_allows_groups_of_whole_rows_only(features: Features) -> None:
     plan = ConvPlan(128, 128, 11, 1, features, tolerant=True)
     assert plan.allows(Filtering(4, 4))
     assert plan.allows(DIRECT)

@@ -30,7 +30,7 @@ def taken(y: np.ndarray) -> np.ndarray:
 
 @gpus
 @pytest.mark.parametrize("name", USES)
-def test_some_lengths(name: str, machine: Machine) -> None:
+def test_conv_transpose1d_moments_match_reference(name: str, machine: Machine) -> None:
     """The result is the same to the last bit; its moments are those of the very numbers that were written."""
     use = USES[name]
     for steps in (1, 7, 63, 64, 65, 200):
@@ -42,7 +42,7 @@ def test_some_lengths(name: str, machine: Machine) -> None:
 
 @gpus
 @pytest.mark.parametrize("name", USES)
-def test_masked(name: str, machine: Machine) -> None:
+def test_conv_transpose1d_moments_matches_reference_when_masked(name: str, machine: Machine) -> None:
     """To the last bit those of the valid part alone; slots that it leaves are marked as empty."""
     use, lead = USES[name], USES[name].attributes["lead"]
     made = {tensor: t for tensor, t in use.tensors(200).items() if t is not None}
@@ -63,7 +63,7 @@ def test_masked(name: str, machine: Machine) -> None:
         assert (combined(moments)[0] == want.shape[1]).all()
 
 
-def test_who_can() -> None:
+def test_conv_transpose1d_can_emit_moments_of_whole_tiles() -> None:
     """Whole tiles of outputs; and every phase fills its last block only in part, for which slots must do."""
 
     def gives(outputs: int, stride: int) -> bool:

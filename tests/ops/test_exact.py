@@ -87,7 +87,7 @@ def applied(
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_what_is_rounded_off_is_kept(compiler: str) -> None:
+def test_compensated_arithmetic_keeps_rounding_errors(compiler: str) -> None:
     @settings(max_examples=examples(300))
     @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=40))
     def holds(numbers: list[tuple[float, float]]) -> None:
@@ -102,7 +102,7 @@ def test_what_is_rounded_off_is_kept(compiler: str) -> None:
     holds()
 
 
-def test_a_compiler_takes_bare_errors_for_zeros() -> None:
+def test_compiler_removes_unhidden_rounding_errors() -> None:
     """What the rest of these tests would not find if this compiler rearranged nothing."""
     a, b = np.float32([1.0]), np.float32([2.0**-30])
     _, kept, *_ = applied("llvm fast-math", a, b)

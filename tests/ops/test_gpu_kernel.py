@@ -32,7 +32,7 @@ def run(k: GpuKernel, machine: Machine, *arrays: np.ndarray) -> None:
 
 
 @kinds
-def test_constants_are_exact(machine: Machine) -> None:
+def test_gpu_kernel_constants_are_exact(machine: Machine) -> None:
     """Seven digits, as TVM prints them for Metal and WGSL, miss every second one."""
     rng = np.random.default_rng(1)
     values = (rng.uniform(-10, 10, 50) * 10.0 ** rng.integers(-30, 30, 50)).astype(np.float32)
@@ -49,7 +49,7 @@ def test_constants_are_exact(machine: Machine) -> None:
 
 
 @kinds
-def test_sums_over_rows(machine: Machine) -> None:
+def test_channel_reduction_sums_rows(machine: Machine) -> None:
     """Of 16 rows of 16 channels, where 21 channels exist; what is beyond writes nothing."""
     x = np.arange(16 * 21, dtype=np.float32).reshape(16, 21)
     k = GpuKernel("rows", machine.features)
@@ -67,7 +67,7 @@ def test_sums_over_rows(machine: Machine) -> None:
 
 @kinds
 @pytest.mark.parametrize("size", [4, 8, 20, 24])
-def test_sines_of_whole_parts_of_a_turn(size: int, machine: Machine) -> None:
+def test_sine_of_fraction_is_exact(size: int, machine: Machine) -> None:
     """Zeros are exact, and the two halves of a turn symmetrical to the last bit."""
     k = GpuKernel("sines", machine.features)
     with k:
@@ -85,7 +85,7 @@ def test_sines_of_whole_parts_of_a_turn(size: int, machine: Machine) -> None:
     assert np.array_equal(got[1, 1:], got[1, :0:-1])
 
 
-def test_what_a_workgroup_cannot_have_is_refused() -> None:
+def test_gpu_kernel_rejects_exceeded_limits() -> None:
     features = Features(1, 0, "float32", "gpu", workgroup=Workgroup(64, 1024))
 
     def made(body: Any) -> None:
@@ -107,7 +107,7 @@ def test_what_a_workgroup_cannot_have_is_refused() -> None:
         GpuKernel("none", Features(8, 16))
 
 
-def test_sums_by_pairs() -> None:
+def test_sum_pairwise_adds_in_pairs() -> None:
     """Of any number of values."""
     for count in range(1, 20):
         assert sum_pairwise(list(range(count))) == sum(range(count))
@@ -115,7 +115,7 @@ def test_sums_by_pairs() -> None:
 
 @AS_CPP
 @pytest.mark.parametrize("machine", [GPUS["cuda"], RACES], ids=["cuda", "watched"])
-def test_lanes_hold_matrices_as_tvm_has_them(machine: Machine) -> None:
+def test_multiply_matrices_uses_tvm_layout(machine: Machine) -> None:
     """Elements of the instruction by lane, in the order of TVM's map of 16 by 16 elements; the second
     matrix is held transposed, and has half as many."""
     # TVM parses all its intrinsics for this, which takes longer than collecting all tests.

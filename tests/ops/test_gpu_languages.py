@@ -78,7 +78,7 @@ def kernels(operation: str) -> list[Any]:
 
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_is_one_launch_of_narrow_types(operation: str, kind: str) -> None:
+def test_gpu_kernel_is_one_launch_of_32_bit_types(operation: str, kind: str) -> None:
     """Without a length, and with one where the operation takes it."""
     for function in kernels(operation):
         target = tvm.target.Target(TARGETS[kind], {"kind": "llvm"})
@@ -93,7 +93,7 @@ def test_is_one_launch_of_narrow_types(operation: str, kind: str) -> None:
 
 @AS_CPP
 @pytest.mark.parametrize("name", LARGE)
-def test_kokoro_s_sizes_keep_within_a_workgroup(name: str) -> None:
+def test_gpu_kernels_of_kokoro_fit_workgroup(name: str) -> None:
     """Shared memory, threads and registers; and the result is right."""
     operation, use = name.split()[0], LARGE[name]
     tensors = use.tensors(max(5, use.shortest))
@@ -105,7 +105,7 @@ def test_kokoro_s_sizes_keep_within_a_workgroup(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["conv1d", "conv1d dilated", "conv_transpose1d", "conv_transpose1d leading", "join"]
 )
-def test_so_do_those_that_leave_moments(name: str) -> None:
+def test_gpu_kernels_with_moments_fit_workgroup(name: str) -> None:
     operation, use = name.split()[0], LARGE[name]
     tensors = use.tensors(70)
     y, left = results(operation, tensors, use.attributes, machine=GPUS["cuda"], moments=True)

@@ -58,7 +58,7 @@ def halves(tensors: Tensors) -> tuple[str, ...]:
     return tuple(name for name in HALVES if name in tensors)
 
 
-def test_every_length() -> None:
+def test_gpu_matrix_conv1d_matches_reference_at_every_length() -> None:
     """Of what is compiled fastest: neither activation nor residual."""
     layer = LAYERS["3 taps"]
 
@@ -72,7 +72,7 @@ def test_every_length() -> None:
 
 @AS_CPP
 @layers
-def test_what_surrounds_it(layer: Use) -> None:
+def test_gpu_matrix_conv1d_applies_activation_and_residual(layer: Use) -> None:
     for steps in (layer.shortest, 63, 64, 65, 200):
         tensors = layer.tensors(steps)
         held = halves(tensors)
@@ -85,7 +85,7 @@ def test_what_surrounds_it(layer: Use) -> None:
 
 @AS_CPP
 @pytest.mark.parametrize("name", ["3 taps", "wide"])
-def test_masked(name: str) -> None:
+def test_gpu_matrix_conv1d_matches_reference_when_masked(name: str) -> None:
     layer = LAYERS[name]
     tensors = layer.tensors(150)
 
@@ -95,7 +95,7 @@ def test_masked(name: str) -> None:
     random_lengths(holds, 150, layer.shortest, also=(149,))
 
 
-def test_weights_are_as_lanes_hold_them() -> None:
+def test_matrix_tile_packs_lane_layout() -> None:
     tile = MatrixTile.choose(40, 128, 3, 1, LIMITS)
     assert tile is not None
     weight = np.random.default_rng(1).standard_normal((128, 40, 3))
@@ -112,7 +112,7 @@ def test_weights_are_as_lanes_hold_them() -> None:
     ("precision", "matrices", "multiplied"),
     [("float16", True, True), ("float16", False, False), ("float32", True, False)],
 )
-def test_only_what_is_float16_is_multiplied_so(precision: str, matrices: bool, multiplied: bool) -> None:
+def test_gpu_conv1d_uses_matrix_units_for_float16_only(precision: str, matrices: bool, multiplied: bool) -> None:
     features = replace(GPUS["cuda"].features, precision=precision, matrices=matrices)
     shapes = {"x": (1, "n", 128), "weight": (128, 128, 3)}
     attributes = {"stride": 1, "dilation": 1, "padding": 1, "tolerant": True}
@@ -125,5 +125,5 @@ def test_only_what_is_float16_is_multiplied_so(precision: str, matrices: bool, m
     [(128, 64, 3, 1), (8, 128, 3, 1), (128, 128, 11, 20)],
     ids=["half a tile", "few channels", "more steps than shared memory holds"],
 )
-def test_the_direct_kernel_has_the_rest(refused: tuple[int, int, int, int]) -> None:
+def test_gpu_conv1d_falls_back_without_matrix_tile(refused: tuple[int, int, int, int]) -> None:
     assert MatrixTile.choose(*refused, LIMITS) is None

@@ -44,7 +44,7 @@ def silent(f0: torch.Tensor, upsample: int) -> dict[str, torch.Tensor | None]:
 
 
 @machines
-def test_every_length(machine: Machine) -> None:
+def test_harmonic_source_matches_reference_at_every_length(machine: Machine) -> None:
     def holds(steps: int) -> None:
         check("harmonic_source", tensors(steps), attributes(), machine=machine, tolerance=5e-7)
 
@@ -53,13 +53,13 @@ def test_every_length(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize(("upsample", "harmonics"), [(2, 1), (34, 3)])
-def test_other_factors_and_harmonics(upsample: int, harmonics: int, machine: Machine) -> None:
+def test_harmonic_source_matches_reference_for_other_factors(upsample: int, harmonics: int, machine: Machine) -> None:
     given_tensors = tensors(50, upsample, harmonics)
     check("harmonic_source", given_tensors, attributes(upsample), machine=machine, tolerance=5e-7)
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_harmonic_source_matches_reference_when_masked(machine: Machine) -> None:
     given_tensors = tensors(40)
 
     def holds(length: int) -> None:
@@ -69,7 +69,7 @@ def test_masked(machine: Machine) -> None:
 
 
 @machines
-def test_phase_stays_precise_for_100_seconds(machine: Machine) -> None:
+def test_harmonic_source_keeps_phase_for_100_seconds(machine: Machine) -> None:
     """At a tenth of the sample rate, so that 100 s are cheap; the phase is as large as at the full one."""
     steps, upsample = 8000, 30
     given_tensors = tensors(steps, upsample)
@@ -82,7 +82,7 @@ def test_phase_stays_precise_for_100_seconds(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("pitch", [50.0, 220.0, 123.456, 599.9])
-def test_constant_pitch_for_100_seconds_is_one_sine(pitch: float, machine: Machine) -> None:
+def test_harmonic_source_of_constant_pitch_is_sine(pitch: float, machine: Machine) -> None:
     """The phase of sample t is pitch/rate * (t + 1/2 + upsample/2) turns, still between the ends' half
     steps."""
     steps, upsample, rate = 8000, 30, 2400
@@ -96,7 +96,7 @@ def test_constant_pitch_for_100_seconds_is_one_sine(pitch: float, machine: Machi
 
 
 @machines
-def test_pitch_is_voiced_above_the_threshold_only(machine: Machine) -> None:
+def test_harmonic_source_is_voiced_above_threshold_only(machine: Machine) -> None:
     f0 = torch.tensor([[10.0, 10.1, 9.9, -200.0, 200.0]])
     given_tensors = silent(f0, 300)
     got = run("harmonic_source", given_tensors, attributes(), machine=machine)[0].reshape(5, 300)
@@ -104,17 +104,17 @@ def test_pitch_is_voiced_above_the_threshold_only(machine: Machine) -> None:
 
 
 @machines
-def test_static_shape(machine: Machine) -> None:
+def test_harmonic_source_accepts_static_shape(machine: Machine) -> None:
     check("harmonic_source", tensors(19), attributes(), dynamic=False, machine=machine, tolerance=5e-7)
 
 
 @machines
-def test_odd_factors_are_refused(machine: Machine) -> None:
+def test_harmonic_source_rejects_odd_factor(machine: Machine) -> None:
     with pytest.raises(NotImplementedError, match="odd upsampling factor"):
         run("harmonic_source", tensors(3, 15), attributes(15), machine=machine)
 
 
-def test_rates_that_32_bits_cannot_hold_are_refused() -> None:
+def test_harmonic_source_rejects_rates_beyond_32_bits() -> None:
     """On GPUs, where phases are integers of Hz."""
     with pytest.raises(NotImplementedError, match="phases at this sample rate do not fit 32 bits"):
         run("harmonic_source", tensors(3, 2), attributes(2, 60000), machine=GPUS["cuda"])

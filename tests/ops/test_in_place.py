@@ -37,7 +37,7 @@ LAYERS = {
 @pytest.mark.parametrize("machine", [*HERE, pytest.param(BFLOAT16, id="bfloat16", marks=needs_bfloat16)])
 @pytest.mark.parametrize("over", ["residual", "added"])
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_convolution_over_what_it_adds(name: str, over: str, machine: Machine) -> None:
+def test_conv1d_writes_over_added_tensor(name: str, over: str, machine: Machine) -> None:
     channels, taps, dilation, tolerant = LAYERS[name]
     attributes = {
         "dilation": dilation,
@@ -60,7 +60,7 @@ def test_a_convolution_over_what_it_adds(name: str, over: str, machine: Machine)
     every_length(holds, 300 if channels > 100 else 5000)
 
 
-def test_a_residual_that_is_repeated_keeps_its_memory() -> None:
+def test_conv1d_keeps_memory_of_repeated_residual() -> None:
     """A step of it is read for two of the result."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "m", 8), "added": (1, "n", 8)}
     attributes = {"stride": 1, "padding": 0, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": False}
@@ -69,7 +69,7 @@ def test_a_residual_that_is_repeated_keeps_its_memory() -> None:
 
 
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS)
-def test_gpus_have_memory_for_every_result(machine: Machine) -> None:
+def test_gpu_kernels_are_not_in_place(machine: Machine) -> None:
     """WebGPU binds no buffer both to be read and to be written."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "n", 8)}
     call = OpCall(shapes, {"repeat": 1}, (1, "n", 8), machine.features)

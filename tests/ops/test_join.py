@@ -15,7 +15,7 @@ WIDTHS = {"two": (21, 39), "four": (70, 5, 1, 1)}
 
 @machines
 @pytest.mark.parametrize("name", WIDTHS)
-def test_every_length(name: str, machine: Machine) -> None:
+def test_join_matches_reference_at_every_length(name: str, machine: Machine) -> None:
     """The very numbers, and the moments of them."""
 
     def holds(steps: int) -> None:
@@ -29,7 +29,7 @@ def test_every_length(name: str, machine: Machine) -> None:
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_join_matches_reference_when_masked(machine: Machine) -> None:
     tensors = join(*WIDTHS["four"]).tensors(300)
     for length in (1, 128, 299):
         check_masked("join", tensors, length=length, machine=machine)

@@ -117,7 +117,7 @@ def slack(machine: Machine) -> float:
         ("tanh", -200, 200, np.tanh, 1.8e-7),
     ],
 )
-def test_absolute_error(
+def test_math_absolute_error_is_bounded(
     name: str, low: float, high: float, truth: Callable[[Any], Any], limit: float, machine: Machine
 ) -> None:
     x = spread(low, high)
@@ -136,7 +136,7 @@ def test_absolute_error(
         ("sigmoid", -80, 80, lambda x: 1 / (1 + np.exp(-x)), 2e-7),
     ],
 )
-def test_relative_error(
+def test_math_relative_error_is_bounded(
     name: str, low: float, high: float, truth: Callable[[Any], Any], limit: float, machine: Machine
 ) -> None:
     x = spread(low, high)
@@ -156,7 +156,7 @@ def test_exp_saturates(machine: Machine) -> None:
 
 
 @machines
-def test_ends_are_exact(machine: Machine) -> None:
+def test_math_is_exact_at_range_ends(machine: Machine) -> None:
     ends = np.array([-np.inf, -100.0, 0.0, 100.0, np.inf] * 4, np.float32)
     assert np.array_equal(apply("tanh", machine, ends)[:5], [-1, -1, 0, 1, 1])
     assert np.array_equal(apply("exp", machine, np.zeros(17, np.float32)), np.ones(17))
@@ -167,7 +167,7 @@ def test_ends_are_exact(machine: Machine) -> None:
 
 
 @machines
-def test_atan2(machine: Machine) -> None:
+def test_atan2_matches_numpy(machine: Machine) -> None:
     """Over the whole circle, at magnitudes from 1e-15 to 1e15 and at all ratios."""
     rng = np.random.default_rng(0)
     angle = rng.uniform(-np.pi, np.pi, 1_000_003)
@@ -182,7 +182,7 @@ def test_atan2(machine: Machine) -> None:
 
 
 @machines
-def test_atan2_on_the_axes(machine: Machine) -> None:
+def test_atan2_is_exact_on_axes(machine: Machine) -> None:
     """A zero y counts as +0, whatever its sign: +pi on the negative side, never -pi."""
     y = np.array([0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 0.0, -0.0], np.float32)
     x = np.array([1.0, 1.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0], np.float32)
@@ -192,7 +192,7 @@ def test_atan2_on_the_axes(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", ["sin", "sin_squared", "exp", "sigmoid", "tanh", "sin_turns"])
-def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> None:
+def test_math_vectors_match_scalars(name: str, machine: Machine) -> None:
     """Elements past the last whole vector are computed one by one; masked and exact kernels must agree on
     them."""
     x = np.random.default_rng(1).uniform(0, 1, 4 * machine.features.lanes - 1).astype(np.float32)
@@ -204,7 +204,7 @@ def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> 
 
 @machines
 @pytest.mark.parametrize("name", _FUNCTIONS)
-def test_nothing_reaches_libm(name: str, machine: Machine) -> None:
+def test_math_does_not_call_libm(name: str, machine: Machine) -> None:
     """A call to a library function would be made lane by lane; a GPU's own are as exact as it likes. RV64GC,
     of one lane, has no instruction that rounds."""
     if machine.kind in GPUS:

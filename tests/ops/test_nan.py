@@ -45,7 +45,7 @@ def keeps_nan(operation: str, computed: Callable[[Tensors], np.ndarray]) -> None
     assert not lost, lost
 
 
-def test_a_sample_makes_nan_of_nan() -> None:
+def test_reference_propagates_nan() -> None:
     """All operations but those whose values do not depend on a float's."""
     silent = set()
     for operation in OPERATIONS:
@@ -57,13 +57,13 @@ def test_a_sample_makes_nan_of_nan() -> None:
 
 @machines
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_kernel_keeps_nan(operation: str, machine: Machine) -> None:
+def test_kernel_propagates_nan(operation: str, machine: Machine) -> None:
     keeps_nan(operation, lambda tensors: run(operation, tensors, SAMPLES[operation][1], machine=machine))
 
 
 @needs_bfloat16
 @pytest.mark.parametrize("operation", ["conv1d", "conv_transpose1d"])
-def test_a_kernel_that_rounds_keeps_nan(operation: str) -> None:
+def test_rounding_kernel_propagates_nan(operation: str) -> None:
     def computed(tensors: dict[str, Tensor | None]) -> np.ndarray:
         attributes = SAMPLES[operation][1] | {"tolerant": True}
         return run(operation, tensors, attributes, machine=BFLOAT16)

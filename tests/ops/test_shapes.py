@@ -15,7 +15,7 @@ from .support import here, reference, run, short_lengths
 
 @here
 @pytest.mark.parametrize("operation", STRATEGIES)
-def test_random_shapes_at_every_short_length(operation: str, machine: Machine) -> None:
+def test_operations_match_reference_for_random_shapes(operation: str, machine: Machine) -> None:
     """One kernel for all lengths: they are known only at run time."""
 
     @settings(max_examples=examples(8))
@@ -30,7 +30,7 @@ def test_random_shapes_at_every_short_length(operation: str, machine: Machine) -
 
 @AS_CPP
 @pytest.mark.parametrize("operation", list(STRATEGIES))
-def test_every_operation_on_a_gpu(operation: str) -> None:
+def test_operations_match_reference_on_gpu(operation: str) -> None:
     """Many threads one after another, from the CUDA that TVM prints: a few lengths."""
     for steps in (0, 1, 32, 69):
         at_length(operation, USES[operation], USES[operation].shortest + steps, GPUS["cuda"])
@@ -39,7 +39,7 @@ def test_every_operation_on_a_gpu(operation: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("operation", list(STRATEGIES))
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS.keys())
-def test_random_shapes_on_a_gpu(operation: str, machine: Machine) -> None:
+def test_operations_match_reference_for_random_shapes_on_gpu(operation: str, machine: Machine) -> None:
     """Every shape is a program to compile."""
 
     @settings(max_examples=3)

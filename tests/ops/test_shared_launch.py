@@ -51,7 +51,7 @@ def call_of(members: int, features: Features) -> OpCall:
 
 @kinds
 @pytest.mark.parametrize("slots", [(7, 1), (1, 30, 4), (3, 3, 2, 17)])
-def test_the_bits_of_calls_alone(slots: tuple[int, ...], machine: Machine) -> None:
+def test_shared_launch_matches_single_calls(slots: tuple[int, ...], machine: Machine) -> None:
     style = random(1, STYLE)
     members = [member(count, 10 * seed) for seed, count in enumerate(slots)]
     call = call_of(len(slots), machine.features)
@@ -80,7 +80,7 @@ def test_the_bits_of_calls_alone(slots: tuple[int, ...], machine: Machine) -> No
         assert got.tobytes() == alone.tobytes()
 
 
-def test_as_many_as_webgpu_has_buffers_for() -> None:
+def test_shared_launch_fits_webgpu_buffers() -> None:
     """A kernel takes two buffers for each member, the style and the weights: of ten."""
     features = GPUS["webgpu"].features
     sharing = OPERATION.gpu.sharing
@@ -88,5 +88,5 @@ def test_as_many_as_webgpu_has_buffers_for() -> None:
     assert len(OPERATION.kernel(call_of(sharing.most, features)).params) == 10
 
 
-def test_a_cpu_shares_no_launch() -> None:
+def test_cpu_kernels_share_no_launch() -> None:
     assert all(operation.cpu.sharing is None for operation in registry().values())

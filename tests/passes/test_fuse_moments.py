@@ -38,7 +38,7 @@ def fused(forward: Callable[[Weights, torch.Tensor], Any]) -> list[tuple[str, An
     return semantic(phases["fuse_moments"])
 
 
-def test_the_producer_gets_a_second_result() -> None:
+def test_fuse_moments_adds_second_result() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
         return y, ops.moments(y)
@@ -52,7 +52,7 @@ def test_the_producer_gets_a_second_result() -> None:
     assert use.call.moments == (16, 4, 64)
 
 
-def test_the_kernel_writes_both() -> None:
+def test_fuse_moments_kernel_writes_both_results() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
         return y, ops.moments(y)
@@ -64,7 +64,7 @@ def test_the_kernel_writes_both() -> None:
     assert "moments: T.Buffer((16, 4, 64)" in head
 
 
-def test_moments_of_one_tensor_are_taken_once() -> None:
+def test_fuse_moments_shares_moments_of_a_tensor() -> None:
     """Two normalisations of one tensor, each with its own coefficients, as in the generator's blocks."""
 
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -84,7 +84,7 @@ def test_moments_of_one_tensor_are_taken_once() -> None:
     ) == 1
 
 
-def test_moments_of_an_input_are_taken_once() -> None:
+def test_fuse_moments_shares_moments_of_an_input() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return ops.moments(x), ops.moments(x) + 1.0
 
@@ -92,7 +92,7 @@ def test_moments_of_an_input_are_taken_once() -> None:
 
 
 @pytest.mark.parametrize("weight", ["odd", "upsample_pool", "sum"])
-def test_what_cannot_give_moments_is_left_alone(weight: str) -> None:
+def test_fuse_moments_leaves_incapable_producers(weight: str) -> None:
     """Columns that only fill up a block, other operations, and plain sums."""
 
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -110,7 +110,7 @@ def test_what_cannot_give_moments_is_left_alone(weight: str) -> None:
     assert not any(isinstance(call.ty, relax.TupleType) for _, call in found)
 
 
-def test_a_convolution_nobody_asks_is_left_alone() -> None:
+def test_fuse_moments_leaves_unused_moments() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
         return ops.moments(x), y, ops.conv1d(y, w["b"], padding=1)
@@ -119,7 +119,7 @@ def test_a_convolution_nobody_asks_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_the_decoder_s_blocks_read_nothing_twice(policy: str) -> None:
+def test_fuse_moments_removes_moments_kernels_of_decoder(policy: str) -> None:
     """What takes moments by itself is what no convolution of whole columns has made."""
     _, phases = lowered("decoder", policy)
     before, after = (semantic(phases[phase], "decoder") for phase in ("import", "fuse_moments"))

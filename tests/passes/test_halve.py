@@ -40,7 +40,7 @@ def of(forward: Callable[[Weights, torch.Tensor], Any], machine: Any = HALF) -> 
     return halves(small_program(forward, WEIGHTS), "small", machine)
 
 
-def test_what_only_tolerant_layers_read() -> None:
+def test_halve_stores_tensors_of_tolerant_layers_as_float16() -> None:
     def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
         y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
         z = ops.conv1d(y, w["b"], padding=1, tolerant=True)
@@ -50,7 +50,7 @@ def test_what_only_tolerant_layers_read() -> None:
     assert of(forward, GPU) == [("conv1d", set())] * 3
 
 
-def test_a_result_keeps_its_moments() -> None:
+def test_halve_keeps_moments() -> None:
     def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
         y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
         norm = ops.adain_coefficients(
@@ -61,7 +61,7 @@ def test_a_result_keeps_its_moments() -> None:
     assert of(forward) == [("conv1d", {"y"}), ("adain_coefficients", set()), ("conv1d", {"x"})]
 
 
-def test_what_anything_else_reads_stays() -> None:
+def test_halve_leaves_tensors_with_other_readers() -> None:
     """A layer that tolerates nothing, an operation without such a kernel, a plain one, and the caller."""
 
     def exact(w: Weights, x: torch.Tensor) -> torch.Tensor:
@@ -84,7 +84,7 @@ def test_what_anything_else_reads_stays() -> None:
         assert not [names for _, names in of(forward) if names]
 
 
-def test_the_generator_s_activations_and_weights() -> None:
+def test_halve_stores_generator_activations_as_float16() -> None:
     """Most of the decoder's convolutions; what becomes of its inputs and of its result stays float32."""
     found = halves(program("decoder"), "decoder")
     convolutions = [names for operation, names in found if operation.startswith("conv")]
@@ -98,7 +98,7 @@ def test_the_generator_s_activations_and_weights() -> None:
     assert str(getattr(result, "dtype", "float32")) == "float32"
 
 
-def test_pitch_is_not_rounded() -> None:
+def test_halve_leaves_pitch() -> None:
     lowered = lowered_program(program("f0n"), "f0n", machine=HALF)
     assert {p.dtype for p in lowered.parameters} == {"float32"}
     assert not [names for _, names in halves(program("f0n"), "f0n") if names]

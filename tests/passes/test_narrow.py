@@ -17,7 +17,7 @@ CONTEXT = LoweringContext("toy", TARGET, GPU.features, frozenset())
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_no_tensor_is_wide(policy: str) -> None:
+def test_narrow_removes_int64_tensors(policy: str) -> None:
     found = phases("bert", policy)
     assert 'dtype="int64"' in found["import"].script()
     text = found["narrow"].script()
@@ -27,14 +27,14 @@ def test_no_tensor_is_wide(policy: str) -> None:
     assert (tokens.name, str(tokens.ty.dtype)) == ("tokens", "int32")
 
 
-def test_lengths_keep_their_type() -> None:
+def test_narrow_keeps_type_of_lengths() -> None:
     """What a shape holds is no tensor: the virtual machine counts in int64."""
     tokens = phases("bert", "exact")["narrow"]["bert_forward"].params[0]
     assert str(tokens.ty.shape[1].ty.dtype) == "int64"
 
 
 @pytest.mark.parametrize("index", [0, 2, -1])
-def test_an_index_that_is_known_becomes_a_slice(index: int) -> None:
+def test_narrow_slices_at_constant_index(index: int) -> None:
     x = relax.Var("x", relax.TensorType((4, 3, 5), "float32"))
     builder = relax.BlockBuilder()
     with builder.function("toy_forward", [x]):
@@ -48,7 +48,7 @@ def test_an_index_that_is_known_becomes_a_slice(index: int) -> None:
     assert np.array_equal(got, array[:, index])
 
 
-def test_machines_that_have_wide_integers_keep_them() -> None:
+def test_narrow_leaves_cpu_modules() -> None:
     before, after = (lowered("text_encoder", "masked")[1][phase] for phase in ("import", "narrow"))
     assert after["text_encoder_forward"].same_as(before["text_encoder_forward"])
 
@@ -61,7 +61,7 @@ def one_constant(value: int) -> tvm.IRModule:
     return builder.get()
 
 
-def test_constants_are_narrowed_too() -> None:
+def test_narrow_casts_constants() -> None:
     function = run_passes(one_constant(2**31 - 1), ["narrow"], CONTEXT)["toy_forward"]
     assert str(function.ret_ty.dtype) == "int32"
     wide = replace(CONTEXT, features=replace(CONTEXT.features, kernels="cpu"))
@@ -69,6 +69,6 @@ def test_constants_are_narrowed_too() -> None:
 
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1])
-def test_a_constant_that_does_not_fit_is_refused(value: int) -> None:
+def test_narrow_rejects_overflowing_constant(value: int) -> None:
     with pytest.raises(BuildError, match=f"toy: the constant {np.int64(value)} does not fit int32"):
         run_passes(one_constant(value), ["narrow"], CONTEXT)

@@ -25,13 +25,13 @@ def kind_of(name: str) -> tuple[Any, ...]:
     return target.kind, getattr(target, "platform", None)
 
 
-def test_every_kind_of_target_is_here() -> None:
+def test_noalias_samples_cover_every_target_kind() -> None:
     shipped = {kind_of(name) for name in list_recipes(RECIPES)}
     assert {kind_of(name) for name in NAMES} >= shipped
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_kernels_given_one_memory_twice_do_not_promise_otherwise(name: str) -> None:
+def test_noalias_is_off_for_in_place_kernels(name: str) -> None:
     """As the finished function calls them, by the storages that its tensors are taken from."""
     machine = machine_for(name)
     modules: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def test_kernels_given_one_memory_twice_do_not_promise_otherwise(name: str) -> N
 
 @pytest.mark.parametrize("name", [n for n in NAMES if kind_of(n)[0] == "llvm"])
 @pytest.mark.parametrize("residual", [False, True])
-def test_llvm_is_promised_what_holds(name: str, residual: bool) -> None:
+def test_noalias_reaches_llvm(name: str, residual: bool) -> None:
     """`noalias` on parameters of the code that LLVM is given; without anything to write over, it stays."""
     machine = machine_for(name)
     shapes: dict[str, Any] = {"x": (1, "n", 16), "weight": (16, 16, 3)}

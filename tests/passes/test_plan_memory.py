@@ -22,7 +22,7 @@ ALLOC_STORAGE = "relax.memory.alloc_storage"
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_every_allocation_is_explicit_and_freed(policy: str) -> None:
+def test_plan_memory_frees_every_allocation(policy: str) -> None:
     """A kernel writes into memory it is handed; what is not returned is freed after its last use."""
     _, phases = lowered("duration", policy)
     found = operators(phases["plan_memory"], "duration")
@@ -33,7 +33,7 @@ def test_every_allocation_is_explicit_and_freed(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_tensors_of_different_size_share_storage(policy: str) -> None:
+def test_plan_memory_shares_storage_of_different_sizes(policy: str) -> None:
     module = lowered("decoder", policy)[1]["plan_memory"]
     sizes = {
         str(call.args[2]) for call in calls(module, "decoder") if call.op == _op("relax.memory.alloc_tensor")
@@ -42,7 +42,7 @@ def test_tensors_of_different_size_share_storage(policy: str) -> None:
 
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
-def test_nothing_is_read_after_its_storage_went_to_another(component: str) -> None:
+def test_plan_memory_keeps_storage_until_last_read(component: str) -> None:
     """Followed through the finished function, other names of a tensor (views, tuples) included. A kernel that
     allows it reads what its result takes the place of, and is the last to do so."""
     module = lowered(component, "exact")[1]["plan_memory"]
@@ -77,7 +77,7 @@ TENSORS = st.lists(
 
 
 @given(TENSORS)
-def test_every_tensor_fits_and_has_its_storage_alone(result: list[tuple[int, int, int, int]]) -> None:
+def test_plan_memory_assigns_fitting_exclusive_storage(result: list[tuple[int, int, int, int]]) -> None:
     """Sizes are `slope * n + offset` bytes, lives an interval of bindings. Every third tensor may take the
     place of those that end before it does."""
     variable = relax.Var("x", relax.TensorType([LENGTH], "float32"))
@@ -102,7 +102,7 @@ def test_every_tensor_fits_and_has_its_storage_alone(result: list[tuple[int, int
 
 
 @pytest.mark.parametrize("component", ["duration", "decoder"])
-def test_lengths_of_one_step_take_the_same_storages(component: str) -> None:
+def test_plan_memory_rounds_lengths_to_steps(component: str) -> None:
     """The pool hands back blocks of the very same size only."""
     module = lowered(component, "exact")[1]["plan_memory"]
     storages = [c.args[0].values[0] for c in calls(module, component) if c.op == _op(ALLOC_STORAGE)]
@@ -116,7 +116,7 @@ def test_lengths_of_one_step_take_the_same_storages(component: str) -> None:
 
 
 @pytest.mark.parametrize("component", ["f0n", "decoder"])
-def test_what_is_returned_shares_its_storage_with_nothing(component: str) -> None:
+def test_plan_memory_keeps_results_exclusive(component: str) -> None:
     """A caller holds it for as long as it likes."""
     function = lowered(component, "exact")[1]["plan_memory"][f"{component}_forward"]
     bindings = [b for block in function.body.blocks for b in block.bindings]
@@ -126,7 +126,7 @@ def test_what_is_returned_shares_its_storage_with_nothing(component: str) -> Non
     assert all(list(made.values()).count(storage) == 1 for storage in returned)
 
 
-def test_branches_are_refused() -> None:
+def test_plan_memory_rejects_branches() -> None:
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((4,), "float32"))
     condition = relax.Var("condition", relax.TensorType((), "bool"))
@@ -137,7 +137,7 @@ def test_branches_are_refused() -> None:
         plan_memory.apply(builder.get(), context)
 
 
-def test_results_in_place_save_memory() -> None:
+def test_plan_memory_reuses_memory_in_place() -> None:
     """Of the decoder, whose residual blocks are most of it, against the same kernels without `IN_PLACE`."""
     _, phases = lowered("decoder", "exact")
     before = phases[PASSES[PASSES.index("plan_memory") - 1]]

@@ -31,7 +31,7 @@ def packed(result: LoweredModule) -> Parameter:
 
 
 @pytest.mark.parametrize(("outputs", "taps"), [(1, 1), (4, 3), (4, 4)])
-def test_the_weight_is_packed_for_the_choice(outputs: int, taps: int) -> None:
+def test_schedule_packs_weight_for_choice(outputs: int, taps: int) -> None:
     result = lowered({LAYER: {"outputs": outputs, "taps": taps, "tiles": 3}})
     assert packed(result).shape[1] == outputs + taps - 1  # points
     packing = packed(result).packing
@@ -40,14 +40,14 @@ def test_the_weight_is_packed_for_the_choice(outputs: int, taps: int) -> None:
     assert Parameter.from_json(json.loads(json.dumps(packed(result).to_json()))) == packed(result)
 
 
-def test_the_tiles_are_the_choice_s() -> None:
+def test_schedule_sets_tiles() -> None:
     one, other = (
         lowered({LAYER: {"outputs": 4, "taps": 3, "tiles": n}}).module.script(show_meta=True) for n in (2, 3)
     )
     assert one != other
 
 
-def test_other_layers_go_by_the_rules() -> None:
+def test_schedule_leaves_other_layers() -> None:
     rules = lowered({})
     choice = {"outputs": 1, "taps": 1, "tiles": 3}
     others = (f"conv1d 4->32 k3 d3 {FEATURES}", f"conv1d 4->32 k3 d1 float32 {MACHINE.features.lanes}x7", "x")
@@ -58,6 +58,6 @@ def test_other_layers_go_by_the_rules() -> None:
     assert exact.parameters == lowered({}, tolerant=False).parameters
 
 
-def test_a_choice_without_a_kernel_is_refused() -> None:
+def test_schedule_rejects_choice_without_kernel() -> None:
     with pytest.raises(BuildError, match=rf"the schedule gives '{LAYER}' F\(6, 2\)"):
         lowered({LAYER: {"outputs": 6, "taps": 2, "tiles": 3}})

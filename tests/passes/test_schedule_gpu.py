@@ -17,7 +17,7 @@ _LAUNCH = re.compile(r'(?:thread_binding\(|launch_thread\("threadIdx.x", )(\d+)(
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
-def test_every_kernel_has_a_launch(component: str, policy: str) -> None:
+def test_schedule_gpu_adds_launches(component: str, policy: str) -> None:
     """Those by hand and those of plain operations; none has more threads than a workgroup of the machine, or
     a wide index."""
     workgroup = GPU.features.workgroup
@@ -32,7 +32,7 @@ def test_every_kernel_has_a_launch(component: str, policy: str) -> None:
         assert not re.search(r"\b(int64|float64)\b", text), name
 
 
-def test_machines_without_a_gpu_keep_their_loops() -> None:
+def test_schedule_gpu_leaves_cpu_modules() -> None:
     before, after = (lowered("text_encoder")[1][phase] for phase in ("fuse", "schedule_gpu"))
     assert after.same_as(before)
 
@@ -55,7 +55,7 @@ def arguments(function: Any) -> list[np.ndarray]:
 
 
 @AS_CPP
-def test_the_same_is_computed() -> None:
+def test_schedule_gpu_keeps_results() -> None:
     """Each function as it was before, compiled for this machine, and its launch from CUDA's text."""
     found = phases("duration", "masked")
     before, after = kernels(found["fuse"]), kernels(found["schedule_gpu"])

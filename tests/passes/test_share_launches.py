@@ -62,7 +62,7 @@ def members(module: Any, component: str = "small") -> list[int]:
     return found
 
 
-def test_branches_take_turns() -> None:
+def test_share_launches_interleaves_branches() -> None:
     result, found = lower(lambda w, x: tuple(branches(w, x)))
     assert members(found["halve"]) == [1, 1, 1, 1]
     assert members(found["share_launches"]) == [2, 2]
@@ -76,7 +76,7 @@ def test_branches_take_turns() -> None:
     assert not names & {f"{name}{n}" for n in range(4) for name in LAYER}
 
 
-def test_a_launch_has_no_more_members_than_its_kernel_takes() -> None:
+def test_share_launches_limits_members() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         x = ops.conv1d(x, w["a"], padding=1)
         return tuple(block(w, x, n) for n in range(6))
@@ -84,7 +84,7 @@ def test_a_launch_has_no_more_members_than_its_kernel_takes() -> None:
     assert members(lower(forward)[1]["share_launches"]) == [4, 2]
 
 
-def test_what_depends_on_another_waits_for_it() -> None:
+def test_share_launches_respects_dependences() -> None:
     def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
         one, other = branches(w, x)
         return block(w, one + other, 4)
@@ -92,7 +92,7 @@ def test_what_depends_on_another_waits_for_it() -> None:
     assert members(lower(forward)[1]["share_launches"]) == [2, 2, 1]
 
 
-def test_blocks_that_are_added_up_wait_for_their_sum_alone() -> None:
+def test_share_launches_orders_summed_blocks() -> None:
     """As the three of each of the generator's stages are."""
 
     def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
@@ -102,7 +102,7 @@ def test_blocks_that_are_added_up_wait_for_their_sum_alone() -> None:
     assert members(lower(forward)[1]["share_launches"]) == [3, 3]
 
 
-def test_other_styles_and_other_shapes_share_nothing() -> None:
+def test_share_launches_requires_equal_styles_and_shapes() -> None:
     def styles(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         x = ops.conv1d(x, w["a"], padding=1)
         return block(w, x, 0), block(w, x, 1, "other")
@@ -120,7 +120,7 @@ def test_other_styles_and_other_shapes_share_nothing() -> None:
         assert members(lower(forward, weights)[1]["share_launches"]) == [1, 1]
 
 
-def test_computed_weights_are_not_joined() -> None:
+def test_share_launches_leaves_computed_weights() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         taken = ops.moments(ops.conv1d(x, w["a"], padding=1))
         return tuple(
@@ -133,7 +133,7 @@ def test_computed_weights_are_not_joined() -> None:
     assert members(lower(forward)[1]["share_launches"]) == [1, 1]
 
 
-def test_a_weight_that_is_used_elsewhere_is_refused() -> None:
+def test_share_launches_rejects_weight_used_elsewhere() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (*branches(w, x), w["gain1"] + 1.0)
 
@@ -144,12 +144,12 @@ def test_a_weight_that_is_used_elsewhere_is_refused() -> None:
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_pitch_and_energy_are_computed_side_by_side(policy: str) -> None:
+def test_share_launches_merges_pitch_and_energy(policy: str) -> None:
     before, after = (members(phases("f0n", policy)[p], "f0n") for p in ("halve", "share_launches"))
     assert sum(before) == sum(after) == 12
     assert after == [2] * 6
 
 
-def test_machines_without_shared_launches_are_left_alone() -> None:
+def test_share_launches_leaves_cpu_modules() -> None:
     before, after = (lowered("decoder")[1][phase] for phase in ("halve", "share_launches"))
     assert before.script(show_meta=True) == after.script(show_meta=True)

@@ -65,7 +65,7 @@ def inputs(frames: int, dtype: torch.dtype, *channels: int) -> list[torch.Tensor
 
 
 @pytest.mark.parametrize("frames", [2, 3, 6])
-def test_same_as_stock(frames: int) -> None:
+def test_decoder_matches_stock(frames: int) -> None:
     dtype = torch.float64
     decoder = build(dtype)
     asr, f0, n, noise = inputs(frames, dtype, 9)
@@ -80,7 +80,7 @@ def test_same_as_stock(frames: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 2])
-def test_masked(dtype: torch.dtype, length: int) -> None:
+def test_decoder_masks_invalid_steps(dtype: torch.dtype, length: int) -> None:
     decoder = build(dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, decoder, dtype):

@@ -27,7 +27,7 @@ def run_stock(module: nn.Module, f0: Tensor, noise: Tensor, upsample: int) -> Te
 
 
 @pytest.mark.parametrize("steps", [1, 2, 12, 40])
-def test_same_as_stock(steps: int) -> None:
+def test_harmonic_source_patch_matches_stock(steps: int) -> None:
     """Whatever the nine channels are. To 1e-8 only: the stock module keeps the noise's amplitude in float32,
     whatever its own dtype."""
     module = stock(make, torch.float64)
@@ -39,7 +39,7 @@ def test_same_as_stock(steps: int) -> None:
     assert (got - want).abs().max() < 1e-8
 
 
-def test_same_as_stock_in_float32() -> None:
+def test_harmonic_source_patch_matches_stock_in_float32() -> None:
     module = stock(make, torch.float32)
     f0, noise = pitch(12, torch.float32), random(1, 3600, 9, dtype=torch.float32)
     want = run_stock(module, f0, noise, 300)
@@ -47,7 +47,7 @@ def test_same_as_stock_in_float32() -> None:
         assert (module(f0, projected(noise, module)) - want).abs().max() < 1e-4
 
 
-def test_phase_stays_precise_for_100_seconds() -> None:
+def test_harmonic_source_patch_keeps_phase_for_100_seconds() -> None:
     """At a tenth of the sample rate, so that 100 s are cheap; the phase is as large as at the full one."""
     steps, upsample, rate = 8000, 30, 2400
     truth = stock(lambda: make(rate, upsample), torch.float64)
@@ -65,7 +65,7 @@ def test_phase_stays_precise_for_100_seconds() -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 2, 9])
-def test_masked(dtype: torch.dtype, length: int) -> None:
+def test_harmonic_source_patch_masks_invalid_steps(dtype: torch.dtype, length: int) -> None:
     module = stock(make, dtype)
     noise = random(1, 10 * 300, dtype=dtype)
     with patched(["harmonic_source"], module, dtype):

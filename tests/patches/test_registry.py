@@ -20,7 +20,7 @@ def make() -> nn.Module:
     return TextEncoder(channels=4, kernel_size=5, depth=2, n_symbols=9)
 
 
-def test_every_file_is_a_patch_of_its_own_name_that_replaces_something_stock() -> None:
+def test_every_file_defines_a_patch_of_its_name() -> None:
     assert "lstm" in list_patches()
     for name in list_patches():
         patch = get_patch(name)
@@ -30,7 +30,7 @@ def test_every_file_is_a_patch_of_its_own_name_that_replaces_something_stock() -
             assert callable(resolve_attribute(dotted))
 
 
-def test_documentation_names_every_patch_and_what_it_replaces() -> None:
+def test_docs_list_every_patch() -> None:
     text = (Path(__file__).parents[2] / "docs" / "patches.md").read_text(encoding="utf-8")
     for name in list_patches():
         row = next((line for line in text.splitlines() if line.startswith(f"| `{name}` ")), None)
@@ -39,7 +39,7 @@ def test_documentation_names_every_patch_and_what_it_replaces() -> None:
             assert ".".join(dotted.split(".")[-2:]) in row
 
 
-def test_only_patches_asked_for_are_imported() -> None:
+def test_get_patch_imports_only_that_patch() -> None:
     code = (
         "import sys; import kokoro_tvm.patches as p; p.list_patches(); p.get_patch('lstm');"
         "print(*sorted(m for m in sys.modules if m.startswith('kokoro_tvm.patches.') and '.base' not in m))"
@@ -48,7 +48,7 @@ def test_only_patches_asked_for_are_imported() -> None:
     assert result.stdout.split() == ["kokoro_tvm.patches.lstm"]
 
 
-def test_unknown_patch_names_the_nearest() -> None:
+def test_get_patch_suggests_nearest_name() -> None:
     with (
         pytest.raises(BuildError, match="unknown patch 'lsmt': did you mean lstm"),
         apply_patches(["lsmt"], nn.Linear(1, 1)),
@@ -60,7 +60,7 @@ def test_unknown_patch_names_the_nearest() -> None:
         get_patch("_length")
 
 
-def test_a_patch_that_finds_nothing_is_refused_and_leaves_no_trace() -> None:
+def test_apply_patches_rejects_patch_without_match() -> None:
     module = stock(make, torch.float32)
     before = snapshot(module)
     for names in (["weight_norm", "lstm", "generator"], ["generator"]):
@@ -75,7 +75,7 @@ def test_a_patch_that_finds_nothing_is_refused_and_leaves_no_trace() -> None:
         pass
 
 
-def test_patches_in_force_cannot_be_applied_again() -> None:
+def test_apply_patches_rejects_patch_in_force() -> None:
     module = stock(make, torch.float32)
     before = snapshot(module)
     with pytest.raises(BuildError, match="replaced already"), apply_patches(["lstm", "lstm"], module):
@@ -92,7 +92,7 @@ def test_patches_in_force_cannot_be_applied_again() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_everything_is_restored(fails: bool) -> None:
+def test_apply_patches_restores_module(fails: bool) -> None:
     module = stock(make, torch.float32)
     other = stock(make, torch.float32)
     tokens = torch.tensor([[1, 2, 3]])
@@ -121,7 +121,7 @@ def snapshot(module: nn.Module) -> list[object]:
     ]
 
 
-def test_restoring_keeps_values_bit_for_bit() -> None:
+def test_apply_patches_restores_values_exactly() -> None:
     module = stock(make, torch.float32)
     before = {name: t.clone() for name, t in module.state_dict().items()}
     with apply_patches(["weight_norm", "lstm", "text_encoder"], module):
