@@ -54,7 +54,7 @@ def compiled(result: LoweredModule, component: str, library: Path) -> Callable[.
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where that of `exact` is."""
+    """Return the library of a policy; that of `exact` is shared."""
     return tmp_path_factory.mktemp("exact") / "duration.so"
 
 
@@ -102,7 +102,7 @@ def test_library_returns_its_manifest(library: Path) -> None:
 
 @pytest.mark.slow("compiles in several processes")
 def test_library_is_reproducible(tmp_path: Path) -> None:
-    """Every export and lowering makes objects at other addresses; hash tables of TVM's go by those."""
+    """Export and lower twice, because TVM's hash tables are ordered by addresses."""
     libraries = set()
     for place in ("here", "a-place-with-a-longer-name"):
         (tmp_path / place).mkdir()

@@ -51,12 +51,12 @@ def program(name: str, policy: str = "exact") -> ExportedProgram:
 @pytest.mark.parametrize("policy", ["exact", "masked", pytest.param("padded", marks=PADDED)])
 @pytest.mark.parametrize("name", COMPONENTS)
 class TestEveryProgram:
-    def test_consists_of_semantic_and_plain_operations(self, name: str, policy: str) -> None:
+    def test_program_has_semantic_and_plain_operations_only(self, name: str, policy: str) -> None:
         names = list_operations(program(name, policy))
         assert any(n.startswith("kokoro.") for n in names)
         assert {n for n in names if not n.startswith("kokoro.")} <= PLAIN_OPERATIONS
 
-    def test_has_the_signature(self, name: str, policy: str) -> None:
+    def test_program_has_component_signature(self, name: str, policy: str) -> None:
         exported = program(name, policy)
         signature = SIGNATURES[name].resolved(policy, BUCKET)
         inputs = exported.graph_signature.user_inputs
@@ -75,7 +75,7 @@ class TestEveryProgram:
                     (symbol,) = extent.node.expr.free_symbols
                     assert extent.node.expr == int(factor or 1) * symbol
 
-    def test_has_only_stock_parameters_and_no_values(self, name: str, policy: str) -> None:
+    def test_program_has_stock_parameters_only(self, name: str, policy: str) -> None:
         exported = program(name, policy)
         stock = fold_weight_norm(build_model(CONFIG, None, device="meta").state_dict())
         found = parameters(exported)
@@ -87,7 +87,7 @@ class TestEveryProgram:
         first = [spec.target for spec in exported.graph_signature.input_specs][: len(found)]
         assert first == list(found), "parameters come before the inputs"
 
-    def test_says_nothing_of_the_machine(self, name: str, policy: str, tmp_path: Path) -> None:
+    def test_program_file_does_not_depend_on_machine(self, name: str, policy: str, tmp_path: Path) -> None:
         path = tmp_path / "program.pt2"
         save_program(program(name, policy), path)
         data = path.read_bytes()
@@ -115,7 +115,7 @@ def test_program_allows_every_length(name: str) -> None:
 
 
 class _Sized:
-    """What a guard asks of an input."""
+    """An input of which a guard reads only the size."""
 
     def __init__(self, shape: tuple[Any, ...]) -> None:
         self.size = lambda: shape

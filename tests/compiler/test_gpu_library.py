@@ -1,4 +1,4 @@
-"""Libraries whose kernels are for a GPU: code that launches them, and their text beside it."""
+"""Libraries with GPU kernels: code that launches them, and their text beside it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kokoro_tvm.toolchains.gnu import GNU
 
 
 def test_gpu_library_merges_float16_and_float32_kernels(tmp_path: Path) -> None:
-    """What TVM puts before those of float16 stands there once, for all."""
+    """Expect TVM's preamble for float16 once, for all kernels."""
 
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         x = ops.conv1d(x, w["a"], padding=1)
@@ -45,7 +45,7 @@ def module(dilation: int = 1) -> Any:
 
 
 def test_gpu_library_regenerates_changed_kernel_only(tmp_path: Path) -> None:
-    """Text and launching code come from the store, and are those that generating everything gives."""
+    """Compare text and launching code from the store with those of a full generation."""
     lines: list[str] = []
 
     def compiled(name: str, lowered: Any, kept: bool = True) -> tuple[bytes, bytes]:

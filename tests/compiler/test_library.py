@@ -1,4 +1,4 @@
-"""Libraries of objects: what is generated again, and what of a library depends on how it was made."""
+"""Libraries of objects: which kernels are generated again, and what a library depends on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Compile = Callable[..., bytes]
 
 
 def convolutions(dilation: int = 1) -> Any:
-    """A module of a few kernels; the dilation is one convolution's."""
+    """Return a module of a few kernels; the dilation is that of one convolution."""
 
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         x = ops.conv1d(x, w["a"], padding=1)
@@ -44,7 +44,7 @@ def plain() -> Any:
 
 @pytest.fixture(scope="module")
 def without(plain: Any, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The library of the module, made without a store."""
+    """Return the module's library, compiled without a store."""
     path = tmp_path_factory.mktemp("library") / "without.so"
     return compile_module(plain, MACHINE, GNU, path, PASS_CONTEXT).read_bytes()
 
@@ -56,8 +56,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def compiled(store: Store, tmp_path: Path) -> Compile:
-    """Compiles a module with the store's objects: the library's bytes. `generated` has the last one's kernels
-    that were not found."""
+    """Compile a module with the store's objects; return the library's bytes and log what was generated."""
     count = 0
 
     def compile_(module: Any, pass_context: dict[str, Any] = PASS_CONTEXT, processes: int = 2) -> bytes:
@@ -118,7 +117,9 @@ def test_compile_module_regenerates_damaged_object(plain: Any, compiled: Compile
     [{"config": {"tirx.disable_cse_tir": True}}, {"disabled_passes": ["tirx.CommonSubexprElim"]}],
     ids=["config", "disabled pass"],
 )
-def test_compile_module_passes_options_to_codegen(change: dict[str, Any], plain: Any, compiled: Compile) -> None:
+def test_compile_module_passes_options_to_codegen(
+    change: dict[str, Any], plain: Any, compiled: Compile
+) -> None:
     usual, changed = compiled(plain), compiled(plain, PASS_CONTEXT | change)
     assert usual != changed
     assert generated[-1] == "4 kernels, 4 to generate", "they are among what an object is made of"
@@ -144,7 +145,7 @@ def test_compile_module_rejects_unknown_options(
 
 
 def test_compile_module_names_failing_kernel(plain: Any, store: Store, tmp_path: Path) -> None:
-    """Leaving out the pass that gives kernels their calling convention does it."""
+    """Leave out the pass that sets the kernels' calling convention."""
     options = PASS_CONTEXT | {"disabled_passes": ["tirx.MakePackedAPI"]}
     (tmp_path / "out").mkdir()
     out = tmp_path / "out" / "small.so"

@@ -25,7 +25,7 @@ def test_lowered_script_parses_back(component: str, policy: str) -> None:
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_lower_prefixes_functions(component: str, policy: str) -> None:
-    """Two components' modules share no name, so they can live in one library."""
+    """Expect disjoint names of two components, so that they can be linked into one library."""
     module = lowered(component, policy)[0].module
     names = [variable.name_hint for variable in module.get_global_vars()]
     assert {f"{component}_forward", f"{component}_manifest"} <= set(names)
@@ -41,7 +41,7 @@ def test_lower_prefixes_functions(component: str, policy: str) -> None:
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_lowered_module_has_no_constants(component: str, policy: str) -> None:
-    """Weights are arguments; anything else would stand in every bucket's library (and cannot be printed)."""
+    """Expect weights as arguments only: every bucket's library would repeat a constant."""
     assert "GenericConst" not in lowered(component, policy)[0].module.script(show_meta=False)
 
 
@@ -62,7 +62,7 @@ def test_lower_lists_parameters_of_program(component: str, policy: str) -> None:
 
 
 def test_lowered_size_does_not_depend_on_bucket() -> None:
-    """The LSTM is a loop: nothing grows with the length."""
+    """Expect a loop for the LSTM: nothing grows with the length."""
     text = lowered("text_encoder", "masked")[0].module.script(show_meta=True)
     from lowering import CONFIG, RECIPE
 

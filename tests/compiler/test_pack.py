@@ -53,7 +53,7 @@ def test_pack_weights_aligns_to_cache_lines(tmp_path: Path) -> None:
 
 
 def test_pack_weights_joins_weights(tmp_path: Path) -> None:
-    """Each packed, in the order of the parts."""
+    """Expect each weight packed, in the order of the parts."""
     parts = (("a.bias", None), ("a.weight", PACKED))
     joined = Parameter("a.bias+1", "float32", (5 + 48,), None, parts)
     loaded = load_file(pack_weights([joined], STATE, tmp_path / "w.safetensors"))
@@ -68,7 +68,7 @@ def test_pack_weights_joins_weights(tmp_path: Path) -> None:
 def test_pack_weights_writes_other_dtypes(
     dtype: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """bfloat16 is stored as its bits, in pairs or alone: a rounded weight takes half the bytes."""
+    """Store bfloat16 as its bits, in pairs or alone: a rounded weight takes half the bytes."""
     packed = np.arange(-3, 40).astype(dtype)
     monkeypatch.setattr(PackedWeight, "pack", lambda self, array: packed)
     parameters = [PARAMETERS[0], Parameter("a.weight", dtype, packed.shape, PACKED)]

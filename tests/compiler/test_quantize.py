@@ -1,4 +1,4 @@
-"""Weights in fewer bits: what is read is what a build of the rounded weights has, in JavaScript too."""
+"""Quantized weights: loading them, in JavaScript too, returns what a build of the rounded weights packs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ shapes = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 9))
 
 
 def example(filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: int) -> QuantizedWeight:
-    """Of weights in which a whole channel may be zeros."""
+    """Return weights in which a whole channel may be zero."""
     blocks, terms, columns = shape
     weight = np.random.default_rng(seed).standard_normal((blocks, filtering.taps, terms, columns))
     weight[0, ..., 0] *= seed % 2
@@ -33,7 +33,7 @@ def example(filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: 
 
 
 def packed(made: QuantizedWeight) -> np.ndarray:
-    """What a build packs of the rounded weights."""
+    """Pack the rounded weights as a build does."""
     rounded = made.codes.astype(np.float32) * made.scales[:, None, None]
     return transformed(rounded, made.points)
 

@@ -18,7 +18,7 @@ def steps_of(steps: int, mean: float = 0.0, spread: float = 1.0) -> torch.Tensor
 
 
 def tensors(x: torch.Tensor, machine: Machine | None = None) -> dict[str, torch.Tensor | None]:
-    """With the moments of x as the kernel for a machine takes them, or else the reference, in float64."""
+    """Return the arguments, with moments of x from the machine's kernel, or from the reference in float64."""
     taken = run("moments", {"x": x}, machine=machine) if machine else ops.moments(x.double()).numpy()
     return {
         "moments": torch.from_numpy(taken),
@@ -31,13 +31,13 @@ def tensors(x: torch.Tensor, machine: Machine | None = None) -> dict[str, torch.
 def both(
     x: torch.Tensor, machine: Machine, attributes: dict[str, float] | None = None, dynamic: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the two kernels make of x, and what the two references do in float64."""
+    """Return the coefficients by the two kernels, and by the two references in float64."""
     got = run("adain_coefficients", tensors(x, machine), attributes, machine=machine, dynamic=dynamic)
     return got, reference("adain_coefficients", tensors(x), attributes)
 
 
 def apply(coefficients: np.ndarray, x: torch.Tensor) -> np.ndarray:
-    """The normalised channels, in float64."""
+    """Normalize the channels in float64."""
     mean, scale, shift = coefficients.astype(np.float64)
     return (x.double().numpy()[0] - mean) * scale + shift
 
@@ -63,11 +63,9 @@ def test_adain_coefficients_of_one_step_have_no_variance(machine: Machine) -> No
 @pytest.mark.parametrize("ratio", [0.0, 10.0, 1e3, 1e5])
 @pytest.mark.parametrize("steps", [64, 5000])
 def test_adain_coefficients_keep_precision_of_large_means(ratio: float, steps: int, machine: Machine) -> None:
-    """Normalised as well as numbers this far from zero allow, which is half an ulp of the mean.
-
-    E[x^2] - E[x]^2 would be all rounding error here, and negative now and then; a mean summed in float32 is
-    off by more than the spread.
-    """
+    """Allow the error of half an ulp of the mean."""
+    # E[x^2] - E[x]^2 would be all rounding error here, and sometimes negative. A mean summed in float32 errs
+    # by more than the spread.
     x = steps_of(steps, mean=ratio, spread=1.0)
     got, want = both(x, machine)
     assert np.abs(got[1] / want[1] - 1).max() <= 1e-6
@@ -86,7 +84,7 @@ def test_adain_coefficients_map_constant_channels_to_shift(machine: Machine) -> 
 @machines
 @pytest.mark.parametrize("slots", [1, 2, 7, 60])
 def test_adain_coefficients_ignore_empty_slots(slots: int, machine: Machine) -> None:
-    """Whatever stands in them; and blocks may be of any length."""
+    """Fill empty slots with garbage; use blocks of different lengths."""
     taken = torch.zeros(slots, 4, CHANNELS)
     full = tensors(steps_of(300), machine)["moments"]
     assert full is not None
@@ -102,7 +100,7 @@ def test_adain_coefficients_ignore_empty_slots(slots: int, machine: Machine) -> 
 
 @machines
 def test_adain_coefficients_matches_reference_when_masked(machine: Machine) -> None:
-    """The moments of a valid part give, to the last bit, the coefficients of that part alone."""
+    """Compare bit for bit with the coefficients of the valid part's moments alone."""
     x = steps_of(1500)
 
     def holds(length: int) -> None:

@@ -31,7 +31,7 @@ def test_attention_matches_reference_at_every_length(machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("sharpness", [0.0, 10.0, 1000.0])
 def test_attention_matches_reference_for_even_and_sharp_weights(sharpness: float, machine: Machine) -> None:
-    """Scores from none to some thousands: all keys weigh the same, or one takes all."""
+    """Use scores from zero to some thousands: all keys weigh the same, or one dominates."""
     check(
         "attention",
         tensors(50, sharpness),
@@ -43,7 +43,7 @@ def test_attention_matches_reference_for_even_and_sharp_weights(sharpness: float
 
 @machines
 def test_attention_ignores_scores_far_below_largest(machine: Machine) -> None:
-    """A common offset of the scores cancels, however large."""
+    """Add a common offset to the scores, which cancels."""
     given_tensors = tensors(20)
     given_tensors["key"] = torch.cat([given_tensors["key"][:, :19] - 100, given_tensors["key"][:, 19:]], 1)  # type: ignore[index]
     check("attention", given_tensors, {"heads": HEADS}, machine=machine, tolerance=1e-4)

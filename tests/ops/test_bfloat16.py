@@ -1,4 +1,4 @@
-"""Rounding is torch's, bit for bit; pairs come apart as they were put together."""
+"""bfloat16 rounding matches torch bit for bit, and pairs can be unpacked."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_pack_pairs_is_reversible(data: st.DataObject, shape: tuple[int, ...]) -
 
 
 def test_pack_pairs_has_instruction_layout() -> None:
-    """Even elements first: 32 values of bfloat16 in a row are 16 lanes."""
+    """Expect even elements first: 32 bfloat16 in a row are 16 lanes."""
     values = np.arange(32, dtype=np.float32)
     lanes = pack_pairs(values[0::2], values[1::2])
     assert np.array_equal(lanes.view("<u2"), round_to_bfloat16(values))

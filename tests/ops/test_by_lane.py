@@ -1,4 +1,4 @@
-"""Products by one lane of a vector of channels are, to the last bit, those of channels read one by one."""
+"""Products by one lane of a vector equal, bit for bit, products of channels read one by one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_by_lane_keeps_order_of_sums(name: str, steps: int) -> None:
 
 
 def test_by_lane_loop_on_arm_uses_lane_multiplications() -> None:
-    """Ten rows of four products with each of two vectors, which docs/targets.md counts."""
+    """Count ten rows of four products with each of two vectors, as docs/targets.md does."""
     machine = resolve(
         LlvmTarget(kind="llvm", mcpu="cortex-a72", mtriple="aarch64-linux-gnu", mattr=("-sve",))
     )

@@ -119,7 +119,7 @@ def test_conv1d_accepts_static_shape(steps: int, machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("name", ["one tap", "dilated"])
 def test_conv1d_repeats_residual_steps(name: str, machine: Machine) -> None:
-    """As if it were upsampled to its nearest neighbours."""
+    """Expect the residual's nearest neighbours."""
     shape, more = SHAPES[name], {"gain": 0.7}
     for steps in (2, 34, 300):
         given_tensors = tensors(shape, ("bias", "residual"), steps)
@@ -143,7 +143,7 @@ def test_conv1d_accepts_matrix_as_weight(machine: Machine) -> None:
 
 @machines
 def test_conv1d_keeps_precision_of_long_sums(machine: Machine) -> None:
-    """3072 terms: the error is that of sums of 128, not that of one long sum."""
+    """Expect the error of sums of 128 for 3072 terms."""
     shape = (1024, 4, 3, 1, 1, 1)
     check("conv1d", tensors(shape, ("bias",), 200), attributes(shape, {}), machine=machine, tolerance=7e-7)
 
@@ -158,8 +158,8 @@ def test_conv1d_rejects_stride_with_dilation(machine: Machine) -> None:
 @here
 @pytest.mark.parametrize("extras", ["plain", "all"])
 def test_conv1d_keeps_accumulators_in_registers(machine: Machine, extras: str) -> None:
-    """The workspace holds the slab and the sums of a tile; accumulators in it would cost three times the
-    time."""
+    """Expect only the slab and the sums of a tile in the workspace."""
+    # Accumulators there would take three times as long.
     shape = SHAPES["three taps"]
     present, more = EXTRAS[extras]
     module = compiled_for(machine, "conv1d", tensors(shape, present, 64), attributes(shape, more))

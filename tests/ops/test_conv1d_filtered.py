@@ -1,4 +1,4 @@
-"""Convolutions by minimal filtering: a few bits less, nothing else less."""
+"""Convolutions by minimal filtering on CPUs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_filtered_conv1d_matches_reference_with_partial_column_blocks(name: str,
 
 @machines
 def test_filtered_conv1d_matches_reference_for_wide_layers(machine: Machine) -> None:
-    """The kernel transforms their weights itself, for blocks of one tile and of several."""
+    """Let the kernel transform the weights, for blocks of one tile and of several."""
     for steps in (1, 7, 126, 300, 847):
         made = tensors("3 taps", steps, 520, 512)
         check("conv1d", made, attributes("3 taps"), machine=machine, tolerance=filtered(3))
@@ -120,7 +120,7 @@ def test_filtered_conv1d_matches_reference_when_masked(name: str, machine: Machi
     ],
 )
 def test_filtered_conv1d_loses_few_bits(name: str, limit: float, machine: Machine) -> None:
-    """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the results."""
+    """Measure a layer as wide as Kokoro's: root mean square error relative to that of the results."""
     arguments = tensors(name, 2000, 128, 128), attributes(name)
     want = reference("conv1d", *arguments)
     error = run("conv1d", *arguments, machine=machine) - want
@@ -130,7 +130,7 @@ def test_filtered_conv1d_loses_few_bits(name: str, limit: float, machine: Machin
 @machines
 @pytest.mark.parametrize("name", ["3 taps", "7 taps"])
 def test_conv1d_does_not_filter_one_tap_or_strides(name: str, machine: Machine) -> None:
-    """There are no products to save: the kernel is the plain one."""
+    """Expect the bits of the plain kernel: there are no products to save."""
     made = tensors(name, 201) | {"residual": None}
     check("conv1d", made, attributes(name) | {"stride": 2}, machine=machine)
     weight = made["weight"]
@@ -141,7 +141,7 @@ def test_conv1d_does_not_filter_one_tap_or_strides(name: str, machine: Machine) 
 
 @machines
 def test_filtered_conv1d_supports_large_dilation(machine: Machine) -> None:
-    """A register tile holds whole dilations as long as it can; farther apart it is the plain one."""
+    """Use dilations that fit a register tile, and larger ones, which are not filtered."""
     made = tensors("3 taps", 201) | {"residual": None}
     for dilation in (6, 7, 12, 13):
         result = {"dilation": dilation, "padding": dilation, "tolerant": True}
@@ -157,7 +157,7 @@ def test_filtered_conv1d_accepts_static_shape(steps: int) -> None:
 
 @here
 def test_filtered_conv1d_keeps_accumulators_in_registers(machine: Machine) -> None:
-    """The workspace holds the transformed input and the products of a block."""
+    """Expect only the transformed input and the products of a block in the workspace."""
     arguments = tensors("7 taps, 3 apart", 64), attributes("7 taps, 3 apart")
     module = compiled_for(machine, "conv1d", *arguments)
     calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))

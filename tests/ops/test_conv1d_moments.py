@@ -1,4 +1,4 @@
-"""Convolutions that leave the moments of their results behind."""
+"""Convolutions that emit the moments of their results."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ def attributes(name: str) -> dict[str, Any]:
     return {"dilation": dilation, "padding": dilation * (taps - 1) // 2, "tolerant": tolerant, "gain": 0.7}
 
 
-def taken(y: np.ndarray) -> np.ndarray:
-    """The moments of y as the reference takes them, in float64."""
+def reference_moments(y: np.ndarray) -> np.ndarray:
+    """Compute the moments of y by the reference, in float64."""
     return ops.moments(torch.from_numpy(y).double()).numpy()
 
 
 @machines
 @pytest.mark.parametrize("name", LAYERS)
 def test_conv1d_moments_matches_reference_at_every_length(name: str, machine: Machine) -> None:
-    """The result is the same to the last bit; its moments are those of the very numbers that were written."""
+    """Compare the result bit for bit, and the moments with those of the result that was written."""
 
     def holds(steps: int) -> None:
         arguments = tensors(name, steps, 64), attributes(name)
         y, moments = results("conv1d", *arguments, machine=machine, moments=True)
         assert y.tobytes() == run("conv1d", *arguments, machine=machine).tobytes()
-        assert_moments(moments, taken(y))
+        assert_moments(moments, reference_moments(y))
 
     every_length(holds, 1300)
 
@@ -66,39 +66,40 @@ def test_conv1d_moments_matches_reference_at_every_length(name: str, machine: Ma
 @pytest.mark.parametrize("outputs", [32, 64, 128])
 @pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
 @pytest.mark.parametrize("steps", [12_001, 30_000])
-def test_conv1d_moments_match_reference_over_many_blocks(steps: int, name: str, outputs: int, machine: Machine) -> None:
+def test_conv1d_moments_match_reference_over_many_blocks(
+    steps: int, name: str, outputs: int, machine: Machine
+) -> None:
     y, moments = results(
         "conv1d", tensors(name, steps, outputs), attributes(name), machine=machine, moments=True
     )
-    assert_moments(moments, taken(y))
+    assert_moments(moments, reference_moments(y))
 
 
 @machines
 @pytest.mark.parametrize("name", ["direct", "filtered"])
 def test_conv1d_moments_keep_precision_of_large_means(name: str, machine: Machine) -> None:
-    """The sums are of differences, so a mean of a thousand spreads costs nothing."""
+    """Use a mean of a thousand spreads; sums of differences lose nothing."""
     made = tensors(name, 5000, 32, mean=1000.0)
     y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
-    assert_moments(moments, taken(y))
+    assert_moments(moments, reference_moments(y))
 
 
 @machines
 @pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
 def test_conv1d_moments_tolerate_outlying_first_step(name: str, machine: Machine) -> None:
-    """Ten thousand spreads off, at the start of the first block: sums about it would lose four digits."""
+    """Use a first step ten thousand spreads off; sums about it would lose four digits."""
     made = tensors(name, 2000, 32)
     residual = made["residual"]
     assert residual is not None
     residual[:, 0] = 1e4
     y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
-    assert_moments(moments, taken(y))
+    assert_moments(moments, reference_moments(y))
 
 
 @machines
 @pytest.mark.parametrize("name", some_of(LAYERS, ("direct, dilated", "filtered, 3 apart"), OTHER_LAYERS))
 def test_conv1d_moments_matches_reference_when_masked(name: str, machine: Machine) -> None:
-    """Result and moments are, to the last bit, those of the valid part alone, whatever stands in the tails;
-    slots that the valid part leaves are marked as empty."""
+    """Compare bit for bit with the valid part alone; unused slots must be marked as empty."""
     made = tensors(name, 1000, 32)
 
     def holds(length: int) -> None:
@@ -122,8 +123,7 @@ def test_conv1d_moments_matches_reference_when_masked(name: str, machine: Machin
 
 @machines
 def test_conv1d_can_emit_moments_of_whole_blocks(machine: Machine) -> None:
-    """Columns that only fill a block up have no results, and short blocks, which CPUs have where channels are
-    many, would need too many slots."""
+    """Reject columns that only pad a block, and short blocks, which would need too many slots."""
 
     def gives(name: str, inputs: int, outputs: int) -> bool:
         taps, _, _ = LAYERS[name]

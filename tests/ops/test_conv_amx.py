@@ -1,4 +1,4 @@
-"""Convolutions by tiles of AMX, emulated where the CPU has none: only operands are rounded to bfloat16."""
+"""Convolutions by AMX tiles, emulated on CPUs without AMX: only operands are rounded to bfloat16."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_amx_conv1d_matches_reference_for_random_layers(layer: Use, absent: set[
 
 
 def test_amx_conv1d_matches_reference_for_wide_layers() -> None:
-    """Which threads share by columns."""
+    """Use layers whose columns threads split."""
     layer = conv1d(512, 1024, 3, stride=1, dilation=1, padding=1, tolerant=True)
     for steps in (1, 17, 70):
         check(layer, steps, MOVED, MACHINE)
@@ -82,7 +82,7 @@ def test_amx_conv1d_emits_moments_of_its_result(name: str) -> None:
 
 @pytest.mark.parametrize("taps", [1, 3, 7, 11])
 def test_amx_conv1d_is_never_filtered(taps: int) -> None:
-    """Multiplying takes less time than transforming would."""
+    """Expect plain convolution: multiplying takes less time than transforming."""
     plan = ConvPlan(128, 128, taps, 1, MACHINE.features, tolerant=True)
     assert plan.tiles_multiply
     assert plan.filtering == DIRECT

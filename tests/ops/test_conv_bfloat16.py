@@ -1,4 +1,4 @@
-"""Convolutions of operands rounded to bfloat16, against the reference of operands rounded likewise."""
+"""Convolutions of operands rounded to bfloat16, compared with the reference of rounded operands."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def operation(layer: Use) -> str:
 
 
 def bfloat16(values: Tensor) -> Tensor:
-    """The nearest, in the dtype they came in."""
+    """Round to bfloat16, in the input's dtype."""
     return values.float().bfloat16().to(values.dtype)
 
 
 def of_rounded(layer: Use, tensors: Tensors) -> np.ndarray:
-    """What the reference makes in float64 of the activated input and the weight, each rounded to bfloat16."""
+    """Compute the reference in float64 of the activated input and the weight, each rounded to bfloat16."""
     slope = layer.attributes.get("slope", 1.0)
     x, weight = tensors["x"], tensors["weight"]
     assert x is not None
@@ -83,7 +83,7 @@ def of_rounded(layer: Use, tensors: Tensors) -> np.ndarray:
 
 
 def without(layer: Use, *absent: str) -> Use:
-    """The same with fewer arguments."""
+    """Remove arguments."""
     return replace(layer, tensors=lambda steps: layer.tensors(steps) | dict.fromkeys(absent))
 
 
@@ -169,7 +169,7 @@ def test_bfloat16_conv1d_emits_moments_of_its_result(name: str) -> None:
     ],
 )
 def test_bfloat16_conv1d_error_is_bounded(taps: int, dilation: int, limit: float) -> None:
-    """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the unrounded results."""
+    """Measure a layer as wide as Kokoro's: root mean square error relative to the unrounded results."""
     padding = dilation * (taps - 1) // 2
     layer = conv1d(128, 128, taps, stride=1, dilation=dilation, padding=padding, tolerant=True)
     arguments = "conv1d", layer.tensors(1000), layer.attributes

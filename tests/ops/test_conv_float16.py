@@ -1,5 +1,7 @@
-"""Convolutions on GPUs whose weights and activations memory holds as float16, against the reference of values
-rounded likewise: what is computed with is float32, so only the result is rounded besides."""
+"""GPU convolutions whose weights and activations memory holds as float16.
+
+The reference takes values rounded likewise. Kernels compute in float32, so only the result is rounded again.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def operation(layer: Use) -> str:
 
 
 def rounded(tensors: Tensors) -> dict[str, torch.Tensor]:
-    """What memory makes of weights and activations."""
+    """Round weights and activations to float16."""
     kept = {name: t for name, t in tensors.items() if t is not None}
     return {n: t.half().float() if n in (*HALVES, "weight") else t for n, t in kept.items()}
 
@@ -58,7 +60,7 @@ def computed(layer: Use, steps: int, machine: Machine, moments: bool = False) ->
 @machines
 @layers
 def test_float16_conv1d_rounds_memory_only(layer: Use, machine: Machine) -> None:
-    """A rounded result is off by half of its last bit at most, and what float32 computes by very little."""
+    """Allow half of the result's last bit, and little for float32."""
     for steps in (layer.shortest, 150):
         (got,) = computed(layer, steps, machine)
         assert got.dtype == np.float16

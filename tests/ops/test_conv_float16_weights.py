@@ -1,5 +1,4 @@
-"""Convolutions on CPUs whose weights memory holds as float16, against the reference of weights rounded
-likewise: what is computed with is float32."""
+"""CPU convolutions whose weights memory holds as float16, compared with the reference of rounded weights."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ FEATURES = {
 FILTERINGS = [DIRECT, *(Filtering(*each) for each in [(4, 3), (4, 4), (6, 3), (5, 7), (8, 7), (6, 6)])]
 
 
-def chosen(filtering: Filtering) -> ConvChoice:
-    """The schedule's word for it."""
+def schedule_key(filtering: Filtering) -> ConvChoice:
+    """Return the schedule's key of a layer."""
     return ConvChoice(filtering.outputs, filtering.taps)
 
 
@@ -33,12 +33,12 @@ plans = st.builds(
     taps=st.integers(1, 12),
     dilation=st.sampled_from([1, 2, 3, 5]),
     features=st.sampled_from(list(FEATURES.values())),
-    choice=st.sampled_from([chosen(filtering) for filtering in FILTERINGS]),
+    choice=st.sampled_from([schedule_key(filtering) for filtering in FILTERINGS]),
 )
 
 
 def convolved(x: np.ndarray, weight: np.ndarray, stride: int = 1, dilation: int = 1) -> np.ndarray:
-    """The sums of products of a convolution, no padding: x (T, I), weight (O, I, K) -> (T', O)."""
+    """Convolve without padding: x (T, I), weight (O, I, K) -> (T', O)."""
     taps = weight.shape[2]
     steps = (len(x) - dilation * (taps - 1) - 1) // stride + 1
     return sum(
@@ -48,7 +48,7 @@ def convolved(x: np.ndarray, weight: np.ndarray, stride: int = 1, dilation: int 
 
 
 def from_packed(packed: np.ndarray, plan: ConvPlan, x: np.ndarray, steps: int) -> np.ndarray:
-    """What the kernels make of packed weights: x (T, I) with zeros behind it -> (steps, columns)."""
+    """Convolve as the kernels do with packed weights: x (T, I), zero-padded, -> (steps, columns)."""
     matrices, m, n = transforms(plan.filtering), plan.filtering.outputs, plan.filtering.points
     samples = plan.filtering.samples
     reach = plan.dilation * plan.groups * plan.filtering.taps
@@ -98,8 +98,9 @@ def test_packing_preserves_convolution(plan: ConvPlan, steps: int) -> None:
 @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
 @pytest.mark.parametrize(("taps", "transforms"), [(1, False), (3, True), (5, True), (12, False)])
 def test_plan_stores_taps_of_wide_layers(taps: int, transforms: bool, features: Features) -> None:
-    """Transformed, they would be two to three times as many, on the disk and to read. The kernel transforms
-    one group of taps."""
+    """Expect untransformed weights."""
+    # Transformed weights would be two to three times as many. The kernel transforms one group of taps at a
+    # time.
     plan = ConvPlan(512, 512, taps, 1, features, tolerant=True)
     assert plan.transforms_weights == transforms
     assert plan.packed_shape == (plan.column_blocks, 1, taps, 512, plan.columns)
@@ -116,7 +117,9 @@ def test_packing_rounds_transformed_weights_once() -> None:
 
 @given(st.integers(1, 7), st.integers(1, 5), st.integers(1, 13), st.integers(2, 6), st.integers(1, 30))
 @settings(max_examples=60, deadline=None)
-def test_fold_stride_multiplies_channels(outputs: int, inputs: int, taps: int, stride: int, steps: int) -> None:
+def test_fold_stride_multiplies_channels(
+    outputs: int, inputs: int, taps: int, stride: int, steps: int
+) -> None:
     rng = np.random.default_rng(0)
     weight = rng.standard_normal((outputs, inputs, taps))
     x = rng.standard_normal((stride * (steps - 1) + taps, inputs))
@@ -136,7 +139,7 @@ def test_fold_stride_multiplies_channels(outputs: int, inputs: int, taps: int, s
 def test_split_phases_multiplies_outputs(
     inputs: int, outputs: int, stride: int, columns: int, steps: int
 ) -> None:
-    """Phases in the later half of a stride see the input a step later."""
+    """Expect that phases in the later half of a stride read the input a step later."""
     rng = np.random.default_rng(0)
     weight, x = rng.standard_normal((inputs, outputs, 2 * stride)), rng.standard_normal((steps, inputs))
     whole = np.zeros((stride * (steps + 1), outputs))
@@ -159,9 +162,11 @@ def test_split_phases_multiplies_outputs(
 @pytest.mark.parametrize("filtering", FILTERINGS, ids=lambda f: f"F({f.outputs},{f.taps})")
 @pytest.mark.parametrize("channels", [1, 22, 128, 256, 1090, 2048])
 @pytest.mark.parametrize("dilation", [1, 3, 5])
-def test_plan_sizes_are_consistent(channels: int, dilation: int, filtering: Filtering, features: Features) -> None:
-    """Tiles are whole dilations, accumulators leave registers for operands, a block is at least a tile."""
-    plan = ConvPlan(channels, 40, 11, dilation, features, choice=chosen(filtering))
+def test_plan_sizes_are_consistent(
+    channels: int, dilation: int, filtering: Filtering, features: Features
+) -> None:
+    """Expect whole dilations in tiles, free registers for operands, and blocks of at least one tile."""
+    plan = ConvPlan(channels, 40, 11, dilation, features, choice=schedule_key(filtering))
     assert plan.held * plan.vectors <= features.registers - 4
     assert plan.rows % plan.held == 0
     assert filtering == DIRECT or plan.rows % dilation == 0
@@ -192,7 +197,7 @@ def test_plan_rules_choose_allowed_filterings(dilation: int, taps: int, features
 def test_plan_allows_choices_of_rules(precision: str, taps: int, features: Features) -> None:
     features = replace(features, precision=precision)
     rule = ConvPlan(128, 128, taps, 1, features, tolerant=True)
-    again = replace(rule, choice=chosen(rule.filtering))
+    again = replace(rule, choice=schedule_key(rule.filtering))
     assert again.filtering == rule.filtering
     assert again.packed_shape == rule.packed_shape
     assert again.layout == rule.layout
@@ -227,7 +232,7 @@ def test_plan_does_not_filter_strided_layers(features: Features) -> None:
 
 @machines
 def test_plan_stores_taps_of_phases(features: Features) -> None:
-    """The kernel transforms them to see three steps, the first two or the last two."""
+    """Expect that the kernel transforms two taps to read three steps, the first two or the last two."""
     plan = ConvPlan(128, 1280, 2, 1, features, tolerant=True, phases=10)
     assert plan.filtering == Filtering(6, 3)
     assert plan.packed_shape[1:3] == (1, 2)

@@ -59,7 +59,7 @@ def test_conv_transpose1d_matches_reference_at_every_length(name: str, machine: 
 @machines
 @pytest.mark.parametrize("name", SHAPES)
 def test_conv_transpose1d_matches_reference_when_filtered(name: str, machine: Machine) -> None:
-    """The weights of an early phase and of a late one are transformed to see the same steps of the input."""
+    """Expect that the weights of early and late phases read the same steps of the input."""
 
     def holds(steps: int) -> None:
         how = attributes(name) | {"tolerant": True}
@@ -80,7 +80,9 @@ def test_conv_transpose1d_matches_reference_when_filtered_and_masked(machine: Ma
 
 @machines
 @pytest.mark.parametrize("extras", [(), ("bias",), ("residual",)], ids=["plain", "bias", "residual"])
-def test_conv_transpose1d_matches_reference_with_optional_arguments(extras: tuple[str, ...], machine: Machine) -> None:
+def test_conv_transpose1d_matches_reference_with_optional_arguments(
+    extras: tuple[str, ...], machine: Machine
+) -> None:
     slope = 0.1 if extras == ("bias",) else 1.0
     check("conv_transpose1d", tensors("last", 31, extras), attributes("last", slope), machine=machine)
 

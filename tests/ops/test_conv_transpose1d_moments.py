@@ -1,4 +1,4 @@
-"""Transposed convolutions that leave the moments of their results behind, which those on GPUs can."""
+"""Transposed convolutions on GPUs that emit the moments of their results."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ gpus = pytest.mark.parametrize(
 )
 
 
-def taken(y: np.ndarray) -> np.ndarray:
+def reference_moments(y: np.ndarray) -> np.ndarray:
     return ops.moments(torch.from_numpy(y).double()).numpy()
 
 
 @gpus
 @pytest.mark.parametrize("name", USES)
 def test_conv_transpose1d_moments_match_reference(name: str, machine: Machine) -> None:
-    """The result is the same to the last bit; its moments are those of the very numbers that were written."""
+    """Compare the result bit for bit, and the moments with those of the result that was written."""
     use = USES[name]
     for steps in (1, 7, 63, 64, 65, 200):
         arguments = use.tensors(steps), use.attributes
         y, moments = results("conv_transpose1d", *arguments, machine=machine, moments=True)
         assert y.tobytes() == run("conv_transpose1d", *arguments, machine=machine).tobytes()
-        assert_moments(moments, taken(y))
+        assert_moments(moments, reference_moments(y))
 
 
 @gpus
 @pytest.mark.parametrize("name", USES)
 def test_conv_transpose1d_moments_matches_reference_when_masked(name: str, machine: Machine) -> None:
-    """To the last bit those of the valid part alone; slots that it leaves are marked as empty."""
+    """Compare bit for bit with the valid part alone; unused slots must be marked as empty."""
     use, lead = USES[name], USES[name].attributes["lead"]
     made = {tensor: t for tensor, t in use.tensors(200).items() if t is not None}
     for length in (1, 64, 130):
@@ -64,7 +64,7 @@ def test_conv_transpose1d_moments_matches_reference_when_masked(name: str, machi
 
 
 def test_conv_transpose1d_can_emit_moments_of_whole_tiles() -> None:
-    """Whole tiles of outputs; and every phase fills its last block only in part, for which slots must do."""
+    """Require whole tiles of outputs, and slots for the partial last block of every phase."""
 
     def gives(outputs: int, stride: int) -> bool:
         shapes = {"x": (1, "n", 64), "weight": (64, outputs, 2 * stride)}

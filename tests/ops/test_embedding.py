@@ -15,10 +15,7 @@ ROWS, CHANNELS = 10, 21
 
 @machines
 def test_embedding_matches_reference_for_every_length_and_id(machine: Machine) -> None:
-    """Ids outside the table are taken to its ends: the tail of a masked input may hold anything.
-
-    GPUs have them as int32.
-    """
+    """Include ids outside the table, which are clamped. GPUs take int32."""
     weight = random(ROWS, CHANNELS)
     most = 2**63 if machine.kind == "llvm" else 2**31
 

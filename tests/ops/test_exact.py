@@ -1,4 +1,4 @@
-"""Sums and products with their errors, under compilers that take floating-point numbers for real ones too."""
+"""Compensated sums and products, under compilers that treat floating-point numbers as real ones, too."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ COMPILERS = (
 
 
 class Bare(CompensatedArithmetic):
-    """Without what stands against rearrangement."""
+    """Arithmetic that does not hide intermediate values from the compiler."""
 
     def _hide(self, value: Any) -> Any:
         return self._k.let(value)
 
 
 def pairs(k: Any, exact: CompensatedArithmetic, at: Any, inputs: list[Any], outputs: list[Any]) -> None:
-    """The sum and its error, the product and its error."""
+    """Return the sum and its error, the product and its error."""
     a, b = (k.let(x[at]) for x in inputs)
     for place, value in zip(outputs, (*exact.two_sum(a, b), *exact.two_product(a, b)), strict=True):
         k.store(place, value, at)
@@ -103,7 +103,7 @@ def test_compensated_arithmetic_keeps_rounding_errors(compiler: str) -> None:
 
 
 def test_compiler_removes_unhidden_rounding_errors() -> None:
-    """What the rest of these tests would not find if this compiler rearranged nothing."""
+    """Prove that this compiler rearranges, so that the other tests can fail."""
     a, b = np.float32([1.0]), np.float32([2.0**-30])
     _, kept, *_ = applied("llvm fast-math", a, b)
     _, lost, *_ = applied("llvm fast-math", a, b, Bare)

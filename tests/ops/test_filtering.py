@@ -22,7 +22,7 @@ any_named = pytest.mark.parametrize("filtering", FILTERINGS + COMPOSED, ids=str)
 
 
 def filtered(filtering: Filtering, taps: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """`outputs` results of the filter, by as many products as there are points."""
+    """Compute `outputs` results of a filter from as many products as there are points."""
     matrices = transforms(filtering)
     return matrices.output @ ((matrices.weight @ taps) * (matrices.signal @ samples))
 
@@ -57,7 +57,7 @@ def test_filtering_rejects_unequal_inner() -> None:
 
 @any_named
 def test_transforms_compute_every_product(filtering: Filtering) -> None:
-    """Filtering is bilinear: unit taps and unit samples tell all there is."""
+    """Use unit taps and unit samples, which suffice because filtering is bilinear."""
     m, r, n = filtering.outputs, filtering.taps, filtering.samples
     for k, taps in enumerate(np.eye(r)):
         for i, samples in enumerate(np.eye(n)):
@@ -86,8 +86,8 @@ def test_direct_filtering_has_one_product() -> None:
 
 @any_named
 def test_transforms_have_unit_gain(filtering: Filtering) -> None:
-    """Of about unit gain at every point, by powers of two; what that costs is in the weights. Of two
-    filterings, both gains meet, and inner rows share samples."""
+    """Expect gains of about one at every point, by powers of two."""
+    # In a nested filtering both gains meet, and inner rows share samples.
     matrices, most = transforms(filtering), 2**0.5 if filtering.within is None else 4.0
     for vectors in (matrices.signal, matrices.output.T):
         gains = np.linalg.norm(vectors, axis=1)
@@ -103,7 +103,7 @@ def test_transforms_reject_too_many_points(outputs: int, taps: int) -> None:
 
 @named
 def test_transforms_halve_opposite_points(filtering: Filtering) -> None:
-    """Half the sum and half the difference of two opposite rows have no entry in common."""
+    """Expect half sums and half differences of opposite rows without common entries."""
     matrices = transforms(filtering)
     assert sorted(p for pair in matrices.opposites for p in pair) == list(range(filtering.points))
     signal, output = matrices.halves(matrices.signal), matrices.halves(matrices.output.T)
@@ -131,7 +131,7 @@ def test_transforms_halve_opposite_points(filtering: Filtering) -> None:
     ids=str,
 )
 def test_transforms_loss_matches_measured_noise(filtering: Filtering, limit: float) -> None:
-    """As stated, and as rounding to half as many bits shows."""
+    """Compare with the stated loss, and with the noise of rounding to half as many bits."""
     matrices, outputs, taps = transforms(filtering), filtering.outputs, filtering.taps
     assert 0.95 * limit <= matrices.loss <= limit
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Convolutions on GPUs by minimal filtering: on CPUs see `test_conv1d_filtered`."""
+"""GPU convolutions by minimal filtering; for CPUs see `test_conv1d_filtered`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ layers = pytest.mark.parametrize("layer", [pytest.param(layer, id=name) for name
 
 
 def plain(use: Use, steps: int) -> dict[str, torch.Tensor | None]:
-    """What is compiled fastest: neither activation nor residual."""
+    """Return the attributes that compile fastest: neither activation nor residual."""
     return {name: t for name, t in use.tensors(steps).items() if name in ("x", "weight", "bias")}
 
 
@@ -86,7 +86,7 @@ def test_gpu_filtered_conv1d_matches_reference_when_masked(layer: Use) -> None:
     ("taps", "dilation", "limit"), [(3, 1, 1.2e-6), (7, 3, 2.4e-6), (11, 5, 3.2e-6)], ids=str
 )
 def test_gpu_filtered_conv1d_loses_few_bits(taps: int, dilation: int, limit: float) -> None:
-    """Of a layer as wide as Kokoro's, in the root mean square, relative to the results': as on CPUs."""
+    """Measure a layer as wide as Kokoro's: root mean square error relative to the results."""
     layer = conv1d(128, 128, taps, 1, dilation, dilation * (taps - 1) // 2, tolerant=True)
     tensors = layer.tensors(500)
     want = reference("conv1d", tensors, layer.attributes)
@@ -120,7 +120,9 @@ def test_filtered_tile_packs_transformed_weights() -> None:
     ("precision", "tolerant", "filtered"),
     [("float32", True, True), ("float32", False, False), ("float16", True, False)],
 )
-def test_gpu_conv1d_filters_tolerant_float32_layers_only(precision: str, tolerant: bool, filtered: bool) -> None:
+def test_gpu_conv1d_filters_tolerant_float32_layers_only(
+    precision: str, tolerant: bool, filtered: bool
+) -> None:
     features = replace(CUDA.features, precision=precision)
     shapes = {"x": (1, "n", 128), "weight": (128, 128, 3)}
     attributes = {"stride": 1, "dilation": 1, "padding": 1, "tolerant": tolerant}

@@ -1,4 +1,4 @@
-"""The vocabulary of GPU kernels, in every language that TVM prints."""
+"""The GPU kernel builder, in every language that TVM prints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(k: GpuKernel, machine: Machine, *arrays: np.ndarray) -> None:
 
 @kinds
 def test_gpu_kernel_constants_are_exact(machine: Machine) -> None:
-    """Seven digits, as TVM prints them for Metal and WGSL, miss every second one."""
+    """Use constants that the seven digits of TVM's Metal and WGSL do not identify."""
     rng = np.random.default_rng(1)
     values = (rng.uniform(-10, 10, 50) * 10.0 ** rng.integers(-30, 30, 50)).astype(np.float32)
     assert sum(np.float32(f"{value:e}") != value for value in values) >= 20
@@ -50,7 +50,7 @@ def test_gpu_kernel_constants_are_exact(machine: Machine) -> None:
 
 @kinds
 def test_channel_reduction_sums_rows(machine: Machine) -> None:
-    """Of 16 rows of 16 channels, where 21 channels exist; what is beyond writes nothing."""
+    """Sum 16 rows of 16 channels of which some do not exist; those must write nothing."""
     x = np.arange(16 * 21, dtype=np.float32).reshape(16, 21)
     k = GpuKernel("rows", machine.features)
     with k:
@@ -68,7 +68,7 @@ def test_channel_reduction_sums_rows(machine: Machine) -> None:
 @kinds
 @pytest.mark.parametrize("size", [4, 8, 20, 24])
 def test_sine_of_fraction_is_exact(size: int, machine: Machine) -> None:
-    """Zeros are exact, and the two halves of a turn symmetrical to the last bit."""
+    """Expect exact zeros, and two halves of a turn that are symmetrical to the last bit."""
     k = GpuKernel("sines", machine.features)
     with k:
         y = k.param("y", (2, size))
@@ -108,7 +108,7 @@ def test_gpu_kernel_rejects_exceeded_limits() -> None:
 
 
 def test_sum_pairwise_adds_in_pairs() -> None:
-    """Of any number of values."""
+    """Add any number of values."""
     for count in range(1, 20):
         assert sum_pairwise(list(range(count))) == sum(range(count))
 
@@ -116,8 +116,8 @@ def test_sum_pairwise_adds_in_pairs() -> None:
 @AS_CPP
 @pytest.mark.parametrize("machine", [GPUS["cuda"], RACES], ids=["cuda", "watched"])
 def test_multiply_matrices_uses_tvm_layout(machine: Machine) -> None:
-    """Elements of the instruction by lane, in the order of TVM's map of 16 by 16 elements; the second
-    matrix is held transposed, and has half as many."""
+    """Compare the instruction's elements by lane with TVM's map of 16 by 16 elements."""
+    # The second matrix is held transposed, and has half as many.
     # TVM parses all its intrinsics for this, which takes longer than collecting all tests.
     from tvm.s_tir.tensor_intrin.cuda import ldmatrix_32x8_to_shared_16x16_layout
 

@@ -1,4 +1,4 @@
-"""Kernels for GPUs in every language that TVM prints them in."""
+"""GPU kernels in every language that TVM prints."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def kernels(operation: str) -> list[Any]:
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_gpu_kernel_is_one_launch_of_32_bit_types(operation: str, kind: str) -> None:
-    """Without a length, and with one where the operation takes it."""
+    """Build without a length, and with one if the operation takes it."""
     for function in kernels(operation):
         target = tvm.target.Target(TARGETS[kind], {"kind": "llvm"})
         code = extract_device_code(tvm.tirx.build(tvm.IRModule({operation: function}), target))
@@ -94,7 +94,7 @@ def test_gpu_kernel_is_one_launch_of_32_bit_types(operation: str, kind: str) -> 
 @AS_CPP
 @pytest.mark.parametrize("name", LARGE)
 def test_gpu_kernels_of_kokoro_fit_workgroup(name: str) -> None:
-    """Shared memory, threads and registers; and the result is right."""
+    """Check shared memory, threads and registers, and the result."""
     operation, use = name.split()[0], LARGE[name]
     tensors = use.tensors(max(5, use.shortest))
     got = run(operation, tensors, use.attributes, machine=GPUS["cuda"])

@@ -1,4 +1,4 @@
-"""Convolutions on GPUs by units that multiply matrices, of operands rounded to float16."""
+"""GPU convolutions on matrix units, of operands rounded to float16."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def with_units(machine: Machine) -> Machine:
 CUDA, WATCHED = with_units(GPUS["cuda"]), with_units(RACES)
 
 
-def want(layer: Use, tensors: Tensors) -> np.ndarray:
-    """What exact arithmetic makes of operands rounded to float16."""
+def expected_result(layer: Use, tensors: Tensors) -> np.ndarray:
+    """Compute exactly with operands rounded to float16."""
     held = (*HALVES, "weight")
     kept = {name: t if t is None or name not in held else t.half().float() for name, t in tensors.items()}
     x, slope = kept["x"], float(layer.attributes.get("slope", 1.0))
@@ -49,9 +49,9 @@ def want(layer: Use, tensors: Tensors) -> np.ndarray:
     )
 
 
-def assert_near(got: np.ndarray, want: np.ndarray) -> None:
-    """An operand half way between two float16 may be either."""
-    assert (np.abs(got - want) <= 1e-3 * np.sqrt(np.mean(want**2))).all()
+def assert_near(got: np.ndarray, expected_result: np.ndarray) -> None:
+    """Accept either neighbour for an operand half way between two float16."""
+    assert (np.abs(got - expected_result) <= 1e-3 * np.sqrt(np.mean(expected_result**2))).all()
 
 
 def halves(tensors: Tensors) -> tuple[str, ...]:
@@ -59,13 +59,13 @@ def halves(tensors: Tensors) -> tuple[str, ...]:
 
 
 def test_gpu_matrix_conv1d_matches_reference_at_every_length() -> None:
-    """Of what is compiled fastest: neither activation nor residual."""
+    """Use what compiles fastest: neither activation nor residual."""
     layer = LAYERS["3 taps"]
 
     def holds(steps: int) -> None:
         tensors = {n: t for n, t in layer.tensors(steps).items() if n in ("x", "weight", "bias")}
         (y,) = results("conv1d", tensors, layer.attributes, machine=CUDA, halves=halves(tensors))
-        assert_near(y, want(layer, tensors))
+        assert_near(y, expected_result(layer, tensors))
 
     every_length(holds, 200)
 
@@ -77,7 +77,7 @@ def test_gpu_matrix_conv1d_applies_activation_and_residual(layer: Use) -> None:
         tensors = layer.tensors(steps)
         held = halves(tensors)
         y, moments = results("conv1d", tensors, layer.attributes, machine=WATCHED, halves=held, moments=True)
-        assert_near(y, want(layer, tensors))
+        assert_near(y, expected_result(layer, tensors))
         assert_moments(moments, ops.moments(torch.from_numpy(y).double()).numpy())
         (rounded,) = results("conv1d", tensors, layer.attributes, machine=CUDA, halves=(*held, "y"))
         assert rounded.tobytes() == y.astype(np.float16).tobytes()
@@ -112,7 +112,9 @@ def test_matrix_tile_packs_lane_layout() -> None:
     ("precision", "matrices", "multiplied"),
     [("float16", True, True), ("float16", False, False), ("float32", True, False)],
 )
-def test_gpu_conv1d_uses_matrix_units_for_float16_only(precision: str, matrices: bool, multiplied: bool) -> None:
+def test_gpu_conv1d_uses_matrix_units_for_float16_only(
+    precision: str, matrices: bool, multiplied: bool
+) -> None:
     features = replace(GPUS["cuda"].features, precision=precision, matrices=matrices)
     shapes = {"x": (1, "n", 128), "weight": (128, 128, 3)}
     attributes = {"stride": 1, "dilation": 1, "padding": 1, "tolerant": True}

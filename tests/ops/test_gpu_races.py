@@ -1,5 +1,4 @@
-"""No two threads of a workgroup use an element of shared memory between two barriers where one writes it, and
-there is no barrier too many."""
+"""GPU kernels without data races in shared memory between barriers, and without superfluous barriers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels for GPUs are written with, executed from each language's text."""
+"""The GPU kernel builder, executed from each language's text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N = 150  # two workgroups and a part of one
 
 
 def vectors() -> Any:
-    """y = 2 x + h, four at a time, through shared memory; z the first of them, in half precision."""
+    """Build y = 2 x + h, four at a time, through shared memory; z is the first of them, in float16."""
     with Writer("vectors", GPUS["cuda"].features) as k:
         x, h = k.param("x", ("n", 4)), k.param("h", ("n", 4), "float16")
         y, z = k.param("y", ("n", 4)), k.param("z", ("n",), "float16")

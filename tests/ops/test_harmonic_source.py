@@ -19,8 +19,8 @@ def attributes(upsample: int = 300, rate: int = 24000) -> dict[str, Any]:
 
 
 def tensors(steps: int, upsample: int = 300, harmonics: int = 9) -> dict[str, torch.Tensor | None]:
-    """Voiced and unvoiced stretches, negative pitches (the predictor's, where it means none) and the
-    threshold."""
+    """Return voiced and unvoiced stretches, negative pitches and the threshold."""
+    # The predictor returns negative pitches in unvoiced steps.
     f0 = torch.where(
         random(1, steps) > -0.5, 165 + 80 * random(1, steps, seed=2), random(1, steps, seed=3) * 3
     )
@@ -34,7 +34,7 @@ def tensors(steps: int, upsample: int = 300, harmonics: int = 9) -> dict[str, to
 
 
 def silent(f0: torch.Tensor, upsample: int) -> dict[str, torch.Tensor | None]:
-    """One harmonic and no noise: the result is tanh(sine of the pitch)."""
+    """Return tensors of one harmonic without noise: the result is tanh(sine of the pitch)."""
     return {
         "f0": f0,
         "noise": torch.zeros(1, f0.shape[1] * upsample),
@@ -53,7 +53,9 @@ def test_harmonic_source_matches_reference_at_every_length(machine: Machine) -> 
 
 @machines
 @pytest.mark.parametrize(("upsample", "harmonics"), [(2, 1), (34, 3)])
-def test_harmonic_source_matches_reference_for_other_factors(upsample: int, harmonics: int, machine: Machine) -> None:
+def test_harmonic_source_matches_reference_for_other_factors(
+    upsample: int, harmonics: int, machine: Machine
+) -> None:
     given_tensors = tensors(50, upsample, harmonics)
     check("harmonic_source", given_tensors, attributes(upsample), machine=machine, tolerance=5e-7)
 
@@ -70,7 +72,7 @@ def test_harmonic_source_matches_reference_when_masked(machine: Machine) -> None
 
 @machines
 def test_harmonic_source_keeps_phase_for_100_seconds(machine: Machine) -> None:
-    """At a tenth of the sample rate, so that 100 s are cheap; the phase is as large as at the full one."""
+    """Use a tenth of the sample rate, so that 100 s are cheap; the phase is as large as at the full rate."""
     steps, upsample = 8000, 30
     given_tensors = tensors(steps, upsample)
     got = run("harmonic_source", given_tensors, attributes(upsample, 2400), machine=machine)
@@ -83,8 +85,7 @@ def test_harmonic_source_keeps_phase_for_100_seconds(machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("pitch", [50.0, 220.0, 123.456, 599.9])
 def test_harmonic_source_of_constant_pitch_is_sine(pitch: float, machine: Machine) -> None:
-    """The phase of sample t is pitch/rate * (t + 1/2 + upsample/2) turns, still between the ends' half
-    steps."""
+    """Expect a phase of pitch/rate * (t + 1/2 + upsample/2) turns, constant in the outer half steps."""
     steps, upsample, rate = 8000, 30, 2400
     f0 = torch.full((1, steps), pitch)
     got = run("harmonic_source", silent(f0, upsample), attributes(upsample, rate), machine=machine)[0]
@@ -115,6 +116,6 @@ def test_harmonic_source_rejects_odd_factor(machine: Machine) -> None:
 
 
 def test_harmonic_source_rejects_rates_beyond_32_bits() -> None:
-    """On GPUs, where phases are integers of Hz."""
+    """Build for GPUs, where phases are integers of Hz."""
     with pytest.raises(NotImplementedError, match="phases at this sample rate do not fit 32 bits"):
         run("harmonic_source", tensors(3, 2), attributes(2, 60000), machine=GPUS["cuda"])

@@ -1,4 +1,4 @@
-"""Results in the memory of an argument are to the last bit those in memory of their own."""
+"""Results in an argument's memory equal, bit for bit, those in memory of their own."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_conv1d_writes_over_added_tensor(name: str, over: str, machine: Machine)
 
 
 def test_conv1d_keeps_memory_of_repeated_residual() -> None:
-    """A step of it is read for two of the result."""
+    """Expect no reuse, because a step of the residual is read for two steps of the result."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "m", 8), "added": (1, "n", 8)}
     attributes = {"stride": 1, "padding": 0, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": False}
     call = OpCall(shapes, {**attributes, "repeat": 2}, (1, "n", 8), NATIVE.features)
@@ -70,7 +70,7 @@ def test_conv1d_keeps_memory_of_repeated_residual() -> None:
 
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS)
 def test_gpu_kernels_are_not_in_place(machine: Machine) -> None:
-    """WebGPU binds no buffer both to be read and to be written."""
+    """Expect no reuse, because WebGPU binds no buffer both for reading and for writing."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "n", 8)}
     call = OpCall(shapes, {"repeat": 1}, (1, "n", 8), machine.features)
     assert all(operation.gpu.in_place(call) == frozenset() for operation in registry().values())

@@ -22,7 +22,7 @@ def test_istft_matches_reference_at_every_length(machine: Machine) -> None:
 
 @machines
 def test_istft_matches_reference_for_large_phases(machine: Machine) -> None:
-    """The model's own: log-magnitudes of -20 to 5; the phase's sine is of any number."""
+    """Use the model's log magnitudes of -20 to 5, and phases of any size."""
     x = random(1, 300, 2 * BINS)
     x[..., :BINS] = x[..., :BINS] * 5 - 8
     x[..., BINS:] *= 100
@@ -41,7 +41,7 @@ def test_istft_matches_reference_when_masked(machine: Machine) -> None:
 
 @machines
 def test_istft_normalizes_edges(machine: Machine) -> None:
-    """A constant DC bin gives a constant signal from the first to the last sample."""
+    """Expect a constant signal, from the first to the last sample, for a constant DC bin."""
     x = torch.full((1, 9, 2 * BINS), -80.0)
     x[..., 0] = 0.0
     x[..., BINS:] = 0.0

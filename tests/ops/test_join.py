@@ -16,7 +16,7 @@ WIDTHS = {"two": (21, 39), "four": (70, 5, 1, 1)}
 @machines
 @pytest.mark.parametrize("name", WIDTHS)
 def test_join_matches_reference_at_every_length(name: str, machine: Machine) -> None:
-    """The very numbers, and the moments of them."""
+    """Compare values exactly, and their moments."""
 
     def holds(steps: int) -> None:
         tensors = join(*WIDTHS[name]).tensors(steps)

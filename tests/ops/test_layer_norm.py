@@ -34,7 +34,9 @@ def test_layer_norm_matches_reference_at_every_length(slope: float, machine: Mac
 @pytest.mark.parametrize(
     ("mean", "spread", "limit"), [(100.0, 0.01, 2e-3), (1e4, 1.0, 2e-3), (0.0, 1e-6, 2e-6)]
 )
-def test_layer_norm_keeps_precision_of_large_means(mean: float, spread: float, limit: float, machine: Machine) -> None:
+def test_layer_norm_keeps_precision_of_large_means(
+    mean: float, spread: float, limit: float, machine: Machine
+) -> None:
     check("layer_norm", tensors(40, mean, spread), {"eps": 1e-5}, machine=machine, tolerance=limit)
 
 
@@ -57,7 +59,7 @@ def test_layer_norm_accepts_static_shape() -> None:
 
 
 def test_layer_norm_uses_partial_sums_without_vectors() -> None:
-    """The error of a single sum over all channels of BERT is 8 dB larger."""
+    """Expect less than the error of a single sum over all channels of BERT, which is 8 dB larger."""
     machines = (replace(NATIVE, features=Features(lanes, registers=32)) for lanes in (1, 4))
     one, four = (kernel_for("layer_norm", tensors(9), {"eps": 1e-5}, machine=m).script() for m in machines)
     assert one == four

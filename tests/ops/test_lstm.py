@@ -24,7 +24,7 @@ def tensors(hidden: int, steps: int) -> dict[str, torch.Tensor | None]:
 @machines
 @pytest.mark.parametrize("hidden", [1, 5, 8, 32, 48, 256, 300])
 def test_lstm_matches_reference_for_hidden_sizes(hidden: int, machine: Machine) -> None:
-    """Sizes that fill two vectors, one, a part of one, none; Kokoro's; more than a workgroup's threads."""
+    """Use sizes that fill two vectors, one, part of one, none; Kokoro's; more than a workgroup's threads."""
     for steps in (1, 2, 40):
         check("lstm", tensors(hidden, steps), machine=machine)
 
@@ -39,7 +39,7 @@ def test_lstm_matches_reference_at_every_length(machine: Machine) -> None:
 
 @machines
 def test_lstm_matches_reference_for_saturated_gates(machine: Machine) -> None:
-    """Gate inputs of some hundreds, as an untrained model would give."""
+    """Use gate inputs of some hundreds, as an untrained model gives."""
     given_tensors = tensors(16, 30)
     for name in ("forward", "backward"):
         given_tensors[name] = given_tensors[name] * 100  # type: ignore[operator]
@@ -57,7 +57,7 @@ def test_lstm_matches_reference_when_masked(machine: Machine) -> None:
 
 
 def test_lstm_backward_starts_at_last_valid_step() -> None:
-    """Its first hidden state depends on no other step; the forward direction's first does neither."""
+    """Expect that the first hidden state of each direction depends on no other step."""
     given_tensors = tensors(8, 9)
     whole = run("lstm", given_tensors)
     for length in (1, 4, 9):

@@ -1,4 +1,4 @@
-"""The largest error of every elementary function, polynomial and rounding together, against float64."""
+"""Largest error of every elementary function, polynomial and rounding together, compared with float64."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def apply(name: str, machine: Machine, *arguments: np.ndarray) -> np.ndarray:
 
 
 def spread(low: float, high: float, count: int = 1_000_003) -> np.ndarray:
-    """Values from low to high and, where the range holds zero, ever smaller ones around it."""
+    """Return values from low to high and, if the range contains zero, ever smaller ones around it."""
     values = np.linspace(low, high, count).astype(np.float32)
     if low < 0 < high:
         tiny = np.geomspace(1e-30, min(-low, high), 100_000).astype(np.float32)
@@ -98,8 +98,8 @@ def spread(low: float, high: float, count: int = 1_000_003) -> np.ndarray:
 
 
 def slack(machine: Machine) -> float:
-    """How much larger an error may be: TVM fuses products and sums for WebGPU, and WebAssembly rounds both,
-    which adds up to a ninth."""
+    """Return the factor by which an error may be larger on a machine."""
+    # TVM fuses products and sums for WebGPU, and WebAssembly rounds both, which adds up to a ninth.
     return 1.12 if machine.kind == "webgpu" or "simd128" in machine.required else 1.0
 
 
@@ -168,7 +168,7 @@ def test_math_is_exact_at_range_ends(machine: Machine) -> None:
 
 @machines
 def test_atan2_matches_numpy(machine: Machine) -> None:
-    """Over the whole circle, at magnitudes from 1e-15 to 1e15 and at all ratios."""
+    """Cover the circle at magnitudes from 1e-15 to 1e15 and at all ratios."""
     rng = np.random.default_rng(0)
     angle = rng.uniform(-np.pi, np.pi, 1_000_003)
     size = 10 ** rng.uniform(-15, 15, angle.size)
@@ -183,7 +183,7 @@ def test_atan2_matches_numpy(machine: Machine) -> None:
 
 @machines
 def test_atan2_is_exact_on_axes(machine: Machine) -> None:
-    """A zero y counts as +0, whatever its sign: +pi on the negative side, never -pi."""
+    """Expect that a zero y counts as +0, whatever its sign: +pi on the negative side, never -pi."""
     y = np.array([0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 0.0, -0.0], np.float32)
     x = np.array([1.0, 1.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0], np.float32)
     pi, half = np.float32(math.pi), np.float32(math.pi / 2)
@@ -193,8 +193,8 @@ def test_atan2_is_exact_on_axes(machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("name", ["sin", "sin_squared", "exp", "sigmoid", "tanh", "sin_turns"])
 def test_math_vectors_match_scalars(name: str, machine: Machine) -> None:
-    """Elements past the last whole vector are computed one by one; masked and exact kernels must agree on
-    them."""
+    """Compare vectors with single values, which elements after the last whole vector are."""
+    # Masked and exact kernels must agree on them.
     x = np.random.default_rng(1).uniform(0, 1, 4 * machine.features.lanes - 1).astype(np.float32)
     together = apply(name, machine, x)
     assert np.array_equal(
@@ -205,8 +205,9 @@ def test_math_vectors_match_scalars(name: str, machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("name", _FUNCTIONS)
 def test_math_does_not_call_libm(name: str, machine: Machine) -> None:
-    """A call to a library function would be made lane by lane; a GPU's own are as exact as it likes. RV64GC,
-    of one lane, has no instruction that rounds."""
+    """Search the code for calls of libm."""
+    # A library function would be called lane by lane, and a GPU's own may be inexact. RV64GC, of one lane,
+    # has no instruction that rounds.
     if machine.kind in GPUS:
         called = re.findall(r"\b(\w+)\(", compiled(name, 1 + (name == "atan2"), machine).code.source)
         assert f"{name}_kernel" in called, "the pattern finds no call at all"

@@ -17,7 +17,7 @@ CHANNELS = 21
 
 
 def assert_statistics(x: torch.Tensor, got: np.ndarray, tolerance: float = 1e-6) -> None:
-    """Mean (to so many spreads) and variance are those of x in float64."""
+    """Assert that mean (to `spreads` spreads) and variance are those of x in float64."""
     steps, mean, variance = combined(got)
     values = x.double().numpy()[0]
     assert (steps == len(values)).all()
@@ -39,7 +39,7 @@ def test_moments_matches_reference_at_every_length(machine: Machine) -> None:
 @pytest.mark.parametrize("ratio", [0.0, 10.0, 1e3, 1e5])
 @pytest.mark.parametrize("steps", [2, 64, 5000])
 def test_moments_keep_precision_of_large_means(ratio: float, steps: int, machine: Machine) -> None:
-    """A mean of a hundred thousand spreads costs nothing."""
+    """Use a mean of a hundred thousand spreads."""
     x = random(1, steps, CHANNELS) + ratio
     assert_statistics(x, run("moments", {"x": x}, machine=machine))
 
@@ -53,7 +53,7 @@ def test_moments_tolerate_outlying_first_step(machine: Machine) -> None:
 
 @machines
 def test_moments_keep_precision_of_drift(machine: Machine) -> None:
-    """Blocks whose means lie far apart."""
+    """Use blocks with very different means."""
     x = random(1, 3000, CHANNELS) + torch.arange(3000)[None, :, None]
     assert_statistics(x, run("moments", {"x": x}, machine=machine))
 
@@ -68,7 +68,7 @@ def test_moments_of_constants_have_no_variance(machine: Machine) -> None:
 
 @machines
 def test_moments_matches_reference_when_masked(machine: Machine) -> None:
-    """To the last bit, and the slots that the valid part leaves are marked as empty."""
+    """Compare bit for bit; unused slots must be marked as empty."""
     x = random(1, 1500, CHANNELS)
 
     def holds(length: int) -> None:
@@ -89,7 +89,7 @@ def test_moments_accepts_static_shape(machine: Machine) -> None:
 
 @given(st.integers(1, 10**6))
 def test_slots_suffice_for_every_length(steps: int) -> None:
-    """For blocks of as few steps as they may have, and a dozen more."""
+    """Use blocks of as few steps as allowed, and a dozen more."""
     assert slots(steps) >= -(-steps // FEWEST_STEPS) + 12
 
 

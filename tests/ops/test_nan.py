@@ -1,4 +1,4 @@
-"""NaN in, NaN out: what is no number in the reference's result is none in the kernel's."""
+"""NaN propagates: a result that is NaN in the reference is NaN in the kernel."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ KEPT = {"moments": lambda result: result[:, :3].any(0)}  # blocks are the kernel
 
 
 def poisoned(operation: str) -> Iterator[tuple[str, Tensors]]:
-    """The sample with one NaN: at both ends and in the middle of every float tensor; of moments, whose last
-    row counts steps, before that."""
+    """Return the sample with one NaN: at both ends and in the middle of every float tensor."""
+    # The last row of moments counts steps, so NaN goes before it.
     tensors, _ = SAMPLES[operation]
     for name, tensor in tensors.items():
         if tensor is None or tensor.dtype != torch.float32:
@@ -34,7 +34,7 @@ def poisoned(operation: str) -> Iterator[tuple[str, Tensors]]:
 
 
 def keeps_nan(operation: str, computed: Callable[[Tensors], np.ndarray]) -> None:
-    """Asserts that the result is NaN at least where the reference's is."""
+    """Assert that the result is NaN at least where the reference's is."""
     kept = KEPT.get(operation, lambda result: result)
     lost = {}
     for where, tensors in poisoned(operation):
@@ -46,7 +46,7 @@ def keeps_nan(operation: str, computed: Callable[[Tensors], np.ndarray]) -> None
 
 
 def test_reference_propagates_nan() -> None:
-    """All operations but those whose values do not depend on a float's."""
+    """Check all operations whose values depend on a float's."""
     silent = set()
     for operation in OPERATIONS:
         results = [reference(operation, t, SAMPLES[operation][1]) for _, t in poisoned(operation)]

@@ -1,4 +1,4 @@
-"""The kernel draws the bits of `draw_noise`, whatever vectors and threads do."""
+"""The noise kernel draws the bits of `draw_noise`, whatever vectors and threads do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG = 40  # steps of 300: three tasks of 4096 samples
 
 
 def tensors(steps: int, seed: int, piece: int = 0) -> dict[str, torch.Tensor | None]:
-    """Of a pitch that is not a number, because its values do not matter."""
+    """Return a pitch of NaN, because its values do not matter."""
     return {"f0": torch.full((1, steps), np.nan), "seed": torch.from_numpy(seed_words(seed, piece))}
 
 

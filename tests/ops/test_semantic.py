@@ -1,4 +1,4 @@
-"""What holds for every operation alike."""
+"""Properties that every operation has."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_operation_has_a_test() -> None:
 @machines
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_kernel_writes_only_its_arguments(operation: str, machine: Machine) -> None:
-    """With the forbidden page behind every argument, then before it; the results are the same bits."""
+    """Put the guard page after every argument, then before it; the results must be the same bits."""
     tensors, attributes = SAMPLES[operation]
     behind, before = (
         run(operation, tensors, attributes, machine=machine, guard=guard) for guard in ("end", "start")
@@ -59,7 +59,7 @@ def test_kernel_builds_for_aarch64(operation: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_kernel_script_parses_back(operation: str) -> None:
-    """Modules travel between stages as TVMScript."""
+    """Parse the TVMScript, which is how modules travel between stages."""
     function = kernel_for(operation, *SAMPLES[operation])
     module = tvm.IRModule({operation: function})
     tvm.ir.assert_structural_equal(tvm.script.from_source(module.script(show_meta=True)), module)

@@ -1,4 +1,4 @@
-"""Calls that share a launch give the bits that each gives alone."""
+"""Calls that share a launch return the bits that each returns alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ kinds = pytest.mark.parametrize(
 
 
 def member(slots: int, seed: int) -> dict[str, torch.Tensor]:
-    """The tensors of a call of its own, but for the style."""
+    """Return the tensors of a call, except the style."""
     moments = random(slots, 4, CHANNELS, seed=seed)
     moments[:, 2] = moments[:, 2].abs() + moments[:, 1] ** 2
     moments[:, 3] = 5.0
@@ -81,7 +81,7 @@ def test_shared_launch_matches_single_calls(slots: tuple[int, ...], machine: Mac
 
 
 def test_shared_launch_fits_webgpu_buffers() -> None:
-    """A kernel takes two buffers for each member, the style and the weights: of ten."""
+    """Count two buffers for each member, the style and the weights: at most ten."""
     features = GPUS["webgpu"].features
     sharing = OPERATION.gpu.sharing
     assert sharing is not None

@@ -17,8 +17,7 @@ BINS = 11
 
 
 def points(spectrum: np.ndarray) -> np.ndarray:
-    """Magnitude and phase as complex numbers: -pi and pi are one phase, and the phase of nothing is
-    nothing."""
+    """Convert magnitude and phase to complex numbers: -pi equals pi, and silence has no phase."""
     return spectrum[..., :BINS] * np.exp(1j * spectrum[..., BINS:].astype(np.float64))
 
 
@@ -58,7 +57,7 @@ def test_stft_phase_of_dc_and_nyquist_is_zero_or_pi(machine: Machine) -> None:
 
 @machines
 def test_stft_phase_of_first_frame_is_zero_or_pi(machine: Machine) -> None:
-    """Its signal is mirrored about its centre, so it is real; rounding errors must not decide its phases."""
+    """Expect real values, because the first frame is mirrored about its centre; rounding must not decide."""
     for seed in range(20):
         tensors = {"x": random(1, 15 + 5 * seed, seed=seed)}
         for phases in (run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)):

@@ -8,7 +8,7 @@ from tvm import relax
 
 
 def calls(module: Any, component: str) -> list[Any]:
-    """Every call in the component's function."""
+    """Return every call in the component's function."""
     found: list[Any] = []
     relax.analysis.post_order_visit(
         module[f"{component}_forward"],
@@ -18,5 +18,5 @@ def calls(module: Any, component: str) -> list[Any]:
 
 
 def operators(module: Any, component: str) -> Counter[str]:
-    """How often each Relax operator is called."""
+    """Count the calls of each Relax operator."""
     return Counter(c.op.name for c in calls(module, component) if isinstance(c.op, tvm.ir.Op))

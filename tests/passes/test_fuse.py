@@ -6,7 +6,7 @@ from .support import operators
 
 
 def test_fuse_merges_neighbours() -> None:
-    """The mask of a masked artifact: count, compare, choose, all in one loop."""
+    """Fuse the mask of a masked artifact: count, compare, choose, all in one loop."""
     _, phases = lowered("text_encoder", "masked")
     before, after = (operators(phases[phase], "text_encoder") for phase in ("legalize", "fuse"))
     assert after["relax.call_tir"] < before["relax.call_tir"]

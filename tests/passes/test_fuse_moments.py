@@ -26,13 +26,13 @@ Weights = dict[str, torch.Tensor]
 
 
 def semantic(module: Any, component: str = "small") -> list[tuple[str, Any]]:
-    """(operation, call) of every semantic call."""
+    """Return (operation, call) of every semantic call."""
     found = [(resolve_call(c, MACHINE.features, {}), c) for c in calls(module, component)]
     return [(use.operation.name, call) for use, call in found if use is not None]
 
 
 def fused(forward: Callable[[Weights, torch.Tensor], Any]) -> list[tuple[str, Any]]:
-    """The semantic calls of a few lines behind the pass."""
+    """Return the semantic calls of a small program after the pass."""
     phases: dict[str, Any] = {}
     lowered_program(small_program(forward, WEIGHTS), "small", dump=phases.__setitem__)
     return semantic(phases["fuse_moments"])
@@ -65,7 +65,7 @@ def test_fuse_moments_kernel_writes_both_results() -> None:
 
 
 def test_fuse_moments_shares_moments_of_a_tensor() -> None:
-    """Two normalisations of one tensor, each with its own coefficients, as in the generator's blocks."""
+    """Normalize a tensor twice with different coefficients, as the generator's blocks do."""
 
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
@@ -93,7 +93,7 @@ def test_fuse_moments_shares_moments_of_an_input() -> None:
 
 @pytest.mark.parametrize("weight", ["odd", "upsample_pool", "sum"])
 def test_fuse_moments_leaves_incapable_producers(weight: str) -> None:
-    """Columns that only fill up a block, other operations, and plain sums."""
+    """Use columns that only pad a block, other operations, and plain sums."""
 
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if weight == "odd":
@@ -120,7 +120,7 @@ def test_fuse_moments_leaves_unused_moments() -> None:
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
 def test_fuse_moments_removes_moments_kernels_of_decoder(policy: str) -> None:
-    """What takes moments by itself is what no convolution of whole columns has made."""
+    """Expect moments kernels only for tensors that no convolution of whole columns writes."""
     _, phases = lowered("decoder", policy)
     before, after = (semantic(phases[phase], "decoder") for phase in ("import", "fuse_moments"))
 

@@ -1,4 +1,4 @@
-"""What convolutions that tolerate rounding hand to one another is float16 in memory, and nothing else."""
+"""Only tensors between tolerant convolutions are float16 in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Weights = dict[str, torch.Tensor]
 
 
 def halves(exported: Any, component: str, machine: Any = HALF) -> list[tuple[str, set[str]]]:
-    """(operation, its tensors of float16, "y" for the result) of every semantic call behind the pass."""
+    """Return (operation, its float16 tensors, "y" for the result) of every semantic call after the pass."""
     phases: dict[str, Any] = {}
     lowered_program(exported, component, dump=phases.__setitem__, machine=machine)
     uses = [resolve_call(call, machine.features, {}) for call in calls(phases["halve"], component)]
@@ -62,7 +62,7 @@ def test_halve_keeps_moments() -> None:
 
 
 def test_halve_leaves_tensors_with_other_readers() -> None:
-    """A layer that tolerates nothing, an operation without such a kernel, a plain one, and the caller."""
+    """Use an intolerant layer, an operation without such a kernel, a plain one, and the caller."""
 
     def exact(w: Weights, x: torch.Tensor) -> torch.Tensor:
         y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
@@ -85,7 +85,7 @@ def test_halve_leaves_tensors_with_other_readers() -> None:
 
 
 def test_halve_stores_generator_activations_as_float16() -> None:
-    """Most of the decoder's convolutions; what becomes of its inputs and of its result stays float32."""
+    """Expect float16 in most of the decoder's convolutions; its inputs and its result stay float32."""
     found = halves(program("decoder"), "decoder")
     convolutions = [names for operation, names in found if operation.startswith("conv")]
     assert sum("y" in names for names in convolutions) > len(convolutions) / 2

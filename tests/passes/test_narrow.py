@@ -28,7 +28,7 @@ def test_narrow_removes_int64_tensors(policy: str) -> None:
 
 
 def test_narrow_keeps_type_of_lengths() -> None:
-    """What a shape holds is no tensor: the virtual machine counts in int64."""
+    """Expect int64 in shapes, which are no tensors: the virtual machine counts in int64."""
     tokens = phases("bert", "exact")["narrow"]["bert_forward"].params[0]
     assert str(tokens.ty.shape[1].ty.dtype) == "int64"
 

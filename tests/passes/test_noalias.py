@@ -1,4 +1,4 @@
-"""Where two buffers of a kernel may be one memory, its code promises nobody that they are not."""
+"""A kernel whose buffers may share memory must not promise that pointers do not alias."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_noalias_samples_cover_every_target_kind() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_noalias_is_off_for_in_place_kernels(name: str) -> None:
-    """As the finished function calls them, by the storages that its tensors are taken from."""
+    """Follow the storages of the finished function's tensors."""
     machine = machine_for(name)
     modules: dict[str, Any] = {}
     lowered_program(program("bert"), "bert", dump=modules.__setitem__, machine=machine)
@@ -56,7 +56,7 @@ def test_noalias_is_off_for_in_place_kernels(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in NAMES if kind_of(n)[0] == "llvm"])
 @pytest.mark.parametrize("residual", [False, True])
 def test_noalias_reaches_llvm(name: str, residual: bool) -> None:
-    """`noalias` on parameters of the code that LLVM is given; without anything to write over, it stays."""
+    """Search the LLVM IR for `noalias` on parameters; kernels that are not in place keep it."""
     machine = machine_for(name)
     shapes: dict[str, Any] = {"x": (1, "n", 16), "weight": (16, 16, 3)}
     shapes |= {"residual": (1, "n", 16)} if residual else {}

@@ -23,7 +23,7 @@ ALLOC_STORAGE = "relax.memory.alloc_storage"
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
 def test_plan_memory_frees_every_allocation(policy: str) -> None:
-    """A kernel writes into memory it is handed; what is not returned is freed after its last use."""
+    """Expect that every tensor that is not returned is freed after its last use."""
     _, phases = lowered("duration", policy)
     found = operators(phases["plan_memory"], "duration")
     assert found["relax.call_tir"] == 0
@@ -43,8 +43,8 @@ def test_plan_memory_shares_storage_of_different_sizes(policy: str) -> None:
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 def test_plan_memory_keeps_storage_until_last_read(component: str) -> None:
-    """Followed through the finished function, other names of a tensor (views, tuples) included. A kernel that
-    allows it reads what its result takes the place of, and is the last to do so."""
+    """Follow the finished function, other names of a tensor (views, tuples) included."""
+    # A kernel that works in place reads the argument that its result replaces, and is the last to do so.
     module = lowered(component, "exact")[1]["plan_memory"]
     function = module[f"{component}_forward"]
     where: dict[Any, set[Any]] = {}  # variable -> the storages its memory lies in
@@ -78,8 +78,8 @@ TENSORS = st.lists(
 
 @given(TENSORS)
 def test_plan_memory_assigns_fitting_exclusive_storage(result: list[tuple[int, int, int, int]]) -> None:
-    """Sizes are `slope * n + offset` bytes, lives an interval of bindings. Every third tensor may take the
-    place of those that end before it does."""
+    """Use sizes of `slope * n + offset` bytes and lifetimes that are intervals of bindings."""
+    # Every third tensor may reuse the memory of those that end before it does.
     variable = relax.Var("x", relax.TensorType([LENGTH], "float32"))
     lengths = plan_memory._Lengths(relax.Function([variable], variable, variable.ty))
     tensors = []
@@ -103,7 +103,7 @@ def test_plan_memory_assigns_fitting_exclusive_storage(result: list[tuple[int, i
 
 @pytest.mark.parametrize("component", ["duration", "decoder"])
 def test_plan_memory_rounds_lengths_to_steps(component: str) -> None:
-    """The pool hands back blocks of the very same size only."""
+    """Expect equal sizes, because the pool returns blocks of exactly the same size only."""
     module = lowered(component, "exact")[1]["plan_memory"]
     storages = [c.args[0].values[0] for c in calls(module, component) if c.op == _op(ALLOC_STORAGE)]
     (variable,) = relax.analysis.defined_symbolic_vars(module[f"{component}_forward"])
@@ -117,7 +117,7 @@ def test_plan_memory_rounds_lengths_to_steps(component: str) -> None:
 
 @pytest.mark.parametrize("component", ["f0n", "decoder"])
 def test_plan_memory_keeps_results_exclusive(component: str) -> None:
-    """A caller holds it for as long as it likes."""
+    """Expect a storage of its own, which the caller may keep."""
     function = lowered(component, "exact")[1]["plan_memory"][f"{component}_forward"]
     bindings = [b for block in function.body.blocks for b in block.bindings]
     made = {b.var: b.value.args[0] for b in bindings if _is_call(b.value, "relax.memory.alloc_tensor")}
@@ -138,7 +138,7 @@ def test_plan_memory_rejects_branches() -> None:
 
 
 def test_plan_memory_reuses_memory_in_place() -> None:
-    """Of the decoder, whose residual blocks are most of it, against the same kernels without `IN_PLACE`."""
+    """Compare the decoder, most of which is residual blocks, with the same kernels without `IN_PLACE`."""
     _, phases = lowered("decoder", "exact")
     before = phases[PASSES[PASSES.index("plan_memory") - 1]]
     apart = tvm.IRModule(
@@ -155,14 +155,14 @@ def test_plan_memory_reuses_memory_in_place() -> None:
 
 
 def _total(module: Any) -> int:
-    """Bytes of all storages of the decoder at 10,000 steps."""
+    """Return the bytes of all storages of the decoder at 10,000 steps."""
     (variable,) = relax.analysis.defined_symbolic_vars(module["decoder_forward"])
     storages = [c.args[0].values[0] for c in calls(module, "decoder") if c.op == _op(ALLOC_STORAGE)]
     return sum(_at(size, 10_000, variable) for size in storages)
 
 
 def _read_and_overwritten(module: Any, value: Any, where: dict[Any, set[Any]]) -> set[Any]:
-    """The arguments of a kernel whose memory its result takes."""
+    """Return the arguments of a kernel whose memory its result reuses."""
     if not (isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)):
         return set()
     places = json.loads((module[value.op].attrs or {}).get(IN_PLACE, '{"over": []}'))
@@ -181,7 +181,7 @@ def _is_call(value: Any, name: str) -> bool:
 
 
 def _returned(function: Any, bindings: list[Any]) -> set[Any]:
-    """The variables a function returns, and those they are other names of."""
+    """Return the variables that a function returns, and those that they are other names of."""
     found = set(relax.analysis.free_vars(function.body.body))
     for binding in reversed(bindings):
         if binding.var in found and not _is_call(binding.value, "relax.memory.alloc_tensor"):

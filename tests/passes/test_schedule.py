@@ -1,4 +1,4 @@
-"""A layer that the schedule names is computed as it says, and its weight packed for that."""
+"""A layer in the schedule is computed as it says, and its weight is packed for that."""
 
 from __future__ import annotations
 

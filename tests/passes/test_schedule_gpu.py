@@ -18,8 +18,7 @@ _LAUNCH = re.compile(r'(?:thread_binding\(|launch_thread\("threadIdx.x", )(\d+)(
 @pytest.mark.parametrize("policy", ["exact", "masked"])
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 def test_schedule_gpu_adds_launches(component: str, policy: str) -> None:
-    """Those by hand and those of plain operations; none has more threads than a workgroup of the machine, or
-    a wide index."""
+    """Check hand-written and plain kernels: threads fit a workgroup, and no index is int64."""
     workgroup = GPU.features.workgroup
     assert workgroup is not None
     found = kernels(phases(component, policy)["plan_memory"])
@@ -38,7 +37,7 @@ def test_schedule_gpu_leaves_cpu_modules() -> None:
 
 
 def arguments(function: Any) -> list[np.ndarray]:
-    """Numbers for what it reads, NaN for what it writes: its last parameter."""
+    """Return numbers for what a kernel reads and NaN for its last parameter, which it writes."""
     generator = np.random.default_rng(1)
     made: list[np.ndarray] = []
     for parameter in function.params:
@@ -56,7 +55,7 @@ def arguments(function: Any) -> list[np.ndarray]:
 
 @AS_CPP
 def test_schedule_gpu_keeps_results() -> None:
-    """Each function as it was before, compiled for this machine, and its launch from CUDA's text."""
+    """Compare each function, compiled for this machine before the pass, with its launch from CUDA's text."""
     found = phases("duration", "masked")
     before, after = kernels(found["fuse"]), kernels(found["schedule_gpu"])
     assert before.keys() == after.keys()

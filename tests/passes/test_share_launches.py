@@ -28,14 +28,14 @@ Forward = Callable[[Weights, torch.Tensor], Any]
 
 
 def block(w: Weights, x: torch.Tensor, number: int, style: str = "style") -> torch.Tensor:
-    """A convolution behind AdaIN."""
+    """Return a convolution after AdaIN."""
     layer = (w[f"{name}{number}"] for name in LAYER)
     norm = ops.adain_coefficients(ops.moments(x), w[style], *layer)
     return ops.conv1d(x, w[f"conv{number}"], norm=norm, padding=1)
 
 
 def branches(w: Weights, x: torch.Tensor, count: int = 2) -> list[torch.Tensor]:
-    """Of two blocks each, one branch after the other."""
+    """Return two blocks of each branch, one branch after the other."""
     x = ops.conv1d(x, w["a"], padding=1)
     return [block(w, block(w, x, 2 * n), 2 * n + 1) for n in range(count)]
 
@@ -49,7 +49,7 @@ def lower(
 
 
 def members(module: Any, component: str = "small") -> list[int]:
-    """Of each launch of coefficients, in the order of the calls."""
+    """Return the members of each launch of coefficients, in the order of the calls."""
     function = module[f"{component}_forward"]
     bindings = [binding for block in function.body.blocks for binding in block.bindings]
     known, found = {*function.params, *relax.analysis.defined_symbolic_vars(function)}, []
@@ -93,7 +93,7 @@ def test_share_launches_respects_dependences() -> None:
 
 
 def test_share_launches_orders_summed_blocks() -> None:
-    """As the three of each of the generator's stages are."""
+    """Sum three blocks, as each stage of the generator does."""
 
     def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
         first, second, third = branches(w, x, 3)

@@ -35,7 +35,9 @@ def test_adain_resblock_matches_stock(dtype: torch.dtype, outputs: int, upsample
 @DTYPES
 @KINDS
 @pytest.mark.parametrize("length", [1, 2, 6])
-def test_adain_resblock_masks_invalid_steps(dtype: torch.dtype, outputs: int, upsample: object, length: int) -> None:
+def test_adain_resblock_masks_invalid_steps(
+    dtype: torch.dtype, outputs: int, upsample: object, length: int
+) -> None:
     module = stock(partial(make, outputs, upsample), dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     factor = 1 if upsample == "none" else 2
@@ -44,7 +46,7 @@ def test_adain_resblock_masks_invalid_steps(dtype: torch.dtype, outputs: int, up
 
 
 def test_adain_resblock_centres_variance() -> None:
-    """A mean of a thousand spreads: E[x^2] - E[x]^2 in float32 keeps no digit of the variance."""
+    """Use a mean of a thousand spreads: E[x^2] - E[x]^2 in float32 keeps no digit of the variance."""
     module = stock(partial(make, 6, "none"), torch.float32)
     spread = random(1, 50, 6, dtype=torch.float32)
     x = (spread + 1000).double()

@@ -8,7 +8,7 @@ from torch.nn.utils import weight_norm
 from .support import (
     DTYPES,
     STYLE,
-    GivenNoise,
+    FixedNoise,
     assert_masked,
     assert_same,
     patched,
@@ -31,7 +31,7 @@ CHANNELS, SAMPLES = 6, 600
 
 
 def make() -> nn.Module:
-    """The stock decoder, with smaller parts in place of its fixed 1024 and 512 channels."""
+    """Create the stock decoder with smaller parts in place of its fixed 1024 and 512 channels."""
     from kokoro.istftnet import AdainResBlk1d, Decoder, Generator
 
     decoder = Decoder.__new__(Decoder)
@@ -71,7 +71,7 @@ def test_decoder_matches_stock(frames: int) -> None:
     asr, f0, n, noise = inputs(frames, dtype, 9)
     style = random(1, STYLE, dtype=dtype, seed=2)
     stft = decoder.generator.stft
-    with patched([], decoder, dtype), GivenNoise(noise), plus_pi(stft), torch.random.fork_rng(devices=[]):
+    with patched([], decoder, dtype), FixedNoise(noise), plus_pi(stft), torch.random.fork_rng(devices=[]):
         want = decoder(asr.transpose(1, 2), f0, n, style).squeeze(1)
     noise = projected(noise, decoder.generator.m_source)
     with patched(PATCHES, decoder, dtype), plus_pi(stft):

@@ -9,7 +9,7 @@ from kokoro_tvm.errors import BuildError
 from .support import (
     DTYPES,
     STYLE,
-    GivenNoise,
+    FixedNoise,
     assert_masked,
     assert_same,
     patched,
@@ -45,14 +45,14 @@ def inputs(steps: int, dtype: torch.dtype, *channels: int) -> list[torch.Tensor]
 
 @pytest.mark.parametrize("steps", [2, 3, 8])
 def test_generator_matches_stock(steps: int) -> None:
-    """float64 only, and to 1e-6: phases of quiet bins are as sensitive as stock's excitation is imprecise."""
+    """Compare in float64 only, to 1e-6: phases of quiet bins magnify the stock excitation's error."""
     dtype = torch.float64
     module = generator(dtype)
     x, f0, noise = inputs(steps, dtype, 9)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with (
         patched([], module, dtype),
-        GivenNoise(noise),
+        FixedNoise(noise),
         plus_pi(module.stft),
         torch.random.fork_rng(devices=[]),
     ):

@@ -114,7 +114,7 @@ def test_apply_patches_restores_module(fails: bool) -> None:
 
 
 def snapshot(module: nn.Module) -> list[object]:
-    """State names in order, hooks and instance methods of every submodule."""
+    """Return state names in order, hooks and instance methods of every submodule."""
     return [
         (name, list(m._parameters), list(m._forward_pre_hooks.values()), sorted(m.__dict__))
         for name, m in module.named_modules()

@@ -20,7 +20,7 @@ def make(window: int = N_FFT) -> nn.Module:
 
 
 def stft(dtype: torch.dtype, window: int = N_FFT) -> nn.Module:
-    """The window is a plain attribute, which `Module.to` does not see."""
+    """Create the stock module; its window is a plain attribute, which `Module.to` does not move."""
     module = stock(lambda: make(window), dtype)
     module.window = torch.hann_window(window, dtype=dtype)
     return module

@@ -46,7 +46,7 @@ def test_text_encoder_masks_invalid_steps(dtype: torch.dtype, length: int) -> No
 
 
 def test_text_encoder_length_matches_stock_mask() -> None:
-    """The stock encoder, given a mask, computes what the patched one computes from a length."""
+    """Compare the stock encoder with a mask and the patched one with a length."""
     module = stock(make, torch.float64)
     ids, length = tokens(9), 5
     mask = (torch.arange(9) >= length)[None]
