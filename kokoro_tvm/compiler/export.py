@@ -159,7 +159,7 @@ def _example(spec: TensorSpec) -> torch.Tensor:
 def _dynamic_shapes(signature: Signature, bucket: int) -> tuple[dict[int, Any], ...]:
     """Return the symbolic extents of each input, multiples of one symbol."""
     if bucket == 1:
-        return tuple({} for _ in signature.inputs)  # one possible length is no symbol
+        return tuple({} for _ in signature.inputs)  # a single length is static
     axis = Dim(signature.symbol, min=1, max=bucket)
     dynamic: list[dict[int, Any]] = []
     for spec in signature.inputs:

@@ -89,9 +89,7 @@ def compile_module(
                 for part in parts(name):
                     objects.keep(*part, seconds)
 
-        missing.sort(
-            key=lambda name: -len(scripts[name])
-        )  # the longest first, so that the last ones are short
+        missing.sort(key=lambda name: -len(scripts[name]))  # the longest first, to end with short ones
         run_forked(write, missing, processes, keep)
         instructions = Path(folder, f"instructions{_OBJECT}")
         write_instructions(program.executable, machine, instructions, prefix)
@@ -138,7 +136,7 @@ def _merge(parts: Sequence[DeviceCode]) -> DeviceCode:
         code = {name: text for part in parts for name, text in part.code.items()}
         return DeviceCode(first.kind, first.form, functions, code)
     texts = [part.code[""] for part in parts]
-    starts = [text.index(_KERNEL) for text in texts]  # of the kernels, behind the preamble
+    starts = [text.index(_KERNEL) for text in texts]  # of the kernels, after the preamble
     heads = [text[:start] for text, start in zip(texts, starts, strict=True)]
     bodies = [text[start:] for text, start in zip(texts, starts, strict=True)]
     head = max(heads, key=len)

@@ -170,18 +170,18 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 return steps * difference, squares + steps * difference * difference
 
             rest, squares = over_blocks(2, center)
-            rest = k.let(rest * inverse_count)  # what rounding left of the sums of means
+            rest = k.let(rest * inverse_count)  # rounding error of the sum of means
             offset = k.let(near + rest)
             variance = k.let(squares * inverse_count - rest * rest)
             variance = k.let(select(variance < zero, zero, variance))
             deviation = k.let(sqrt(variance + k.real(float(call.attributes["eps"]))))
-            # Through shared memory, because compilers that may reorder would make zero of what is lost below.
+            # Shared memory keeps compilers that may reorder from simplifying `lost` to zero.
             kept = k.shared(_GPU_ROWS * _GPU_LANES)
             k.store(kept, origin + offset, thread)
             k.barrier()
             rounded = k.let(kept[thread])
             lost = k.let((origin - rounded) + offset)
-            # Of the threads of a channel every other one has the gamma's column.
+            # Every other thread of a channel has gamma's column, the others have beta's.
             half = k.let(tirx.truncmod(columns.row, 2))
             at = k.let(group * COLUMNS + tirx.truncmod(thread, COLUMNS))
             computed = product(k, thread, vector, style_weight, style_bias, at, half * channels + c)

@@ -88,7 +88,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     with k.loop(keys // lanes) as v:
                         here = k.let(k.load(scores, q * keys + v * lanes, lanes=lanes))
                         weight = exp(k, here - largest)
-                        # Beyond the last key exp saturates instead of vanishing; NaN is below nothing.
+                        # Beyond the last key exp saturates instead of vanishing. NaN compares false.
                         weight = k.let(
                             select(here < const(-1.0e38, dtype(lanes)), const(0.0, dtype(lanes)), weight)
                         )
@@ -117,7 +117,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     return k.build()
 
 
-_TILE, _KEYS, _LANES = 16, 32, 8  # of a workgroup: queries, keys it has at a time, threads of a query
+_TILE, _KEYS, _LANES = 16, 32, 8  # of a workgroup: queries, keys at a time, threads of a query
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
@@ -158,7 +158,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             k.store(total, const(0.0, "float32"), 0)
             for share in range(shares):
                 k.store(sums, const(0.0, "float32"), share)
-            # No blocks rather than a condition for tiles beyond the last query: there are barriers inside.
+            # Tiles beyond the last query loop zero times; a condition must not surround the barriers.
             with k.loop(k.let(select(first < n, ceildiv(n, _KEYS), k.index(0)))) as block:
                 start = k.let(block * _KEYS)
                 fetch(rows, key, start, _KEYS)

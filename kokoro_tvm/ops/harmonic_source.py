@@ -38,7 +38,7 @@ _BLOCK = 8  # steps of f0 a task turns into samples
 def _build_cpu_kernel(call: OpCall) -> Any:
     lanes, a = call.features.lanes, call.attributes
     upsample, harmonics = int(a["upsample"]), int(call.shapes["weight"][1])
-    half = upsample // 2  # a step's phase is reached in the middle of its samples
+    half = upsample // 2  # the middle of a step's samples has its phase
     if upsample % 2:
         raise NotImplementedError("harmonic_source: an odd upsampling factor has no kernel")
     k = CpuKernel("harmonic_source", lanes)
@@ -102,8 +102,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         ):
             i = k.let(block * _BLOCK + offset)
             voiced = k.let(f0[0, i] > const(float(a["voiced_threshold"]), "float32"))
-            # The first half of a step comes from the step before, the second half goes towards the next;
-            # before the first middle and after the last the phase stands still.
+            # In the first half of a step the phase comes from the previous step, in the second half it moves
+            # to the next; before the first middle and after the last one it is constant.
             for late in (False, True):
                 begin = i if late else maximum(i - 1, const(0, "int64"))
                 towards = minimum(i + 1, n - 1) if late else i
@@ -174,7 +174,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             with k.strided_loop(_GPU_STEPS * upsample, thread, _GPU_THREADS) as p:
                 i, within = k.let(start + p // upsample), k.let(p % upsample)
                 with k.when(i < n):
-                    # As on CPUs: a step's phase is reached in its middle, and stands still at both ends.
+                    # As on CPUs: the middle of a step has its phase, which is constant at both ends.
                     late = k.let(within >= half)
                     at = k.let(select(late, i, maximum(i - 1, 0)))
                     towards = k.let(select(late, minimum(i + 1, n - 1), i))

@@ -43,8 +43,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         with k.parallel((frames - 1 + (_BLOCK - 1)) // _BLOCK) as block:
             start = k.let(block * _BLOCK)  # first hop of the result
             hops = k.let(minimum(const(_BLOCK, "int64"), frames - 1 - start))
-            # Hop a of the result (padding included: a + half/hop) is touched by frames a + half/hop - overlap
-            # + 1 ...
+            # Hop a of the result is hop a + half/hop of the padded signal, which overlaps frames from
+            # a + half/hop - overlap + 1 on.
             first = k.let(start + (half // hop - overlap + 1))
             pieces = k.scratch(n_fft * pitch)
             bands = k.scratch(2 * bins * pitch)  # the block's frames, a row for each magnitude and phase
@@ -138,7 +138,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                         part = real[at] * cosines[basis] + imaginary[at] * sines[basis]
                         k.store(total, total[0] + part, 0)
                     with k.when(logical_and(first + frame >= 0, first + frame < frames)):
-                        window = k.let(cosines[i] * k.real(n_fft / 2))  # of bin 0 there is nothing else
+                        window = k.let(cosines[i] * k.real(n_fft / 2))  # the basis of bin 0 is the window
                         k.store(weight, weight[0] + window * window, 0)
                 with k.when(start + a < frames - 1):
                     k.store(y, total[0] / weight[0], 0, (start + a) * hop + j)

@@ -124,7 +124,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     # A thread has all four gates of its units, so that only hidden states pass from thread to thread.
     hidden = int(call.shapes["weight_forward"][1])
     k = GpuKernel("lstm", call.features)
-    # Every thread has as many units, so that no barrier is in a condition.
+    # All threads have the same number of units, so that no barrier is in a condition.
     threads = next(count for count in range(k.limits.threads, 0, -1) if hidden % count == 0)
     with k:
         inputs = [k.param(name, call.shapes[name]) for name in ("forward", "backward")]
@@ -138,10 +138,10 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 
         def gates(direction_index: int, t: Any, unit: Any, h: Any) -> Any:
             """Return the sums of a unit's four gates."""
-            given, (weight, bias) = inputs[direction_index], parameters[direction_index]
+            projected, (weight, bias) = inputs[direction_index], parameters[direction_index]
             sums, part = k.registers(4), k.registers(4)
             for gate in range(4):
-                k.store(sums, given[0, t, gate * hidden + unit] + bias[gate * hidden + unit], gate)
+                k.store(sums, projected[0, t, gate * hidden + unit] + bias[gate * hidden + unit], gate)
 
             def add(first: Any, count: int) -> None:
                 for gate in range(4):
@@ -168,15 +168,15 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 k.store(cells, const(0.0, "float32"), own)
             k.barrier()
             for direction_index in range(2):
-                # No steps rather than a condition for the other workgroup: there are barriers inside.
+                # The other workgroup loops zero times; a condition must not surround the barriers.
                 with k.loop(k.let(select(direction == direction_index, n, k.index(0)))) as i:
                     t = k.let(n - 1 - i if direction_index else i)
                     for own, unit in enumerate(units):
                         sums = gates(direction_index, t, unit, h)
-                        given, kept, fresh, output = (sums[gate] for gate in range(4))
-                        cell = sigmoid(k, kept) * cells[own] + sigmoid(k, given) * tanh(k, fresh)
+                        i_gate, f_gate, g_gate, o_gate = (sums[gate] for gate in range(4))
+                        cell = sigmoid(k, f_gate) * cells[own] + sigmoid(k, i_gate) * tanh(k, g_gate)
                         k.store(cells, cell, own)
-                        k.store(shown, sigmoid(k, output) * tanh(k, cells[own]), own)
+                        k.store(shown, sigmoid(k, o_gate) * tanh(k, cells[own]), own)
                     k.barrier()
                     for own, unit in enumerate(units):
                         k.store(h, shown[own], unit)

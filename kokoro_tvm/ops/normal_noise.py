@@ -98,7 +98,9 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             start = k.let(task * _BLOCKS)
             count = k.let(minimum(const(_BLOCKS, "int64"), samples // 4 - start))
             k.vectorize(count, lambda i, width: draw_blocks(k.let(start + i), width))
-            with k.when(start + count < minimum(start + _BLOCKS, blocks)):  # the last samples, not four
+            with k.when(
+                start + count < minimum(start + _BLOCKS, blocks)
+            ):  # the last block, of fewer than four samples
                 for j, number in enumerate(draw(k.let(samples // 4), 1)):
                     with k.when(samples // 4 * 4 + j < samples):
                         k.store(y, number, 0, samples // 4 * 4 + j)

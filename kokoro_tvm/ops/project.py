@@ -35,7 +35,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         y = k.param("y", call.result)
         n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
 
-        row = k.scratch(channels)  # the weights again: as a buffer (1, C, 1) they cannot be read as vectors
+        row = k.scratch(channels)  # a copy, because a buffer (1, C, 1) cannot be read as vectors
         with k.loop(channels) as c:
             k.store(row, weight[0, c, 0], c)
         with k.loop(n) as t:

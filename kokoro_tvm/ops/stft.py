@@ -38,9 +38,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         y = k.param("y", call.result)
         samples = k.let(length[0] if length is not None else k.index(x.shape[1]), "samples")
         frames = k.let(samples // hop + 1, "frames")
-        basis = k.table(
-            np.concatenate([cosines, sines])
-        )  # zero sines at DC and Nyquist: their imaginary part is +0
+        # Sines at DC and Nyquist are zero, so the imaginary parts are +0.
+        basis = k.table(np.concatenate([cosines, sines]))
         pitch = (-(-(_BLOCK + shifts) // lanes)) * lanes + lanes
         with k.parallel((frames + (_BLOCK - 1)) // _BLOCK) as block:
             start = k.let(block * _BLOCK)

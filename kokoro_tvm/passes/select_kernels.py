@@ -112,7 +112,7 @@ def _collect_packings(
                 plain.add(argument.name)
             elif (other := packings.setdefault(argument.name, packed)).name != packed.name:
                 raise BuildError(
-                    f"{context.component}: {argument.name} is wanted as {other.name} and as {packed.name}"
+                    f"{context.component}: {argument.name} is needed as {other.name} and as {packed.name}"
                 )
     conflicts = sorted(plain & set(packings))
     if conflicts:

@@ -128,7 +128,7 @@ def results(
     guard: Place = "end",
     halves: tuple[str, ...] = (),
 ) -> list[np.ndarray]:
-    """Run the kernel; return the result, and its moments if it emits them: float32, NaN where nothing is written.
+    """Run the kernel; return the result, and moments if it emits them: float32, NaN where unwritten.
 
     Args:
         operation: Name of the operation.

@@ -50,12 +50,12 @@ def test_conv_transpose1d_moments_matches_reference_when_masked(name: str, machi
         steps = {"x": length, "residual": length * use.attributes["stride"] + lead}
         cut = {n: t[:, : steps[n]].contiguous() if n in steps else t for n, t in made.items()}
         want, want_moments = results("conv_transpose1d", cut, use.attributes, machine=machine, moments=True)
-        pad_steps = {n: t.clone() for n, t in made.items()}
+        poisoned = {n: t.clone() for n, t in made.items()}
         for name_of, until in steps.items():
-            pad_steps[name_of][:, until:] = np.nan
-        pad_steps["length"] = torch.tensor([length])
+            poisoned[name_of][:, until:] = np.nan
+        poisoned["length"] = torch.tensor([length])
         y, moments = results(
-            "conv_transpose1d", pad_steps, use.attributes, dynamic=False, machine=machine, moments=True
+            "conv_transpose1d", poisoned, use.attributes, dynamic=False, machine=machine, moments=True
         )
         assert y[:, : want.shape[1]].tobytes() == want.tobytes()
         used = want_moments[:, 3, 0] > 0

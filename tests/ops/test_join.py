@@ -33,11 +33,11 @@ def test_join_matches_reference_when_masked(machine: Machine) -> None:
     tensors = join(*WIDTHS["four"]).tensors(300)
     for length in (1, 128, 299):
         check_masked("join", tensors, length=length, machine=machine)
-        pad_steps = {name: tensor.clone() for name, tensor in tensors.items() if tensor is not None}
-        for tensor in pad_steps.values():
+        poisoned = {name: tensor.clone() for name, tensor in tensors.items() if tensor is not None}
+        for tensor in poisoned.values():
             tensor[:, length:] = np.nan
-        pad_steps["length"] = torch.tensor([length])
-        y, moments = results("join", pad_steps, dynamic=False, machine=machine, moments=True)
-        crop_valid = torch.from_numpy(y[:, :length]).double()
-        assert_moments(moments[:16], ops.moments(crop_valid).numpy()[:16])
+        poisoned["length"] = torch.tensor([length])
+        y, moments = results("join", poisoned, dynamic=False, machine=machine, moments=True)
+        valid_part = torch.from_numpy(y[:, :length]).double()
+        assert_moments(moments[:16], ops.moments(valid_part).numpy()[:16])
         assert (combined(moments)[0] == length).all()

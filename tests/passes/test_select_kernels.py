@@ -55,7 +55,7 @@ def test_select_kernels_rejects_two_packings_of_a_weight() -> None:
         return ops.conv1d(x, w["a"], padding=1), ops.conv1d(x, w["a"], padding=1, stride=2)
 
     with pytest.raises(
-        BuildError, match=r"small: p_a is wanted as convolution\(.*\) and as convolution\(.*stride=2\)"
+        BuildError, match=r"small: p_a is needed as convolution\(.*\) and as convolution\(.*stride=2\)"
     ):
         lower_small(forward, {"a": (4, 4, 3)})
 

@@ -21,8 +21,8 @@ __all__ = ["LANES", "ROWS", "add_products", "clear", "configured", "load", "stor
 
 ROWS = 16
 LANES = 16  # of 32 bits
-# The 64 bytes that configure all tiles alike: palette 1; from byte 16 on the bytes of a row, as uint16; from
-# byte 48 on the rows, as bytes.
+# The 64 bytes of the tile configuration, the same for all tiles: palette 1; from byte 16 the bytes of a row,
+# as uint16; from byte 48 the rows, as uint8.
 _CONFIGURATION = {0: 1, **dict.fromkeys(range(4, 8), 0x00400040), **dict.fromkeys((12, 13), 0x10101010)}
 
 Expr = Any

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 __all__ = ["pack_pairs", "round_to_bfloat16"]
 
-_QUIET = np.uint16(0x0040)  # the bit that makes a NaN quiet, and keeps it one when its low half is cut off
+_QUIET = np.uint16(0x0040)  # the quiet bit, which keeps a NaN one if its low half is cut off
 
 
 def round_to_bfloat16(array: NDArray[np.float32]) -> NDArray[np.uint16]:

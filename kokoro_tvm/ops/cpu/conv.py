@@ -27,9 +27,7 @@ from kokoro_tvm.ops.moments import clear_slots, emit_block_moments
 
 __all__ = ["ConvInput", "ConvOutput", "emit"]
 
-_TASKS = (
-    8  # the number of tasks is a multiple of this if there is enough work, so that 2, 4 or 8 threads share it
-)
+_TASKS = 8  # with enough work, tasks are a multiple of this, so that 2, 4 or 8 threads share them
 _MANY_TASKS = 16  # of layers with enough columns, whatever the length
 _AHEAD = 4  # rows prefetched: the steps of a channel lie too far apart for the hardware's prefetcher
 
@@ -145,8 +143,8 @@ def emit(
         signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.operand.dtype)
         products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns)
         factors = ConvWeights(k, plan, weight, matrix)
-        pad_steps = k.registers(1, k.index_dtype)  # the block that lies in the signal
-        k.store(pad_steps, const(-1, k.index_dtype), 0)
+        filled_block = k.registers(1, k.index_dtype)  # the block that the signal holds
+        k.store(filled_block, const(-1, k.index_dtype), 0)
         with claim() as task, amx.configured(k) if plan.tiles_multiply else nullcontext():
             block = k.opaque(task // split)
             part = k.opaque(task - block * split)
@@ -155,10 +153,10 @@ def emit(
             start = k.opaque(first_tile * plan.tile_steps)
             rows = k.opaque(own_tiles * plan.rows)
             left = k.opaque(steps - start)
-            with k.when(block != pad_steps[0]):  # else another task of this thread has filled it
+            with k.when(block != filled_block[0]):  # else another task of this thread has filled it
                 begin = start * source.stride + origin
                 _fill(k, plan, source, signal, pitch, begin, rows + (plan.halo + spare))
-                k.store(pad_steps, block, 0)
+                k.store(filled_block, block, 0)
             first_column = k.opaque(part * plan.column_blocks // split)
             last_column = k.opaque((part + 1) * plan.column_blocks // split)
             with k.loop(last_column - first_column) as offset:
@@ -205,7 +203,7 @@ def _interpolate(
     """Transform the products of a block back to results and write those below `left`, from `start` on."""
     lanes, outputs, dilation = plan.features.lanes, plan.filtering.outputs, plan.dilation
     inner, outer = transforms(plan.filtering.inner), transforms(plan.filtering.outer)
-    # Results of a row are a dilation apart, rows of one dilation a step.
+    # Results of a row are `dilation` steps apart, rows within a dilation one step.
     with k.loop(rows) as row:
         at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
         with k.when(at < left):
@@ -323,7 +321,7 @@ def _multiply_tiles(
     """
     (weight, place), ((signal, first_row), (products, target)) = weights, ends
     across, down = plan.vectors, rows // amx.ROWS
-    values, factors = range(4, 4 + down), range(6, 6 + across)  # tiles; those before hold the sums
+    values, factors = range(4, 4 + down), range(6, 6 + across)  # tiles; tiles 0 to 3 hold the sums
     places = [(row, v) for row in range(down) for v in range(across)]
     for row, v in places:
         amx.clear(row * across + v)

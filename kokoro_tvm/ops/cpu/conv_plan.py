@@ -18,7 +18,7 @@ from kokoro_tvm.ops.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
 __all__ = ["ConvPlan", "fold_stride", "packing", "split_phases"]
 
-# Layers this wide have so many weights that reading transformed ones, two to three times as many, takes long.
+# From this many weights on, reading transformed weights, two to three times as many, takes too long.
 _WIDE = 512 * 512
 _TILE_ROWS = 32  # two AMX tiles; each is multiplied by the two tiles of a column block
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
@@ -258,6 +258,8 @@ def split_phases(weight: np.ndarray, stride: int, columns: int) -> np.ndarray:
     rows = np.zeros((stride * width, inputs, 2), weight.dtype)
     for phase in range(stride):
         near = (phase + stride // 2) % stride
-        for tap, source in enumerate((near + stride, near)):  # the earlier input step takes the later weight
+        for tap, source in enumerate(
+            (near + stride, near)
+        ):  # the later weight multiplies the earlier input step
             rows[phase * width : phase * width + outputs, :, tap] = weight[:, :, source].T
     return rows

@@ -40,8 +40,6 @@ class CpuKernel(BaseKernel):
         super().__init__(name)
         self.lanes = lanes
 
-    # memory
-
     def scratch(self, elements: Expr, dtype: str = "float32") -> Any:
         """Allocate working memory for the enclosing scope, one-dimensional."""
         return T.alloc_buffer((elements,), dtype, layout=None)
@@ -65,13 +63,11 @@ class CpuKernel(BaseKernel):
             self.store(buffer, const(float(value), "float32"), i)
         return buffer
 
-    # values
-
     def opaque(self, value: Expr) -> Expr:
         """Store a value in registers and read it back, so that TVM's simplifier does not see it."""
         value = self.index(value)
         lanes, of = lanes_of(value), str(value.ty.dtype).partition("x")[0]
-        # A constant extent is int32, and what is hidden with it int64.
+        # A constant extent is int32; it is stored as an index.
         kept = self.registers(lanes, self.index_dtype if of == "int32" else of)
         self.store(kept, value, 0, lanes=lanes)
         return self.let(self.load(kept, 0, lanes=lanes))
@@ -91,8 +87,6 @@ class CpuKernel(BaseKernel):
         if lanes_of(value) == 1:
             return self.broadcast(value, lanes)
         return tvm.tirx.Shuffle([value], [const(lane, "int32")] * lanes)
-
-    # control flow
 
     @contextmanager
     def threads(self, extent: Expr) -> Iterator[Callable[[], AbstractContextManager[Expr]]]:

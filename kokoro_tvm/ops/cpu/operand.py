@@ -72,8 +72,8 @@ class Operand(ABC):
 class _Float32(Operand):
     name, dtype, stored, terms = "float32", "float32", "float32", 1
     # More points save more products and lose more bits: relative errors of a layer are 5e-7, 6e-6 to 9e-6 and
-    # 1.5e-6. They have more weights, too, which pages load; on 4 lanes neither F(8, 7) nor the filtering of
-    # another was measured to pay, on 8 lanes F(8, 7) was.
+    # 1.5e-6. They also have more weights, which pages load. Measured on 4 lanes, neither F(8, 7) nor nested
+    # filtering pays; on 8 lanes F(8, 7) does.
     filterings: tuple[tuple[int, int, Filtering], ...] = (
         (3, 1, Filtering(6, 3)),
         (7, 8, Filtering(8, 7)),
@@ -103,7 +103,7 @@ class _Float16Weights(_Float32):
     """float32 values times weights that memory holds as float16."""
 
     name, stored = "float16", "float16"
-    # A rounded weight loses what the rounding of sums does, as many times as that: no F(8, 7).
+    # F(8, 7) would magnify the rounding errors of weights as it does those of sums.
     filterings = tuple(row for row in _Float32.filterings if row[2] != Filtering(8, 7))
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
@@ -121,7 +121,7 @@ class _Bfloat16(Operand):
     """Pairs of neighbouring channels in int32 lanes, the first one low; see `dot`."""
 
     name, dtype, stored, terms = "bfloat16", "int32", "int32", 2
-    # Relative errors of a layer are 2.2e-3, 2.8e-3 and 3.2e-3, where plain convolution has 1.5e-3.
+    # Relative errors of a layer are 2.2e-3, 2.8e-3 and 3.2e-3; that of plain convolution is 1.5e-3.
     filterings = (
         (3, 1, Filtering(4, 3)),
         (9, 16, Filtering(2, 2).of(Filtering(4, 4))),

@@ -26,10 +26,7 @@ __all__ = ["COLUMNS", "THREADS", "CompensatedArithmetic", "FloatPair", "product"
 FloatPair = tuple[Any, Any]
 """A float32 and its error, some 2^-24 of it."""
 
-COLUMNS, _SLICES = (
-    32,
-    8,
-)  # of a workgroup: outputs, and slices of the inputs, one for each thread of an output
+COLUMNS, _SLICES = 32, 8  # of a workgroup: outputs, and slices of the inputs
 THREADS = COLUMNS * _SLICES
 _UPPER = ~0xFFF  # sign, exponent and 12 of the 24 bits of a float32
 

@@ -20,7 +20,7 @@ from kokoro_tvm.ops.base.kernel import BaseKernel
 
 __all__ = ["GpuKernel"]
 
-_MOST_REGISTERS = 128  # of an array that a thread keeps; more would go to memory
+_MOST_REGISTERS = 128  # elements of a thread's array; larger ones go to memory
 
 
 class GpuKernel(BaseKernel):
@@ -42,7 +42,9 @@ class GpuKernel(BaseKernel):
         rounded = np.float32(value)
         if np.float32(f"{value:e}") == rounded:
             return super().real(value, lanes)
-        bits = self.registers(1, "int32")  # something with an address, which the CUDA that TVM prints takes
+        bits = self.registers(
+            1, "int32"
+        )  # a variable, because CUDA's reinterpret, as TVM prints it, takes an address
         self.store(bits, const(int(rounded.view(np.int32)), "int32"), 0)
         return tvm.tirx.reinterpret("float32", bits[0])
 

@@ -25,9 +25,9 @@ __all__ = ["MatrixTile", "convolve"]
 
 _STEPS, _OUTPUTS, _CHANNELS = 16, 8, 16  # of one multiplication of matrices
 _LANES = 32
-_ROWS = 8  # of lanes: those of a row hold the same steps
+_ROWS = 8  # of lanes; the lanes of a row hold the same steps
 _DEPTH = 32  # channels of the input that shared memory holds at a time
-# Between steps, in words of two elements: lanes read eight steps, four words of each, from different banks.
+# Words (of two elements) between steps: lanes read four words of each of eight steps from different banks.
 _PITCH = _DEPTH // 2 + 4
 _WIDE = 512
 

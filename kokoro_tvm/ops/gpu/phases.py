@@ -18,7 +18,7 @@ from kokoro_tvm.ops.gpu.kernel import GpuKernel
 __all__ = ["HarmonicPhases"]
 
 _LOW, _HIGH = 12, 12
-_FRACTION = _LOW + _HIGH  # bits behind the point of a pitch in Hz: exact from 1 Hz on, and rounded below
+_FRACTION = _LOW + _HIGH  # fraction bits of a pitch in Hz: exact from 1 Hz on, rounded below
 
 Sum = tuple[Any, Any]
 """Whole Hz, below the rate, and the fraction."""
@@ -109,7 +109,7 @@ class HarmonicPhases:
         whole = k.let(tirx.truncmod(Cast("int32", below), self._rate))
         scaled = k.let((value - below) * k.real(2.0**_FRACTION))
         fraction = k.let(Cast("int32", floor(scaled)))
-        # To even where it lies between two, or small pitches would all be rounded up, and add up.
+        # Ties go to even: otherwise small pitches would all be rounded up, and the errors add up.
         rest, half = k.let(scaled - floor(scaled)), k.real(0.5)
         one, odd = const(1, "int32"), tirx.bitwise_and(fraction, 1)
         up = select(rest < half, const(0, "int32"), select(rest > half, one, odd))
