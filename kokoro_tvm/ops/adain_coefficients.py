@@ -69,8 +69,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     weighted = k.let(delta * k.broadcast(steps / all_steps, width))
                     own = k.let(square - total * share)
                     between = delta * weighted * k.broadcast(count[0], width)
-                    k.store(squares, k.load(squares, 0, lanes=width) + (own + between), 0, lanes=width)
-                    k.store(mean, k.load(mean, 0, lanes=width) + weighted, 0, lanes=width)
+                    k.accumulate(squares, own + between, 0, lanes=width)
+                    k.accumulate(mean, weighted, 0, lanes=width)
                     k.store(count, all_steps, 0)
 
             def wide_load(buffer: Any, *index: Any) -> Any:
@@ -156,7 +156,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                         mean = k.let(moments[slot, 0, c] - origin + share)
                         squares = k.let(moments[slot, 2, c] - moments[slot, 1, c] * share)
                         for total, term in zip(sums, terms(steps, mean, squares), strict=True):
-                            k.store(total, total[0] + term, 0)
+                            k.accumulate(total, term, 0)
 
                 columns.over(moments.extent(0), block)
                 return columns.totals(*(total[0] for total in sums))

@@ -26,9 +26,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     k = CpuKernel("attention", lanes)
     with k:
         query, key, value = (k.param(name, call.shapes[name]) for name in ("query", "key", "value"))
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
+        y, valid_steps = call.declare_result(k)
+        n = k.let(valid_steps, "n")
         keys = k.let(ceildiv(n, lanes) * lanes, "keys")
         blocks = k.let(ceildiv(n, _QUERIES), "blocks")
         pieces = k.let(minimum(blocks, const(4, "int64")), "pieces")
@@ -66,12 +65,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                         row = k.let(k.load(key_rows, d * keys + v * lanes, lanes=lanes))
                         for q in range(_QUERIES):
                             factor = k.broadcast(query[0, column[q], head * size + d], lanes)
-                            k.store(
-                                acc,
-                                k.load(acc, q * lanes, lanes=lanes) + factor * row,
-                                q * lanes,
-                                lanes=lanes,
-                            )
+                            k.accumulate(acc, factor * row, q * lanes, lanes=lanes)
                     for q in range(_QUERIES):
                         scaled = k.load(acc, q * lanes, lanes=lanes) * const(size**-0.5, dtype(lanes))
                         k.store(scores, scaled, q * keys + v * lanes, lanes=lanes)
@@ -93,7 +87,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                             select(here < const(-1.0e38, dtype(lanes)), const(0.0, dtype(lanes)), weight)
                         )
                         k.store(scores, weight, q * keys + v * lanes, lanes=lanes)
-                        k.store(register, k.load(register, 0, lanes=lanes) + weight, 0, lanes=lanes)
+                        k.accumulate(register, weight, 0, lanes=lanes)
                     k.store(inverse, const(1.0, "float32") / total(register, lambda a, b: a + b), q)
 
                 def mix(d: Any, width: int, head: Any = head, start: Any = start) -> None:
@@ -105,9 +99,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                         row = k.let(k.load(value, 0, t, head * size + d, lanes=width))
                         for q in range(_QUERIES):
                             weighted = k.broadcast(scores[q * keys + t], width) * row
-                            k.store(
-                                acc, k.load(acc, q * width, lanes=width) + weighted, q * width, lanes=width
-                            )
+                            k.accumulate(acc, weighted, q * width, lanes=width)
                     for q in range(_QUERIES):
                         with k.when(start + q < n):
                             result = k.load(acc, q * width, lanes=width) * k.broadcast(inverse[q], width)
@@ -132,9 +124,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("attention", call.features)
     with k:
         query, key, value = (k.param(name, call.shapes[name]) for name in ("query", "key", "value"))
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        n = length[0] if length is not None else k.index(y.shape[1])
+        y, n = call.declare_result(k)
         with k.launch(threads, ceildiv(y.shape[1], _TILE), heads) as (thread, tile, head):
             queries, rows, scores = k.shared(_TILE * row), k.shared(_KEYS * row), k.shared(_TILE * _KEYS)
             sums, largest, total = k.registers(shares), k.registers(1), k.registers(1)
@@ -168,7 +158,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 with k.loop(size) as d:
                     factor = k.let(queries[q * row + d])
                     for share, at in enumerate(own):
-                        k.store(products, products[share] + factor * rows[at * row + d], share)
+                        k.accumulate(products, factor * rows[at * row + d], share)
                 for share, at in enumerate(own):
                     score = products[share] * const(size**-0.5, "float32")
                     k.store(scores, select(start + at < n, score, lowest), q * _KEYS + at)
@@ -191,10 +181,10 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                     k.store(sums, sums[share] * decay, share)
                 with k.loop(_KEYS) as at:
                     weight = k.let(scores[q * _KEYS + at])
-                    k.store(total, total[0] + weight, 0)
+                    k.accumulate(total, weight, 0)
                     for share in range(shares):
                         d = minimum(lane + share * _LANES, k.index(size - 1))
-                        k.store(sums, sums[share] + weight * rows[at * row + d], share)
+                        k.accumulate(sums, weight * rows[at * row + d], share)
                 k.barrier()
             for share in range(shares):
                 d = k.let(lane + share * _LANES)

@@ -96,10 +96,9 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         added = call.optional(k, "added")
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
+        y, valid_steps = call.declare_result(k, x)
         moments = (y, k.param("moments", call.moments)) if call.moments is not None else None
-        valid_steps = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
+        valid_steps = k.opaque(valid_steps)
         steps = k.opaque((valid_steps + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
         source = _conv.ConvInput(
             x, valid_steps, Activation(norm, alpha, float(call.attributes["slope"])), stride
@@ -195,10 +194,8 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         added = call.optional(k, "added")
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result, call.dtype("y"))
+        y, valid_steps = call.declare_result(k, x)
         moments = k.param("moments", call.moments) if call.moments is not None else None
-        valid_steps = length[0] if length is not None else k.index(x.shape[1])
 
         def read(row: Any, channel: Any) -> Any:
             t = k.let(row * stride + tirx.truncdiv(channel, width) - padding if stride > 1 else row - padding)

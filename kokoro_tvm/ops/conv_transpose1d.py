@@ -55,9 +55,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         x = k.param("x", call.shapes["x"])
         weight = k.param("weight", plan.packed_shape, plan.operand.stored)
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        valid_steps = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
+        y, valid_steps = call.declare_result(k, x)
+        valid_steps = k.opaque(valid_steps)
         source = _conv.ConvInput(x, valid_steps, Activation(None, None, float(call.attributes["slope"])))
         output = _conv.ConvOutput(k, y, bias, residual)
         put = output.put if output.channels % plan.columns == 0 else output.put_some
@@ -122,10 +121,8 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         x = k.param("x", call.shapes["x"], call.dtype("x"))
         weight = k.param("weight", packed, select_weight_dtype(call))
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result, call.dtype("y"))
+        y, valid_steps = call.declare_result(k, x)
         moments = k.param("moments", call.moments) if call.moments is not None else None
-        valid_steps = length[0] if length is not None else k.index(x.shape[1])
 
         def read(row: Any, channel: Any) -> Any:
             t = k.let(row - 1)

@@ -45,15 +45,14 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     with k:
         f0, noise = k.param("f0", call.shapes["f0"]), k.param("noise", call.shapes["noise"])
         weight, bias = k.param("weight", (1, harmonics)), k.param("bias", (1,))
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(f0.shape[1]), "n")
+        y, valid_steps = call.declare_result(k, f0)
+        n = k.let(valid_steps, "n")
         one = const(1.0, "float64")
 
         norm = k.registers(1)
         k.store(norm, const(0.0, "float32"), 0)
         with k.loop(harmonics) as h:
-            k.store(norm, norm[0] + weight[0, h] * weight[0, h], 0)
+            k.accumulate(norm, weight[0, h] * weight[0, h], 0)
         norm = k.let(sqrt(norm[0]), "norm")
 
         # TVM allocates before it reads a length, so the arrays have the length of f0, not of its valid part.
@@ -153,9 +152,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     with k:
         f0, noise = k.param("f0", call.shapes["f0"]), k.param("noise", call.shapes["noise"])
         weight, bias = k.param("weight", (1, harmonics)), k.param("bias", (1,))
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        valid_steps = length[0] if length is not None else k.index(f0.shape[1])
+        y, valid_steps = call.declare_result(k, f0)
         with k.launch(_GPU_THREADS, ceildiv(k.index(f0.shape[1]), _GPU_STEPS)) as (thread, group):
             n, start = k.let(valid_steps), k.let(group * _GPU_STEPS)
             base = k.let(maximum(minimum(start, n - 1) - 1, 0))
@@ -184,14 +181,14 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                     level = select(voiced, k.real(float(a["noise_std"])), k.real(float(a["amplitude"]) / 3))
                     squares = k.zeros()
                     with k.loop(harmonics) as h:
-                        k.store(squares, squares[0] + weight[0, h] * weight[0, h], 0)
+                        k.accumulate(squares, weight[0, h] * weight[0, h], 0)
                     place = k.let(i * upsample + within)
                     excitation = k.registers(1)
                     k.store(excitation, sqrt(squares[0]) * level * noise[0, place], 0)
-                    k.store(excitation, excitation[0] + phases.not_a_number(towards - base), 0)
+                    k.accumulate(excitation, phases.not_a_number(towards - base), 0)
                     with k.when(voiced):
                         tone = phases.sines(weight, at - base, towards - base, halves)
-                        k.store(excitation, excitation[0] + tone * k.real(float(a["amplitude"])), 0)
+                        k.accumulate(excitation, tone * k.real(float(a["amplitude"])), 0)
                     k.store(y, tanh(k, excitation[0] + bias[0]), 0, place)
     return k.build()
 

@@ -35,9 +35,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     k = CpuKernel("istft", lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        frames = k.let(length[0] if length is not None else k.index(x.shape[1]), "frames")
+        y, valid_steps = call.declare_result(k, x)
+        frames = k.let(valid_steps, "frames")
         pitch = ceildiv(_BLOCK + overlap - 1, lanes) * lanes
         basis = k.table(np.concatenate([cosines, sines[1:-1]]).T)  # at DC and Nyquist there are no sines
         with k.parallel((frames - 1 + (_BLOCK - 1)) // _BLOCK) as block:
@@ -105,9 +104,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("istft", call.features)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        valid_steps = length[0] if length is not None else k.index(x.shape[1])
+        y, valid_steps = call.declare_result(k, x)
         with k.launch(_GPU_THREADS, ceildiv(k.index(x.shape[1]) - 1, _GPU_HOPS)) as (thread, group):
             frames, start = k.let(valid_steps), k.let(group * _GPU_HOPS)
             first = k.let(start + (half // hop - overlap + 1))  # frame that reaches the first hop
@@ -136,10 +133,10 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                     with k.loop(bins) as b:
                         at, basis = k.let(frame * bins + b), k.let(b * n_fft + i)
                         part = real[at] * cosines[basis] + imaginary[at] * sines[basis]
-                        k.store(total, total[0] + part, 0)
+                        k.accumulate(total, part, 0)
                     with k.when(logical_and(first + frame >= 0, first + frame < frames)):
                         window = k.let(cosines[i] * k.real(n_fft / 2))  # the basis of bin 0 is the window
-                        k.store(weight, weight[0] + window * window, 0)
+                        k.accumulate(weight, window * window, 0)
                 with k.when(start + a < frames - 1):
                     k.store(y, total[0] / weight[0], 0, (start + a) * hop + j)
     return k.build()

@@ -29,10 +29,9 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     k = CpuKernel("join", call.features.lanes)
     with k:
         inputs = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
+        y, valid_steps = call.declare_result(k)
         moments = k.param("moments", call.moments) if call.moments is not None else None
-        n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
+        n = k.let(valid_steps, "n")
         blocks = k.let(ceildiv(n, BLOCK), "blocks")
         with k.parallel(blocks) as block:
             start = k.let(block * BLOCK)
@@ -57,8 +56,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("join", call.features)
     with k:
         inputs = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
+        y, needed = call.declare_result(k)
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(t: Any, channel: Any) -> Any:
@@ -70,7 +68,6 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 first += width
             return value[0]
 
-        needed = length[0] if length is not None else k.index(y.shape[1])
         emit_moments(k, int(call.result[2]), k.index(y.shape[1]), needed, read, y, moments)
     return k.build()
 

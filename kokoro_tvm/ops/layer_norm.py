@@ -29,9 +29,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     with k:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
+        y, valid_steps = call.declare_result(k, x)
+        n = k.let(valid_steps, "n")
         with k.parallel(n) as t:
 
             def average(term: Callable[[Any, int], Any], t: Any = t) -> Any:
@@ -42,7 +41,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 def add(c: Any, width: int) -> None:
                     into = rest if width == 1 else sums
                     value = term(k.load(x, 0, t, c, lanes=width), width)
-                    k.store(into, k.load(into, 0, lanes=width) + value, 0, lanes=width)
+                    k.accumulate(into, value, 0, lanes=width)
 
                 k.vectorize(channels, add)
                 parts = [sums[lane] for lane in range(lanes)]
@@ -85,9 +84,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     with k:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        n = length[0] if length is not None else k.index(x.shape[1])
+        y, n = call.declare_result(k, x)
         with k.launch(_THREADS, k.index(y.shape[1])) as (thread, t):
             values, total = k.registers(shares), k.registers(1)
             own = [k.let(thread + share * _THREADS) for share in range(shares)]
@@ -97,7 +94,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 k.store(total, const(0.0, "float32"), 0)
                 for share, c in enumerate(own):
                     with k.when(c < channels):
-                        k.store(total, total[0] + term(share), 0)
+                        k.accumulate(total, term(share), 0)
                 (sum_of_terms,) = reduce_workgroup(
                     k, thread, _THREADS, [total[0]], lambda a, b: [a[0] + b[0]]
                 )

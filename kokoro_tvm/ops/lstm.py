@@ -46,9 +46,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 k.param(f"weight_{name}", (blocks, hidden, 4, units)),
                 k.param(f"bias_{name}", (4 * hidden,)),
             )
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
+        y, valid_steps = call.declare_result(k)
+        n = k.let(valid_steps, "n")
 
         def direction(gates: Any, weight: Any, bias: Any, reverse: bool) -> None:
             h, following, c = k.scratch(hidden), k.scratch(hidden), k.scratch(hidden)
@@ -78,14 +77,9 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                         factor = k.let(k.broadcast(h[j], lanes))
                         for gate, v, at in places:
                             product = factor * k.load(weight, block, j, gate, v * lanes, lanes=lanes)
-                            k.store(acc, k.load(acc, at, lanes=lanes) + product, at, lanes=lanes)
+                            k.accumulate(acc, product, at, lanes=lanes)
                     for _, _, at in places:
-                        k.store(
-                            total,
-                            k.load(total, at, lanes=lanes) + k.load(acc, at, lanes=lanes),
-                            at,
-                            lanes=lanes,
-                        )
+                        k.accumulate(total, k.load(acc, at, lanes=lanes), at, lanes=lanes)
                 for v in range(vectors):
                     i, f, g, o = (k.load(total, gate * units + v * lanes, lanes=lanes) for gate in range(4))
                     at = k.let(block * units + v * lanes)
@@ -132,9 +126,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             (k.param(f"weight_{name}", (hidden, 4, hidden)), k.param(f"bias_{name}", (4 * hidden,)))
             for name in ("forward", "backward")
         ]
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        n = length[0] if length is not None else k.index(y.shape[1])
+        y, n = call.declare_result(k)
 
         def gates(direction_index: int, t: Any, unit: Any, h: Any) -> Any:
             """Return the sums of a unit's four gates."""
@@ -150,9 +142,9 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                     j = k.let(first + offset)
                     factor = k.let(h[j])
                     for gate in range(4):
-                        k.store(part, part[gate] + factor * weight[j, gate, unit], gate)
+                        k.accumulate(part, factor * weight[j, gate, unit], gate)
                 for gate in range(4):
-                    k.store(sums, sums[gate] + part[gate], gate)
+                    k.accumulate(sums, part[gate], gate)
 
             with k.loop(hidden // _PART) as number:
                 add(k.let(number * _PART), _PART)

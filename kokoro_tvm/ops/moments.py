@@ -66,8 +66,8 @@ def emit_block_moments(
             k.store(register, const(0.0, kind), 0, lanes=lanes)
         with k.loop(steps) as t:
             value = k.let(k.load(x, 0, start + t, c, lanes=lanes) - pivot)
-            k.store(total, k.load(total, 0, lanes=lanes) + value, 0, lanes=lanes)
-            k.store(squares, k.load(squares, 0, lanes=lanes) + value * value, 0, lanes=lanes)
+            k.accumulate(total, value, 0, lanes=lanes)
+            k.accumulate(squares, value * value, 0, lanes=lanes)
         return k.load(total, 0, lanes=lanes), k.load(squares, 0, lanes=lanes)
 
     first = k.let(k.load(x, 0, start, c, lanes=lanes))
@@ -100,9 +100,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     k = CpuKernel("moments", call.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
+        y, valid_steps = call.declare_result(k, x)
+        n = k.let(valid_steps, "n")
         blocks = k.let(ceildiv(n, BLOCK), "blocks")
         with k.parallel(blocks) as block:
             start = k.let(block * BLOCK)
@@ -118,11 +117,8 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("moments", call.features)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        steps = k.index(x.shape[1])
-        needed = length[0] if length is not None else steps
-        emit_moments(k, int(x.shape[2]), steps, needed, lambda t, c: x[0, t, c], None, y)
+        y, needed = call.declare_result(k, x)
+        emit_moments(k, int(x.shape[2]), k.index(x.shape[1]), needed, lambda t, c: x[0, t, c], None, y)
     return k.build()
 
 

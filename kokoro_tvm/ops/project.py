@@ -31,9 +31,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     with k:
         x, weight = k.param("x", call.shapes["x"]), k.param("weight", (1, channels, 1))
         bias = k.param("bias", (1,))
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
+        y, valid_steps = call.declare_result(k, x)
+        n = k.let(valid_steps, "n")
 
         row = k.scratch(channels)  # a copy, because a buffer (1, C, 1) cannot be read as vectors
         with k.loop(channels) as c:
@@ -48,11 +47,11 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 factor = Cast(wide, k.load(row, c, lanes=width))
                 product = factor * Cast(wide, k.load(x, 0, t, c, lanes=width))
                 sums = total if width == 1 else partial
-                k.store(sums, k.load(sums, 0, lanes=width) + product, 0, lanes=width)
+                k.accumulate(sums, product, 0, lanes=width)
 
             k.vectorize(channels, add)
             for lane in range(lanes):
-                k.store(total, total[0] + partial[lane], 0)
+                k.accumulate(total, partial[lane], 0)
             k.store(y, Cast("float32", total[0]), 0, t)
     return k.build()
 
@@ -67,9 +66,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     with k:
         x, weight = k.param("x", call.shapes["x"]), k.param("weight", (1, channels, 1))
         bias = k.param("bias", (1,))
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        n = length[0] if length is not None else k.index(x.shape[1])
+        y, n = call.declare_result(k, x)
         with k.launch(_THREADS, k.index(y.shape[1])) as (thread, t):
             exact, sums = CompensatedArithmetic(k, thread), k.zeros(2)
             with k.strided_loop(channels, thread, _THREADS) as c:

@@ -34,9 +34,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
     k = CpuKernel("stft", lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        samples = k.let(length[0] if length is not None else k.index(x.shape[1]), "samples")
+        y, valid_steps = call.declare_result(k, x)
+        samples = k.let(valid_steps, "samples")
         frames = k.let(samples // hop + 1, "frames")
         # Sines at DC and Nyquist are zero, so the imaginary parts are +0.
         basis = k.table(np.concatenate([cosines, sines]))
@@ -93,9 +92,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("stft", call.features)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        valid_steps = length[0] if length is not None else k.index(x.shape[1])
+        y, valid_steps = call.declare_result(k, x)
         with k.launch(_GPU_THREADS, ceildiv(k.index(y.shape[1]), _GPU_FRAMES)) as (thread, group):
             samples = k.let(valid_steps)
             frames, start = k.let(samples // hop + 1), k.let(group * _GPU_FRAMES)
@@ -117,8 +114,8 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 with k.loop(half - 1) as pair:
                     i = k.let(pair + 1)
                     early, late = (k.let(signal[frame * hop + at]) for at in (i, n_fft - i))
-                    k.store(real, real[0] + (early + late) * cosines[b * n_fft + i], 0)
-                    k.store(imaginary, imaginary[0] + (early - late) * sines[b * n_fft + i], 0)
+                    k.accumulate(real, (early + late) * cosines[b * n_fft + i], 0)
+                    k.accumulate(imaginary, (early - late) * sines[b * n_fft + i], 0)
                 with k.when(start + frame < frames):
                     magnitude = sqrt(real[0] * real[0] + imaginary[0] * imaginary[0])
                     k.store(y, magnitude, 0, start + frame, b)

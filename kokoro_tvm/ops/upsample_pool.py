@@ -37,9 +37,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels, 1, 3)), k.param("bias", (channels,))
         norm = k.param("norm", (3, channels)) if call.has("norm") else None
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
+        y, valid_steps = call.declare_result(k, x)
+        n = k.let(valid_steps, "n")
         activation = Activation(norm, None, float(call.attributes["slope"]))
 
         def columns(c: Any, width: int) -> None:
@@ -75,9 +74,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels, 1, 3)), k.param("bias", (channels,))
         norm = k.param("norm", (3, channels)) if call.has("norm") else None
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        valid_steps = length[0] if length is not None else k.index(x.shape[1])
+        y, valid_steps = call.declare_result(k, x)
         values = k.index(x.shape[1]) * channels
         with k.launch(_GPU_THREADS, ceildiv(values, _GPU_THREADS)) as (thread, group):
             number = k.let(group * _GPU_THREADS + thread)

@@ -91,6 +91,10 @@ class BaseKernel:
             last = tvm.tirx.Ramp(self.index(last), self.index(1), lanes)
         T.buffer_store(buffer, value, [*outer, last])
 
+    def accumulate(self, buffer: Any, value: Expr, *index: Expr, lanes: int = 1) -> None:
+        """Add a value to `lanes` consecutive elements along the last axis."""
+        self.store(buffer, self.load(buffer, *index, lanes=lanes) + value, *index, lanes=lanes)
+
     @contextmanager
     def loop(self, extent: Expr) -> Iterator[Expr]:
         """Open a serial loop over [0, extent)."""

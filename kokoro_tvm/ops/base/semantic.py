@@ -76,6 +76,21 @@ class OpCall:
         """Declare the parameter of an argument of `kernel` if it is present."""
         return kernel.param(name, self.shapes[name], dtype or self.dtype(name)) if self.has(name) else None
 
+    def declare_result(self, kernel: Any, source: Any | None = None) -> tuple[Any, Any]:
+        """Declare the optional parameter `length` and the result `y` of `kernel`.
+
+        Args:
+            kernel: The kernel.
+            source: Tensor whose time steps are all valid without a length; by default the result.
+
+        Returns:
+            The result, and the number of valid steps.
+        """
+        length = self.optional(kernel, "length", kernel.index_dtype)
+        y = kernel.param("y", self.result, self.dtype("y"))
+        steps = kernel.index((y if source is None else source).shape[1])
+        return y, steps if length is None else length[0]
+
 
 @dataclass(frozen=True)
 class Packing:

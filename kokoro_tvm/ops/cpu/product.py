@@ -41,7 +41,7 @@ def emit(
             factor = k.let(k.broadcast(Cast("float64", x[0, i]), lanes))
             for v, register in enumerate(acc):
                 row = Cast(wide, k.load(weight, block, i, v * lanes, lanes=lanes))
-                k.store(register, k.load(register, 0, lanes=lanes) + factor * row, 0, lanes=lanes)
+                k.accumulate(register, factor * row, 0, lanes=lanes)
         for v, register in enumerate(acc):
             for lane in range(lanes):
                 at = k.let(block * width + (v * lanes + lane))

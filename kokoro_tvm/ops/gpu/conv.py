@@ -198,11 +198,11 @@ def convolve(
                         for i, value in enumerate(x):
                             for j, factor in enumerate(w):
                                 at = i * tile.own_outputs + j
-                                k.store(sums, sums[at] + value * factor, at)
+                                k.accumulate(sums, value * factor, at)
                     k.barrier()
                 if not tolerant:
                     for at in own:
-                        k.store(totals, totals[at] + sums[at], at)
+                        k.accumulate(totals, sums[at], at)
             for i in range(tile.own_steps):
                 step = k.let(first + row + i * apart)
                 for j in range(tile.own_outputs):

@@ -77,7 +77,7 @@ class CompensatedArithmetic:
         rounded, missing = self.two_product(a, b)
         upper, error = self.two_sum(total[0], rounded)
         self._k.store(total, upper, 0)
-        self._k.store(total, total[1] + (missing + error), 1)
+        self._k.accumulate(total, missing + error, 1)
 
     def add(self, a: FloatPair, b: FloatPair) -> FloatPair:
         """Return the sum of two pairs."""

@@ -215,7 +215,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
                     for i, value in enumerate(x):
                         for j, factor in enumerate(w):
                             at = i * _OWN + j
-                            k.store(sums, sums[at] + value * factor, at)
+                            k.accumulate(sums, value * factor, at)
             start = begin(row)
             own = [k.let(first + start + i * dilation) for i in range(filtering.outputs)]
             # A row without results ends before the first step. `and` is a branch in WGSL: with as many as a

@@ -59,7 +59,7 @@ class HarmonicPhases:
             lost = k.registers(1)
             k.store(lost, lost_before, 0)
             with k.loop(row + 1) as r:
-                k.store(lost, lost[0] + nan_or_zero(f0[0, base + r]), 0)
+                k.accumulate(lost, nan_or_zero(f0[0, base + r]), 0)
             k.store(self._lost, lost[0], row)
         with k.strided_loop(count, thread, threads) as place:
             harmonic, row = k.let(place // rows + 1), k.let(place % rows)
@@ -98,7 +98,7 @@ class HarmonicPhases:
             rest = k.let(behind - carry)
             folded = Cast("float32", near) + select(back, k.real(0.0) - rest, rest)
             sine = sin_cycles(k, k.let(folded * k.real(0.5 / rate)))
-            k.store(result, result[0] + weight[0, h] * sine, 0)
+            k.accumulate(result, weight[0, h] * sine, 0)
         return result[0]
 
     def _pitch(self, step: Any) -> Sum:
@@ -125,7 +125,7 @@ class HarmonicPhases:
         k = self._k
         sums, lost = self._allocate_sum(const(0, "int32"), const(0, "int32")), k.zeros()
         with k.strided_loop(step, thread, threads) as j:
-            k.store(lost, lost[0] + nan_or_zero(self._f0[0, j]), 0)
+            k.accumulate(lost, nan_or_zero(self._f0[0, j]), 0)
             whole, fraction = self._pitch(j)
             for part, value in enumerate(self._carry(sums[0] + whole, sums[1] + fraction)):
                 k.store(sums, value, part)
@@ -145,7 +145,7 @@ class HarmonicPhases:
         while threads > 1:
             threads //= 2
             with k.when(thread < threads):
-                k.store(parts, parts[thread] + parts[thread + threads], thread)
+                k.accumulate(parts, parts[thread + threads], thread)
             k.barrier()
         return k.let(parts[0])
 
@@ -155,7 +155,7 @@ class HarmonicPhases:
         sums = self._allocate_sum(*before)
         with k.loop(row + 1) as r:
             for part, value in enumerate(self._pitch(base + r)):
-                k.store(sums, sums[part] + value, part)
+                k.accumulate(sums, value, part)
         whole, fraction = self._carry(sums[0], sums[1])
         times = k.let(harmonic * self._upsample)
         # The fraction in two parts, because the product of all of it has more than 32 bits.
