@@ -79,7 +79,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             exact = k.let(k.load(mean, 0, lanes=width))
             rounded = k.let(Cast(dtype(width), exact))
             variance = k.load(squares, 0, lanes=width) / k.broadcast(count[0], width)
-            deviation = sqrt(variance + const(float(call.attributes["eps"]), wide))
+            deviation = sqrt(variance + const(call.get_float("eps"), wide))
             gain = k.let(const(1.0, wide) + wide_load(style, c))
             scale = k.let(gain * wide_load(weight, c) / deviation)
             shift = gain * wide_load(bias, c) + wide_load(style, channels + c)
@@ -174,7 +174,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             offset = k.let(near + rest)
             variance = k.let(squares * inverse_count - rest * rest)
             variance = k.let(select(variance < zero, zero, variance))
-            deviation = k.let(sqrt(variance + k.real(float(call.attributes["eps"]))))
+            deviation = k.let(sqrt(variance + k.real(call.get_float("eps"))))
             # Shared memory keeps compilers that may reorder from simplifying `lost` to zero.
             kept = k.shared(_GPU_ROWS * _GPU_LANES)
             k.store(kept, origin + offset, thread)

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype, exp
@@ -21,7 +20,7 @@ _QUERIES = 8  # computed side by side, each against whole vectors of keys
 
 
 def _build_cpu_kernel(call: OpCall) -> Any:
-    lanes, heads = call.features.lanes, int(call.attributes["heads"])
+    lanes, heads = call.features.lanes, call.get_int("heads")
     size = int(call.shapes["query"][2]) // heads
     k = CpuKernel("attention", lanes)
     with k:
@@ -117,7 +116,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     # It reads the keys once: when a larger score appears, the sums are scaled down (online softmax). A tile
     # of keys, then of values, is in shared memory, in rows of odd length, so that neighbouring threads read
     # neighbouring keys from different banks.
-    heads = int(call.attributes["heads"])
+    heads = call.get_int("heads")
     size = int(call.shapes["query"][2]) // heads
     threads, row, lowest = _TILE * _LANES, size | 1, const(-3.0e38, "float32")
     shares, keys_each = ceildiv(size, _LANES), _KEYS // _LANES
@@ -130,13 +129,13 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             sums, largest, total = k.registers(shares), k.registers(1), k.registers(1)
             products, weights = k.registers(keys_each), k.registers(keys_each)
             first = k.let(tile * _TILE)
-            q, lane = k.let(tirx.truncdiv(thread, _LANES)), k.let(tirx.truncmod(thread, _LANES))
+            q, lane = k.divmod(thread, _LANES)
             own = [k.let(lane + share * _LANES) for share in range(keys_each)]
 
             def fetch(into: Any, source: Any, start: Any, count: int) -> None:
                 """Copy valid steps of a head to shared memory; invalid ones become zero."""
                 with k.strided_loop(count * size, thread, threads) as number:
-                    t, d = k.let(tirx.truncdiv(number, size)), k.let(tirx.truncmod(number, size))
+                    t, d = k.divmod(number, size)
                     k.choose(
                         start + t < n,
                         lambda: k.store(into, source[0, start + t, head * size + d], t * row + d),

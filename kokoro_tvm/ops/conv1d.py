@@ -55,11 +55,7 @@ def plan_of(call: OpCall) -> ConvPlan:
     Raises:
         BuildError: No kernel exists for the call's tuned choice.
     """
-    stride, dilation, taps = (
-        int(call.attributes["stride"]),
-        int(call.attributes["dilation"]),
-        _count_taps(call),
-    )
+    stride, dilation, taps = call.get_int("stride"), call.get_int("dilation"), _count_taps(call)
     channels, outputs = int(call.shapes["x"][2]) * stride, int(call.result[2])
     tolerant = bool(call.attributes["tolerant"])
     kept, choice = ceildiv(taps, stride), call.choice
@@ -75,7 +71,7 @@ def plan_of(call: OpCall) -> ConvPlan:
 
 def _schedule_key(call: OpCall) -> str | None:
     """Return the key of a layer in a schedule: what decides its speed, which is neither name nor length."""
-    if not call.attributes["tolerant"] or int(call.attributes["stride"]) > 1:
+    if not call.attributes["tolerant"] or call.get_int("stride") > 1:
         return None
     plan = plan_of(replace(call, choice=None))
     return (
@@ -86,7 +82,7 @@ def _schedule_key(call: OpCall) -> str | None:
 
 def _build_cpu_kernel(call: OpCall) -> Any:
     plan, taps = plan_of(call), _count_taps(call)
-    stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
+    stride, padding = call.get_int("stride"), call.get_int("padding")
     if stride > 1 and plan.dilation > 1:
         raise NotImplementedError("conv1d: stride and dilation together have no kernel")
     k = CpuKernel("conv1d", plan.features.lanes)
@@ -100,10 +96,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         moments = (y, k.param("moments", call.moments)) if call.moments is not None else None
         valid_steps = k.opaque(valid_steps)
         steps = k.opaque((valid_steps + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
-        source = _conv.ConvInput(
-            x, valid_steps, Activation(norm, alpha, float(call.attributes["slope"])), stride
-        )
-        gain, repeat = float(call.attributes["gain"]), int(call.attributes["repeat"])
+        source = _conv.ConvInput(x, valid_steps, Activation(norm, alpha, call.get_float("slope")), stride)
+        gain, repeat = call.get_float("gain"), call.get_int("repeat")
         write = _conv.ConvOutput(k, y, bias, residual, gain, repeat, added)
         whole = plan.outputs % plan.columns == 0
         put = write.put if whole else write.put_some
@@ -112,7 +106,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
 
 
 def _get_packings(call: OpCall) -> Mapping[str, Packing]:
-    plan, stride = plan_of(call), int(call.attributes["stride"])
+    plan, stride = plan_of(call), call.get_int("stride")
 
     def layout(weight: Any) -> Any:
         weight = weight.reshape(*weight.shape[:2], -1)
@@ -129,18 +123,14 @@ def _can_emit_moments(call: OpCall) -> bool:
 def _list_in_place(call: OpCall) -> frozenset[str]:
     """List the tensors whose memory the result may reuse."""
     # Every element is written once, from the elements at its own place.
-    return frozenset({"residual", "added"} if int(call.attributes["repeat"]) == 1 else {"added"})
+    return frozenset({"residual", "added"} if call.get_int("repeat") == 1 else {"added"})
 
 
 def _choose_gpu_tile(call: OpCall) -> Tile | FilteredTile | MatrixTile:
     """Choose the tile of the GPU kernel."""
     # Tolerant layers are filtered. If memory holds their weights as float16, filtering would lose too much:
     # matrix units multiply them, if there are any.
-    stride, dilation, taps = (
-        int(call.attributes["stride"]),
-        int(call.attributes["dilation"]),
-        _count_taps(call),
-    )
+    stride, dilation, taps = call.get_int("stride"), call.get_int("dilation"), _count_taps(call)
     channels, outputs, workgroup = int(call.shapes["x"][2]), int(call.result[2]), call.features.workgroup
     if call.attributes["tolerant"] and stride == 1 and workgroup is not None:
         tile: FilteredTile | MatrixTile | None = None
@@ -159,7 +149,7 @@ def _can_emit_gpu_moments(call: OpCall) -> bool:
 
 
 def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
-    tile, stride, dtype = _choose_gpu_tile(call), int(call.attributes["stride"]), select_weight_dtype(call)
+    tile, stride, dtype = _choose_gpu_tile(call), call.get_int("stride"), select_weight_dtype(call)
 
     def layout(weight: Any) -> Any:
         weight = weight.reshape(*weight.shape[:2], -1)
@@ -174,13 +164,9 @@ def _list_gpu_float16(call: OpCall) -> frozenset[str]:
 
 def _build_gpu_kernel(call: OpCall) -> Any:
     """Build the GPU kernel; a stride is folded into the channels, see `fold_stride`."""
-    stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
-    dilation, taps, slope = (
-        int(call.attributes["dilation"]),
-        _count_taps(call),
-        float(call.attributes["slope"]),
-    )
-    repeat = int(call.attributes["repeat"])
+    stride, padding = call.get_int("stride"), call.get_int("padding")
+    dilation, taps, slope = call.get_int("dilation"), _count_taps(call), call.get_float("slope")
+    repeat = call.get_int("repeat")
     if stride > 1 and dilation > 1:
         raise NotImplementedError("conv1d: stride and dilation together have no kernel")
     width, outputs = int(call.shapes["x"][2]), int(call.result[2])
@@ -208,7 +194,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         def write(step: Any, output: Any, total: Any) -> Any:
             value = total if bias is None else total + bias[output]
             value = value if residual is None else value + k.to_float32(residual[0, step // repeat, output])
-            gain = float(call.attributes["gain"])
+            gain = call.get_float("gain")
             value = value if gain == 1.0 else value * k.real(gain)
             value = k.let(value if added is None else value + k.to_float32(added[0, step, output]))
             k.store(y, value, 0, step, output)

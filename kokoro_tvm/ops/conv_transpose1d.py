@@ -38,7 +38,7 @@ def _infer_shape(*, x: Shape, weight: Shape, stride: int, lead: bool, **_: Any) 
 
 def _make_plan(call: OpCall) -> ConvPlan:
     """Return the sizes of the CPU kernel: two taps, and the outputs of one phase after another."""
-    inputs, stride = int(call.shapes["x"][2]), int(call.attributes["stride"])
+    inputs, stride = int(call.shapes["x"][2]), call.get_int("stride")
     columns = ConvPlan(inputs, 1, 2, 1, call.features).columns
     width = ceildiv(int(call.result[2]), columns) * columns
     return ConvPlan(
@@ -48,7 +48,7 @@ def _make_plan(call: OpCall) -> ConvPlan:
 
 def _build_cpu_kernel(call: OpCall) -> Any:
     plan = _make_plan(call)
-    stride, lead = int(call.attributes["stride"]), int(call.attributes["lead"])
+    stride, lead = call.get_int("stride"), call.get_int("lead")
     width = plan.outputs // stride
     k = CpuKernel("conv_transpose1d", plan.features.lanes)
     with k:
@@ -57,7 +57,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
         y, valid_steps = call.declare_result(k, x)
         valid_steps = k.opaque(valid_steps)
-        source = _conv.ConvInput(x, valid_steps, Activation(None, None, float(call.attributes["slope"])))
+        source = _conv.ConvInput(x, valid_steps, Activation(None, None, call.get_float("slope")))
         output = _conv.ConvOutput(k, y, bias, residual)
         put = output.put if output.channels % plan.columns == 0 else output.put_some
 
@@ -79,7 +79,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
 
 
 def _get_packings(call: OpCall) -> Mapping[str, Packing]:
-    plan, stride = _make_plan(call), int(call.attributes["stride"])
+    plan, stride = _make_plan(call), call.get_int("stride")
     name = f"transposed_convolution({plan.layout}, stride={stride})"
     return {"weight": packing(name, plan, lambda w: split_phases(w, stride, plan.columns))}
 
@@ -93,11 +93,11 @@ def _can_emit_gpu_moments(call: OpCall) -> bool:
     """Return whether the kernel can emit moments."""
     # Every phase leaves its last block partly empty, and the spare slots are limited.
     whole = int(call.result[2]) % _choose_gpu_tile(call).outputs == 0
-    return whole and int(call.attributes["stride"]) + int(call.attributes["lead"]) < SPARE_SLOTS
+    return whole and call.get_int("stride") + call.get_int("lead") < SPARE_SLOTS
 
 
 def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
-    tile, stride, dtype = _choose_gpu_tile(call), int(call.attributes["stride"]), select_weight_dtype(call)
+    tile, stride, dtype = _choose_gpu_tile(call), call.get_int("stride"), select_weight_dtype(call)
     return {
         "weight": Packing(
             f"gpu_transposed_convolution({tile.layout}, stride={stride}, {dtype})",
@@ -112,7 +112,7 @@ def _list_gpu_float16(call: OpCall) -> frozenset[str]:
 
 def _build_gpu_kernel(call: OpCall) -> Any:
     """Build the GPU kernel: as on CPUs, two taps and the outputs of one phase after another."""
-    tile, stride, lead = _choose_gpu_tile(call), int(call.attributes["stride"]), int(call.attributes["lead"])
+    tile, stride, lead = _choose_gpu_tile(call), call.get_int("stride"), call.get_int("lead")
     channels, outputs = int(call.shapes["x"][2]), int(call.result[2])
     width = ceildiv(outputs, tile.outputs) * tile.outputs
     packed = (2, ceildiv(channels, tile.depth) * tile.depth, stride * width)
@@ -128,7 +128,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             t = k.let(row - 1)
             value = k.zeros()
             with k.when(logical_and(t >= 0, t < valid_steps)):
-                slope = float(call.attributes["slope"])
+                slope = call.get_float("slope")
                 k.store(
                     value,
                     activate_value(k, k.let(k.to_float32(x[0, t, channel])), channel, None, None, slope),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
-from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum
 from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Shape, semantic_op
@@ -50,7 +49,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         with k.launch(_THREADS, ceildiv(elements, _THREADS)) as (thread, block):
             at = k.let(block * _THREADS + thread)
             with k.when(at < elements):
-                t, c = k.let(tirx.truncdiv(at, channels)), k.let(tirx.truncmod(at, channels))
+                t, c = k.divmod(at, channels)
                 row = k.let(maximum(minimum(ids[0, t], const(rows - 1, "int32")), const(0, "int32")))
                 k.store(y, weight[row, c], 0, t, c)
     return k.build()

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import Expr, ceildiv, const
 from kokoro_tvm.ops.base.kernel import BaseKernel
@@ -51,7 +50,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         with k.launch(_THREADS, ceildiv(elements, _THREADS)) as (thread, block):
             at = k.let(block * _THREADS + thread)
             with k.when(at < elements):
-                t, c = k.let(tirx.truncdiv(at, channels)), k.let(tirx.truncmod(at, channels))
+                t, c = k.divmod(at, channels)
                 k.store(y, _emit_gelu(k, k.let(x[0, t, c])), 0, t, c)
     return k.build()
 

@@ -27,7 +27,7 @@ _BLOCK = 256  # hops a task computes
 
 
 def _build_cpu_kernel(call: OpCall) -> Any:
-    lanes, n_fft, hop = call.features.lanes, int(call.attributes["n_fft"]), int(call.attributes["hop"])
+    lanes, n_fft, hop = call.features.lanes, call.get_int("n_fft"), call.get_int("hop")
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
     if n_fft % hop or half % hop:
         raise NotImplementedError("istft: the hop must divide half the window")
@@ -95,7 +95,7 @@ _GPU_THREADS, _GPU_HOPS = 128, 64  # of a workgroup
 
 def _build_gpu_kernel(call: OpCall) -> Any:
     """Build the GPU kernel; a workgroup computes some hops from the spectra of all frames they overlap."""
-    n_fft, hop = int(call.attributes["n_fft"]), int(call.attributes["hop"])
+    n_fft, hop = call.get_int("n_fft"), call.get_int("hop")
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
     if n_fft % hop or half % hop:
         raise NotImplementedError("istft: the hop must divide half the window")

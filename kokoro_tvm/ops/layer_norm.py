@@ -24,7 +24,7 @@ _MIN_SUMS = 4
 
 def _build_cpu_kernel(call: OpCall) -> Any:
     channels, lanes = int(call.shapes["x"][2]), max(call.features.lanes, _MIN_SUMS)
-    slope = float(call.attributes["slope"])
+    slope = call.get_float("slope")
     k = CpuKernel("layer_norm", lanes)
     with k:
         x = k.param("x", call.shapes["x"])
@@ -55,7 +55,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 difference = k.let(value - k.broadcast(mean, width))
                 return difference * difference
 
-            deviation = k.let(sqrt(average(squared) + const(float(call.attributes["eps"]), "float32")))
+            deviation = k.let(sqrt(average(squared) + const(call.get_float("eps"), "float32")))
 
             def normalize(
                 c: Any, width: int, t: Any = t, mean: Any = mean, deviation: Any = deviation
@@ -78,7 +78,7 @@ _THREADS = 64
 
 def _build_gpu_kernel(call: OpCall) -> Any:
     """Build the GPU kernel: a workgroup for each step, whose channels it keeps in registers."""
-    channels, slope = int(call.shapes["x"][2]), float(call.attributes["slope"])
+    channels, slope = int(call.shapes["x"][2]), call.get_float("slope")
     shares = ceildiv(channels, _THREADS)
     k = GpuKernel("layer_norm", call.features)
     with k:
@@ -110,7 +110,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 difference = k.let(values[share] - mean)
                 return difference * difference
 
-            deviation = k.let(sqrt(average(squared) + const(float(call.attributes["eps"]), "float32")))
+            deviation = k.let(sqrt(average(squared) + const(call.get_float("eps"), "float32")))
             for share, c in enumerate(own):
                 with k.when(logical_and(t < n, c < channels)):
                     value = k.let((values[share] - mean) / deviation * weight[c] + bias[c])

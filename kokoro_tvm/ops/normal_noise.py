@@ -69,7 +69,7 @@ class _VectorWords:
 
 
 def _build_cpu_kernel(call: OpCall) -> Any:
-    lanes, upsample = call.features.lanes, int(call.attributes["upsample"])
+    lanes, upsample = call.features.lanes, call.get_int("upsample")
     k = CpuKernel("normal_noise", lanes)
     with k:
         f0, seed = k.param("f0", call.shapes["f0"]), k.param("seed", (3,), "uint32")
@@ -158,7 +158,7 @@ _GPU_THREADS = 64
 
 def _build_gpu_kernel(call: OpCall) -> Any:
     """Build the GPU kernel; a thread draws a block of four samples."""
-    upsample = int(call.attributes["upsample"])
+    upsample = call.get_int("upsample")
     k = GpuKernel("normal_noise", call.features)
     with k:
         f0, seed = k.param("f0", call.shapes["f0"]), k.param("seed", (3,), "uint32")

@@ -27,7 +27,7 @@ _BLOCK = 256  # frames a task computes
 
 
 def _build_cpu_kernel(call: OpCall) -> Any:
-    lanes, n_fft, hop = call.features.lanes, int(call.attributes["n_fft"]), int(call.attributes["hop"])
+    lanes, n_fft, hop = call.features.lanes, call.get_int("n_fft"), call.get_int("hop")
     bins, half = n_fft // 2 + 1, n_fft // 2
     cosines, sines = forward_basis(n_fft)
     shifts = -(-n_fft // hop)  # hops a window spans
@@ -87,7 +87,7 @@ _GPU_THREADS, _GPU_FRAMES = 256, 64  # of a workgroup
 
 def _build_gpu_kernel(call: OpCall) -> Any:
     """Build the GPU kernel: a workgroup has some frames, a thread one bin of a frame at a time."""
-    n_fft, hop = int(call.attributes["n_fft"]), int(call.attributes["hop"])
+    n_fft, hop = call.get_int("n_fft"), call.get_int("hop")
     bins, half, span = n_fft // 2 + 1, n_fft // 2, (_GPU_FRAMES - 1) * hop + n_fft
     k = GpuKernel("stft", call.features)
     with k:

@@ -39,7 +39,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         norm = k.param("norm", (3, channels)) if call.has("norm") else None
         y, valid_steps = call.declare_result(k, x)
         n = k.let(valid_steps, "n")
-        activation = Activation(norm, None, float(call.attributes["slope"]))
+        activation = Activation(norm, None, call.get_float("slope"))
 
         def columns(c: Any, width: int) -> None:
             apply = activation.channels(k, c, width)
@@ -79,7 +79,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         with k.launch(_GPU_THREADS, ceildiv(values, _GPU_THREADS)) as (thread, group):
             number = k.let(group * _GPU_THREADS + thread)
             t, c = k.let(number // channels), k.let(number % channels)
-            slope = float(call.attributes["slope"])
+            slope = call.get_float("slope")
             following = k.zeros()
             with k.when(t < valid_steps):
                 here = activate_value(k, k.let(x[0, t, c]), c, norm, None, slope)

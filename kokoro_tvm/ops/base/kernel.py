@@ -65,6 +65,11 @@ class BaseKernel:
         # times, that takes minutes for a kernel of nested blocks. LLVM sees through what hides it.
         return self.let(value)
 
+    def divmod(self, value: Expr, divisor: Expr) -> tuple[Expr, Expr]:
+        """Bind quotient and remainder of nonnegative integers."""
+        quotient = self.let(tvm.tirx.truncdiv(value, divisor))
+        return quotient, self.let(tvm.tirx.truncmod(value, divisor))
+
     def real(self, value: float, lanes: int = 1) -> Expr:
         """Return a float32 constant, in every lane."""
         return const(value, "float32" if lanes == 1 else f"float32x{lanes}")

@@ -68,6 +68,14 @@ class OpCall:
         """Return whether a tensor argument is present."""
         return name in self.shapes
 
+    def get_int(self, name: str) -> int:
+        """Return an attribute as an int."""
+        return int(self.attributes[name])
+
+    def get_float(self, name: str) -> float:
+        """Return an attribute as a float."""
+        return float(self.attributes[name])
+
     def dtype(self, name: str) -> str:
         """Return the dtype of a float tensor in memory."""
         return "float16" if name in self.halves else "float32"

@@ -158,7 +158,7 @@ def convolve(
         with k.when(first < layer.needed):
             with k.loop(ceildiv(layer.channels, depth)) as part:
                 with k.strided_loop(rows * depth, thread, threads) as number:
-                    at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
+                    at, c = k.divmod(number, depth)
                     channel = k.let(part * depth + c)
 
                     def fill(at: Any = at, c: Any = c, channel: Any = channel) -> None:
@@ -176,10 +176,7 @@ def convolve(
                         k.store(sums, const(0.0, "float32"), at)
                 with k.loop(layer.taps) as tap:
                     with k.strided_loop(depth * tile.outputs, thread, threads) as number:
-                        c, o = (
-                            k.let(tirx.truncdiv(number, tile.outputs)),
-                            k.let(tirx.truncmod(number, tile.outputs)),
-                        )
+                        c, o = k.divmod(number, tile.outputs)
                         k.store(
                             factors,
                             k.to_float32(layer.weight[tap, part * depth + c, first_output + o]),

@@ -177,7 +177,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
             turn = k.let(tirx.truncdiv(row, dilation))
             return k.let(turn * ((filtering.outputs - 1) * dilation) + row)
 
-        row, column = k.let(tirx.truncdiv(thread, across)), k.let(tirx.truncmod(thread, across))
+        row, column = k.divmod(thread, across)
 
         def moments_of(turn: Any) -> TileMoments:
             """Return the moments of the outputs of a turn."""
@@ -189,7 +189,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
             own_row = k.let(tirx.truncmod(row, _HELD // _OWN) * _OWN)
             with k.loop(layer.channels // depth) as part:
                 with k.strided_loop(tile.seen_steps * depth, thread, tile.threads) as number:
-                    at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
+                    at, c = k.divmod(number, depth)
                     k.store(
                         activated_input,
                         layer.read(k.let(first + at), k.let(part * depth + c)),
