@@ -21,7 +21,7 @@ def _transform(self: nn.Module, x: Tensor, length: Tensor | None = None) -> Tens
 
 
 def _inverse(self: nn.Module, x: Tensor, length: Tensor | None = None) -> Tensor:
-    """Return samples (1, (M - 1)*hop) of log magnitudes, then phase sines' arguments, x (1, M, n_fft + 2).
+    """Return samples (1, (M - 1)*hop) of x (1, M, n_fft + 2): log magnitudes, then phase arguments.
 
     `length` is in frames of x. The stock method takes magnitudes and phases and returns (1, 1, samples).
     """

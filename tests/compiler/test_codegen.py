@@ -45,9 +45,9 @@ def compiled(result: LoweredModule, component: str, library: Path) -> Callable[.
     ]
 
     def run(*inputs: torch.Tensor) -> list[np.ndarray]:
-        found = machine[f"{component}_forward"](*(tvm_ffi.from_dlpack(x.numpy()) for x in inputs), *weights)
-        found = [found] if isinstance(found, tvm_ffi.Tensor) else list(found)
-        return [np.from_dlpack(f).copy() for f in found]
+        outputs = machine[f"{component}_forward"](*(tvm_ffi.from_dlpack(x.numpy()) for x in inputs), *weights)
+        outputs = [outputs] if isinstance(outputs, tvm_ffi.Tensor) else list(outputs)
+        return [np.from_dlpack(f).copy() for f in outputs]
 
     return run
 
@@ -106,7 +106,9 @@ def test_library_is_reproducible(tmp_path: Path) -> None:
     libraries = set()
     for place in ("here", "a-place-with-a-longer-name"):
         (tmp_path / place).mkdir()
-        made = lowered_program(program("f0n"), "f0n")
-        path = compile_module(made.module, MACHINE, GNU, tmp_path / place / "f0n.so", RECIPE["pass_context"])
+        result = lowered_program(program("f0n"), "f0n")
+        path = compile_module(
+            result.module, MACHINE, GNU, tmp_path / place / "f0n.so", RECIPE["pass_context"]
+        )
         libraries.add(path.read_bytes())
     assert len(libraries) == 1

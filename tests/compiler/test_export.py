@@ -62,9 +62,9 @@ class TestEveryProgram:
         inputs = exported.graph_signature.user_inputs
         assert list(inputs) == [spec.name for spec in signature.inputs]
         nodes = {node.name: node for node in exported.graph.nodes}
-        found = [nodes[n].meta["val"] for n in inputs]
-        found += [nodes[n].meta["val"] for n in exported.graph_signature.user_outputs]
-        for value, spec in zip(found, (*signature.inputs, *signature.outputs), strict=True):
+        values = [nodes[n].meta["val"] for n in inputs]
+        values += [nodes[n].meta["val"] for n in exported.graph_signature.user_outputs]
+        for value, spec in zip(values, (*signature.inputs, *signature.outputs), strict=True):
             assert value.dtype == getattr(torch, spec.dtype)
             for extent, expected in zip(value.shape, spec.shape, strict=True):
                 if isinstance(expected, int):
@@ -78,14 +78,14 @@ class TestEveryProgram:
     def test_program_has_stock_parameters_only(self, name: str, policy: str) -> None:
         exported = program(name, policy)
         stock = fold_weight_norm(build_model(CONFIG, None, device="meta").state_dict())
-        found = parameters(exported)
-        assert {n: t.shape for n, t in found.items()} == {n: stock[n].shape for n in found}
+        values = parameters(exported)
+        assert {n: t.shape for n, t in values.items()} == {n: stock[n].shape for n in values}
         assert all(t.is_meta for t in exported.state_dict.values())
-        assert set(exported.state_dict) == set(found)
+        assert set(exported.state_dict) == set(values)
         assert not list(exported.named_buffers())
         assert not exported.constants
-        first = [spec.target for spec in exported.graph_signature.input_specs][: len(found)]
-        assert first == list(found), "parameters come before the inputs"
+        first = [spec.target for spec in exported.graph_signature.input_specs][: len(values)]
+        assert first == list(values), "parameters come before the inputs"
 
     def test_program_file_does_not_depend_on_machine(self, name: str, policy: str, tmp_path: Path) -> None:
         path = tmp_path / "program.pt2"

@@ -48,13 +48,13 @@ def test_lowered_module_has_no_constants(component: str, policy: str) -> None:
 @pytest.mark.parametrize(("component", "policy"), SMALL)
 def test_lower_lists_parameters_of_program(component: str, policy: str) -> None:
     result = lowered(component, policy)[0]
-    wanted = parameters(program(component, policy))
-    assert [p.name for p in result.parameters] == list(wanted)
+    expected = parameters(program(component, policy))
+    assert [p.name for p in result.parameters] == list(expected)
     function = result.module[f"{component}_forward"]
     shapes = [tuple(int(e) for e in p.ty.shape) for p in function.params[-len(result.parameters) :]]
     assert [p.shape for p in result.parameters] == shapes
     for parameter in result.parameters:
-        shape = tuple(wanted[parameter.name].shape)
+        shape = tuple(expected[parameter.name].shape)
         layout = parameter.packing.layout(shape) if parameter.packing else (shape, "float32")
         assert (parameter.shape, parameter.dtype) == layout
         assert Parameter.from_json(json.loads(json.dumps(parameter.to_json()))) == parameter
@@ -110,8 +110,8 @@ def test_lower_rejects_late_functions() -> None:
 @pytest.mark.parametrize("policy", ["exact", "masked"])
 def test_lower_adds_seeded_entry(policy: str) -> None:
     module = lowered("decoder", policy)[0].module
-    given, seeded = (module[f"decoder_{entry}"].params for entry in ("forward", "seeded"))
-    names = [parameter.name for parameter in given]
+    forward_parameters, seeded = (module[f"decoder_{entry}"].params for entry in ("forward", "seeded"))
+    names = [parameter.name for parameter in forward_parameters]
     assert [p.name for p in seeded] == ["seed" if name == "noise" else name for name in names]
     (seed,) = (p for p in seeded if p.name == "seed")
     assert (str(seed.ty.dtype), [int(extent) for extent in seed.ty.shape]) == ("uint32", [3])

@@ -101,9 +101,9 @@ def test_pack_weights_quantizes_packed_weights(tmp_path: Path) -> None:
     whole = map_safetensors(pack_weights(PARAMETERS, STATE, tmp_path / "whole.safetensors"))
     rounded = map_safetensors(path)
     assert np.array_equal(rounded["a.bias"], whole["a.bias"])
-    found, weight = rounded["a.weight"].ravel()[:48], whole["a.weight"][:48]
-    assert found.dtype == np.float32
-    assert 0 < np.abs(found - weight).max() <= 14 / 511 / 2 + 1e-6
+    quantized, weight = rounded["a.weight"].ravel()[:48], whole["a.weight"][:48]
+    assert quantized.dtype == np.float32
+    assert 0 < np.abs(quantized - weight).max() <= 14 / 511 / 2 + 1e-6
     stored = load_file(path)["a.weight"]
     assert (stored.dtype, stored.size) == (np.uint8, 128)  # 16 scales, 48 and 12 bytes; padded
 

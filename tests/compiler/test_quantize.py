@@ -32,15 +32,17 @@ def example(filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: 
     return quantize_weight(weight.astype(np.float32), packing, bits)
 
 
-def packed(made: QuantizedWeight) -> np.ndarray:
+def packed(quantized: QuantizedWeight) -> np.ndarray:
     """Pack the rounded weights as a build does."""
-    rounded = made.codes.astype(np.float32) * made.scales[:, None, None]
-    return transformed(rounded, made.points)
+    rounded = quantized.codes.astype(np.float32) * quantized.scales[:, None, None]
+    return transformed(rounded, quantized.points)
 
 
-def read(made: QuantizedWeight) -> np.ndarray:
-    content = np.frombuffer(made.content() + bytes(13), np.uint8)
-    return widened(content, bits=made.bits, shape=made.codes.shape, points=made.points.tolist())
+def read(quantized: QuantizedWeight) -> np.ndarray:
+    content = np.frombuffer(quantized.content() + bytes(13), np.uint8)
+    return widened(
+        content, bits=quantized.bits, shape=quantized.codes.shape, points=quantized.points.tolist()
+    )
 
 
 @given(st.sampled_from(FILTERINGS), shapes, st.integers(8, 20), st.integers(0, 9))
@@ -48,17 +50,17 @@ def read(made: QuantizedWeight) -> np.ndarray:
 def test_quantized_weight_widens_to_packed_weight(
     filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: int
 ) -> None:
-    made = example(filtering, shape, bits, seed)
-    assert read(made).tobytes() == packed(made).tobytes()
+    quantized = example(filtering, shape, bits, seed)
+    assert read(quantized).tobytes() == packed(quantized).tobytes()
 
 
 @pytest.mark.parametrize("bits", [8, 10, 16, 20])
 def test_quantize_weight_errs_by_half_a_step_at_most(bits: int) -> None:
     weight = np.random.default_rng(0).standard_normal((2, 1, 40, 3)).astype(np.float32)
-    made = quantize_weight(weight, Packing("plain", np.asarray, 3), bits)
+    quantized = quantize_weight(weight, Packing("plain", np.asarray, 3), bits)
     steps = np.abs(weight).max(axis=(1, 2)) / (2 ** (bits - 1) - 1)
-    assert (np.abs(read(made) - weight) <= 0.5001 * steps[:, None, None] + 1e-7).all()
-    assert (np.abs(made.codes).max(axis=(1, 2)) == 2 ** (bits - 1) - 1).all()
+    assert (np.abs(read(quantized) - weight) <= 0.5001 * steps[:, None, None] + 1e-7).all()
+    assert (np.abs(quantized.codes).max(axis=(1, 2)) == 2 ** (bits - 1) - 1).all()
 
 
 def test_select_bits_uses_longest_prefix() -> None:
@@ -68,10 +70,10 @@ def test_select_bits_uses_longest_prefix() -> None:
 
 
 def test_widened_rejects_truncated_bytes() -> None:
-    made = example(DIRECT, (2, 3, 4), 10, 1)
-    content = np.frombuffer(made.content()[:-3], np.uint8)
+    quantized = example(DIRECT, (2, 3, 4), 10, 1)
+    content = np.frombuffer(quantized.content()[:-3], np.uint8)
     with pytest.raises(ValueError, match="bytes for the lower bits of 24 codes of 10"):
-        widened(content, bits=10, shape=made.codes.shape, points=[[1.0]])
+        widened(content, bits=10, shape=quantized.codes.shape, points=[[1.0]])
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
@@ -83,12 +85,14 @@ def test_javascript_widens_to_same_bits(tmp_path: Path) -> None:
         )
         for bits in (8, 9, 10, 13, 16, 20)
     ]
-    for place, made in enumerate(examples):
-        (tmp_path / f"{place}.bin").write_bytes(made.content())
-    described = [json.dumps(made.description()) for made in examples]
+    for place, quantized in enumerate(examples):
+        (tmp_path / f"{place}.bin").write_bytes(quantized.content())
+    described = [json.dumps(quantized.description()) for quantized in examples]
     done = subprocess.run(
         ["node", SCRIPT, tmp_path], input="\n".join(described), text=True, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    for place, made in enumerate(examples):
-        assert (tmp_path / f"{place}.out").read_bytes() == packed(made).tobytes(), made.description()
+    for place, quantized in enumerate(examples):
+        assert (tmp_path / f"{place}.out").read_bytes() == packed(quantized).tobytes(), (
+            quantized.description()
+        )

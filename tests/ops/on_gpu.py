@@ -91,8 +91,8 @@ class GpuKernel:
         built = tvm.tirx.build(tvm.IRModule({self.name: function}), target)
         self.code = extract_device_code(built)
         if kind == "cuda" and not machine.options and nvrtc.check() is None:
-            taken = nvrtc.compile_cuda(self.code.source, "sm_90").resources
-            assert not any(resources.spilled_bytes for resources in taken.values()), taken
+            usage = nvrtc.compile_cuda(self.code.source, "sm_90").resources
+            assert not any(resources.spilled_bytes for resources in usage.values()), usage
         with TemporaryDirectory() as folder:
             parts, library = Path(folder, "host.o"), Path(folder, "host.so")
             built.write_to_file(str(parts))

@@ -170,13 +170,13 @@ def linear(inputs: int, outputs: int) -> Use:
 
 def lstm(hidden: int) -> Use:
     def tensors(steps: int) -> dict[str, Tensor | None]:
-        made: dict[str, Tensor | None] = {
+        arguments: dict[str, Tensor | None] = {
             name: random(1, steps, 4 * hidden, seed=i) for i, name in enumerate(("forward", "backward"))
         }
         for i, name in enumerate(("forward", "backward")):
-            made[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
-            made[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
-        return made
+            arguments[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
+            arguments[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
+        return arguments
 
     return Use(tensors)
 

@@ -170,17 +170,17 @@ def prepared(
     halves: tuple[str, ...] = (),
 ) -> tuple[Any, list[np.ndarray], list[np.ndarray]]:
     """Return the compiled kernel, its arrays (weights packed) and its results, filled with NaN."""
-    given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     full = complete(operation, attributes or {})
     extents = [result_shape(operation, tensors, full)]
-    shapes, items, result = _described(operation, given, full, extents[0], dynamic)
+    shapes, items, result = _described(operation, present, full, extents[0], dynamic)
     left = None
     if moments:
         extents.append((slots(extents[0][1]), 4, extents[0][2]))
         left = ("moments_0" if dynamic else extents[1][0], *extents[1][1:])
     function, packings = _build_cpu_kernel(operation, shapes, items, result, machine, left, halves)
-    arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in given.items()]
-    arrays = [a.astype(np.float16) if n in halves else a for n, a in zip(given, arrays, strict=True)]
+    arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in present.items()]
+    arrays = [a.astype(np.float16) if n in halves else a for n, a in zip(present, arrays, strict=True)]
     written = [np.full(shape, np.nan, np.float32) for shape in extents]
     written[0] = written[0].astype(np.float16 if "y" in halves else np.float32)
     return function, arrays, written
@@ -285,10 +285,10 @@ def kernel_for(
     machine: Machine = NATIVE,
 ) -> Any:
     """Return the TIR kernel of these tensors, for any machine."""
-    given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     full = complete(operation, attributes or {})
     extents = result_shape(operation, tensors, full)
-    return prim_func(operation, *_described(operation, given, full, extents, dynamic), machine)
+    return prim_func(operation, *_described(operation, present, full, extents, dynamic), machine)
 
 
 def compiled_for(
@@ -336,8 +336,8 @@ def _build_cpu_kernel(
 
 def complete(operation: str, attributes: Attributes) -> dict[str, Any]:
     """Add the defaults of missing attributes."""
-    known = _op(operation).torch._opoverload._schema.arguments
-    defaults = {a.name: a.default_value for a in known if a.name in _op(operation).attributes}
+    schema = _op(operation).torch._opoverload._schema.arguments
+    defaults = {a.name: a.default_value for a in schema if a.name in _op(operation).attributes}
     return defaults | dict(attributes)
 
 
@@ -346,7 +346,11 @@ def _op(operation: str) -> SemanticOp:
 
 
 def _described(
-    operation: str, given: Mapping[str, Tensor], attributes: Attributes, extents: Sequence[int], dynamic: bool
+    operation: str,
+    present: Mapping[str, Tensor],
+    attributes: Attributes,
+    extents: Sequence[int],
+    dynamic: bool,
 ) -> tuple[Any, Any, Any]:
     """Return shapes, attributes and result extents as a kernel takes them, hashable."""
 
@@ -354,7 +358,7 @@ def _described(
         axis = AXES[operation].get(name) if dynamic else None
         return tuple(f"{name}_{i}" if i == axis else int(extent) for i, extent in enumerate(shape))
 
-    shapes = tuple((name, named(name, tensor.shape)) for name, tensor in given.items())
+    shapes = tuple((name, named(name, tensor.shape)) for name, tensor in present.items())
     return shapes, tuple(sorted(attributes.items())), named("y", extents)
 
 

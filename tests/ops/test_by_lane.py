@@ -42,11 +42,11 @@ def test_by_lane_keeps_order_of_sums(name: str, steps: int) -> None:
     operation, extents, attributes = LAYERS[name]
     inputs = extents[0] if operation == "conv_transpose1d" else extents[1]
     steps = max(steps, 12 if name == "stride" else 1)
-    given = {"x": random(1, steps, inputs), "weight": random(*extents, seed=2)}
+    arguments = {"x": random(1, steps, inputs), "weight": random(*extents, seed=2)}
 
     def result(machine: Machine) -> np.ndarray:
-        function = kernel_for(operation, given, attributes, machine=machine)
-        _, arrays, written = prepared(operation, given, attributes, machine=MACHINE)
+        function = kernel_for(operation, arguments, attributes, machine=machine)
+        _, arrays, written = prepared(operation, arguments, attributes, machine=MACHINE)
         (got,) = EmulatedKernel(RECIPE, function)(arrays, written, "end")
         return got
 

@@ -51,7 +51,7 @@ def tensors(
 ) -> dict[str, torch.Tensor | None]:
     inputs, outputs, taps, stride, padding, dilation = shape
     result = (steps + 2 * padding - dilation * (taps - 1) - 1) // stride + 1
-    made: dict[str, torch.Tensor | None] = {
+    arguments: dict[str, torch.Tensor | None] = {
         "x": random(1, steps, inputs),
         "weight": random(outputs, inputs, taps, seed=2) / (inputs * taps) ** 0.5,
         "bias": random(outputs, seed=3),
@@ -60,7 +60,7 @@ def tensors(
         "residual": random(1, result, outputs, seed=6),
         "added": random(1, result, outputs, seed=7),
     }
-    return {n: t if n in ("x", "weight", *extras) else None for n, t in made.items()}
+    return {n: t if n in ("x", "weight", *extras) else None for n, t in arguments.items()}
 
 
 def attributes(shape: tuple[int, int, int, int, int, int], more: dict[str, Any]) -> dict[str, Any]:

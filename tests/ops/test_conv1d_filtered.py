@@ -95,8 +95,8 @@ def test_filtered_conv1d_matches_reference_with_partial_column_blocks(name: str,
 def test_filtered_conv1d_matches_reference_for_wide_layers(machine: Machine) -> None:
     """Let the kernel transform the weights, for blocks of one tile and of several."""
     for steps in (1, 7, 126, 300, 847):
-        made = tensors("3 taps", steps, 520, 512)
-        check("conv1d", made, attributes("3 taps"), machine=machine, tolerance=filtered(3))
+        arguments = tensors("3 taps", steps, 520, 512)
+        check("conv1d", arguments, attributes("3 taps"), machine=machine, tolerance=filtered(3))
 
 
 @machines
@@ -131,21 +131,21 @@ def test_filtered_conv1d_loses_few_bits(name: str, limit: float, machine: Machin
 @pytest.mark.parametrize("name", ["3 taps", "7 taps"])
 def test_conv1d_does_not_filter_one_tap_or_strides(name: str, machine: Machine) -> None:
     """Expect the bits of the plain kernel: there are no products to save."""
-    made = tensors(name, 201) | {"residual": None}
-    check("conv1d", made, attributes(name) | {"stride": 2}, machine=machine)
-    weight = made["weight"]
+    arguments = tensors(name, 201) | {"residual": None}
+    check("conv1d", arguments, attributes(name) | {"stride": 2}, machine=machine)
+    weight = arguments["weight"]
     assert weight is not None
-    made["weight"] = weight[:, :, :1].contiguous()
-    check("conv1d", made, {"tolerant": True}, machine=machine)
+    arguments["weight"] = weight[:, :, :1].contiguous()
+    check("conv1d", arguments, {"tolerant": True}, machine=machine)
 
 
 @machines
 def test_filtered_conv1d_supports_large_dilation(machine: Machine) -> None:
     """Use dilations that fit a register tile, and larger ones, which are not filtered."""
-    made = tensors("3 taps", 201) | {"residual": None}
+    arguments = tensors("3 taps", 201) | {"residual": None}
     for dilation in (6, 7, 12, 13):
         result = {"dilation": dilation, "padding": dilation, "tolerant": True}
-        check("conv1d", made, result, machine=machine, tolerance=filtered(3))
+        check("conv1d", arguments, result, machine=machine, tolerance=filtered(3))
 
 
 @pytest.mark.parametrize("steps", [1, 33, 513])

@@ -79,8 +79,8 @@ def test_conv1d_moments_match_reference_over_many_blocks(
 @pytest.mark.parametrize("name", ["direct", "filtered"])
 def test_conv1d_moments_keep_precision_of_large_means(name: str, machine: Machine) -> None:
     """Use a mean of a thousand spreads; sums of differences lose nothing."""
-    made = tensors(name, 5000, 32, mean=1000.0)
-    y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
+    arguments = tensors(name, 5000, 32, mean=1000.0)
+    y, moments = results("conv1d", arguments, attributes(name), machine=machine, moments=True)
     assert_moments(moments, reference_moments(y))
 
 
@@ -88,11 +88,11 @@ def test_conv1d_moments_keep_precision_of_large_means(name: str, machine: Machin
 @pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
 def test_conv1d_moments_tolerate_outlying_first_step(name: str, machine: Machine) -> None:
     """Use a first step ten thousand spreads off; sums about it would lose four digits."""
-    made = tensors(name, 2000, 32)
-    residual = made["residual"]
+    arguments = tensors(name, 2000, 32)
+    residual = arguments["residual"]
     assert residual is not None
     residual[:, 0] = 1e4
-    y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
+    y, moments = results("conv1d", arguments, attributes(name), machine=machine, moments=True)
     assert_moments(moments, reference_moments(y))
 
 
@@ -100,18 +100,18 @@ def test_conv1d_moments_tolerate_outlying_first_step(name: str, machine: Machine
 @pytest.mark.parametrize("name", some_of(LAYERS, ("direct, dilated", "filtered, 3 apart"), OTHER_LAYERS))
 def test_conv1d_moments_matches_reference_when_masked(name: str, machine: Machine) -> None:
     """Compare bit for bit with the valid part alone; unused slots must be marked as empty."""
-    made = tensors(name, 1000, 32)
+    arguments = tensors(name, 1000, 32)
 
     def holds(length: int) -> None:
-        cut = {n: t[:, :length].contiguous() if n in ("x", "residual") else t for n, t in made.items()}  # type: ignore[index]
+        cut = {n: t[:, :length].contiguous() if n in ("x", "residual") else t for n, t in arguments.items()}  # type: ignore[index]
         want, want_moments = results("conv1d", cut, attributes(name), machine=machine, moments=True)
         for fill in (np.nan, -1e30):
-            pad_steps = {n: t.clone() for n, t in made.items() if t is not None}
+            poisoned = {n: t.clone() for n, t in arguments.items() if t is not None}
             for part in ("x", "residual"):
-                pad_steps[part][:, length:] = fill
-            pad_steps["length"] = torch.tensor([length])
+                poisoned[part][:, length:] = fill
+            poisoned["length"] = torch.tensor([length])
             y, moments = results(
-                "conv1d", pad_steps, attributes(name), dynamic=False, machine=machine, moments=True
+                "conv1d", poisoned, attributes(name), dynamic=False, machine=machine, moments=True
             )
             assert y[:, :length].tobytes() == want.tobytes()
             used = want_moments[:, 3, 0] > 0

@@ -210,14 +210,14 @@ def test_plan_does_not_filter_intolerant_layers(features: Features) -> None:
 
 @machines
 def test_plan_nests_filterings_on_measured_lanes(features: Features) -> None:
-    found = ConvPlan(128, 128, 11, 1, features, tolerant=True).filtering
-    assert found == (Filtering(2, 2).of(Filtering(6, 6)) if features.lanes == 16 else Filtering(6, 6))
+    filtering = ConvPlan(128, 128, 11, 1, features, tolerant=True).filtering
+    assert filtering == (Filtering(2, 2).of(Filtering(6, 6)) if features.lanes == 16 else Filtering(6, 6))
 
 
 @machines
 def test_plan_filters_seven_taps_with_most_points_on_measured_lanes(features: Features) -> None:
-    found = ConvPlan(128, 128, 7, 1, features, tolerant=True).filtering
-    assert found == (Filtering(8, 7) if features.lanes >= 8 else Filtering(5, 7))
+    filtering = ConvPlan(128, 128, 7, 1, features, tolerant=True).filtering
+    assert filtering == (Filtering(8, 7) if features.lanes >= 8 else Filtering(5, 7))
 
 
 def test_plan_uses_fewer_points_for_rounded_weights() -> None:

@@ -34,13 +34,13 @@ def tensors(
     name: str, steps: int, extras: tuple[str, ...] = ("bias", "residual")
 ) -> dict[str, torch.Tensor | None]:
     inputs, outputs, stride, lead = SHAPES[name]
-    made = {
+    arguments = {
         "x": random(1, steps, inputs),
         "weight": random(inputs, outputs, 2 * stride, seed=2) / (2 * inputs) ** 0.5,
         "bias": random(outputs, seed=3),
         "residual": random(1, steps * stride + lead, outputs, seed=4),
     }
-    return {n: t if n in ("x", "weight", *extras) else None for n, t in made.items()}
+    return {n: t if n in ("x", "weight", *extras) else None for n, t in arguments.items()}
 
 
 def attributes(name: str, slope: float = 0.1) -> dict[str, Any]:

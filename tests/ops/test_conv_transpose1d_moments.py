@@ -45,12 +45,12 @@ def test_conv_transpose1d_moments_match_reference(name: str, machine: Machine) -
 def test_conv_transpose1d_moments_matches_reference_when_masked(name: str, machine: Machine) -> None:
     """Compare bit for bit with the valid part alone; unused slots must be marked as empty."""
     use, lead = USES[name], USES[name].attributes["lead"]
-    made = {tensor: t for tensor, t in use.tensors(200).items() if t is not None}
+    arguments = {tensor: t for tensor, t in use.tensors(200).items() if t is not None}
     for length in (1, 64, 130):
         steps = {"x": length, "residual": length * use.attributes["stride"] + lead}
-        cut = {n: t[:, : steps[n]].contiguous() if n in steps else t for n, t in made.items()}
+        cut = {n: t[:, : steps[n]].contiguous() if n in steps else t for n, t in arguments.items()}
         want, want_moments = results("conv_transpose1d", cut, use.attributes, machine=machine, moments=True)
-        poisoned = {n: t.clone() for n, t in made.items()}
+        poisoned = {n: t.clone() for n, t in arguments.items()}
         for name_of, until in steps.items():
             poisoned[name_of][:, until:] = np.nan
         poisoned["length"] = torch.tensor([length])

@@ -97,7 +97,9 @@ def test_transforms_have_unit_gain(filtering: Filtering) -> None:
 
 @pytest.mark.parametrize(("outputs", "taps"), [(14, 2), (2, 14), (9, 7)])
 def test_transforms_reject_too_many_points(outputs: int, taps: int) -> None:
-    with pytest.raises(ValueError, match=rf"F\({outputs}, {taps}\) needs 15 points, at most 14 are known"):
+    with pytest.raises(
+        ValueError, match=rf"F\({outputs}, {taps}\) needs 15 points, the table has at most 14"
+    ):
         transforms(Filtering(outputs, taps))
 
 
@@ -139,10 +141,10 @@ def test_transforms_loss_matches_measured_noise(filtering: Filtering, limit: flo
     def rounded(values: np.ndarray) -> np.ndarray:
         return values * (1 + 1e-4 * rng.standard_normal(values.shape))
 
-    taken, samples = rng.standard_normal((taps, 20_000)), rng.standard_normal((filtering.samples, 20_000))
-    products = rounded(matrices.weight @ taken) * rounded(matrices.signal @ samples)
+    weights, samples = rng.standard_normal((taps, 20_000)), rng.standard_normal((filtering.samples, 20_000))
+    products = rounded(matrices.weight @ weights) * rounded(matrices.signal @ samples)
     lost = matrices.output @ products - np.stack(
-        [(taken * samples[j : j + taps]).sum(0) for j in range(outputs)]
+        [(weights * samples[j : j + taps]).sum(0) for j in range(outputs)]
     )
     plain = 1e-4 * np.sqrt(2 * taps)
     assert np.sqrt(np.mean(lost**2)) / plain == pytest.approx(matrices.loss, rel=0.05)

@@ -88,7 +88,7 @@ def test_sine_of_fraction_is_exact(size: int, machine: Machine) -> None:
 def test_gpu_kernel_rejects_exceeded_limits() -> None:
     features = Features(1, 0, "float32", "gpu", workgroup=Workgroup(64, 1024))
 
-    def made(body: Any) -> None:
+    def launch(body: Any) -> None:
         k = GpuKernel("large", features)
         with k:
             body(k)
@@ -98,11 +98,11 @@ def test_gpu_kernel_rejects_exceeded_limits() -> None:
             pass
 
     with pytest.raises(ValueError, match="65 threads, a workgroup has at most 64"):
-        made(launched)
+        launch(launched)
     with pytest.raises(ValueError, match="1028 bytes of shared memory, a workgroup has at most 1024"):
-        made(lambda k: k.shared(257))
+        launch(lambda k: k.shared(257))
     with pytest.raises(ValueError, match="129 elements do not fit registers"):
-        made(lambda k: k.registers(129))
+        launch(lambda k: k.registers(129))
     with pytest.raises(ValueError, match="a GPU kernel needs a machine with workgroups"):
         GpuKernel("none", Features(8, 16))
 

@@ -71,8 +71,8 @@ def kernels(operation: str) -> list[Any]:
     tensors, attributes = SAMPLES[operation]
     masked = {"length": torch.tensor([STEPS])} if "length" in registry()[operation].tensors else {}
     return [
-        kernel_for(operation, given, attributes, dynamic=dynamic, machine=GPUS["cuda"])
-        for given, dynamic in ((tensors, True), (tensors | masked, False))
+        kernel_for(operation, arguments, attributes, dynamic=dynamic, machine=GPUS["cuda"])
+        for arguments, dynamic in ((tensors, True), (tensors | masked, False))
     ]
 
 

@@ -12,13 +12,13 @@ from .support import check, check_masked, machines, prim_func, random, random_le
 
 
 def tensors(hidden: int, steps: int) -> dict[str, torch.Tensor | None]:
-    made: dict[str, torch.Tensor | None] = {}
+    arguments: dict[str, torch.Tensor | None] = {}
     for i, name in enumerate(("forward", "backward")):
-        made[name] = random(1, steps, 4 * hidden, seed=i)
+        arguments[name] = random(1, steps, 4 * hidden, seed=i)
     for i, name in enumerate(("forward", "backward")):
-        made[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
-        made[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
-    return made
+        arguments[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
+        arguments[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
+    return arguments
 
 
 @machines

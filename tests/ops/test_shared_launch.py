@@ -64,12 +64,12 @@ def test_shared_launch_matches_single_calls(slots: tuple[int, ...], machine: Mac
         for name in OPERATION.gpu.sharing.joined  # type: ignore[union-attr]
     ]
     written = [np.full((3, CHANNELS), np.nan, np.float32) for _ in members]
-    given = [
+    inputs = [
         *(own["moments"].numpy() for own in members),
         style.numpy(),
         np.concatenate([array.ravel() for array in joined]),
     ]
-    arrays = [_guarded(array, "end") for array in (*given, *written)]
+    arrays = [_guarded(array, "end") for array in (*inputs, *written)]
     kernel(*arrays)
     for own, got in zip(members, arrays[-len(members) :], strict=True):
         alone = run(

@@ -20,9 +20,9 @@ TARGET = tvm_target(GPU)
 @cache
 def phases(component: str, policy: str) -> dict[str, Any]:
     """Return the module of a toy component after every pass."""
-    found: dict[str, Any] = {}
-    lowered_program(program(component, policy), component, machine=GPU, dump=found.__setitem__)
-    return found
+    modules: dict[str, Any] = {}
+    lowered_program(program(component, policy), component, machine=GPU, dump=modules.__setitem__)
+    return modules
 
 
 def kernels(module: Any) -> dict[str, Any]:

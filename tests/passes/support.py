@@ -9,12 +9,12 @@ from tvm import relax
 
 def calls(module: Any, component: str) -> list[Any]:
     """Return every call in the component's function."""
-    found: list[Any] = []
+    result: list[Any] = []
     relax.analysis.post_order_visit(
         module[f"{component}_forward"],
-        lambda node: found.append(node) if isinstance(node, relax.Call) else None,
+        lambda node: result.append(node) if isinstance(node, relax.Call) else None,
     )
-    return found
+    return result
 
 
 def operators(module: Any, component: str) -> Counter[str]:

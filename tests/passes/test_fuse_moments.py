@@ -27,8 +27,8 @@ Weights = dict[str, torch.Tensor]
 
 def semantic(module: Any, component: str = "small") -> list[tuple[str, Any]]:
     """Return (operation, call) of every semantic call."""
-    found = [(resolve_call(c, MACHINE.features, {}), c) for c in calls(module, component)]
-    return [(use.operation.name, call) for use, call in found if use is not None]
+    resolved = [(resolve_call(c, MACHINE.features, {}), c) for c in calls(module, component)]
+    return [(use.operation.name, call) for use, call in resolved if use is not None]
 
 
 def fused(forward: Callable[[Weights, torch.Tensor], Any]) -> list[tuple[str, Any]]:
@@ -77,11 +77,11 @@ def test_fuse_moments_shares_moments_of_a_tensor() -> None:
         )
         return ops.conv1d(y, w["b"], norm=first), ops.conv1d(y, w["b"], norm=second)
 
-    found = fused(forward)
-    assert sorted(operation for operation, _ in found) == ["adain_coefficients"] * 2 + ["conv1d"] * 3
-    assert [isinstance(call.ty, relax.TupleType) for operation, call in found if operation == "conv1d"].count(
-        True
-    ) == 1
+    resolved = fused(forward)
+    assert sorted(operation for operation, _ in resolved) == ["adain_coefficients"] * 2 + ["conv1d"] * 3
+    assert [
+        isinstance(call.ty, relax.TupleType) for operation, call in resolved if operation == "conv1d"
+    ].count(True) == 1
 
 
 def test_fuse_moments_shares_moments_of_an_input() -> None:
@@ -104,10 +104,10 @@ def test_fuse_moments_leaves_incapable_producers(weight: str) -> None:
             y = ops.gelu(x)
         return y, ops.moments(y)
 
-    found = fused(forward)
-    assert len(found) == 2
-    assert {operation for operation, _ in found} > {"moments"}
-    assert not any(isinstance(call.ty, relax.TupleType) for _, call in found)
+    resolved = fused(forward)
+    assert len(resolved) == 2
+    assert {operation for operation, _ in resolved} > {"moments"}
+    assert not any(isinstance(call.ty, relax.TupleType) for _, call in resolved)
 
 
 def test_fuse_moments_leaves_unused_moments() -> None:
@@ -124,8 +124,8 @@ def test_fuse_moments_removes_moments_kernels_of_decoder(policy: str) -> None:
     _, phases = lowered("decoder", policy)
     before, after = (semantic(phases[phase], "decoder") for phase in ("import", "fuse_moments"))
 
-    def count(found: list[tuple[str, Any]], name: str) -> int:
-        return sum(operation == name for operation, _ in found)
+    def count(resolved: list[tuple[str, Any]], name: str) -> int:
+        return sum(operation == name for operation, _ in resolved)
 
     pairs = sum(isinstance(call.ty, relax.TupleType) for _, call in after)
     assert pairs > 0

@@ -86,10 +86,10 @@ def test_halve_leaves_tensors_with_other_readers() -> None:
 
 def test_halve_stores_generator_activations_as_float16() -> None:
     """Expect float16 in most of the decoder's convolutions; its inputs and its result stay float32."""
-    found = halves(program("decoder"), "decoder")
-    convolutions = [names for operation, names in found if operation.startswith("conv")]
+    tensors_by_call = halves(program("decoder"), "decoder")
+    convolutions = [names for operation, names in tensors_by_call if operation.startswith("conv")]
     assert sum("y" in names for names in convolutions) > len(convolutions) / 2
-    assert {operation for operation, names in found if names} == {"conv1d", "conv_transpose1d"}
+    assert {operation for operation, names in tensors_by_call if names} == {"conv1d", "conv_transpose1d"}
     lowered = lowered_program(program("decoder"), "decoder", machine=HALF)
     dtypes = {p.name: p.dtype for p in lowered.parameters}
     assert dtypes["decoder.generator.resblocks.0.convs1.0.weight"] == "float16"

@@ -18,12 +18,12 @@ CONTEXT = LoweringContext("toy", TARGET, GPU.features, frozenset())
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
 def test_narrow_removes_int64_tensors(policy: str) -> None:
-    found = phases("bert", policy)
-    assert 'dtype="int64"' in found["import"].script()
-    text = found["narrow"].script()
+    modules = phases("bert", policy)
+    assert 'dtype="int64"' in modules["import"].script()
+    text = modules["narrow"].script()
     assert 'dtype="int64"' not in text
     assert '"int64")' not in text  # R.const
-    tokens = found["narrow"]["bert_forward"].params[0]
+    tokens = modules["narrow"]["bert_forward"].params[0]
     assert (tokens.name, str(tokens.ty.dtype)) == ("tokens", "int32")
 
 
@@ -38,8 +38,8 @@ def test_narrow_slices_at_constant_index(index: int) -> None:
     x = relax.Var("x", relax.TensorType((4, 3, 5), "float32"))
     builder = relax.BlockBuilder()
     with builder.function("toy_forward", [x]):
-        taken = relax.op.take(x, relax.const(index, "int64"), axis=1)
-        builder.emit_func_output(builder.emit(taken))
+        element = relax.op.take(x, relax.const(index, "int64"), axis=1)
+        builder.emit_func_output(builder.emit(element))
     module = run_passes(builder.get(), ["narrow", "legalize"], CONTEXT)
     assert "take" not in [variable.name_hint for variable in module.get_global_vars()]
     built = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())

@@ -46,8 +46,8 @@ def test_noalias_is_off_for_in_place_kernels(name: str) -> None:
         elif isinstance(value, relax.Call) and value.op == ALLOC_TENSOR:
             storage[binding.var] = value.args[0]
         elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
-            taken = [place for a in value.args if (place := storage.get(a)) is not None]
-            if len(set(taken)) < len(taken):
+            storages = [place for a in value.args if (place := storage.get(a)) is not None]
+            if len(set(storages)) < len(storages):
                 assert not module[value.op].attrs["tirx.noalias"], value.op.name_hint
                 shared += 1
     assert (shared > 0) == (machine.features.kernels == "cpu")

@@ -25,11 +25,11 @@ ALLOC_STORAGE = "relax.memory.alloc_storage"
 def test_plan_memory_frees_every_allocation(policy: str) -> None:
     """Expect that every tensor that is not returned is freed after its last use."""
     _, phases = lowered("duration", policy)
-    found = operators(phases["plan_memory"], "duration")
-    assert found["relax.call_tir"] == 0
-    assert found["relax.memory.alloc_storage"] > 0
-    assert found["relax.memory.kill_storage"] == found["relax.memory.alloc_storage"]
-    assert found["relax.memory.kill_tensor"] >= found["relax.memory.alloc_tensor"] - 2  # two are returned
+    counts = operators(phases["plan_memory"], "duration")
+    assert counts["relax.call_tir"] == 0
+    assert counts["relax.memory.alloc_storage"] > 0
+    assert counts["relax.memory.kill_storage"] == counts["relax.memory.alloc_storage"]
+    assert counts["relax.memory.kill_tensor"] >= counts["relax.memory.alloc_tensor"] - 2  # two are returned
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
@@ -49,14 +49,14 @@ def test_plan_memory_keeps_storage_until_last_read(component: str) -> None:
     function = module[f"{component}_forward"]
     where: dict[Any, set[Any]] = {}  # variable -> the storages its memory lies in
     lost: set[Any] = set()
-    taken = in_place = 0
+    reused = in_place = 0
     for binding in (b for block in function.body.blocks for b in block.bindings):
         value = binding.value
         if isinstance(value, relax.Call) and value.op == _op("relax.memory.alloc_tensor"):
             storage = value.args[0]
             lost |= {variable for variable, storages in where.items() if storage in storages}
             where[binding.var] = {storage}
-            taken += 1
+            reused += 1
         elif not (isinstance(value, relax.Call) and value.op == _op("relax.memory.kill_tensor")):
             used = set(relax.analysis.free_vars(value))
             over = _read_and_overwritten(module, value, where)
@@ -64,7 +64,7 @@ def test_plan_memory_keeps_storage_until_last_read(component: str) -> None:
             in_place += len(over)
             if not (isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)):
                 where[binding.var] = {storage for variable in used for storage in where.get(variable, ())}
-    assert taken > 5
+    assert reused > 5
     assert lost
     assert (in_place > 0) == (component in ("bert", "f0n", "decoder"))  # those with residuals
     assert not set(relax.analysis.free_vars(function.body.body)) & lost
@@ -120,10 +120,10 @@ def test_plan_memory_keeps_results_exclusive(component: str) -> None:
     """Expect a storage of its own, which the caller may keep."""
     function = lowered(component, "exact")[1]["plan_memory"][f"{component}_forward"]
     bindings = [b for block in function.body.blocks for b in block.bindings]
-    made = {b.var: b.value.args[0] for b in bindings if _is_call(b.value, "relax.memory.alloc_tensor")}
-    returned = {made[variable] for variable in _returned(function, bindings) if variable in made}
+    storages = {b.var: b.value.args[0] for b in bindings if _is_call(b.value, "relax.memory.alloc_tensor")}
+    returned = {storages[variable] for variable in _returned(function, bindings) if variable in storages}
     assert returned
-    assert all(list(made.values()).count(storage) == 1 for storage in returned)
+    assert all(list(storages.values()).count(storage) == 1 for storage in returned)
 
 
 def test_plan_memory_rejects_branches() -> None:
@@ -182,11 +182,11 @@ def _is_call(value: Any, name: str) -> bool:
 
 def _returned(function: Any, bindings: list[Any]) -> set[Any]:
     """Return the variables that a function returns, and those that they are other names of."""
-    found = set(relax.analysis.free_vars(function.body.body))
+    variables = set(relax.analysis.free_vars(function.body.body))
     for binding in reversed(bindings):
-        if binding.var in found and not _is_call(binding.value, "relax.memory.alloc_tensor"):
-            found |= set(relax.analysis.free_vars(binding.value))
-    return found
+        if binding.var in variables and not _is_call(binding.value, "relax.memory.alloc_tensor"):
+            variables |= set(relax.analysis.free_vars(binding.value))
+    return variables
 
 
 def _at(size: Any, length: int, variable: Any = LENGTH) -> int:

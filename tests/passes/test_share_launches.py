@@ -43,29 +43,29 @@ def branches(w: Weights, x: torch.Tensor, count: int = 2) -> list[torch.Tensor]:
 def lower(
     forward: Forward, weights: dict[str, tuple[int, ...]] = WEIGHTS
 ) -> tuple[LoweredModule, dict[str, Any]]:
-    found: dict[str, Any] = {}
+    modules: dict[str, Any] = {}
     exported = small_program(forward, weights)
-    return lowered_program(exported, "small", machine=GPU, dump=found.__setitem__), found
+    return lowered_program(exported, "small", machine=GPU, dump=modules.__setitem__), modules
 
 
 def members(module: Any, component: str = "small") -> list[int]:
     """Return the members of each launch of coefficients, in the order of the calls."""
     function = module[f"{component}_forward"]
     bindings = [binding for block in function.body.blocks for binding in block.bindings]
-    known, found = {*function.params, *relax.analysis.defined_symbolic_vars(function)}, []
+    defined, counts = {*function.params, *relax.analysis.defined_symbolic_vars(function)}, []
     for binding in bindings:
-        assert set(relax.analysis.free_vars(binding.value)) <= known, "used before it is made"
-        known.add(binding.var)
+        assert set(relax.analysis.free_vars(binding.value)) <= defined, "used before it is defined"
+        defined.add(binding.var)
         use = resolve_call(binding.value, GPU.features, {})
         if use is not None and use.operation.name == "adain_coefficients":
-            found.append(use.call.members)
-    return found
+            counts.append(use.call.members)
+    return counts
 
 
 def test_share_launches_interleaves_branches() -> None:
-    result, found = lower(lambda w, x: tuple(branches(w, x)))
-    assert members(found["halve"]) == [1, 1, 1, 1]
-    assert members(found["share_launches"]) == [2, 2]
+    result, modules = lower(lambda w, x: tuple(branches(w, x)))
+    assert members(modules["halve"]) == [1, 1, 1, 1]
+    assert members(modules["share_launches"]) == [2, 2]
     first, second = (p for p in result.parameters if p.parts)
     assert [name for name, _ in first.parts] == [f"{name}{n}" for n in (0, 2) for name in LAYER]
     assert [name for name, _ in second.parts] == [f"{name}{n}" for n in (1, 3) for name in LAYER]
@@ -108,10 +108,10 @@ def test_share_launches_requires_equal_styles_and_shapes() -> None:
         return block(w, x, 0), block(w, x, 1, "other")
 
     def eps(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        taken = ops.moments(ops.conv1d(x, w["a"], padding=1))
+        moments = ops.moments(ops.conv1d(x, w["a"], padding=1))
         layers = [[w[f"{name}{n}"] for name in LAYER] for n in range(2)]
         return tuple(
-            ops.adain_coefficients(taken, w["style"], *layer, eps=10.0**-n)
+            ops.adain_coefficients(moments, w["style"], *layer, eps=10.0**-n)
             for n, layer in enumerate(layers, 4)
         )
 
@@ -122,10 +122,10 @@ def test_share_launches_requires_equal_styles_and_shapes() -> None:
 
 def test_share_launches_leaves_computed_weights() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        taken = ops.moments(ops.conv1d(x, w["a"], padding=1))
+        moments = ops.moments(ops.conv1d(x, w["a"], padding=1))
         return tuple(
             ops.adain_coefficients(
-                taken, w["style"], w[f"layer{n}"], w["shift0"] + n, w["gain0"], w["offset0"]
+                moments, w["style"], w[f"layer{n}"], w["shift0"] + n, w["gain0"], w["offset0"]
             )
             for n in range(2)
         )
