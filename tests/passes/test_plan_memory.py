@@ -90,7 +90,7 @@ def test_plan_memory_assigns_fitting_exclusive_storage(result: list[tuple[int, i
         }
         over = frozenset(ended) if place % 3 == 0 else frozenset()
         tensors.append(plan_memory._Tensor(place, size, lengths.typical(size), first, last, over))
-    slots = plan_memory._shared(tensors, lengths)
+    slots = plan_memory._assign_slots(tensors, lengths)
     assert sorted(map(id, tensors)) == sorted(id(t) for slot in slots for t in slot.tensors)
     for slot in slots:
         for one, other in itertools.combinations(slot.tensors, 2):
