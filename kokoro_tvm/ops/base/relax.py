@@ -69,7 +69,7 @@ def resolve_call(call: Any, features: Features, schedule: Mapping[str, ConvChoic
     Args:
         call: Any Relax expression.
         features: Features of the machine.
-        schedule: Layer key, see `OpImplementation.schedule_key`, to a tuned choice.
+        schedule: Layer key, see `OpImplementation.layer`, to a tuned choice.
 
     Returns:
         The resolved call, or None for every other expression.
