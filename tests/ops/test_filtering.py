@@ -51,7 +51,7 @@ def test_nested_filtering_multiplies_points() -> None:
 
 
 def test_filtering_rejects_unequal_inner() -> None:
-    with pytest.raises(ValueError, match=r"F\(6, 3\) yields other than as many results as it takes taps"):
+    with pytest.raises(ValueError, match=r"F\(6, 3\) cannot be nested"):
         Filtering(2, 2).of(Filtering(6, 3))
 
 
