@@ -58,11 +58,11 @@ def test_figures_of_earlier_kernels_say_so() -> None:
 
 def test_patches() -> None:
     table = read("docs/patches.md").split("## ")[0]
-    assert sorted(first_column(table)) == sorted(patches.available())
+    assert sorted(first_column(table)) == sorted(patches.list_patches())
 
 
 def test_passes() -> None:
-    assert sorted(first_column(section(read("docs/build.md"), "Passes"))) == sorted(passes.available())
+    assert sorted(first_column(section(read("docs/build.md"), "Passes"))) == sorted(passes.list_passes())
 
 
 def test_stages(tmp_path: Path) -> None:

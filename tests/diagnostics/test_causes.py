@@ -35,7 +35,12 @@ LOWER, EXPORT = "cpu.lower.text_encoder-512", "cpu.export.text_encoder-512"
 @pytest.mark.parametrize(
     ("name", "part", "kind", "what"),
     [
-        (LOWER, "code.kokoro_tvm.ops.lstm:_kernel()", "source", "kokoro_tvm/ops/lstm.py, _kernel"),
+        (
+            LOWER,
+            "code.kokoro_tvm.ops.lstm:_build_cpu_kernel()",
+            "source",
+            "kokoro_tvm/ops/lstm.py, _build_cpu_kernel",
+        ),
         (LOWER, "files.targets/wheels.json", "source", "kokoro_tvm/targets/wheels.json"),
         (
             "kokoro-82m.checkpoint",

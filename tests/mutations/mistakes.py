@@ -72,8 +72,8 @@ MISTAKES = (
         (
             Edit(
                 "patches/adain_resblock.py",
-                "y = convolution(self.conv1, y, length, tolerant=tolerant)",
-                "y = convolution(self.conv1, y, None, tolerant=tolerant)",
+                "y = apply_conv1d(self.conv1, y, length, tolerant=tolerant)",
+                "y = apply_conv1d(self.conv1, y, None, tolerant=tolerant)",
             ),
         ),
         "f0n",
@@ -285,9 +285,9 @@ NATIVE_MISTAKES = (
         (
             Edit(
                 "ops/cpu/conv_plan.py",
-                "wanted = OPERANDS[self.features.precision]",
+                "operand = OPERANDS[self.features.precision]",
                 "block = self.channels == self.outputs == 128 and self.taps == 3\n"
-                '        wanted = OPERANDS["bfloat16" if block else self.features.precision]',
+                '        operand = OPERANDS["bfloat16" if block else self.features.precision]',
             ),
         ),
         "decoder",
