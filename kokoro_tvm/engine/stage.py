@@ -24,7 +24,7 @@ from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["SCHEMA", "Stage"]
 
-SCHEMA = 3  # of keys and records; another one means that everything is built again
+SCHEMA = 4  # of keys and records; another one means that everything is built again
 
 _ATTEMPTS = 10
 _PARTS = ("schema", "stage", "function", "outputs", "inputs", "parameters", "yields", "conversion")
