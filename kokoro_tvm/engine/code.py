@@ -19,7 +19,15 @@ from typing import NamedTuple
 from kokoro_tvm.engine.memory import learned, stamps
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["all_code", "executed_code", "folder_of_package", "has_no_say", "module_of", "path_of", "source_stamps"]
+__all__ = [
+    "all_code",
+    "executed_code",
+    "folder_of_package",
+    "has_no_say",
+    "module_of",
+    "path_of",
+    "source_stamps",
+]
 
 _PACKAGE = Path(__file__).parents[1]
 _ABOUT = "code 4"  # of what is remembered of a file; another way to digest code is another number
@@ -187,7 +195,9 @@ def _outline(path: Path) -> str:
     blank.visit(tree)
     own = {*blank.bodies, *blank.classes}
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    used |= {n.id for body in blank.bodies.values() for b in body for n in ast.walk(b) if isinstance(n, ast.Name)}
+    used |= {
+        n.id for body in blank.bodies.values() for b in body for n in ast.walk(b) if isinstance(n, ast.Name)
+    }
     units = {name: _unit(body, blank.imports, own, False) for name, body in blank.bodies.items()}
     # An import that nothing uses or exports is there for its effect.
     effects = [to for name, to in blank.imports.items() if name not in used and name not in blank.exported]
@@ -205,31 +215,31 @@ class _Blank(ast.NodeTransformer):
         self.exported: set[str] = set()
         self._prefix = ""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.bodies.setdefault(f"{self._prefix}{node.name}", []).extend(node.body)
         node.body = []
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self.classes.append(f"{self._prefix}{node.name}")
         before, self._prefix = self._prefix, f"{self._prefix}{node.name}."
         self.generic_visit(node)
         self._prefix = before
         return node
 
-    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:  # noqa: N802
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         self.imports |= _targets(node)
 
     visit_ImportFrom = visit_Import  # noqa: N815
 
-    def visit_If(self, node: ast.If) -> ast.AST | None:  # noqa: N802
+    def visit_If(self, node: ast.If) -> ast.AST | None:
         # `if TYPE_CHECKING:` and `if __name__ == "__main__":` are executed by no import.
         names = {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)}
         return None if names & {"TYPE_CHECKING", "__name__"} else self.generic_visit(node)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         if [target.id for target in node.targets if isinstance(target, ast.Name)] != ["__all__"]:
             return node
         self.exported = {each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
@@ -255,7 +265,9 @@ def _unit(
     for node in (inner for each in nodes for inner in _evaluated(each)):
         if isinstance(node, ast.Name) and node.id in targets:
             found[targets[node.id]] = None
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in targets:
+        elif (
+            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in targets
+        ):
             found[_attribute(targets[node.value.id], node.attr)] = None
     inside = [use for use in found if use.startswith((":", f"{_PACKAGE.name}:", f"{_PACKAGE.name}."))]
     total = hashlib.sha256(json.dumps(sorted(found)).encode())
@@ -276,7 +288,7 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _canonical(value: object) -> Iterator[str]:
-    """Yield what `ast.dump` prints, without what depends on the version of Python: fields that hold nothing."""
+    """Yield what `ast.dump` prints, without what depends on the version of Python: no empty fields."""
     if isinstance(value, ast.AST):
         yield f"{type(value).__name__}("
         for name in value._fields:

@@ -12,7 +12,11 @@ from typing import Any, Literal
 from kokoro_tvm.engine import durable
 from kokoro_tvm.engine.store import Damage
 
-__all__ = ["Change", "Failure", "State", "changes", "read_failure"]
+__all__ = ["EDITED", "Change", "Failure", "State", "changes", "read_failure"]
+
+
+EDITED = "edited while it ran"
+"""In the place of a digest of what nobody can tell any more."""
 
 
 @dataclass(frozen=True)

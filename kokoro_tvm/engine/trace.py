@@ -36,7 +36,10 @@ __all__ = [
 
 _TOOL = 4  # of sys.monitoring; the lower ones are a debugger's, a profiler's and a coverage's
 _CODE = (".py", ".pyc")
-_GLOBS = {"pathlib.Path.glob": "", "pathlib.Path.rglob": "**/"}  # audit events, and what the pattern starts with
+_GLOBS = {
+    "pathlib.Path.glob": "",
+    "pathlib.Path.rglob": "**/",
+}  # audit events, and what the pattern starts with
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.code import (
@@ -89,6 +90,9 @@ class Sources:
         ]
 
     def _is_touched(self, part: str, name: str) -> bool:
+        if part == "files" and name.endswith(".py"):  # of a run that left no trace
+            path: Path | None = folder_of_package() / name
+            return self._stamps.get(path) != stamps(path)
         if part == "files":
             return name in self._known.get(part, {})
         path = path_of(name.partition(":")[0])

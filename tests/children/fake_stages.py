@@ -24,7 +24,9 @@ def write(out: Path, inputs: Inputs, *, text: str, file: str = FILE, threads: in
     (out / file).write_text(text, encoding="utf-8")
 
 
-def tally(out: Path, inputs: Inputs, *, file: str, text: str, seconds: float, cache: Path) -> None:
+def tally(
+    out: Path, inputs: Inputs, *, file: str, text: str, seconds: float, cache: Path, again: bool = False
+) -> None:
     """Takes its time, and leaves a line of its own in the cache."""
     time.sleep(seconds)
     cache.mkdir(exist_ok=True)
@@ -135,7 +137,9 @@ def obtain(out: Path, inputs: Inputs, *, source: dict[str, str], addresses: list
     (out / "source.json").write_text(json.dumps(source), encoding="utf-8")
 
 
-def peek(out: Path, inputs: Inputs, *, path: str, manner: str, cache: Path | None = None) -> None:
+def peek(
+    out: Path, inputs: Inputs, *, path: str, manner: str, cache: Path | None = None, again: bool = False
+) -> None:
     """Opens a file, declared or not, in one of several manners."""
     if manner == "python":
         Path(path).read_bytes()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from edited import Edited, Function, functions_in
+from edited import Edited, Function, functions_in, import_edits
 from toys import doit, write_recipes
 
 import kokoro_tvm
@@ -166,6 +166,36 @@ def test_an_edit_of_any_function_makes_stale_what_executed_it(edited: Edited) ->
     judge(edited, functions_in(edited.package, *ROOMS))
 
 
+def judge_imports(edited: Edited, files: list[Path]) -> None:
+    """An edit of what an import executes makes stale every stage that executed a function of the module, and
+    none whose key lacks the module."""
+    current: list[str] = []
+    stale: list[str] = []
+    for path in files:
+        file = str(path.relative_to(edited.package))
+        for kind, text in import_edits(path):
+            with edited.rewrite(file, text):
+                result = edited.stale()
+            current += [f"{file}, {kind}: {name}" for name in edited.executed(file) - result]
+            stale += [f"{file}, {kind}: {name}" for name in result - edited.counts(file)]
+    assert (current, stale) == ([], [])
+
+
+def sources_in(edited: Edited) -> list[Path]:
+    return sorted(path for room in ROOMS for path in (edited.package / room).rglob("*.py"))
+
+
+def test_an_edit_of_what_an_import_executes_makes_stale_who_executes_the_module(edited: Edited) -> None:
+    executed = [p for p in sources_in(edited) if edited.executed(str(p.relative_to(edited.package)))]
+    assert len(executed) > 50
+    judge_imports(edited, random.Random(0).sample(executed, 8))
+
+
+@pytest.mark.nightly
+def test_an_edit_of_what_any_import_executes_makes_stale_who_executes_the_module(edited: Edited) -> None:
+    judge_imports(edited, sources_in(edited))
+
+
 TOUCHED = """
 import os
 
@@ -218,7 +248,7 @@ def test_what_is_recorded_is_what_was_executed(tmp_path: Path, monkeypatch: pyte
         if "code" not in record.derivation:
             continue
         reported = {*(reports / f"{(artifact or [kind])[0]}-{kind}").read_text(encoding="utf-8").splitlines()}
-        recorded = {each.removesuffix("()") for each in record.derivation["code"] if each.endswith("()")}
+        recorded = {each for each in record.derivation["code"] if ":" in each}
         assert recorded - reported <= imported, name
         if kind != "compile":  # which lowers once more, and compares
             assert reported - recorded == set(), name
