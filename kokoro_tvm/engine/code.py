@@ -11,7 +11,7 @@ import ast
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -215,7 +215,7 @@ class _Blank(ast.NodeTransformer):
         self.exported: set[str] = set()
         self._prefix = ""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         self.bodies.setdefault(f"{self._prefix}{node.name}", []).extend(node.body)
         node.body = []
         return node
@@ -242,7 +242,7 @@ class _Blank(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         if [target.id for target in node.targets if isinstance(target, ast.Name)] != ["__all__"]:
             return node
-        self.exported = {each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
+        self.exported = {str(each.value) for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
         return None
 
 
@@ -254,7 +254,11 @@ def _targets(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 
 def _unit(
-    nodes: list[ast.AST], imports: dict[str, str], own: set[str], is_module: bool, uses: Iterable[str] = ()
+    nodes: Sequence[ast.AST],
+    imports: dict[str, str],
+    own: set[str],
+    is_module: bool,
+    uses: Iterable[str] = (),
 ) -> _Unit:
     local: dict[str, str] = {}
     for node in (inner for each in nodes for inner in ast.walk(each)):

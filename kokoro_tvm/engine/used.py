@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.code import (
@@ -20,6 +19,7 @@ from kokoro_tvm.engine.trace import Trace
 __all__ = ["Sources", "all_of", "distinct_uses", "everything", "used", "used_again"]
 
 _MISSING = "missing"
+_CODE = ".py"
 
 
 def used(trace: Trace) -> dict[str, Any]:
@@ -90,10 +90,8 @@ class Sources:
         ]
 
     def _is_touched(self, part: str, name: str) -> bool:
-        if part == "files" and name.endswith(".py"):  # of a run that left no trace
-            path: Path | None = folder_of_package() / name
-            return self._stamps.get(path) != stamps(path)
-        if part == "files":
+        if part == "files" and not name.endswith(_CODE):
             return name in self._known.get(part, {})
-        path = path_of(name.partition(":")[0])
+        # Of a run that left no trace, files of code count.
+        path = folder_of_package() / name if part == "files" else path_of(name.partition(":")[0])
         return path is not None and self._stamps.get(path) != stamps(path)

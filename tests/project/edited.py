@@ -44,43 +44,43 @@ def import_edits(path: Path) -> Iterator[tuple[str, str]]:
     def pick_classes(tree: Any) -> list[Any]:
         return [node for node in tree.body if isinstance(node, ast.ClassDef)]
 
-    def decorate(tree: Any) -> list[ast.AST]:
+    def decorate(tree: Any) -> list[Any]:
         functions = pick(ast.FunctionDef, tree)[:1]
         for function in functions:
             function.decorator_list.insert(0, ast.parse("lambda f: f", mode="eval").body)
         return functions
 
-    def change_decorator(tree: Any) -> list[ast.AST]:
+    def change_decorator(tree: Any) -> list[Any]:
         calls = [d for f in pick(ast.FunctionDef, tree) for d in f.decorator_list if isinstance(d, ast.Call)]
         for call in calls:
             call.keywords.append(ast.keyword("_more", ast.Constant(1)))
         return calls
 
-    def add_default(tree: Any) -> list[ast.AST]:
+    def add_default(tree: Any) -> list[Any]:
         functions = pick(ast.FunctionDef, tree)[-1:]
         for function in functions:
             function.args.kwonlyargs.append(ast.arg("_more"))
             function.args.kw_defaults.append(ast.Constant(1))
         return functions
 
-    def change_default(tree: Any) -> list[ast.AST]:
+    def change_default(tree: Any) -> list[Any]:
         functions = [f for f in pick(ast.FunctionDef, tree) if f.args.defaults][:1]
         for function in functions:
             function.args.defaults[-1] = ast.Constant("another")
         return functions
 
-    def add_attribute(tree: Any) -> list[ast.AST]:
+    def add_attribute(tree: Any) -> list[Any]:
         for class_ in pick_classes(tree)[:1]:
             class_.body.append(ast.parse("_MORE = 1").body[0])
         return pick_classes(tree)
 
-    def change_constant(tree: Any) -> list[ast.AST]:
+    def change_constant(tree: Any) -> list[Any]:
         names = [n for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) != "__all__"]
         for assignment in names[:1]:
             assignment.value = ast.Constant("another")
         return names
 
-    def register(tree: Any) -> list[ast.AST]:
+    def register(tree: Any) -> list[Any]:
         tree.body.append(ast.parse("print.__call__('more')").body[0])
         return [tree]
 
