@@ -203,7 +203,10 @@ class Stage:
         if previous is None:
             return State("missing")
         if previous.key not in [digest(each) for each in derivations]:
-            return State("stale", changes(previous.derivation, derivations[0]))
+            # Of what it may be made of, what is nearest to what it was made of: another source of a
+            # checkpoint, say, is no reason.
+            differences = [changes(previous.derivation, each) for each in derivations]
+            return State("stale", min(differences, key=len))
         damage = self.store.verify(previous, self.folder)
         if not damage:
             return State("current")

@@ -72,7 +72,9 @@ class State:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
-    """The parts of two derivations that differ, by name."""
+    """The parts of two derivations that differ, by name; of another schema, that alone."""
+    if old.get("schema") != new.get("schema"):
+        old, new = ({"schema": each.get("schema")} for each in (old, new))
     before, after = dict(_flat(old)), dict(_flat(new))
     names = sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
     return tuple(Change(n, before.get(n), after.get(n)) for n in names)
