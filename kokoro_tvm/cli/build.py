@@ -125,7 +125,7 @@ def run_tasks(
     reporter = make_reporter(EventLog(events) if events else None)
     known = list(recipe_tasks(root, reporter, paranoid, tried, force))
     _check(tasks, [task["basename"] for task in known])
-    _check(force, [task["basename"] for task in known if "meta" in task])
+    _check(force, [task["basename"] for task in known if "." in task["basename"]])
     if scheduler is not None:
         from kokoro_tvm.project.cluster import build_on_cluster
 

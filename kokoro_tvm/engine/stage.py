@@ -318,25 +318,33 @@ class Stage:
         make_folder(self.work)
         key = digest(self.requests()[0])
         with self.store.lock(key, beat), self.store.workspace(key) as out:
-            cache = out.with_name(f".{out.name}-cache") if self.cache else None
-            self._call(out, self.work / f"{self.kind}.rebuild.log", beat, cache, again=True)
+            cache = out / ".cache" if self.cache else None
+            self.call(out, self.work / f"{self.kind}.rebuild.log", beat, cache, again=True)
             return {output: file_sha256(out / output) for output in self.outputs}
 
-    def call(self, out: Path, log: Path, beat: Callable[[float], None], **extra: Any) -> float:
-        """Calls its function in a child process, with `extra` arguments; seconds of CPU. Raises as `run`
-        does."""
-        return self._call(out, log, beat, self.cache, again=False, **extra)
-
-    def _call(
+    def call(
         self,
         out: Path,
         log: Path,
         beat: Callable[[float], None],
-        cache: Path | None,
-        again: bool,
+        cache: Path | None = None,
+        again: bool = False,
         **extra: Any,
     ) -> float:
-        """Call its function; again: whether what its cache has does not count."""
+        """Call its function in a child process and return the seconds of CPU.
+
+        Args:
+            out: The folder it writes to.
+            log: Where its output goes.
+            beat: Called with the seconds so far, now and then.
+            cache: A folder in the place of the stage's own cache, if it has one.
+            again: Whether what its cache has does not count.
+            extra: Further arguments of the function.
+
+        Raises:
+            BuildError: As `run` does.
+        """
+        cache = cache or self.cache
         with storing(self._trace_path):
             self._trace_path.write_bytes(b"")
         arguments = {
@@ -366,7 +374,7 @@ class Stage:
         with self.store.workspace(digest(requests[0])) as out:
             started = time.monotonic()
             try:
-                cpu = self._call(out, self.log_path, beat, self.cache, again=force)
+                cpu = self.call(out, self.log_path, beat, again=force)
             except BaseException:
                 self._keep(out)
                 raise

@@ -174,7 +174,7 @@ def test_a_failure_is_reported_until_it_is_made_of_something_else(first: Stage) 
 
 def test_success_ends_a_failure(first: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, pytest.raises(BuildError):
-        patch.setattr(Stage, "call", lambda self, *given: _raise(BuildError("It broke.")))
+        patch.setattr(Stage, "call", lambda self, *given, **named: _raise(BuildError("It broke.")))
         first.run()
     assert first.state().kind == "failed"
     first.run()
