@@ -1,9 +1,9 @@
-"""Reads all outputs again and reports those that are damaged or missing."""
+"""Reads all outputs again and reports those that are damaged or missing; runs a stage again and compares."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from kokoro_tvm.engine.record import Record
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.project.project import Project
 
-__all__ = ["Fault", "Findings", "verify"]
+__all__ = ["Fault", "Findings", "rebuild", "verify"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +73,23 @@ def verify(
             what = "is missing" if damage.missing else "holds something else than was written"
             faults.append(Fault(damage.path, f"{what} ({stage.name})", in_bundle, done))
     return Findings(files, size, tuple(faults))
+
+
+def rebuild(stage: Stage, beat: Callable[[float], None]) -> list[str]:
+    """Run a stage twice, outside the store, and say which outputs differ: between the two runs, or from what
+    the store has, if the stage is current.
+
+    Raises:
+        BuildError: The stage fails, or a stage it reads from is not built.
+    """
+    first, second = stage.rebuild(beat), stage.rebuild(beat)
+    differences = [
+        f"{output}: two runs wrote different bytes" for output in first if first[output] != second[output]
+    ]
+    record = stage.previous() if stage.is_current() else None
+    stored = {} if record is None else {output.file: output.sha256 for output in record.outputs}
+    return differences + [
+        f"{output}: the store has other bytes than both runs wrote"
+        for output in stored
+        if first[output] == second[output] != stored[output]
+    ]

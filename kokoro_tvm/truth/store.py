@@ -69,8 +69,15 @@ _SPEECH = _Kind(".speech.safetensors", load_speech, "compute_speech")
 class ReferenceStore:
     """What the stock model of one checkpoint says, kept under a folder (artifacts/reference/MODEL)."""
 
-    def __init__(self, checkpoint: Path, folder: Path, progress: Callable[[str], None] = lambda _: None):
-        """`checkpoint`: the stage's folder. `progress` hears of every run of the stock model.
+    def __init__(
+        self,
+        checkpoint: Path,
+        folder: Path,
+        progress: Callable[[str], None] = lambda _: None,
+        again: bool = False,
+    ):
+        """`checkpoint`: the stage's folder. `progress` hears of every run of the stock model. `again`:
+        whether what is kept is computed again.
 
         Raises BuildError when there is no checkpoint.
         """
@@ -82,6 +89,7 @@ class ReferenceStore:
                 "repository fetches it; name another repository's folder with --root."
             )
         self._checkpoint, self._root, self._progress = checkpoint, folder, progress
+        self._again = again
 
     @cached_property
     def folder(self) -> Path:
@@ -143,7 +151,7 @@ class ReferenceStore:
 
     def _kept(self, utterance: Utterance, suffix: str, load: Callable[[Path], Any]) -> Any:
         path = self._path(utterance, suffix)
-        if not path.is_file():
+        if self._again or not path.is_file():
             return None
         try:
             if not _is_sealed(path):

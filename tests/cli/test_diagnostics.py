@@ -15,6 +15,7 @@ from diagnostics.built import build, built_project, edit, make, make_project
 from kokoro_tvm.cli import main
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.parts import Parts, parts_store
+from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.project.project import Project
 
 GOLDEN = Path(__file__).parents[1] / "diagnostics" / "golden"
@@ -141,6 +142,22 @@ def test_graph(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert Path("graph.dot").read_text(encoding="utf-8").startswith("digraph build {\n")
     assert run("graph", "-o", "nowhere/graph.dot") == 2
     assert "nowhere/graph.dot cannot be written: No such file or directory." in capsys.readouterr().err
+
+
+def test_verify_rebuilds_a_stage_twice_and_compares(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = {o.file: o.sha256 for o in project.find("cpu.machine").stages[0].record().outputs}
+    results = [kept, kept, kept, {"machine.json": "1"}, {"machine.json": "2"}, {"machine.json": "2"}]
+    monkeypatch.setattr(Stage, "rebuild", lambda stage, beat: results.pop(0))
+    assert run("verify", "--rebuild", "cpu.machine") == 0
+    assert printed(capsys) == "cpu.machine: two runs wrote the same 1 files\n"
+    assert run("verify", "--rebuild", "cpu.machine") == 3
+    assert "machine.json: two runs wrote different bytes" in capsys.readouterr().err
+    assert run("verify", "--rebuild", "cpu.machine") == 3
+    assert "machine.json: the store has other bytes than both runs wrote" in capsys.readouterr().err
+    assert run("verify", "--rebuild", "cpu.machine", "cpu") == 2
+    assert results == []
 
 
 def test_verify(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
