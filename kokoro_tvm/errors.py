@@ -8,6 +8,7 @@ __all__ = [
     "BundleError",
     "InputError",
     "KokoroTvmError",
+    "OutOfMemoryError",
     "RecipeError",
     "ValidationError",
     "sentence",
@@ -58,3 +59,15 @@ class BundleError(KokoroTvmError):
     """A bundle is missing, damaged, of another version or for another machine."""
 
     exit_code = 5
+
+
+class OutOfMemoryError(BundleError):
+    """The machine, or the limit of this process, has too little memory for what was requested."""
+
+    @classmethod
+    def of(cls, what: str, why: str) -> OutOfMemoryError:
+        """what: that wanted memory; why: how much of it, as far as the allocator says."""
+        return cls(
+            f"Memory ran out: {what} ({why}). Speak the text in shorter parts, end other programs, or raise "
+            "the limit of memory."
+        )

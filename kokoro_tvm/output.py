@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +15,7 @@ from kokoro_tvm.errors import InputError
 
 __all__ = [
     "STANDARD_OUTPUT",
+    "check_distinct",
     "check_place",
     "is_stream",
     "open_stream",
@@ -50,6 +51,25 @@ def check_place(path: Path) -> None:
         raise InputError(f"{what} is not writable. Name another file.")
 
 
+def check_distinct(inputs: Iterable[Path | None], outputs: Iterable[Path | None]) -> None:
+    """Raise InputError when a file to write is one that is read, or another one to write, links resolved."""
+    others: list[tuple[Path, str]] = [(path, "read") for path in inputs if path is not None]
+    for path in outputs:
+        if path is None or is_stream(path):
+            continue
+        for other, what in others:
+            if _is_same_file(path, other):
+                raise InputError(f"{path} is to be written, and is {what} as {other}. Name another file.")
+        others.append((path, "written"))
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, or would once both are written."""
+    if os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other)):
+        return True
+    return path.exists() and other.exists() and path.samefile(other)  # hard links, file systems without case
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A path whose file takes the place of `path` when the block ends well, and is removed otherwise.
@@ -78,7 +98,8 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[BinaryIO]:
-    """A stream to write to, see `is_stream`. Raises InputError where that fails: nobody reads it any more."""
+    """A stream to write to, see `is_stream`. Raises InputError where that fails, and BrokenPipeError
+    if nobody reads standard output any more."""
     with _written(path):
         stream = open(1 if path == STANDARD_OUTPUT else path, "wb", closefd=path != STANDARD_OUTPUT)  # noqa: SIM115
         try:
@@ -101,6 +122,8 @@ def _written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if path == STANDARD_OUTPUT and isinstance(error, BrokenPipeError):
+            raise  # its reader has enough: the command ends quietly
         raise InputError(
             f"{name} cannot be written: {error.strerror or error}. Name another file."
         ) from error

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import importlib.util
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["advice", "folder_of", "is_installed", "missing", "require_build", "requirements"]
+__all__ = [
+    "advice",
+    "folder_of",
+    "install_stock_packages",
+    "is_installed",
+    "missing",
+    "require_build",
+    "requirements",
+]
+
+STOCK = Path(__file__).with_name("stock.txt")
+"""Requirements of the stock model's packages, with the SHA-256 of their wheels."""
+
+_STOCK_PACKAGES = ("kokoro", "misaki")
+_STOCK_EXCLUDES = (3, 13)  # the first Python that their metadata excludes
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Modules whose package has another name.
@@ -49,11 +67,36 @@ def missing(extra: str) -> tuple[str, ...]:
 
 def require_build() -> None:
     """Raises BuildError where a package that builds need is not installed."""
+    install_stock_packages()
     if names := missing("build"):
         what = "packages are" if len(names) > 1 else "package is"
         raise BuildError(
             f"The {what} not installed that builds need: {', '.join(names)}. Run `{advice(names)}`."
         )
+
+
+def install_stock_packages() -> None:
+    """Install kokoro and misaki into this environment if their metadata excludes this Python.
+
+    Both are pure Python and run on it, but `pip install '.[build]'` would refuse them.
+
+    Raises:
+        BuildError: pip failed.
+    """
+    if sys.version_info < _STOCK_EXCLUDES or all(map(is_installed, _STOCK_PACKAGES)):
+        return
+    names = " and ".join(_STOCK_PACKAGES)
+    print(f"{names}: installing the wheels that {STOCK.name} pins", file=sys.stderr)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--ignore-requires-python"]
+    command += ["--require-hashes", "--requirement", str(STOCK)]
+    pip = subprocess.run(command, capture_output=True, text=True, check=False)
+    if pip.returncode != 0:
+        reason = next(reversed(pip.stderr.strip().splitlines()), "pip printed no reason")
+        raise BuildError(
+            f"{names} cannot be installed: {reason}. Run `{shlex.join(command)}`; builds need both."
+        )
+    importlib.invalidate_caches()
+    missing.cache_clear()
 
 
 def folder_of(module: str) -> Path:

@@ -11,10 +11,23 @@ from uuid import uuid4
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-__all__ = ["READ_ONLY", "has_protocol", "open_folder", "unreachable", "whole_file"]
+__all__ = [
+    "READ_ONLY",
+    "TooLargeError",
+    "has_protocol",
+    "open_folder",
+    "read_portions",
+    "unreachable",
+    "whole_file",
+]
 
+_PORTION = 1 << 20  # bytes
 READ_ONLY = ("http", "https")
 """Protocols that cannot be written to."""
+
+
+class TooLargeError(Exception):
+    """A file has more bytes than it may have."""
 
 
 def has_protocol(url: str, protocols: tuple[str, ...]) -> bool:
@@ -41,6 +54,22 @@ def open_folder(url: str) -> tuple[AbstractFileSystem, str]:
     # Listings that are kept would hide what others have written since.
     system, root = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
     return system, str(root)
+
+
+def read_portions(system: AbstractFileSystem, path: str, limit: int) -> Iterator[bytes]:
+    """Yield the content of a file; raise TooLargeError after more than `limit` bytes.
+
+    A web server's answer is read as it comes: what says how long it is may be false.
+    """
+    size = 0
+    # With a size, fsspec does not ask for one, which would report every failure as a missing file.
+    streaming = {"block_size": 0, "size": limit + 1} if "http" in system.protocol else {}
+    with system.open(path, "rb", **streaming) as stream:
+        while portion := stream.read(min(_PORTION, limit + 1 - size)):
+            size += len(portion)
+            if size > limit:
+                raise TooLargeError(f"{path} has more than {limit} bytes")
+            yield portion
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number", "shown_seconds"]
 
 _LISTED = 60  # choices at most that a message lists: all voices, but not all CPUs
-_NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
+_NEAR = 0.59  # difflib's ratio above which two words count as one with a typo: `zen4` and `znver4` are 0.6
 
 _LONGEST_BITS = 256  # of a number that is shown
 

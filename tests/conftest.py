@@ -18,6 +18,7 @@ from sharing import once
 from toys import copy_repository, doit, write_recipes
 
 from kokoro_tvm.engine.resources import usable_memory_gb
+from kokoro_tvm.packages import install_stock_packages
 from kokoro_tvm.runtime.threads import usable_cores
 
 pytest_plugins = ["fake_bundles"]
@@ -41,6 +42,8 @@ os.environ.update({"OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"})
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # once, not by each worker
+        install_stock_packages()
     sys.path.insert(0, str(CHILDREN))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHILDREN), os.environ.get("PYTHONPATH")]))
     config.option.markexpr = tiers.selection(config.option.markexpr)

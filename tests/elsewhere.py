@@ -10,7 +10,7 @@ from typing import Any
 
 from checkout import RECIPES, graph_of
 
-from kokoro_tvm.compiler.codegen import generate
+from kokoro_tvm.compiler.codegen import generate_kernel
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.recipe import Recipe, load_recipe
 from kokoro_tvm.runners.served import Serving
@@ -52,7 +52,7 @@ def generated_for(recipe: str, kernel: Any, machine: Machine | None = None, pref
     """A kernel's code for a recipe's machine; machine: another one of its platform; prefix: of a system
     library."""
     name = str(kernel.attrs["global_symbol"])
-    return generate(name, kernel, machine or machine_for(recipe), OPTIONS, prefix)
+    return generate_kernel(name, kernel, machine or machine_for(recipe), OPTIONS, prefix)
 
 
 @cache

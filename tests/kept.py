@@ -17,7 +17,7 @@ from checkout import ROOT
 from elsewhere import OPTIONS
 from filelock import FileLock
 
-from kokoro_tvm.compiler.codegen import generate
+from kokoro_tvm.compiler.codegen import generate_kernel
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.targets import Machine, tvm_target
@@ -56,7 +56,7 @@ def native_kernel(function: Any, machine: Machine) -> Any:
     name = str(function.attrs["global_symbol"])
 
     def make(out: Path) -> None:
-        generate(name, function, machine, OPTIONS).write_to_file(str(out.with_suffix(".o")))
+        generate_kernel(name, function, machine, OPTIONS).write_to_file(str(out.with_suffix(".o")))
         GNU.link([out.with_suffix(".o")], out)
 
     script = hashlib.sha256(function.script(show_meta=True).encode()).hexdigest()

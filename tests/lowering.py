@@ -17,7 +17,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from kokoro_tvm.compiler.export import export_component
-from kokoro_tvm.compiler.lower import Lowered, lower
+from kokoro_tvm.compiler.lower import LoweredModule, lower
 from kokoro_tvm.model.kokoro import shipped_config
 from kokoro_tvm.model.synthetic import toy_config
 from kokoro_tvm.targets import Machine
@@ -45,7 +45,7 @@ def lowered_program(
     machine: Machine = MACHINE,
     schedule: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     pass_context: Mapping[str, Any] = RECIPE["pass_context"],
-) -> Lowered:
+) -> LoweredModule:
     return lower(
         exported,
         component=component,
@@ -67,7 +67,7 @@ def parameters(exported: ExportedProgram) -> dict[str, torch.Tensor]:
 
 
 @cache
-def lowered(component: str, policy: str = "exact") -> tuple[Lowered, dict[str, Any]]:
+def lowered(component: str, policy: str = "exact") -> tuple[LoweredModule, dict[str, Any]]:
     """A toy component lowered with the recipe's passes, and the module after each of them."""
     phases: dict[str, Any] = {}
     return lowered_program(program(component, policy), component, dump=phases.__setitem__), phases

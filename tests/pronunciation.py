@@ -90,9 +90,12 @@ def words(language: str, held: bool) -> list[str]:
 
 
 def _in_other_languages(texts: list[str], language: str) -> Iterator[str]:
+    import espeakng_loader
     from phonemizer.backend import EspeakBackend
+    from phonemizer.backend.espeak.wrapper import EspeakWrapper
 
-    espeak(language)  # which points to the library
+    EspeakWrapper.set_library(espeakng_loader.get_library_path())
+    EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
     backend = EspeakBackend(_ESPEAK[language], language_switch="keep-flags")
     return (t for t, found in zip(texts, backend.phonemize(texts), strict=True) if "(" in found)
 

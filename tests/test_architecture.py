@@ -15,7 +15,7 @@ PACKAGE = Path(kokoro_tvm.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 # Modules that every room may use, and then the rooms; each imports from those before it.
 FOUNDATION = """
-    errors bundles constants cpu_features digests features javascript loading noise output
+    errors bundles constants cpu_features digests features javascript loading locking noise output
     packages platforms remote spec words
 """
 ROOMS = [

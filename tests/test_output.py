@@ -138,6 +138,11 @@ def test_standard_output() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout[:4] == b"RIFF"
     assert len(done.stdout) == 58 + 20
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        unread = subprocess.run([sys.executable, "-c", code], stdout=pipe, stderr=subprocess.PIPE)
+    assert b"BrokenPipeError" in unread.stderr.splitlines()[-1]
     closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", sys.executable, "-c", code], capture_output=True)
     assert b"InputError: Standard output cannot be written: Bad file descriptor" in closed.stderr
 

@@ -16,21 +16,21 @@ from bits import to_float32
 from lowering import MACHINE, RECIPE, lowered_program, small_program
 
 from kokoro_tvm.compiler.library import compile_module
-from kokoro_tvm.compiler.lower import Lowered, Parameter
+from kokoro_tvm.compiler.lower import LoweredModule, Parameter
 from kokoro_tvm.compiler.pack import pack_weights
 from kokoro_tvm.ops.base import semantic as _semantic
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, semantic_op
-from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Packing, semantic_op
+from kokoro_tvm.ops.cpu.bfloat16 import pack_pairs, round_to_bfloat16
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.toolchains.gnu import GNU
 
 CHANNELS, STEPS = 4, 9
 
 
-def _kernel(call: Call) -> Any:
+def _kernel(call: OpCall) -> Any:
     """Takes each pair apart with integer operations, so that it runs on any machine."""
-    k = Kernel("scaled", call.features.lanes)
+    k = CpuKernel("scaled", call.features.lanes)
     with k:
         x = k.param("x", (1, STEPS, CHANNELS))
         weight = k.param("weight", (CHANNELS // 2,), "int32")
@@ -42,15 +42,15 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
-def _packings(call: Call) -> Mapping[str, Packing]:
-    return {"weight": Packing("pairs", lambda weight: pairs(weight[0::2], weight[1::2]))}
+def _packings(call: OpCall) -> Mapping[str, Packing]:
+    return {"weight": Packing("pairs", lambda weight: pack_pairs(weight[0::2], weight[1::2]))}
 
 
 @pytest.fixture(scope="module")
-def lowered() -> Iterator[Lowered]:
+def lowered() -> Iterator[LoweredModule]:
     """A program of one operation, x times a weight per channel; the operation is gone again afterwards."""
 
-    kernel = HandKernel(_kernel, _packings)
+    kernel = OpImplementation(_kernel, _packings)
 
     @semantic_op(cpu=kernel, gpu=kernel)
     def scaled_by_pairs(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -61,14 +61,14 @@ def lowered() -> Iterator[Lowered]:
     del _semantic._REGISTRY["scaled_by_pairs"]
 
 
-def test_a_parameter_has_its_packing_s_dtype(lowered: Lowered) -> None:
+def test_a_parameter_has_its_packing_s_dtype(lowered: LoweredModule) -> None:
     (parameter,) = lowered.parameters
     assert (parameter.dtype, parameter.shape) == ("int32", (CHANNELS // 2,))
     assert str(lowered.module["small_forward"].params[-1].ty.dtype) == "int32"
     assert Parameter.from_json(json.loads(json.dumps(parameter.to_json()))) == parameter
 
 
-def test_the_kernel_gets_the_rounded_weight(lowered: Lowered, tmp_path: Path) -> None:
+def test_the_kernel_gets_the_rounded_weight(lowered: LoweredModule, tmp_path: Path) -> None:
     weight, x = (torch.randn(*shape).numpy() for shape in ((CHANNELS,), (1, STEPS, CHANNELS)))
     packed = map_safetensors(pack_weights(lowered.parameters, {"w": weight}, tmp_path / "w.safetensors"))["w"]
     assert packed.dtype == np.int32

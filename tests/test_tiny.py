@@ -223,10 +223,10 @@ def test_a_wrong_kernel_is_found(
 ) -> None:
     sound = _semantic._REGISTRY["layer_norm"]
 
-    def kernel(call: _semantic.Call) -> Any:
+    def kernel(call: _semantic.OpCall) -> Any:
         return sound.cpu.build(replace(call, attributes={**call.attributes, "slope": 0.5}))
 
-    slanted = replace(sound, cpu=_semantic.HandKernel(kernel))
+    slanted = replace(sound, cpu=_semantic.OpImplementation(kernel))
     monkeypatch.setitem(_semantic._REGISTRY, "layer_norm", slanted)
     with pytest.raises(SystemExit) as ended:
         main(["probe", "--root", str(toy_root), "toy/text_encoder-64"])

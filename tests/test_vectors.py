@@ -13,7 +13,7 @@ from machines import machine_of
 from torch.export import ExportedProgram
 
 from kokoro_tvm import ops
-from kokoro_tvm.compiler.codegen import generate, split
+from kokoro_tvm.compiler.codegen import generate_kernel, split_module
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.targets import Machine
 
@@ -34,8 +34,10 @@ def of_recipe(name: str) -> Machine:
 def generated(exported: ExportedProgram, component: str, machine: Machine) -> str:
     """AT&T or ARM assembly of a program."""
     module = lowered_program(exported, component, machine=machine).module
-    kernels = split(module, machine, RECIPE["pass_context"]).kernels
-    codes = (generate(name, kernel, machine, RECIPE["pass_context"]) for name, kernel in kernels.items())
+    kernels = split_module(module, machine, RECIPE["pass_context"]).kernels
+    codes = (
+        generate_kernel(name, kernel, machine, RECIPE["pass_context"]) for name, kernel in kernels.items()
+    )
     return "\n".join(str(code.inspect_source("asm")) for code in codes)
 
 

@@ -275,10 +275,10 @@ def compile_library(
         builder.emit_func_output(out)
     if name == "decoder":
         from kokoro_tvm.features import Features
-        from kokoro_tvm.ops.base.semantic import Call, registry
+        from kokoro_tvm.ops.base.semantic import OpCall, registry
 
         shapes = {"f0": (1, "n"), "seed": (3,)}
-        call = Call(shapes, {"upsample": SAMPLES // 2}, (1, "m"), Features(lanes=1, registers=16))
+        call = OpCall(shapes, {"upsample": SAMPLES // 2}, (1, "m"), Features(lanes=1, registers=16))
         draw = builder.add_func(registry()["normal_noise"].kernel(call), "draw")
         args, extra, scale = parameters(SEEDED)
         with builder.function("decoder_seeded", [*args, *extra, scale]):

@@ -146,23 +146,25 @@ def speak_here(job: Job, utterances: Sequence[Utterance], workers: int) -> Itera
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def speak_on_cluster(address: str, job: Job, utterances: Sequence[Utterance]) -> Iterator[Outcome]:
+def speak_on_cluster(
+    address: str, job: Job, utterances: Sequence[Utterance], notify: Callable[[str], None]
+) -> Iterator[Outcome]:
     """Outcomes as they come, of the workers of the scheduler at `address`. What a worker that dies had begun,
-    another one speaks; an utterance that several workers died of is a failure.
+    another one speaks; an utterance that several workers died of is a failure. notify: hears of missing and
+    lost workers.
 
     Raises as `connect` does, and what a worker raises that concerns more than a line.
     """
-    from kokoro_tvm.engine.scheduler import connect  # whoever speaks does not need it
+    from kokoro_tvm.engine.scheduler import completed, connect  # whoever speaks does not need it
 
     with connect(address) as client, client.as_current():
         from distributed import KilledWorker
-        from distributed import as_completed as completed
 
         lines = {
             client.submit(speak, job, each, pure=False, priority=-place): each.line
             for place, each in enumerate(utterances)
         }
-        for future in completed(lines):
+        for future in completed(client, address, lines, notify):
             try:
                 yield future.result()
             except KilledWorker as error:

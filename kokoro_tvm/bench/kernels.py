@@ -10,7 +10,7 @@ from kokoro_tvm.engine.digest import digest
 
 __all__ = ["kernels_digest"]
 
-_BUILDS = "_kernel"  # the function of an operation's module that builds its CPU kernel
+_BUILDS = "_build_cpu_kernel"  # the function of an operation's module that builds its CPU kernel
 _DIGITS = 8
 
 

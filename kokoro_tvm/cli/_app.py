@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -12,7 +13,7 @@ from typing import Annotated
 import typer
 
 import kokoro_tvm
-from kokoro_tvm.errors import BuildError, KokoroTvmError
+from kokoro_tvm.errors import BuildError, KokoroTvmError, OutOfMemoryError
 
 __all__ = ["build_app", "main"]
 
@@ -46,6 +47,7 @@ COMMANDS = (
     "probe",
     "tune",
 )
+_SIGPIPE = 128 + 13  # the usual status of a program whose output nobody reads any more
 _GROUPS = ("voices", "recipe", "validate")  # which have `register(app: typer.Typer) -> None`
 
 
@@ -78,11 +80,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     end = words.index("--") if "--" in words else len(words)
     debug = "--debug" in words[:end]
     words = [word for word in words[:end] if word != "--debug"] + words[end:]
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding lacks is written as \u0259
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         build_app(_called(words))(words, prog_name="kokoro-tvm")
+    except SystemExit as ending:  # by which click ends quietly, too, if the reader of standard output is gone
+        if isinstance(ending.__context__, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is written nowhere at exit
+            sys.exit(_SIGPIPE)
+        raise
     except KokoroTvmError as error:
         _print_error(str(error), error, debug)
         sys.exit(error.exit_code)
+    except MemoryError as error:
+        problem = OutOfMemoryError.of("the command", str(error) or "its size is not known")
+        _print_error(str(problem), error, debug)
+        sys.exit(problem.exit_code)
     except ModuleNotFoundError as error:
         _print_error(_missing(error), error, debug)
         sys.exit(BuildError.exit_code)

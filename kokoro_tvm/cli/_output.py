@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -57,7 +58,8 @@ def print_json(value: Any) -> None:
     """Prints it as indented JSON."""
     import json
 
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=not unicode))
 
 
 def progress(line: str) -> None:
@@ -98,12 +100,14 @@ def table(first: str, headings: Sequence[str], title: str | None = None, last: s
     return made
 
 
-def check_file(path: Path | None) -> None:
-    """Raises InputError if a file could not be written. Call it before anything that takes time."""
-    from kokoro_tvm.output import check_place
+def check_file(*paths: Path | None) -> None:
+    """Raise InputError if a file could not be written, or two are one. Call it before what takes time."""
+    from kokoro_tvm.output import check_distinct, check_place
 
-    if path is not None:
-        check_place(path)
+    for path in paths:
+        if path is not None:
+            check_place(path)
+    check_distinct((), paths)
 
 
 def write_json(path: Path | None, data: Any) -> None:

@@ -108,22 +108,25 @@ def chosen_voice(voice: str | None, voices: Path | None) -> tuple[str | None, Pa
 
 @contextmanager
 def noted() -> Iterator[None]:
-    """Shows every SpeechWarning as one line on standard error, apart from what the command prints."""
+    """Shows every SpeechWarning once, as one line on standard error, apart from what the command prints."""
     from kokoro_tvm.runtime.notices import SpeechWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", SpeechWarning)
-        warnings.showwarning = _note
+        shown: set[str] = set()
+
+        def note(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            del category, filename, lineno, file, line
+            if (shown_line := f"note: {message}") not in shown:
+                shown.add(shown_line)
+                typer.secho(shown_line, err=True)
+
+        warnings.showwarning = note
         yield
-
-
-def _note(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    del category, filename, lineno, file, line
-    typer.secho(f"note: {message}", err=True)

@@ -58,6 +58,7 @@ def batch(
     from kokoro_tvm.batch.manifest import read_manifest
     from kokoro_tvm.batch.speaking import Job, speak_here, speak_on_cluster
     from kokoro_tvm.documents.writers import check_audio_file
+    from kokoro_tvm.output import check_distinct
     from kokoro_tvm.runtime import read_bundle
     from kokoro_tvm.runtime.threads import choose_threads
 
@@ -65,11 +66,18 @@ def batch(
     folder = output if "://" in output else str(Path(output).absolute())
     count = threads if scheduler else choose_threads(threads, workers)
     opened = read_bundle(bundle)
+    if "://" not in output:
+        files = (
+            Path(folder, f"{utterance.name}.{format}{end}")
+            for utterance in utterances
+            for end in ("", ".json")
+        )
+        check_distinct((manifest,), files)
     job = Job(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
     if scheduler is None:
         coming = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
     else:
-        coming = speak_on_cluster(scheduler, job, utterances)
+        coming = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
     _report(manifest, output, utterances, bad, coming)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kokoro_tvm.cli._output import RootOption, console, progress
+from kokoro_tvm.cli._output import RootOption, check_file, console, progress
 from kokoro_tvm.cli._speech import ThreadsOption
 
 if TYPE_CHECKING:
@@ -79,7 +79,6 @@ def bench(
     from kokoro_tvm.bench.peer_models import PeerModels
     from kokoro_tvm.bench.systems import bundle_systems, choose_peers, peer_system
     from kokoro_tvm.bench.texts import TEXTS, choose_texts
-    from kokoro_tvm.output import check_place
     from kokoro_tvm.runtime.threads import choose_threads
 
     artifacts, name = root / "artifacts", "bench" if isa is None else f"bench-{isa}"
@@ -90,8 +89,7 @@ def bench(
     count = choose_threads(threads)
     opened = _open(bundles or _default_bundles(artifacts, isa))
     peers = choose_peers(wanted, gpu=any(bundle.gpu is not None for bundle in opened))
-    for path in (table, picture):
-        check_place(path)
+    check_file(table, picture)
     if not can_draw():
         install = "`pip install '.[lab]'` in the repository"
         progress(f"note: {picture} will not be drawn without matplotlib: run {install}")

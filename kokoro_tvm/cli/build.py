@@ -52,6 +52,14 @@ def build(
         bool,
         typer.Option("--paranoid", help="Read every file again, even if it looks unchanged."),
     ] = False,
+    force: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--force",
+            metavar="STAGE",
+            help="Run this stage again, even if it is current or in the store. May be repeated.",
+        ),
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,17 +79,20 @@ def build(
 ) -> None:
     """Build recipes, artifacts or single stages, and everything they need.
 
-    Current stages are skipped.
+    Current stages are skipped, except those named by --force.
     """
     from kokoro_tvm.errors import InputError
 
-    wanted = targets or ([] if dump_ir else [recipe])
+    wanted = targets or force or ([] if dump_ir else [recipe])
+    if force and (overrides or dump_ir is not None or scheduler is not None):
+        raise InputError("--force works neither with --with nor with --dump-ir or --scheduler")
     if overrides:
         if len(wanted) != 1 or dump_ir is not None or scheduler is not None:
             raise InputError("--with takes one recipe, and neither --dump-ir nor --scheduler")
         _try(wanted[0], overrides, jobs, root, events, paranoid)
     elif dump_ir is None:
-        run_tasks([_task(word, recipe, root) for word in wanted], jobs, root, events, paranoid, scheduler)
+        tasks = [_task(word, recipe, root) for word in wanted]
+        run_tasks(tasks, jobs, root, events, paranoid, scheduler, force=force or ())
     elif len(wanted) == 1:
         _dump(wanted[0], recipe, dump_ir, jobs, root, paranoid)
     else:
@@ -96,11 +107,12 @@ def run_tasks(
     paranoid: bool = False,
     scheduler: str | None = None,
     tried: tuple[str, Sequence[str]] | None = None,
+    force: Sequence[str] = (),
 ) -> None:
     """Runs the tasks with doit. Exits with the status of the first error, which doit has printed.
 
     scheduler: address of the Dask cluster that builds them first; this machine then restores them; tried: a
-    recipe and its overrides, whose tasks are the only ones.
+    recipe and its overrides, whose tasks are the only ones; force: stages that run even if they are current.
     """
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
@@ -111,8 +123,9 @@ def run_tasks(
     from kokoro_tvm.project.tasks import doit_config, recipe_tasks
 
     reporter = make_reporter(EventLog(events) if events else None)
-    known = list(recipe_tasks(root, reporter, paranoid, tried))
+    known = list(recipe_tasks(root, reporter, paranoid, tried, force))
     _check(tasks, [task["basename"] for task in known])
+    _check(force, [task["basename"] for task in known if "." in task["basename"]])
     if scheduler is not None:
         from kokoro_tvm.project.cluster import build_on_cluster
 
@@ -142,7 +155,7 @@ def _try(
     run_tasks([name], jobs, root, events, paranoid, tried=(recipe, overrides))
 
 
-def _check(tasks: list[str], known: list[str]) -> None:
+def _check(tasks: Sequence[str], known: list[str]) -> None:
     from kokoro_tvm.errors import RecipeError
     from kokoro_tvm.words import hint, nearest
 

@@ -47,7 +47,7 @@ def plan(
         out.print(table(ahead))
         out.print()
     for line in summary(steps, jobs):
-        out.print(line)
+        out.print(line, soft_wrap=True)
 
 
 def table(steps: Sequence[Step]) -> Table:
@@ -79,7 +79,7 @@ def _why(step: Step) -> str:
     from kokoro_tvm.diagnostics.causes import cause
 
     if step.state.problem:
-        return step.state.problem
+        return ""  # the summary has it, once for all stages
     if step.state.changes:
         first, more = cause(step.stage, step.state.changes[0]).what, len(step.state.changes) - 1
         return f"{first} changed" + (f", and {more} more" if more else "")
@@ -103,7 +103,8 @@ def summary(steps: Sequence[Step], jobs: int) -> list[str]:
         return [f"Nothing to do: all {len(steps)} stages are current."]
     lines = [f"{_stages(len(run))} {'runs' if len(run) == 1 else 'run'}{_time(run, jobs)}."]
     if fail:
-        lines.append(f"{_stages(len(fail))} cannot run here, nor can what comes after.")
+        lines.append(f"{_stages(len(fail))} cannot run here, nor can what comes after:")
+        lines += dict.fromkeys(step.state.problem for step in fail)
     if restore:
         lines.append(
             f"{_stages(len(restore))} {'is' if len(restore) == 1 else 'are'} restored from the store."

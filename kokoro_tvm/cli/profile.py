@@ -100,8 +100,7 @@ def profile(
 ) -> None:
     """Show calls, time, share, GFLOP/s and GB/s of every kernel."""
     without_blas_threads()
-    for path in (json_file, trace):
-        check_file(path)
+    check_file(json_file, trace)
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.session.profiler import trace_events

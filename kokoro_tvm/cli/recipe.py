@@ -31,26 +31,29 @@ def check(
     """Check recipe files: keys, values, and the names of models, patches and passes."""
     from kokoro_tvm.errors import RecipeError
     from kokoro_tvm.project.names import check_name
-    from kokoro_tvm.recipe import Recipe, check_file, find, recipe_files
+    from kokoro_tvm.recipe import ModelFile, check_file, find, recipe_files
 
     faults: list[str] = []
     for path in files or recipe_files(recipes):
         try:
             found = check_file(path, recipes)
             for each in found:
-                if isinstance(each, Recipe):
-                    check_name(each.name, path)
-                    find(each.name, [path.parent])  # raises where there are two of the name
+                if not isinstance(each, ModelFile):
+                    check_name(each.recipe.name, path)
+                    find(each.recipe.name, [path.parent])  # raises where there are two of the name
         except RecipeError as error:
             if str(error) not in faults:  # a model's fault is that of every recipe over it
                 faults.append(str(error))
             continue
         for each in found:
-            if isinstance(each, Recipe):
-                name = f" {each.name}" if each.name != path.stem else ""
-                typer.echo(f"{path}:{name} ok, {len(each.artifacts())} artifacts of {each.model}")
-            else:
+            if isinstance(each, ModelFile):
                 typer.echo(f"{path}: ok, a model of {len(each.checkpoint.sources)} checkpoint sources")
+                continue
+            recipe = each.recipe
+            name = f" {recipe.name}" if recipe.name != path.stem else ""
+            typer.echo(f"{path}:{name} ok, {len(recipe.artifacts())} artifacts of {recipe.model}")
+            if each.warning is not None:
+                typer.echo(f"warning: {each.warning}", err=True)
     if faults:
         raise RecipeError("\n\n".join(faults))
 

@@ -22,8 +22,8 @@ def release(
         typer.Option(
             "--push",
             metavar="TARGET",
-            help="Push their bundles as well, each under its recipe's name: oci://HOST/REPOSITORY, or a "
-            "folder.",
+            help="Push their bundles, each under its recipe's name, instead of writing packages: "
+            "oci://HOST/REPOSITORY, or a folder.",
         ),
     ] = None,
     key: Annotated[
@@ -46,7 +46,8 @@ def release(
     place = parse_place(push) if push is not None else None
     signer = None if key is None else read_signer(key)
     project = Project.open(root)
-    written = write_release([project.graph(name) for name in recipes or project.recipes()], output, signer)
+    graphs = [project.graph(name) for name in recipes or project.recipes()]
+    written = write_release(graphs, output, signer, packages=place is None)
     for path in written.files:
         typer.echo(path)
     if place is not None:

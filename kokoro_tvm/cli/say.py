@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,7 +125,7 @@ def say(
     from kokoro_tvm.documents.captions import caption_format, write_captions
     from kokoro_tvm.documents.spool import Spool
     from kokoro_tvm.documents.writers import check_audio_file, write_audio
-    from kokoro_tvm.output import check_place, is_stream, real_path, write_text
+    from kokoro_tvm.output import check_distinct, check_place, is_stream, real_path, write_text
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.session.noise import check_seed
     from kokoro_tvm.runtime.speech.checks import check_speed
@@ -142,12 +143,13 @@ def say(
         if path is not None:
             check_place(path)
     voice, voices = chosen_voice(voice, voices)
+    check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
     markup = {"ssml": ssml, "markup": not plain}
     document = document_of(text, file)
     for note in document.notes:
         typer.secho(f"note: {note}", err=True)
-    with noted():
+    with noted(), ExitStack() as opened:
         tts = Synthesizer(
             bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon, voices=voices
         )
@@ -164,7 +166,7 @@ def say(
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
         if output is not None and file is not None and not piped:
-            spool = Spool(real_path(output), reading.digest())
+            spool = opened.enter_context(closing(Spool(real_path(output), reading.digest())))
             receivers.append(spool.add)
             if spool.pieces:
                 typer.secho(
@@ -177,15 +179,15 @@ def say(
             stream = reading.stream(spool.pieces if spool else 0)
             spoken = speak(stream, len(document.text), receivers + players + pipes)
         elapsed = time.perf_counter() - start
-    if output is not None and pipe is None:
-        title = document.title or output.stem
-        write_audio(
-            output, spool.blocks() if spool else parts, rate, format, title, marks_of(document, spoken)
-        )
-    if captions is not None:
-        write_text(captions, write_captions(captions, spoken.timeline, spoken.samples / rate))
-    if spool is not None:
-        spool.remove()
+        if output is not None and pipe is None:
+            title = document.title or output.stem
+            write_audio(
+                output, spool.blocks() if spool else parts, rate, format, title, marks_of(document, spoken)
+            )
+        if captions is not None:
+            write_text(captions, write_captions(captions, spoken.timeline, spoken.samples / rate))
+        if spool is not None:
+            spool.remove()
     computed = spoken.computed / rate
     factor = f" (real-time factor {elapsed / computed:.2f})" if computed else ""
     line = f"{output or 'played'}: {spoken.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}"

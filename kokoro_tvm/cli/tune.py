@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.lab.tuning.layers import Layer
     from kokoro_tvm.lab.tuning.search import Outcome
-    from kokoro_tvm.ops.base.schedule import Choice
+    from kokoro_tvm.ops.base.schedule import ConvChoice
     from kokoro_tvm.recipe import Recipe
     from kokoro_tvm.targets import Machine
 
@@ -108,7 +108,7 @@ def _line(outcome: Outcome) -> str:
     return f"{outcome.layer.name}: {_shown(outcome.choice) if outcome.choice else 'the rule stays'}"
 
 
-def _shown(choice: Choice) -> str:
+def _shown(choice: ConvChoice) -> str:
     how = "direct" if choice.taps == choice.outputs == 1 else f"F({choice.outputs}, {choice.taps})"
     return f"{how}, {choice.tiles} tile{'' if choice.tiles == 1 else 's'}"
 

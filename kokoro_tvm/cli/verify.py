@@ -18,12 +18,28 @@ def verify(
         bool,
         typer.Option("--all", help="Also read everything in the store, including earlier builds."),
     ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Read everything; restore damaged files from intact copies, remove those without.",
+        ),
+    ] = False,
+    rebuild: Annotated[
+        str | None,
+        typer.Option(
+            "--rebuild",
+            metavar="STAGE",
+            help="Run this stage twice, outside the store, and compare the bytes that it writes.",
+        ),
+    ] = None,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Read every output again and compare digests.
+    """Read every output again and compare digests, or run a stage twice and compare what it writes.
 
-    The exit status is 5 if a file of a bundle is damaged or missing, 3 if only other files are.
+    The exit status is 5 if a file of a bundle is damaged or missing, 3 if only other files are, or if the two
+    runs differ.
     """
     from dataclasses import asdict
 
@@ -34,18 +50,47 @@ def verify(
     from kokoro_tvm.errors import BuildError, BundleError
     from kokoro_tvm.project.project import Project
 
-    found = read_again(Project.open(root, paranoid=True), recipes, everything)
+    if rebuild is not None:
+        _rebuild(rebuild, recipes, everything or repair, json, root)
+        return
+    found = read_again(Project.open(root, paranoid=True), recipes, everything or repair, repair)
     if json:
         print_json({**asdict(found), "faults": [asdict(f) | {"path": str(f.path)} for f in found.faults]})
     else:
         for fault in found.faults:
-            typer.echo(f"{fault.path}: {fault.problem}")
+            typer.echo(f"{fault.path}: {fault.problem}{f'; {fault.repair}' if fault.repair else ''}")
         typer.echo(
             f"{found.files} files read, {decimal(found.bytes)}: {len(found.faults)} damaged or missing"
         )
-    if found.faults:
+    if found.faults and not repair:
         kind = BundleError if any(f.in_bundle for f in found.faults) else BuildError
         raise kind(
-            f"`doit` restores the {len(found.faults)} damaged or missing files from the store, or builds "
-            "them again"
+            f"{len(found.faults)} files are damaged or missing: `kokoro-tvm verify --repair` restores them "
+            "from intact copies, and removes those that have none; `doit` then builds what is missing"
         )
+    if any(fault.repair == "removed" for fault in found.faults) and not json:
+        typer.echo("Run doit: it builds what was removed, where it is needed.")
+
+
+def _rebuild(word: str, recipes: list[str] | None, everything: bool, json: bool, root: Path) -> None:
+    from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.diagnostics.verify import rebuild
+    from kokoro_tvm.errors import BuildError, InputError
+    from kokoro_tvm.project.project import Project
+
+    if recipes or everything:
+        raise InputError("--rebuild takes one stage, and no recipes, --all or --repair")
+    stages = Project.open(root).find(word).stages
+    if len(stages) != 1:
+        raise InputError(f"{word} is a recipe; --rebuild takes one stage, such as {stages[0].name}")
+    (stage,) = stages
+    differences = rebuild(stage, lambda elapsed: typer.echo(f"{stage.name}: {elapsed:.0f} s", err=True))
+    if json:
+        print_json({"stage": stage.name, "differences": differences})
+    if differences:
+        raise BuildError(
+            f"{stage.name} is not reproducible, or the store is wrong: {'; '.join(differences)}. "
+            f"`kokoro-tvm build --force {stage.name}` runs it again and keeps what it writes"
+        )
+    if not json:
+        typer.echo(f"{stage.name}: two runs wrote the same {len(stage.outputs)} files")

@@ -1,0 +1,1 @@
+"""Compiler: from a patched PyTorch component to a library and its packed weights."""

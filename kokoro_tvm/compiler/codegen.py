@@ -1,7 +1,7 @@
-"""Code generation: a lowered module's kernels, each by itself, and the instructions that call them.
+"""Code generation: each kernel of a lowered module on its own, and the VM instructions that call them.
 
-No kernel calls another, so nothing is lost by generating them apart. More than that: in a module of several
-functions, TVM's LLVM code generator takes the last one's attribute `tirx.noalias` for that of all.
+No kernel calls another, so nothing is lost. In a module of several functions, TVM's LLVM code generator
+applies the last function's attribute `tirx.noalias` to all of them.
 """
 
 from __future__ import annotations
@@ -22,34 +22,42 @@ from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import Machine, tvm_target
 
 __all__ = [
-    "Program",
-    "device_code",
-    "generate",
-    "pass_options",
-    "split",
-    "to_virtual_machine",
+    "SplitModule",
+    "extract_device_code",
+    "generate_kernel",
+    "lower_to_vm",
+    "make_pass_context",
+    "split_module",
     "write_instructions",
     "write_object",
 ]
 
+# This pass makes the only function of a module its `main`, and every kernel is alone in its module.
 _ENTRY = "tirx.AnnotateEntryFunc"
-# It makes the only function of a module its `main`, and every kernel is the only one of its module.
-_OWN = b"_lib"  # how TVM marks the module itself among those that it packs
+_SELF = b"_lib"  # TVM's mark of the module itself among those that it packs
 
 
 @dataclass(frozen=True)
-class Program:
-    """A lowered module taken apart. executable: instructions of TVM's virtual machine, which call kernels by
-    name; kernels: name -> TIR function, by name."""
+class SplitModule:
+    """A lowered module, split into VM executable and kernels.
+
+    Attributes:
+        executable: Instructions of TVM's virtual machine, which call kernels by name.
+        kernels: Name to TIR function, sorted by name.
+    """
 
     executable: Any
     kernels: Mapping[str, Any]
 
 
-def pass_options(pass_context: Mapping[str, Any]) -> Any:
-    """TVM's PassContext for a recipe's `pass_context`: opt_level, disabled_passes and config.
+def make_pass_context(pass_context: Mapping[str, Any]) -> Any:
+    """Create TVM's PassContext from a recipe's `pass_context`.
 
-    Raises BuildError for an option that TVM does not know, or a value of another type than it wants.
+    Args:
+        pass_context: opt_level, disabled_passes and config.
+
+    Raises:
+        BuildError: TVM does not know an option, or its value has another type.
     """
     try:
         return tvm.transform.PassContext(
@@ -61,32 +69,47 @@ def pass_options(pass_context: Mapping[str, Any]) -> Any:
         raise BuildError(f"pass_context: TVM refuses the config: {error}") from error
 
 
-def split(module: Any, machine: Machine, pass_context: Mapping[str, Any]) -> Program:
-    """Takes a lowered module apart. Raises BuildError for options that TVM refuses."""
+def split_module(module: Any, machine: Machine, pass_context: Mapping[str, Any]) -> SplitModule:
+    """Split a lowered module into VM executable and kernels.
+
+    Raises:
+        BuildError: TVM refuses the options of `pass_context`.
+    """
     target: Any = tvm_target(machine)
     builder = relax.ExecBuilder()
-    with pass_options(pass_context), target:
-        kernels = vm_build._vmcodegen(builder, to_virtual_machine()(module))
-        # Stands for the library that the instructions will be linked into, where they look kernels up.
+    with make_pass_context(pass_context), target:
+        kernels = vm_build._vmcodegen(builder, lower_to_vm()(module))
+        # An empty stand-in for the library that the instructions are linked into, where they look kernels up.
         library = tvm.tirx.build(tvm.IRModule({}), target)
         executable = vm_build._ffi_api.VMLink(builder, target, library, [], {})
     named = {variable.name_hint: kernel for variable, kernel in kernels.functions.items()}
-    return Program(executable, dict(sorted(named.items())))
+    return SplitModule(executable, dict(sorted(named.items())))
 
 
-def generate(
+def generate_kernel(
     name: str, kernel: Any, machine: Machine, pass_context: Mapping[str, Any], prefix: str = ""
 ) -> Any:
-    """A kernel's code for `machine`, in memory: TVM's module of one function. Raises as `split` does.
+    """Generate the code of a kernel in memory.
 
-    prefix: of a system library, whose symbols begin with it, and whose objects make themselves known to TVM's
-    runtime when the program starts that they are linked into; empty for a library that is loaded.
+    Args:
+        name: Name of the kernel.
+        kernel: TIR function.
+        machine: Machine to generate for.
+        pass_context: See `make_pass_context`.
+        prefix: Prefix of a system library's symbols, whose objects register themselves with TVM's runtime
+            when the program starts; empty for a library that is loaded.
+
+    Returns:
+        TVM's module of one function.
+
+    Raises:
+        BuildError: TVM refuses the options of `pass_context`.
     """
     module = tvm.IRModule({name: kernel})
-    if prefix:  # instructions name kernels without it, which is how a system library finds them, too
+    if prefix:  # instructions name kernels without the prefix, and a system library finds them so
         symbol = kernel.with_attr("global_symbol", f"{prefix}{name}")
         module = tvm.IRModule({name: symbol}).with_attr("system_lib_prefix", prefix)
-    with pass_options(pass_context):
+    with make_pass_context(pass_context):
         return tvm.tirx.build(module, tvm_target(machine))
 
 
@@ -99,51 +122,62 @@ def write_object(
     path: Path,
     device: Path | None = None,
 ) -> None:
-    """Writes a kernel's object; device: where the text goes that a GPU executes, empty where it is for the
-    host alone. Raises as `split` does.
+    """Write the object file of a kernel, and the code for its GPU.
 
-    Objects are kept by the code of this function, with all that it may call.
+    The stored objects are keyed by the code of this function and of all that it may call.
+
+    Args:
+        name: Name of the kernel.
+        kernel: TIR function.
+        machine: Machine to generate for.
+        pass_context: See `make_pass_context`.
+        prefix: See `generate_kernel`.
+        path: The object file.
+        device: File of the code that a GPU executes, empty if the kernel runs on the host alone.
+
+    Raises:
+        BuildError: TVM refuses the options of `pass_context`.
     """
-    generated = generate(name, kernel, machine, pass_context, prefix)
+    generated = generate_kernel(name, kernel, machine, pass_context, prefix)
     generated.write_to_file(str(path))
     if device is not None:
-        code = device_code(generated)
+        code = extract_device_code(generated)
         device.write_bytes(code.to_bytes() if code is not None else b"")
 
 
-def device_code(module: Any) -> DeviceCode | None:
-    """The kernels that a host's module imports, as TVM would pack them with it; None where it imports none.
+def extract_device_code(module: Any) -> DeviceCode | None:
+    """Return the GPU kernels that a host module imports, as TVM packs them, or None if it imports none.
 
-    Raises BuildError where they are of several kinds of GPU.
+    Raises:
+        BuildError: The kernels are for several kinds of GPU.
     """
     if not module.imports:
         return None
     if len(module.imports) > 1:
         raise BuildError(f"{len(module.imports)} modules for GPUs were generated, not one")
     packed = runtime_api.ModulePackImportsToTensor(module).numpy().tobytes()
-    at = packed.find(_OWN)
-    kind, at = _block(packed, at + len(_OWN))
-    content, _ = _block(packed, at)
+    at = packed.find(_SELF)
+    kind, at = _read_block(packed, at + len(_SELF))
+    content, _ = _read_block(packed, at)
     return DeviceCode.from_bytes(kind.decode(), content)
 
 
-def _block(data: bytes, at: int) -> tuple[bytes, int]:
-    """A block of bytes that follows its size, and where it ends."""
+def _read_block(data: bytes, at: int) -> tuple[bytes, int]:
+    """Read a block of bytes that follows its size; also return where it ends."""
     (size,) = struct.unpack_from("<Q", data, at)
     return data[at + 8 : at + 8 + size], at + 8 + size
 
 
 def write_instructions(executable: Any, machine: Machine, path: Path, prefix: str = "") -> None:
-    """Writes the instructions of the virtual machine, which are data, as an object. prefix: see
-    `generate`."""
+    """Write the VM instructions, which are data, as an object file; `prefix` as in `generate_kernel`."""
     target: Any = tvm_target(machine)
     packed = runtime_api.ModulePackImportsToLLVM(executable, bool(prefix), str(target.host or target), prefix)
     packed.write_to_file(str(path))
 
 
-def to_virtual_machine() -> Any:
-    """What is left of Relax becomes instructions of the virtual machine; TVM cannot write modules down past
-    this."""
+def lower_to_vm() -> Any:
+    """Return the pass that lowers the rest of Relax to instructions of the virtual machine."""
+    # TVM cannot print modules after this pass.
     return tvm.transform.Sequential(
         [
             relax.transform.LowerRuntimeBuiltin(),
@@ -156,12 +190,9 @@ def to_virtual_machine() -> Any:
 
 @tvm.transform.module_pass(opt_level=0, name="LowerShapes")
 def _lower_shapes(module: Any, context: Any) -> Any:
-    """TVM's VMShapeLower, with the lengths it has computed stored in the order of their slots.
-
-    It stores them in the order of a hash table of addresses, so that the same module would not always give
-    the same library. Every length is computed from the inputs' own, which are stored before, so any order is
-    right.
-    """
+    """Apply TVM's VMShapeLower and sort the stores of computed lengths by slot."""
+    # TVM stores them in the order of a hash table of addresses, so that libraries would not be reproducible.
+    # Every length is computed from those of the inputs, which are stored before, so any order is right.
     lowered = relax.transform.VMShapeLower()(module)
     for name, function in lowered.functions.items():
         if name not in module.functions and isinstance(function.body, tirx.SeqStmt):

@@ -1,7 +1,7 @@
-"""The export stage: a component with its patches in force becomes a program, a graph of semantic operations.
+"""The export stage: exports a patched component as a program, a graph of semantic operations.
 
-A program holds no weights: it is traced on the meta device, and its parameters are known by their names in
-the folded state dict (`kokoro_tvm.patches.weight_norm.fold_weight_norm`), their shapes and dtypes.
+A program holds no weights. It is traced on the meta device; its parameters have the names of the folded state
+dict (`kokoro_tvm.patches.weight_norm.fold_weight_norm`), their shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from kokoro_tvm.errors import BuildError, KokoroTvmError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.signatures import Signature, TensorSpec, signatures
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 
 __all__ = [
     "PLAIN_OPERATIONS",
     "export_component",
+    "list_operations",
     "load_program",
-    "operations",
     "save_program",
     "strip_program",
     "trace_component",
@@ -54,17 +54,18 @@ PLAIN_OPERATIONS = frozenset(
         "mul",
     }
 )
-"""What a program may consist of besides `kokoro.*`; "mul" multiplies lengths known only at run time."""
+"""Operations of a program besides `kokoro.*`; "mul" multiplies lengths known only at run time."""
 
-_TRACED_LENGTH = 7  # any length above one: sizes of 0 and 1 would be taken for constants
+_LONGEST_REASON = 300  # characters of torch's own message
+_TRACED_LENGTH = 7  # any length above 1: torch specializes sizes of 0 and 1
 
 
 def export_component(
     component: str, config: Mapping[str, Any], length: str, bucket: int, patches: Sequence[str]
 ) -> ExportedProgram:
-    """The program of one component.
+    """Export one component without the metadata that later stages do not read.
 
-    Arguments and errors: see `trace_component`.
+    Args and errors: see `trace_component`.
     """
     program = trace_component(component, config, length, bucket, patches)
     strip_program(program)
@@ -74,12 +75,23 @@ def export_component(
 def trace_component(
     component: str, config: Mapping[str, Any], length: str, bucket: int, patches: Sequence[str]
 ) -> ExportedProgram:
-    """The program of one component as torch tells it: its nodes still say which module they come from.
+    """Export one component with torch's metadata, which says what module each node comes from.
 
-    config: config.json's content; length: "exact" (the axis is symbolic, 1 to bucket), "masked" (bucket long,
-    the valid length is the last input) or "padded" (bucket long); patches: names, in order.
-    Raises BuildError for an unknown component, policy or patch, a bucket the model cannot take, a graph with
-    anything in it but semantic and plain operations, and a length that is not free from 1 to the bucket.
+    Args:
+        component: Its name.
+        config: Content of config.json.
+        length: "exact" (the axis is symbolic, 1 to bucket), "masked" (`bucket` steps; the valid length is the
+            last input) or "padded" (`bucket` steps).
+        bucket: Largest length on the component's axis.
+        patches: Names of patches, in order.
+
+    Returns:
+        The program.
+
+    Raises:
+        BuildError: The component, length policy or a patch is unknown; the model cannot have the bucket; the
+            graph contains other than semantic and plain operations; or the length is not free from 1 to the
+            bucket.
     """
     table = signatures(config)
     if component not in table:
@@ -89,35 +101,40 @@ def trace_component(
     module = build_component(component, build_model(config, None, device="meta"))
     example = min(_TRACED_LENGTH, bucket)
     arguments = tuple(_example(spec.at(example)) for spec in signature.inputs)
-    dynamic = _dynamic(signature, bucket)
-    with applied(patches, module), torch.no_grad():
+    dynamic = _dynamic_shapes(signature, bucket)
+    with apply_patches(patches, module), torch.no_grad():
         try:
             program = torch.export.export(module, arguments, dynamic_shapes=dynamic, strict=False)
         except KokoroTvmError:
             raise
-        except Exception as error:  # whatever the stock code between the patches runs into
+        except Exception as error:  # the stock code between the patches may raise anything
+            reason = str(error).strip().partition("\n")[0][:_LONGEST_REASON]
             raise BuildError(
                 f"{component} cannot be exported with the patches {', '.join(patches)}: one is missing from "
-                f"its list, or does not cover a piece of the model ({type(error).__name__}: {error})"
+                f"its list, or does not cover a piece of the model ({type(error).__name__}: {reason})"
             ) from error
-    _check(program, component, length, bucket)
+    _check_program(program, component, length, bucket, patches)
     return program
 
 
-def operations(program: ExportedProgram) -> list[str]:
-    """Every operation of the graph, in order: "kokoro.conv1d.default", "aten.cat.default", "mul"."""
+def list_operations(program: ExportedProgram) -> list[str]:
+    """List every operation of the graph, in order: "kokoro.conv1d.default", "aten.cat.default", "mul"."""
     return [_operation(node) for node in program.graph.nodes if node.op == "call_function"]
 
 
 def save_program(program: ExportedProgram, path: Path) -> None:
-    """Writes a program as a .pt2 archive: the same bytes for the same program, none of them weights."""
+    """Write a program as a .pt2 archive: the same bytes for the same program, and no weights."""
     buffer = io.BytesIO()
     torch.export.save(program, buffer)
     path.write_bytes(buffer.getvalue())
 
 
 def load_program(path: Path) -> ExportedProgram:
-    """Reads what `save_program` wrote. Raises BuildError when it is missing or damaged."""
+    """Read a program that `save_program` wrote.
+
+    Raises:
+        BuildError: The file is missing or damaged.
+    """
     try:
         if not zipfile.is_zipfile(path):  # checked first: torch would print a traceback before it raises
             raise ValueError("it is not there or not a whole archive")
@@ -127,6 +144,7 @@ def load_program(path: Path) -> ExportedProgram:
 
 
 def _check_bucket(signature: Signature, config: Mapping[str, Any], bucket: int) -> None:
+    """Raise BuildError for a bucket that the model cannot have."""
     limit = config["plbert"]["max_position_embeddings"] if signature.axis == "tokens" else None
     if bucket < 1 or (limit is not None and bucket > limit):
         raise BuildError(
@@ -136,13 +154,14 @@ def _check_bucket(signature: Signature, config: Mapping[str, Any], bucket: int) 
 
 
 def _example(spec: TensorSpec) -> torch.Tensor:
+    """Return an example input on the meta device."""
     return torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device="meta")
 
 
-def _dynamic(signature: Signature, bucket: int) -> tuple[dict[int, Any], ...]:
-    """Which extents of the inputs are symbolic: those that are words, all multiples of one symbol."""
+def _dynamic_shapes(signature: Signature, bucket: int) -> tuple[dict[int, Any], ...]:
+    """Return the symbolic extents of each input, multiples of one symbol."""
     if bucket == 1:
-        return tuple({} for _ in signature.inputs)  # one possible length is no symbol
+        return tuple({} for _ in signature.inputs)  # a single length is static
     axis = Dim(signature.symbol, min=1, max=bucket)
     dynamic: list[dict[int, Any]] = []
     for spec in signature.inputs:
@@ -152,10 +171,8 @@ def _dynamic(signature: Signature, bucket: int) -> tuple[dict[int, Any], ...]:
 
 
 def strip_program(program: ExportedProgram) -> None:
-    """Takes out what later stages do not read but machines and edits change: source lines, the meta device.
-
-    Without this a comment in a patch would change the program, and its file name would be in it.
-    """
+    """Remove what later stages do not read but machines and edits change: source lines, the meta device."""
+    # Otherwise a comment in a patch would change the program, which would also contain its file name.
     for node in program.graph.nodes:
         node.meta = {key: value for key, value in node.meta.items() if key == "val"}
         if "device" in node.kwargs:
@@ -166,30 +183,53 @@ def strip_program(program: ExportedProgram) -> None:
 
 
 def _operation(node: torch.fx.Node) -> str:
+    """Return the name of a node's operation."""
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
         return str(target)
     return str(getattr(target, "__name__", target))
 
 
-def _check(program: ExportedProgram, component: str, length: str, bucket: int) -> None:
-    foreign = sorted({n for n in operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
+def _check_program(
+    program: ExportedProgram, component: str, length: str, bucket: int, patches: Sequence[str]
+) -> None:
+    """Raise BuildError for a program that later stages cannot lower, see `trace_component`."""
+    foreign = sorted({n for n in list_operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
     if foreign:
         raise BuildError(
-            f"the exported {component} contains {', '.join(foreign)}, which no later stage knows: a patch is "
-            "missing from its list, or does not cover a piece of the model"
+            f"the exported {component} contains {_some(foreign)}, which no later stage supports: a patch is "
+            f"missing from its list, or does not cover a piece of the model{_without(patches)}"
         )
-    known = (InputKind.PARAMETER, InputKind.USER_INPUT)
-    held = [str(s.target) for s in program.graph_signature.input_specs if s.kind not in known]
-    if held:
-        raise BuildError(f"the exported {component} holds values of its own: {', '.join(held)}")
+    inputs = (InputKind.PARAMETER, InputKind.USER_INPUT)
+    constants = [str(s.target) for s in program.graph_signature.input_specs if s.kind not in inputs]
+    if constants:
+        remedy = (
+            f"a patch that makes them parameters does not cover them{_without(patches)}"
+            if "weight_norm" in patches
+            else "add the patch `weight_norm` to its list, which folds normalised weights into parameters"
+        )
+        raise BuildError(f"the exported {component} holds values of its own, {_some(constants)}: {remedy}")
     unused = [n.name for n in program.graph.find_nodes(op="placeholder") if not n.users]
     if unused:
-        raise BuildError(f"the exported {component} does not use its inputs {', '.join(unused)}")
+        raise BuildError(
+            f"the exported {component} does not use its inputs {_some(unused)}: "
+            "a patch replaces what reads them"
+        )
     symbols = {s: r for s, r in program.range_constraints.items() if s.is_symbol}
-    wanted = 1 if length == "exact" and bucket > 1 else 0
-    if len(symbols) != wanted or any((r.lower, r.upper) != (1, bucket) for r in symbols.values()):
+    expected = 1 if length == "exact" and bucket > 1 else 0
+    if len(symbols) != expected or any((r.lower, r.upper) != (1, bucket) for r in symbols.values()):
         raise BuildError(
             f"the exported {component} is limited to lengths {dict(program.range_constraints)} where 1 to "
             f"{bucket} is wanted: a patch compares or slices the length"
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first three names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _without(patches: Sequence[str]) -> str:
+    """The patches of the list, for an error."""
+    return f" (its patches are {', '.join(patches) or 'none'})"

@@ -1,4 +1,4 @@
-"""The compile stage: a lowered module becomes a shared library, linked from an object per kernel."""
+"""The compile stage: compiles a lowered module to a shared library, linked from an object per kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from kokoro_tvm.compiler.codegen import split, write_instructions, write_object
+from kokoro_tvm.compiler.codegen import split_module, write_instructions, write_object
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
@@ -22,13 +22,13 @@ _KERNEL = b'extern "C" __global__'  # of CUDA
 
 
 class Objects(Protocol):
-    """Keeps objects, each under what it is made of."""
+    """Store of object files, each keyed by its inputs."""
 
     def fetch(self, inputs: Mapping[str, Any], path: Path) -> bool:
-        """Writes the object made of `inputs` to `path`; False if there is none, or a damaged one."""
+        """Write the object with these `inputs` to `path`; return False if none is stored or it is damaged."""
 
     def keep(self, inputs: Mapping[str, Any], path: Path, seconds: float) -> None:
-        """Keeps the object in `path`, which took so many seconds to make."""
+        """Store the object in `path`, which took `seconds` to generate."""
 
 
 def compile_module(
@@ -41,26 +41,38 @@ def compile_module(
     processes: int = 1,
     log: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Generates code for `machine` and links it into the shared library `out_path`, whole or not at all.
+    """Generate code for a machine and link it into the shared library `out_path`, completely or not at all.
 
-    For a GPU the library launches the kernels, whose text is written beside it, with the suffix KERNELS.
+    The library for a GPU launches the kernels; their text is written beside it, with the suffix KERNELS.
 
-    objects: where objects of kernels are looked up and kept; None: every kernel is generated. processes: how
-    many kernels are generated at the same time. Neither changes the library. Raises BuildError for options
-    that TVM refuses, a kernel it generates no code for, and a linker that is missing or fails.
+    Args:
+        module: The lowered module.
+        machine: Machine to generate for.
+        toolchain: Links the objects.
+        out_path: The library.
+        pass_context: See `codegen.make_pass_context`.
+        objects: Store of objects, or None to generate every kernel. The library does not depend on it.
+        processes: How many kernels are generated at a time. The library does not depend on it.
+        log: Called with each line of progress.
+
+    Returns:
+        `out_path`.
+
+    Raises:
+        BuildError: TVM refuses options or generates no code for a kernel, or the linker is missing or fails.
     """
-    program = split(module, machine, pass_context)
+    program = split_module(module, machine, pass_context)
     launches = target_kind(machine.kind).has_kernels
-    suffixes = (_OBJECT, KERNELS) if launches else (_OBJECT,)  # of what becomes of a kernel
+    suffixes = (_OBJECT, KERNELS) if launches else (_OBJECT,)  # of the parts of a kernel
     prefix = toolchain.prefix(out_path)
     scripts = {name: kernel.script(show_meta=True) for name, kernel in program.kernels.items()}
-    inputs = {name: _made_of(script, machine, pass_context, prefix) for name, script in scripts.items()}
+    inputs = {name: _object_inputs(script, machine, pass_context, prefix) for name, script in scripts.items()}
     with TemporaryDirectory(dir=out_path.parent, prefix=".objects-") as folder:
 
         def parts(name: str) -> list[tuple[dict[str, Any], Path]]:
-            """What each part of a kernel is made of, and its file."""
-            of = {_OBJECT: inputs[name], KERNELS: inputs[name] | {"part": KERNELS}}
-            return [(of[suffix], Path(folder, f"{name}{suffix}")) for suffix in suffixes]
+            """Return the inputs and the file of each part of a kernel."""
+            inputs_of_part = {_OBJECT: inputs[name], KERNELS: inputs[name] | {"part": KERNELS}}
+            return [(inputs_of_part[suffix], Path(folder, f"{name}{suffix}")) for suffix in suffixes]
 
         def is_kept(name: str) -> bool:
             return objects is not None and all(objects.fetch(*part) for part in parts(name))
@@ -77,7 +89,7 @@ def compile_module(
                 for part in parts(name):
                     objects.keep(*part, seconds)
 
-        missing.sort(key=lambda name: -len(scripts[name]))  # the longest first: none is waited for at the end
+        missing.sort(key=lambda name: -len(scripts[name]))  # the longest first, to end with short ones
         run_forked(write, missing, processes, keep)
         instructions = Path(folder, f"instructions{_OBJECT}")
         write_instructions(program.executable, machine, instructions, prefix)
@@ -87,16 +99,24 @@ def compile_module(
             if not codes:
                 raise BuildError(f"{out_path.stem} has no kernel for a GPU")
             kernels = Path(folder, "kernels")
-            kernels.write_bytes(_merged(codes).to_bytes())
+            kernels.write_bytes(_merge(codes).to_bytes())
         toolchain.link([*(Path(folder, f"{name}{_OBJECT}") for name in scripts), instructions], out_path)
         if launches:
             kernels.replace(out_path.with_suffix(KERNELS))
     return out_path
 
 
-def _made_of(script: str, machine: Machine, pass_context: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """What a kernel's object is made of, besides the code and tools that generate it; script: the kernel as
-    TVMScript; prefix: see `generate`."""
+def _object_inputs(
+    script: str, machine: Machine, pass_context: Mapping[str, Any], prefix: str
+) -> dict[str, Any]:
+    """Return the inputs that key a kernel's object, besides the code and tools that generate it.
+
+    Args:
+        script: The kernel as TVMScript.
+        machine: Machine to generate for.
+        pass_context: See `codegen.make_pass_context`.
+        prefix: See `codegen.generate_kernel`.
+    """
     return ({"prefix": prefix} if prefix else {}) | {
         "kernel": hashlib.sha256(script.encode()).hexdigest(),
         "target": str(tvm_target(machine)),
@@ -104,10 +124,11 @@ def _made_of(script: str, machine: Machine, pass_context: Mapping[str, Any], pre
     }
 
 
-def _merged(parts: Sequence[DeviceCode]) -> DeviceCode:
-    """The kernels of several modules as one: what stands before CUDA's kernels stands there once.
+def _merge(parts: Sequence[DeviceCode]) -> DeviceCode:
+    """Merge the kernels of several modules; CUDA's preamble stays once.
 
-    Raises BuildError where no module has all of that: it has more where kernels use float16.
+    Raises:
+        BuildError: No preamble contains all others (it is longer if kernels use float16).
     """
     first = parts[0]
     functions = {name: function for part in parts for name, function in part.functions.items()}
@@ -115,7 +136,7 @@ def _merged(parts: Sequence[DeviceCode]) -> DeviceCode:
         code = {name: text for part in parts for name, text in part.code.items()}
         return DeviceCode(first.kind, first.form, functions, code)
     texts = [part.code[""] for part in parts]
-    starts = [text.index(_KERNEL) for text in texts]  # of the kernels, behind the preamble
+    starts = [text.index(_KERNEL) for text in texts]  # of the kernels, after the preamble
     heads = [text[:start] for text, start in zip(texts, starts, strict=True)]
     bodies = [text[start:] for text, start in zip(texts, starts, strict=True)]
     head = max(heads, key=len)

@@ -1,5 +1,4 @@
-"""The lowering stage: an exported program becomes a module of kernels that only code generation is missing
-from."""
+"""The lowering stage: lowers an exported program to a module of kernels, ready for code generation."""
 
 from __future__ import annotations
 
@@ -17,24 +16,31 @@ from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
 import kokoro_tvm.ops  # noqa: F401  (registers the semantic operations)
-from kokoro_tvm.compiler.codegen import pass_options
-from kokoro_tvm.compiler.seeded import drawing, with_seeded
+from kokoro_tvm.compiler.codegen import make_pass_context
+from kokoro_tvm.compiler.seeded import add_seeded_entry, build_noise_module
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.relax import converters
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.ops.base.semantic import PackedWeight
-from kokoro_tvm.passes import LoweringContext, run
+from kokoro_tvm.passes import LoweringContext, run_passes
 from kokoro_tvm.passes.select_kernels import JOINED, PACKINGS
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["Lowered", "Parameter", "lower"]
+__all__ = ["LoweredModule", "Parameter", "lower"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One weight of a component: its name in the folded state dict, and its shape and packing in the
-    module. parts: of several weights in one flat tensor, each one's name and packing; then `name` is that of
-    the first and how many there are besides."""
+    """A weight of a component, or several that are joined to one flat tensor.
+
+    Attributes:
+        name: Its name in the folded state dict; of joined weights the first one's, and the number of the
+            others.
+        dtype: Dtype in the module.
+        shape: Shape in the module.
+        packing: Its packing, or None.
+        parts: Name and packing of each joined weight.
+    """
 
     name: str
     dtype: str
@@ -43,6 +49,7 @@ class Parameter:
     parts: tuple[tuple[str, PackedWeight | None], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
         packing = self.packing.to_json() if self.packing else None
         shape = list(self.shape)
         entry: dict[str, Any] = {"name": self.name, "dtype": self.dtype, "shape": shape, "packing": packing}
@@ -52,6 +59,7 @@ class Parameter:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Parameter:
+        """Read what `to_json` returned."""
         return _PARAMETER.validate_python(entry)
 
 
@@ -63,9 +71,13 @@ def _packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:
 
 
 @dataclass(frozen=True)
-class Lowered:
-    """module: an IRModule ready for code generation; parameters: its weights, in the order they are
-    passed."""
+class LoweredModule:
+    """A module ready for code generation.
+
+    Attributes:
+        module: The IRModule.
+        parameters: Its weights, in the order of the arguments.
+    """
 
     module: Any
     parameters: tuple[Parameter, ...]
@@ -82,25 +94,34 @@ def lower(
     schedule: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     storage_step: int = 1,
     dump: Callable[[str, Any], None] = lambda name, module: None,
-) -> Lowered:
-    """Lowers one component.
+) -> LoweredModule:
+    """Lower one component.
 
-    The module has `<component>_forward(inputs..., weights...)`, `<component>_seeded` where noise is among the
-    inputs, and `<component>_manifest()`, which returns
-    `manifest` as JSON. pass_context: opt_level, disabled_passes, config, as TVM's PassContext takes them.
-    schedule: layer -> outputs, taps and tiles, for the layers that are not to be computed by rule.
-    storage_step: memory is reserved for the next multiple of so many steps of the component's axis.
-    Raises BuildError for an unknown pass, a pass that fails, an operation no kernel covers and a choice of
-    the schedule that there is no kernel for.
+    The module has `<component>_forward(inputs..., weights...)`, `<component>_seeded` if noise is among the
+    inputs, and `<component>_manifest()`, which returns `manifest` as JSON.
+
+    Args:
+        program: The exported component.
+        component: Its name.
+        machine: Machine to lower for.
+        passes: Names of the passes, in order.
+        pass_context: See `codegen.make_pass_context`.
+        manifest: JSON object to embed.
+        schedule: Layer key to outputs, taps and tiles, which replace the rule.
+        storage_step: Memory is reserved for the next multiple of this many steps of the component's axis.
+        dump: Called as dump(name, module) after import and after each pass.
+
+    Raises:
+        BuildError: A pass is unknown or fails, an operation has no kernel, or a tuned choice has none.
     """
-    weights = _weights(program)
+    weights = _map_weights(program)
     module = _import(program, component, weights)
     dump("import", module)
     inputs = len(module[f"{component}_forward"].params) - len(weights)
     names = frozenset(p.name for p in module[f"{component}_forward"].params[inputs:])
-    choices = {layer: Choice(**entry) for layer, entry in schedule.items()}
+    choices = {layer: ConvChoice(**entry) for layer, entry in schedule.items()}
     context = LoweringContext(component, tvm_target(machine), machine.features, names, choices, storage_step)
-    module = _with_manifest(module, component, manifest)
+    module = _add_manifest(module, component, manifest)
     packings: dict[str, Any] = {}
     joined: dict[str, Any] = {}
     parameters: list[Any] = []
@@ -113,19 +134,21 @@ def lower(
             parameters.extend(function.params[inputs:])
         dump(name, current)
 
-    drawer = f"{component}_noise"
-    drawn = drawing(module[f"{component}_forward"], drawer)
-    with pass_options(pass_context):
-        module = run(module, passes, context, observe)
-        if drawn is not None:
-            alone = replace(
+    noise_name = f"{component}_noise"
+    noise_module = build_noise_module(module[f"{component}_forward"], noise_name)
+    with make_pass_context(pass_context):
+        module = run_passes(module, passes, context, observe)
+        if noise_module is not None:
+            noise_context = replace(
                 context,
-                component=drawer,
+                component=noise_name,
                 weights=frozenset(),
                 schedule={},
                 storage_step=2 * storage_step,  # f0 has two steps a frame
             )
-            module = with_seeded(module, run(drawn, passes, alone), component, drawer)
+            module = add_seeded_entry(
+                module, run_passes(noise_module, passes, noise_context), component, noise_name
+            )
             dump("seeded", module)
     if not parameters:
         raise BuildError(
@@ -137,17 +160,18 @@ def lower(
             f"{component}: the functions {', '.join(sorted(foreign))} are not named after the component: "
             "list the passes that make functions (legalize, fuse) before select_kernels, which names them"
         )
-    return Lowered(module, tuple(_parameters(parameters, packings, joined, weights)))
+    return LoweredModule(module, tuple(_list_parameters(parameters, packings, joined, weights)))
 
 
-def _weights(program: torch.export.ExportedProgram) -> dict[str, str]:
-    """Placeholder name -> name in the folded state dict, in the program's order."""
+def _map_weights(program: torch.export.ExportedProgram) -> dict[str, str]:
+    """Return placeholder name -> name in the folded state dict, in the program's order."""
     specs = program.graph_signature.input_specs
     return {s.arg.name: str(s.target) for s in specs if s.kind is InputKind.PARAMETER}
 
 
 def _import(program: torch.export.ExportedProgram, component: str, weights: Mapping[str, str]) -> Any:
-    # The importer converts parameter values, which a program does not have: one element stands for each.
+    """Import a program to Relax as `<component>_forward`."""
+    # The importer converts parameter values, which a program lacks: one expanded element replaces each.
     for name, value in program.state_dict.items():
         stand_in = torch.zeros((), dtype=value.dtype).expand(value.shape)
         program.state_dict[name] = torch.nn.Parameter(stand_in, requires_grad=False)
@@ -159,7 +183,7 @@ def _import(program: torch.export.ExportedProgram, component: str, weights: Mapp
     )
     function = module["main"].without_attr("params")
     for bound in ("tir_var_upper_bound", "tir_var_lower_bound"):
-        # An upper bound would make every utterance take the memory of the longest.
+        # With an upper bound every utterance would reserve the memory of the longest.
         if function.attrs and bound in function.attrs:
             function = function.without_attr(bound)
     name = f"{component}_forward"
@@ -172,19 +196,21 @@ def _import(program: torch.export.ExportedProgram, component: str, weights: Mapp
     return renamed
 
 
-def _with_manifest(module: Any, component: str, manifest: Mapping[str, Any]) -> Any:
+def _add_manifest(module: Any, component: str, manifest: Mapping[str, Any]) -> Any:
+    """Add the function that returns the manifest."""
     builder = relax.BlockBuilder(module)
     with builder.function(f"{component}_manifest", []):
         builder.emit_func_output(tvm.ir.StringImm(json.dumps(manifest, sort_keys=True)))
     return builder.get()
 
 
-def _parameters(
+def _list_parameters(
     parameters: Sequence[Any],
     packings: Mapping[str, Any],
     joined: Mapping[str, Any],
     weights: Mapping[str, str],
 ) -> list[Parameter]:
+    """Describe the weights that the module takes."""
     result = []
     for parameter in parameters:
         parts = tuple((weights[part], _packing(packed)) for part, packed in joined.get(parameter.name, ()))

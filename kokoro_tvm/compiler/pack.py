@@ -1,7 +1,7 @@
-"""The pack stage: a component's weights, each in the layout its kernels read, in one file that can be mapped.
+"""The pack stage: packs a component's weights in the layouts of its kernels, in one file that can be mapped.
 
-A safetensors file whose tensors are flat and zero-padded to whole cache lines, so that every one of them
-starts on a boundary of 64 bytes in the file, and so in memory once the file is mapped.
+It is a safetensors file. Tensors are flat and zero-padded to whole cache lines, so that each starts at a
+multiple of 64 bytes in the file, and so in mapped memory.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from types import MappingProxyType
 import numpy as np
 
 from kokoro_tvm.compiler.lower import Parameter
-from kokoro_tvm.compiler.quantize import bits_of, quantized
+from kokoro_tvm.compiler.quantize import quantize_weight, select_bits
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.semantic import PackedWeight
 from kokoro_tvm.runtime.bundle.quantized import METADATA
 
-__all__ = ["ALIGNMENT", "pack_weights", "packed_weights"]
+__all__ = ["ALIGNMENT", "compute_packed_weights", "pack_weights"]
 
 ALIGNMENT = 64  # bytes
-# What packings may give, and safetensors' word for it.
+# Dtypes of packed weights, and safetensors' names for them.
 _DTYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "uint16": "U16"}
-_WORDS = _DTYPES | {"uint8": "U8"}  # of what is quantized
+_FILE_DTYPES = _DTYPES | {"uint8": "U8"}  # uint8 holds quantized weights
 
 
 def pack_weights(
@@ -33,40 +33,59 @@ def pack_weights(
     out_path: Path,
     bits: Mapping[str, int] = MappingProxyType({}),
 ) -> Path:
-    """Writes the weights of one component; arguments and errors as those of `packed_weights`.
+    """Write the packed weights of one component.
 
-    bits: of each weight that a kernel has a packing for, by what its name begins with, see `bits_of`; others
-    are stored as the code takes them. Raises BuildError for an entry that no weight's name begins with.
+    Args:
+        parameters: Weights that the component's modules take.
+        state: The folded state dict, float32.
+        out_path: The file.
+        bits: Name prefix to bits, see `select_bits`: weights with a packing are quantized so, others are
+            stored as they are.
+
+    Returns:
+        `out_path`.
+
+    Raises:
+        BuildError: No weight's name begins with a prefix, or see `compute_packed_weights`.
     """
     for prefix in bits:
-        if not any(bits_of(name, {prefix: bits[prefix]}) for name in state):
+        if not any(select_bits(name, {prefix: bits[prefix]}) for name in state):
             raise BuildError(f"weight_bits has {prefix}, and the checkpoint no weight whose name begins so")
-    packed = packed_weights(parameters, state)
+    packed = compute_packed_weights(parameters, state)
     described: dict[str, object] = {}
     for parameter in parameters:
-        found = bits_of(parameter.name, bits)
-        if found is None or parameter.packing is None or parameter.dtype != "float32":
+        depth = select_bits(parameter.name, bits)
+        if depth is None or parameter.packing is None or parameter.dtype != "float32":
             continue
-        made = quantized(state[parameter.name], parameter.packing.packing, found)
-        packed[parameter.name] = np.frombuffer(made.content(), np.uint8)
-        described[parameter.name] = made.description()
+        weight = quantize_weight(state[parameter.name], parameter.packing.packing, depth)
+        packed[parameter.name] = np.frombuffer(weight.content(), np.uint8)
+        described[parameter.name] = weight.description()
     _write(packed, described, out_path)
     return out_path
 
 
-def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The weights of one component by name, in the order and the layout its code takes them.
+def compute_packed_weights(
+    parameters: Sequence[Parameter], state: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Pack the weights of one component in memory.
 
-    parameters: what the component's modules take; state: the folded state dict, float32. Raises BuildError
-    for a parameter the checkpoint does not have, or has in another shape or dtype than the module wants.
+    Args:
+        parameters: Weights that the component's modules take.
+        state: The folded state dict, float32.
+
+    Returns:
+        Packed arrays by name, in the order of the arguments.
+
+    Raises:
+        BuildError: The checkpoint lacks a weight, or has another shape or dtype than the module takes.
     """
     packed: dict[str, np.ndarray] = {}
     for parameter in parameters:
         if parameter.parts:
-            parts = [_packed(name, packing, state) for name, packing in parameter.parts]
+            parts = [_pack(name, packing, state) for name, packing in parameter.parts]
             array = np.concatenate([part.ravel() for part in parts])
         else:
-            array = _packed(parameter.name, parameter.packing, state)
+            array = _pack(parameter.name, parameter.packing, state)
         if (array.shape, str(array.dtype)) != (parameter.shape, parameter.dtype):
             raise BuildError(
                 f"{parameter.name} is {array.dtype} of shape {array.shape} after packing, the compiled model "
@@ -81,7 +100,8 @@ def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarr
     return packed
 
 
-def _packed(name: str, packing: PackedWeight | None, state: Mapping[str, np.ndarray]) -> np.ndarray:
+def _pack(name: str, packing: PackedWeight | None, state: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Pack one weight."""
     if name not in state:
         raise BuildError(f"the checkpoint has no {name}, which the compiled model takes")
     array = np.ascontiguousarray(state[name], np.float32)
@@ -89,6 +109,7 @@ def _packed(name: str, packing: PackedWeight | None, state: Mapping[str, np.ndar
 
 
 def _write(tensors: Mapping[str, np.ndarray], described: Mapping[str, object], path: Path) -> None:
+    """Write tensors as a safetensors file."""
     header: dict[str, object] = {}
     if described:
         header["__metadata__"] = {METADATA: json.dumps(described, separators=(",", ":"))}
@@ -96,7 +117,7 @@ def _write(tensors: Mapping[str, np.ndarray], described: Mapping[str, object], p
     for name, array in tensors.items():
         size = -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         header[name] = {
-            "dtype": _WORDS[str(array.dtype)],
+            "dtype": _FILE_DTYPES[str(array.dtype)],
             "shape": [size // array.itemsize],
             "data_offsets": [offset, offset + size],
         }

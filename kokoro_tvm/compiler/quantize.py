@@ -1,8 +1,8 @@
-"""Weights in fewer bits, as pages load them: a scale for each output channel, a whole number for each weight.
+"""Quantization of weights for pages: a scale per output channel, an integer per weight.
 
-Of a filtered layer the taps are quantized, not what they are transformed to: transforms would amplify what
-rounding adds, and have up to 2.7 times as many numbers. Whoever loads them (`runtime/bundle/quantized.py`,
-`web/runtime/quantized.js`) makes of them, bit for bit, what `Packing.pack` makes of the rounded weights.
+Of a filtered layer the taps are quantized, not the transformed weights: transforms would amplify the rounding
+errors, and have up to 2.7 times as many numbers. The loaders (`runtime/bundle/quantized.py`,
+`web/runtime/quantized.js`) compute, bit for bit, what `Packing.pack` computes from the rounded weights.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ import numpy as np
 
 from kokoro_tvm.ops.base.semantic import Packing
 
-__all__ = ["Quantized", "bits_of", "quantized"]
+__all__ = ["QuantizedWeight", "quantize_weight", "select_bits"]
 
 
 @dataclass(frozen=True, eq=False)
-class Quantized:
-    """codes: int32 (blocks, taps, terms, columns), within +-(2**(bits - 1) - 1); scales: float32 (blocks,
-    columns); points: float64 (points, taps), see `Packing`."""
+class QuantizedWeight:
+    """A weight as integers and scales.
+
+    Attributes:
+        bits: Bits of a code.
+        codes: int32 (blocks, taps, terms, columns), within +-(2**(bits - 1) - 1).
+        scales: float32 (blocks, columns).
+        points: float64 (points, taps), see `Packing`.
+    """
 
     bits: int
     codes: np.ndarray
@@ -28,11 +34,12 @@ class Quantized:
     points: np.ndarray
 
     def description(self) -> dict[str, object]:
-        """What `widened` takes besides `content`."""
+        """Return what `widened` takes besides `content`, as JSON."""
         return {"bits": self.bits, "shape": self.codes.shape, "points": self.points.tolist()}
 
     def content(self) -> bytes:
-        """As `widened` takes it. Upper bits are alike, so that compression makes fewer of them."""
+        """Return the bytes that `widened` takes."""
+        # Upper bits are similar, so they are stored apart from the lower ones, which compresses better.
         low = self.bits - 8
         codes = self.codes.ravel() + (1 << (self.bits - 1))
         lowest = (codes[:, None] >> np.arange(low)) & 1
@@ -41,15 +48,25 @@ class Quantized:
         return self.scales.astype("<f4").tobytes() + upper.tobytes() + lower.tobytes()
 
 
-def bits_of(name: str, bits: Mapping[str, int]) -> int | None:
-    """Those of a weight, from a table by whole words that names begin with, of which the longest counts."""
-    found = [prefix for prefix in bits if f"{name}.".startswith(f"{prefix}.")]
-    return bits[max(found, key=len)] if found else None
+def select_bits(name: str, bits: Mapping[str, int]) -> int | None:
+    """Return the bits of a weight, or None.
+
+    Args:
+        name: Name of the weight.
+        bits: Prefix of whole words of names to bits; the longest matching prefix counts.
+    """
+    prefixes = [prefix for prefix in bits if f"{name}.".startswith(f"{prefix}.")]
+    return bits[max(prefixes, key=len)] if prefixes else None
 
 
-def quantized(array: np.ndarray, packing: Packing, bits: int) -> Quantized:
-    """A weight (float32, as a layer has it) in `bits` bits, 8 to 20. Its scales are such that each
-    channel's largest weight is the largest code."""
+def quantize_weight(array: np.ndarray, packing: Packing, bits: int) -> QuantizedWeight:
+    """Quantize a weight; each channel's largest weight gets the largest code.
+
+    Args:
+        array: The layer's weight, float32.
+        packing: Packing of the weight.
+        bits: 8 to 20.
+    """
     arranged = packing.arrange(array).astype(np.float32)
     points = np.ones((1, 1)) if packing.points is None else packing.points
     blocks, taps = arranged.shape[0], points.shape[1]
@@ -58,4 +75,4 @@ def quantized(array: np.ndarray, packing: Packing, bits: int) -> Quantized:
     scales = (np.abs(weights).max(axis=(1, 2)) / most).astype(np.float32)
     divisors = np.where(scales > 0, scales, 1).astype(np.float64)
     codes = np.rint(weights / divisors[:, None, None]).clip(-most, most).astype(np.int32)
-    return Quantized(bits, codes, scales, points)
+    return QuantizedWeight(bits, codes, scales, points)

@@ -6,13 +6,14 @@ import json
 import re
 from dataclasses import dataclass
 
+from kokoro_tvm.engine.code import path_of
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import Change
 
 __all__ = ["Cause", "cause"]
 
 _DIGITS = 12  # of a sha256: as many as anybody compares
-_SHA256 = re.compile(r'"([0-9a-f]{64})"')
+_DIGEST = re.compile(r'"([0-9a-f]{32}|[0-9a-f]{64})"')
 _VERSIONS = {"project": "kokoro-tvm", "linker": "linker", "runner": "runner", "llvm": "llvm"}
 
 
@@ -25,6 +26,13 @@ class Cause:
     what: str
     before: str
     now: str
+
+    @property
+    def weight(self) -> int:
+        """How likely it is a consequence of others: code that is counted for the first time, say."""
+        if not self.before or not self.now:
+            return 3
+        return {"input": 1, "build": 2}.get(self.kind, 0)
 
     def __str__(self) -> str:
         if not self.before or not self.now:
@@ -46,11 +54,16 @@ def _named(stage: Stage, name: str) -> tuple[str, str]:
         head, _, rest = rest.partition(".")
     if head == "code" and rest:
         module, _, part = rest.partition(":")
-        return "source", f"{module.replace('.', '/')}.py, {part.removesuffix('()') or 'the module itself'}"
+        path = path_of(module)
+        package = path is not None and path.name == "__init__.py"
+        file = f"{module.replace('.', '/')}{'/__init__' if package else ''}.py"
+        return "source", f"{file}, {part or 'outside of functions'}"
     if head == "files" and rest:
         return "source", f"kokoro_tvm/{rest}"
     if head == "versions":
         return "version", rest
+    if head == "schema":
+        return "version", "the schema of keys"
     if head in _VERSIONS:
         return "version", _VERSIONS[head]
     if head == "cpu":
@@ -86,7 +99,7 @@ def _indexed(name: str) -> str:
 def _shown(value: str | None) -> str:
     if value is None:
         return ""
-    if found := _SHA256.fullmatch(value):
+    if found := _DIGEST.fullmatch(value):
         return found[1][:_DIGITS]
     text = json.loads(value)
     return text if isinstance(text, str) and text else value

@@ -15,6 +15,8 @@ from kokoro_tvm.words import shown_seconds
 
 __all__ = ["Explanation", "Reason", "explain", "lines", "to_json"]
 
+_SHOWN = 8  # changes
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -105,12 +107,15 @@ def _cannot_run(reasons: Sequence[Reason]) -> Iterator[str]:
 
 
 def _changed(reasons: Sequence[Reason]) -> Iterator[str]:
-    """Every change once, and the stages that it makes stale."""
+    """Every change once, with the stages that it makes stale: the causes before what follows from them."""
     stale: dict[Cause, list[str]] = {}
     for reason in reasons:
         for change in reason.causes:
             stale.setdefault(change, []).append(reason.step.stage.name)
-    lines = (f"  {change}\n    makes stale: {', '.join(stages)}" for change, stages in stale.items())
+    ordered = sorted(stale.items(), key=lambda item: item[0].weight)
+    lines = [f"  {change}\n    makes stale: {', '.join(stages)}" for change, stages in ordered[:_SHOWN]]
+    if len(ordered) > _SHOWN:
+        lines.append(f"  and {len(ordered) - _SHOWN} more: `kokoro-tvm explain --json` has all")
     return _section("Changed since the last build:", lines)
 
 

@@ -7,6 +7,7 @@ and how many pieces of it are there. What has not been recorded there does not c
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.locking import LockedError, open_locked
 from kokoro_tvm.output import write_text
 
 __all__ = ["Spool"]
@@ -27,38 +29,58 @@ class Spool:
     def __init__(self, output: Path, request: str) -> None:
         """request: a digest of everything that decides about the samples; a spool of another is dropped.
 
-        Raises InputError where the spool cannot be written.
+        Raises InputError where the spool cannot be written, or another process writes it.
         """
         self._audio = output.with_name(f".{output.name}.spool")
         self._record = output.with_name(f".{output.name}.spool.json")
         self._request = request
-        self.pieces, self.samples = self._found()
         try:
-            with self._audio.open("ab") as stream:
-                stream.truncate(4 * self.samples)
+            self._stream = open_locked(self._audio)
+            self.pieces, self.samples = self._found()
+            self._stream.truncate(4 * self.samples)
+        except LockedError as error:
+            raise InputError(
+                f"Another process is writing {output}. Wait until it has ended, or name another file."
+            ) from error
         except OSError as error:
             raise InputError(f"{self._audio} cannot be written: {error.strerror or error}.") from error
 
     def add(self, audio: NDArray[np.float32]) -> None:
         """Append a piece (samples,). Raises InputError when the disk is full."""
         try:
-            with self._audio.open("ab") as stream:
-                stream.write(np.ascontiguousarray(audio, "<f4").tobytes())
+            self._stream.write(np.ascontiguousarray(audio, "<f4").tobytes())
+            self._stream.flush()
         except OSError as error:
             raise InputError(f"{self._audio} cannot be written: {error.strerror or error}.") from error
         self.pieces, self.samples = self.pieces + 1, self.samples + audio.size
         write_text(self._record, json.dumps([self._request, self.pieces, self.samples]))
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """All samples, float32, in blocks."""
-        with self._audio.open("rb") as stream:
-            while data := stream.read(4 * _BLOCK):
-                yield np.frombuffer(data, "<f4").astype(np.float32)
+        """All samples, float32, in blocks. Raises InputError where there are not as many as were added."""
+        self._stream.seek(0)
+        samples = 0
+        while data := self._stream.read(4 * _BLOCK):
+            whole = data[: len(data) & ~3]
+            samples += len(whole) // 4
+            yield np.frombuffer(whole, "<f4").astype(np.float32)
+        if samples != self.samples:
+            raise InputError(
+                f"{self._audio} has {samples} samples where {self.samples} were written: something else "
+                "changed it. Run the same again."
+            )
+
+    def close(self) -> None:
+        """Let others write it; what is there stays for the next time."""
+        self._stream.close()
 
     def remove(self) -> None:
         """Delete it, once the output is written."""
+        # Windows removes no file that is open; elsewhere, nobody may lock it before it is gone.
+        if sys.platform == "win32":
+            self.close()
         for path in (self._record, self._audio):
             path.unlink(missing_ok=True)
+        self.close()
 
     def _found(self) -> tuple[int, int]:
         """(pieces, samples) of an interrupted speech of the same request; (0, 0) where there is none."""

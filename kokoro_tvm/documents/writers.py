@@ -107,8 +107,12 @@ def _write_wav(
         for block in blocks:
             samples += block.size
             stream.write(_bytes(block))
+        size = stream.tell()
         stream.seek(0)
-        stream.write(header(samples, sample_rate))
+        head = header(samples, sample_rate)
+        stream.write(head)
+    if size != len(head) + 4 * samples:
+        raise InputError(f"{path} has {size} bytes, which are not its {samples} samples. Run the same again.")
 
 
 def _write_sound(

@@ -26,7 +26,15 @@ from uuid import uuid4
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.record import USED, Output, Record, list_with, listed_keys
 from kokoro_tvm.errors import BuildError, InputError
-from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
+from kokoro_tvm.remote import (
+    READ_ONLY,
+    TooLargeError,
+    has_protocol,
+    open_folder,
+    read_portions,
+    unreachable,
+    whole_file,
+)
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -37,6 +45,7 @@ Mode = Literal["read-only", "read-write", "off"]
 
 _OPEN = ("http", "ftp")  # protocols that anyone on the way can change
 _SHORTEST = 16  # characters of a key: records tell whether a guess is right
+_LARGEST_RECORD = 16 << 20  # bytes
 _PATIENCE = 20.0  # seconds until it has to answer
 _SLOWEST = 500_000  # bytes a second it has to come to
 
@@ -122,7 +131,7 @@ class Cache:
         if stored is None:
             return None
         try:
-            found = Record.from_bytes(stored, self._secret)
+            found = _read_record(stored, self._secret)
         except ValueError as error:
             self._ignore(f"the record {key} is refused: {error}")
             return None
@@ -168,11 +177,18 @@ class Cache:
         """Writes an output to `path`; False if the cache does not have it as its record says."""
 
         def read(system: AbstractFileSystem, root: str) -> bool:
-            with suppress(FileNotFoundError):
-                system.get_file(_object_path(root, output.sha256), str(path))
+            portions = read_portions(system, _object_path(root, output.sha256), output.size)
+            try:
+                with path.open("wb") as file:
+                    file.writelines(portions)
+            except FileNotFoundError:  # the cache has none
+                path.unlink(missing_ok=True)
+            except TooLargeError:  # below, its digest is another one
+                pass
             return True
 
         if not self._try(read, "read", output.size):
+            path.unlink(missing_ok=True)
             return False
         if not path.exists():
             self._ignore(f"{output.sha256} is missing")
@@ -221,7 +237,7 @@ class Cache:
             used: set[str] = set()
             for path in list(records):
                 with suppress(ValueError):  # what is no record goes, too
-                    found = Record.from_bytes(system.cat_file(path), self._secret)
+                    found = _read_record(_content(system, path) or b"", self._secret)
                     if found.key in keep and path.endswith(f"/{found.key}.json"):
                         used |= {output.sha256 for output in found.outputs}
                         del records[path]
@@ -285,11 +301,27 @@ class Cache:
 
 
 def _content(system: AbstractFileSystem, path: str) -> bytes | None:
-    """Of a file; None where there is none."""
+    """Of a record or a list; None where there is none. Raises TooLargeError."""
     try:
-        return bytes(system.cat_file(path))
+        return b"".join(read_portions(system, path, _LARGEST_RECORD))
     except FileNotFoundError:
         return None
+
+
+def _read_record(stored: bytes, secret: bytes | None) -> Record:
+    """A record that is what `Record` says, whoever wrote it. Raises ValueError."""
+    try:
+        record = Record.from_bytes(stored, secret)
+    except (RecursionError, OverflowError) as error:
+        raise ValueError(f"not a record: {error}") from error
+    numbers = (record.seconds, record.cpu_seconds, record.finished)
+    typed = isinstance(record.derivation, dict) and all(isinstance(n, (int, float)) for n in numbers)
+    if not typed or not all(
+        isinstance(o.file, str) and type(o.size) is int and o.size >= 0 and isinstance(o.sha256, str)
+        for o in record.outputs
+    ):
+        raise ValueError("not a record: a field of it is of another type")
+    return record
 
 
 def _files_in(system: AbstractFileSystem, folder: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import kokoro_tvm.errors
 from kokoro_tvm.engine.code import source_stamps
@@ -64,11 +65,14 @@ def run_child(
             "Linux or macOS, or in WSL."
         )
     log = log.absolute()
-    outcome, job = log.with_suffix(".error"), log.with_suffix(".job")
+    # No other build's server can take the job, even if it outlived its build.
+    outcome, job = log.with_suffix(".error"), log.with_suffix(f".{os.getpid()}-{uuid4().hex}.job")
     request = {"arguments": arguments, "log": str(log), "outcome": str(outcome)}
     with storing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         outcome.unlink(missing_ok=True)
+        for left in log.parent.glob(f"{log.stem}.*-*.job"):  # by a build that was killed
+            left.unlink(missing_ok=True)
         log.write_bytes(b"")
         job.write_text(json.dumps(request), encoding="utf-8")
     kills = _memory_kills()
@@ -97,7 +101,8 @@ def run_child(
             kind = BuildError
         raise kind(f"{what}: {error['message']} Its log is {log}.")
     manner = _manner(child.status, _memory_kills() > kills)
-    raise ChildError(f"{what}: {manner}.{_room(log.parent)}{_end_of(log)}")
+    end = _end_of(log) if log.stat().st_size else f" Its log is empty.{child.server.words()}"
+    raise ChildError(f"{what}: {manner}.{_room(log.parent)}{end}")
 
 
 def _manner(status: int, for_memory: bool = False) -> str:
@@ -204,7 +209,7 @@ class _Server:
         self._sources = sources
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (as long-lived as the server)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "kokoro_tvm.engine.forkserver", json.dumps(preload)],
+            [sys.executable, "-m", "kokoro_tvm.engine.forkserver", json.dumps(preload), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -232,11 +237,16 @@ class _Server:
         return child
 
     def last_words(self) -> str:
-        """What the server wrote to its standard error."""
+        """Wait for the server, and say how it ended."""
         self._process.wait()
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode(errors="replace").splitlines()[-_TAIL:]
-        return f"It {_manner(self._process.returncode)}." + "".join(f"\n    {line}" for line in lines)
+        return f"It {_manner(self._process.returncode)}.{self.words()}"
+
+    def words(self) -> str:
+        """Return the end of what the server and its children wrote before they had a log."""
+        size = os.fstat(self._stderr.fileno()).st_size
+        # At a place, for the server shares the file's position.
+        lines = os.pread(self._stderr.fileno(), size, 0).decode(errors="replace").splitlines()[-_TAIL:]
+        return "".join(f"\n    {line}" for line in lines)
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

@@ -1,7 +1,8 @@
-"""Digests of this package's code, a function, class or value of a module at a time.
+"""Digests of this package's code: one per module without its functions' bodies, and one per function.
 
-The code counts, not the text: comments, docstrings, layout, places and the wording of errors do not, nor does
-the version of Python that reads it.
+A module without bodies is what its import executes: decorators, argument defaults, class bodies, constants,
+registrations. Comments, docstrings, layout and the wording of errors do not count, nor does the version of
+Python that reads the code.
 """
 
 from __future__ import annotations
@@ -10,19 +11,18 @@ import ast
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from kokoro_tvm.engine.memory import learned, stamps
-from kokoro_tvm.engine.names import bound_names, target_of, used_names
 from kokoro_tvm.errors import BuildError
 
 __all__ = [
     "all_code",
     "executed_code",
     "folder_of_package",
-    "functions_of",
     "has_no_say",
     "module_of",
     "path_of",
@@ -30,51 +30,66 @@ __all__ = [
 ]
 
 _PACKAGE = Path(__file__).parents[1]
-_ABOUT = "code 3"  # of what is remembered of a file; another way to digest code is another number
+_ABOUT = "code 4"  # of what is remembered of a file; another way to digest code is another number
 _SKIPPED = {"ctx", "kind", "type_comment", "type_ignores"}
+_GONE = "gone"
+# What decides about no output: errors, and what runs stages, for what that hands over is checked by digest.
+_NO_SAY = tuple(f"{_PACKAGE.name}.{name}." for name in ("errors", "engine", "loading"))
 
-_Unit = tuple[str, str, list[str]]  # "function", "class", "value" or "import"; digest or target; names used
+
+class _Unit(NamedTuple):
+    """A function or, under "", the module: its digest, and what it refers to ("module:name.attribute", or
+    ":name" of its own module)."""
+
+    digest: str
+    uses: list[str]
 
 
-def executed_code(functions: Collection[str], imported: Collection[str] = ()) -> dict[str, str]:
-    """Digests of functions that ran, "module:Class.method", and of what of the modules they refer to.
+class _Outline(NamedTuple):
+    """A module: its units by name, its classes, and where each of its imported names leads."""
 
-    The result has `module:f()` for a function, and `module:name` for what it names: the value of a module,
-    the bases, attributes and names of methods of a class, where an import leads, and that a function is there
-    which did not run. "module:*" among the functions are all values and classes of a module.
+    units: dict[str, _Unit]
+    classes: list[str]
+    imports: dict[str, str]
 
-    imported: functions that ran while modules were imported. They count where something that counts refers to
-    them. Raises BuildError for what cannot be parsed.
+
+def executed_code(names: Iterable[str], imported: Collection[str] = ()) -> dict[str, str]:
+    """Digest functions ("module:Class.method"), modules ("module"), and every module that they refer to.
+
+    The names of the result give the same result again.
+
+    Args:
+        names: What was executed or loaded.
+        imported: Functions that imports executed; they count if their module does.
+
+    Raises:
+        BuildError: A module cannot be parsed.
     """
-    return _Walk(set(functions), set(imported)).found
+    return _walk(names, imported, every=False)
 
 
-def all_code(functions: Iterable[str]) -> dict[str, str]:
-    """Digests of functions and of everything that they may call, as far as names tell: more than runs, for
-    what has to be known before it runs. Raises BuildError where there is no such function."""
-    walk = _Walk(set(functions), None)
-    if gone := [n.removesuffix("()") for n, digest in walk.found.items() if digest == _GONE]:
-        raise BuildError(f"there is no function {gone[0]}")
-    return walk.found
-
-
-def functions_of(code: Mapping[str, str]) -> list[str]:
-    """The functions that `executed_code` was given, and those `imported` that counted."""
-    return [n.removesuffix("()") for n in code if n.endswith(("()", ":*"))]
+def all_code(names: Iterable[str]) -> dict[str, str]:
+    """Digest functions or modules, and all functions they may call, as far as names tell. Raises BuildError
+    for a function that does not exist."""
+    names = list(names)
+    code = _walk(names, (), every=True)
+    if missing := [name for name in names if code[name] == _GONE]:
+        raise BuildError(f"there is no function {missing[0]}")
+    return code
 
 
 def folder_of_package() -> Path:
-    """What paths of files in traces start from."""
+    """Return the folder that paths of files in traces are relative to."""
     return _PACKAGE
 
 
 def source_stamps() -> dict[Path, tuple[int, ...]]:
-    """Every source file of this package, with what changes whenever it does."""
+    """Return every source file of this package, with what changes whenever the file does."""
     return {path: stamps(path) for path in _PACKAGE.rglob("*.py")}
 
 
 def module_of(path: str) -> str | None:
-    """The module of a source file of this package; None for any other file."""
+    """Return the module of a source file of this package; None for any other file."""
     folder = f"{_PACKAGE}{os.sep}"
     if not (path.startswith(folder) and path.endswith(".py")):
         return None
@@ -83,7 +98,7 @@ def module_of(path: str) -> str | None:
 
 
 def path_of(module: str) -> Path | None:
-    """The file of a module of this package; None where there is none."""
+    """Return the file of a module of this package; None if there is none."""
     head, _, rest = module.partition(".")
     if head != _PACKAGE.name:
         return None
@@ -93,178 +108,191 @@ def path_of(module: str) -> Path | None:
     return next((Path(file) for file in files if os.path.isfile(file)), None)  # noqa: PTH113
 
 
-# What decides about no output: errors, and what runs stages, for what that hands over is checked by digest.
-_NO_SAY = tuple(f"{_PACKAGE.name}.{name}" for name in ("errors", "engine", "loading"))
-_GONE, _THERE = "gone", "not run"
-
-
 def has_no_say(module: str) -> bool:
-    """Whether nothing of a module decides about what a stage writes."""
-    return f"{module}.".startswith(tuple(f"{name}." for name in _NO_SAY))
+    """Return whether nothing of a module decides about what a stage writes."""
+    return f"{module}.".startswith(_NO_SAY)
 
 
-class _Walk:
-    """From functions to all they refer to. imported: see `executed_code`; None: every function counts."""
+def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[str, str]:
+    outlines: dict[str, _Outline | None] = {}
+    at_import: dict[str, list[str]] = {}
+    for name in imported:
+        at_import.setdefault(name.partition(":")[0], []).append(name)
+    code: dict[str, str] = {}
+    followed: set[str] = set()
+    pending = list(names)
 
-    def __init__(self, functions: set[str], imported: set[str] | None) -> None:
-        self._found: dict[str, str] = {}
-        self._imported = imported
-        self._outlines: dict[str, Mapping[str, _Unit]] = {}
-        self._followed: set[str] = set()
-        self._ahead: list[str] = []  # "module:name.attribute", referred to
-        for function in functions:
-            self._run(*function.split(":"))
-        while self._ahead:
-            self._refer(*self._ahead.pop().split(":"))
-        self.found = {name: digest for name, digest in sorted(self._found.items()) if not self._ran(name)}
-
-    def _ran(self, name: str) -> bool:
-        """Whether it is a function that was referred to before it turned out to have run."""
-        return f"{name}()" in self._found
-
-    def _run(self, module: str, name: str) -> None:
-        key = f"{module}:{name}()" if name != "*" else f"{module}:*"
-        if key in self._found:
-            return
-        if name == "*":
-            self._found[key] = "loaded"
-            self._all_of(module)
-            return
-        units = self._units(module)
-        kind, digest, uses = units.get(name, ("", _GONE, []))
-        if kind == "class":
-            return  # its body, when its module was imported: it counts where something refers to it
-        self._found[key] = digest if kind == "function" else _GONE
-        self._use(module, uses)
-        # Its class; where it is defined under a condition, that.
-        self._use(module, [name.rpartition(".")[0] if kind else name.partition(".")[0]])
-        if "" in units:
-            self._found[f"{module}:"] = units[""][1]
-            self._use(module, units[""][2])
-
-    def _use(self, module: str, uses: Iterable[str]) -> None:
-        self._ahead += [use if ":" in use else f"{module}:{use}" for use in uses if use]
-
-    def _all_of(self, module: str) -> None:
-        self._use(module, [name for name, (kind, _, _) in self._units(module).items() if kind != "function"])
-
-    def _refer(self, module: str, use: str) -> None:
-        if f"{module}:{use}" in self._followed:
-            return
-        self._followed.add(f"{module}:{use}")
-        if has_no_say(module):
-            return
-        units = self._units(module)
-        # A class inside another has a name with a dot, as have methods.
-        name = use if use in units else use.partition(".")[0]
-        rest = use[len(name) + 1 :]
-        key = f"{module}:{name}"
-        if not name or name not in units:
-            below = f"{module}.{name}" if name else module
-            if path_of(below) is None:
-                return  # of Python's own
-            if rest:
-                self._use(below, [rest])
-            else:  # the module itself, whatever is read of it
-                self._all_of(below)
-            return
-        kind, digest, uses = units[name]
-        if kind == "function":
-            if self._imported is None or key in self._imported:
-                self._run(module, name)
-            else:
-                self._found[key] = _THERE
-            return
-        self._found[key] = digest
-        if kind == "import":
-            if digest.startswith((f"{_PACKAGE.name}:", f"{_PACKAGE.name}.")):
-                self._ahead.append(".".join(filter(None, [digest, rest])).replace(":.", ":"))
-            return
-        self._use(module, uses)
-        if kind == "class":
-            for method in [n for n in units if n.startswith(f"{name}.") and units[n][0] == "function"]:
-                if self._imported is None or f"{module}:{method}" in self._imported:
-                    self._run(module, method)
-
-    def _units(self, module: str) -> Mapping[str, _Unit]:
-        if module not in self._outlines:
+    def outline(module: str) -> _Outline | None:
+        if module not in outlines:
             path = path_of(module)
-            if path is None:
-                self._outlines[module] = {}
-            else:
-                self._outlines[module] = _read(learned().recall(path, _outline, _ABOUT))
-        return self._outlines[module]
+            outlines[module] = _read(learned().recall(path, _outline, _ABOUT)) if path else None
+        return outlines[module]
+
+    def follow(use: str) -> None:
+        module, _, name = use.partition(":")
+        there = outline(module)
+        if use in followed or there is None or has_no_say(module):
+            return
+        followed.add(use)
+        head, _, rest = name.partition(".")
+        if head in there.imports:
+            code[f"{module}:{head}"] = target = there.imports[head]
+            follow(_attribute(target, rest))
+        elif head and head not in there.units and outline(f"{module}.{head}") is not None:
+            follow(f"{module}.{head}:{rest}")
+        elif every and head in there.units:
+            pending.append(f"{module}:{head}")
+        elif every and head in there.classes:
+            pending.extend(f"{module}:{unit}" for unit in there.units if unit.startswith(f"{head}."))
+        pending.append(module)
+
+    while pending:
+        name = pending.pop()
+        module, _, function = name.partition(":")
+        if name in code or has_no_say(module):
+            continue
+        there = outline(module)
+        unit = there.units.get(function) if there else None
+        if unit is None:  # a class, whose body its module has, or what an earlier result has of an import
+            if there is not None and function in there.imports:
+                follow(name)
+            elif there is None or function not in there.classes:
+                code[name] = _GONE
+            pending += [module] if function else []
+            continue
+        code[name] = unit.digest
+        for use in unit.uses:
+            follow(f"{module}{use}" if use.startswith(":") else use)
+        package = module.rpartition(".")[0]
+        if function:
+            pending.append(module)
+        else:
+            pending += [*at_import.get(module, ()), *([package] if "." in package else [])]
+    return dict(sorted(code.items()))
+
+
+def _attribute(target: str, rest: str) -> str:
+    """Return where an attribute of an imported name leads."""
+    return target if not rest else f"{target}{rest}" if target.endswith(":") else f"{target}.{rest}"
 
 
 @lru_cache(maxsize=2048)
-def _read(outline: str) -> Mapping[str, _Unit]:
-    return {name: (kind, digest, uses) for name, (kind, digest, uses) in json.loads(outline).items()}
+def _read(text: str) -> _Outline:
+    units, classes, imports = json.loads(text)
+    return _Outline({name: _Unit(*unit) for name, unit in units.items()}, classes, imports)
 
 
 def _outline(path: Path) -> str:
-    """JSON: what stands in a module, by name; under "" what has none, and an effect when it is imported."""
+    """Return the outline of a source file as JSON. Raises BuildError if it cannot be parsed."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     except SyntaxError as error:
         raise BuildError(f"{path}:{error.lineno}: not Python: {error.msg}") from error
-    found: dict[str, _Unit] = {}
-    values: dict[str, list[ast.stmt]] = {}
+    if any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)):
+        raise BuildError(f"{path}: a relative import; digests follow absolute ones, write it out")
     _drop_words(tree)
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found |= _definitions(node, "")
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            if isinstance(node, ast.ImportFrom) and node.level:
-                raise BuildError(f"{path}: a relative import; digests follow absolute ones, write it out")
-            for alias in node.names:
-                name = alias.asname or alias.name.partition(".")[0]
-                found[name] = ("import", target_of(node, alias), [])
-        elif not _for_no_import(node):
-            for name in bound_names(node) or [""]:
-                values.setdefault(name, []).append(node)
-    for name, nodes in values.items():
-        uses = list(dict.fromkeys(use for node in nodes for use in used_names(node)))
-        found[name] = ("value", _digest(nodes), uses)
-    return json.dumps(found)
+    blank = _Blank()
+    blank.visit(tree)
+    own = {*blank.bodies, *blank.classes}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used |= {
+        n.id for body in blank.bodies.values() for b in body for n in ast.walk(b) if isinstance(n, ast.Name)
+    }
+    units = {name: _unit(body, blank.imports, own, False) for name, body in blank.bodies.items()}
+    # An import that nothing uses or exports is there for its effect.
+    effects = [to for name, to in blank.imports.items() if name not in used and name not in blank.exported]
+    units[""] = _unit([tree, *map(ast.Constant, effects)], blank.imports, own, True, effects)
+    return json.dumps([units, blank.classes, blank.imports])
 
 
-def _for_no_import(node: ast.stmt) -> bool:
-    """`if TYPE_CHECKING:` and `if __name__ == "__main__":`"""
-    if not isinstance(node, ast.If):
-        return False
-    names = {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)}
-    return bool(names & {"TYPE_CHECKING", "__name__"})
+class _Blank(ast.NodeTransformer):
+    """Take imports and the bodies of functions out of a module."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[str, list[ast.stmt]] = {}
+        self.classes: list[str] = []
+        self.imports: dict[str, str] = {}
+        self.exported: set[str] = set()
+        self._prefix = ""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self.bodies.setdefault(f"{self._prefix}{node.name}", []).extend(node.body)
+        node.body = []
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.classes.append(f"{self._prefix}{node.name}")
+        before, self._prefix = self._prefix, f"{self._prefix}{node.name}."
+        self.generic_visit(node)
+        self._prefix = before
+        return node
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.imports |= _targets(node)
+
+    visit_ImportFrom = visit_Import  # noqa: N815
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        # `if TYPE_CHECKING:` and `if __name__ == "__main__":` are executed by no import.
+        names = {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)}
+        return None if names & {"TYPE_CHECKING", "__name__"} else self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        if [target.id for target in node.targets if isinstance(target, ast.Name)] != ["__all__"]:
+            return node
+        self.exported = {str(each.value) for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
+        return None
 
 
-def _definitions(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str
-) -> dict[str, _Unit]:
-    """A function, or a class without its methods, and those."""
-    name = f"{prefix}{node.name}"
-    if not isinstance(node, ast.ClassDef):
-        return {name: ("function", _digest([node]), list(used_names(node)))}
-    inner = [n for n in node.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
-    rest = [n for n in node.body if n not in inner]
-    bare = ast.ClassDef(node.name, node.bases, node.keywords, rest, node.decorator_list)
-    digest = _digest([bare, *(ast.Name(each.name) for each in inner)])
-    # Those of a class's attributes mean something to dataclasses and to pydantic.
-    annotations = [n.annotation for n in rest if isinstance(n, ast.AnnAssign)]
-    uses = list(dict.fromkeys(use for each in (bare, *annotations) for use in used_names(each)))
-    found: dict[str, _Unit] = {name: ("class", digest, uses)}
-    for each in inner:
-        found |= _definitions(each, f"{name}.")
-    return found
+def _targets(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    """Return the names that an import binds, each with "module:name" or "module:"."""
+    if isinstance(node, ast.ImportFrom):
+        return {alias.asname or alias.name: f"{node.module}:{alias.name}" for alias in node.names}
+    return {alias.asname or alias.name.partition(".")[0]: f"{alias.name}:" for alias in node.names}
 
 
-def _digest(nodes: Iterable[ast.AST]) -> str:
-    total = hashlib.sha256()
-    for node in nodes:
-        total.update("".join(_canonical(node)).encode())
-    return total.hexdigest()[:32]
+def _unit(
+    nodes: Sequence[ast.AST],
+    imports: dict[str, str],
+    own: set[str],
+    is_module: bool,
+    uses: Iterable[str] = (),
+) -> _Unit:
+    local: dict[str, str] = {}
+    for node in (inner for each in nodes for inner in ast.walk(each)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            local |= _targets(node)
+    targets = {name: f":{name}" for name in own} | imports | local
+    found = dict.fromkeys([*uses, *local.values()])
+    for node in (inner for each in nodes for inner in _evaluated(each)):
+        if isinstance(node, ast.Name) and node.id in targets:
+            found[targets[node.id]] = None
+        elif (
+            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in targets
+        ):
+            found[_attribute(targets[node.value.id], node.attr)] = None
+    inside = [use for use in found if use.startswith((":", f"{_PACKAGE.name}:", f"{_PACKAGE.name}."))]
+    total = hashlib.sha256(json.dumps(sorted(found)).encode())
+    for each in nodes:
+        total.update("".join(_canonical(each)).encode())
+    return _Unit(total.hexdigest()[:32], inside)
+
+
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield every node inside but annotations of functions, which nothing evaluates."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name == "returns" or (name == "annotation" and isinstance(node, ast.arg)):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _evaluated(child)
 
 
 def _canonical(value: object) -> Iterator[str]:
-    """What `ast.dump` prints, without what depends on the version of Python: fields that hold nothing."""
+    """Yield what `ast.dump` prints, without what depends on the version of Python: no empty fields."""
     if isinstance(value, ast.AST):
         yield f"{type(value).__name__}("
         for name in value._fields:
@@ -285,7 +313,7 @@ def _canonical(value: object) -> Iterator[str]:
 
 
 def _drop_words(tree: ast.AST) -> None:
-    """Docstrings, the texts that errors are raised with, and descriptions of fields and options."""
+    """Remove docstrings, the texts that errors are raised with, and descriptions of fields and options."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             node.keywords = [word for word in node.keywords if word.arg != "description"]

@@ -8,6 +8,7 @@ Standard input takes orders of ORDER bytes, a number and the path of a job, whic
 of {"arguments", "log", "outcome"}. Standard output tells {"id", "pid", "watcher"} when it was
 started and {"id", "status", "cpu_seconds"} when it ended (the status as subprocess's returncode). The end of
 the input is the end of the server and of every child that still runs: a build that dies leaves nobody behind.
+A server that imported meanwhile takes none of the orders that such a build has left.
 
 On macOS it imports nothing: what the frameworks under torch and TVM have begun is lost in a fork, so a child
 imports what it needs itself.
@@ -55,21 +56,27 @@ def order(number: int, job: Path) -> bytes:
 
 
 def main() -> None:
-    """Serves until the end of standard input; its only argument is a JSON list of modules to import first."""
-    reports, server = os.dup(1), os.getpid()
+    """Serve until the end of standard input, or of the build.
+
+    Its arguments are a JSON list of modules to import first, and the build's process.
+    """
+    reports, server, build = os.dup(1), os.getpid(), int(sys.argv[2])
     os.dup2(2, 1)  # what imports print is no report
     recording.begin()
     for module in json.loads(sys.argv[1]) if sys.platform != "darwin" else ():
-        # A module that cannot be imported fails again in the child that needs it, and its log shows why.
-        with contextlib.suppress(Exception):
+        try:
             importlib.import_module(module)
+        except Exception:  # it fails again in the child that needs it, and its log shows why
+            traceback.print_exc()
     gc.collect()
     gc.freeze()  # collections in children need not look at what was imported
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for watchers
-    while received := os.read(0, ORDER):
+    while (received := os.read(0, ORDER)) and os.getppid() == build:
         if os.fork() == 0:
             try:
                 _watch(received, reports, server)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(0)
 
@@ -116,6 +123,8 @@ def _work(received: bytes, reports: int, watcher: int) -> NoReturn:
         sys.stdout, sys.stderr = (os.fdopen(fd, "w", buffering=1, closefd=False) for fd in (1, 2))
         status = _call(job)
         sys.stdout.flush()
+    except BaseException:  # before there is a log, what the server writes has it
+        traceback.print_exc()
     finally:
         os._exit(status)
 

@@ -27,11 +27,11 @@ _KIND, _FILE = "kernel", "part"
 class Parts:
     """Objects of kernels, as records of the store and of its cache.
 
-    common: what every one is made of besides its own inputs.
+    common: what every one is made of besides its own inputs; again: whether every part is made again.
     """
 
-    def __init__(self, store: Store, common: Mapping[str, Any]) -> None:
-        self._store, self._common = store, common
+    def __init__(self, store: Store, common: Mapping[str, Any], again: bool = False) -> None:
+        self._store, self._common, self._again = store, common, again
         self.keys: set[str] = set()
         """Keys of the records of all parts that were fetched or kept."""
 
@@ -41,7 +41,7 @@ class Parts:
         False if neither the store nor its cache has it undamaged. Raises BuildError.
         """
         key = digest(self._made_of(inputs))
-        record = self._find(key)
+        record = None if self._again else self._find(key)
         if record is None:
             return False
         with storing(path):

@@ -33,7 +33,8 @@ class LineReporter:
     """doit's reporter: prints when stages start, end and fail, and totals; current stages are only counted.
 
     failures: the error of every task that failed, by name; conclusion: lines printed after a good build;
-    notes: lines printed after every build; events: the log of events. Threads may share it.
+    notes: lines printed after every build; events: the log of events; always: whether every stage runs, as
+    with `doit -a`. Threads may share it.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class LineReporter:
         self._out = _console(stream or sys.stdout)
         self._err = _console(errors or sys.stderr)
         self._events = events
+        self.always = False
         self._lock = threading.Lock()
         self._started = time.monotonic()
         self._begun: dict[str, float] = {}

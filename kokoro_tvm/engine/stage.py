@@ -11,20 +11,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.child import run_child
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import make_folder, storing
 from kokoro_tvm.engine.record import USED, NotBuiltError, Record
 from kokoro_tvm.engine.resources import Needs
-from kokoro_tvm.engine.state import Failure, State, changes, read_failure
+from kokoro_tvm.engine.state import EDITED, Failure, State, changes, read_failure
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.engine.trace import read_trace
-from kokoro_tvm.engine.used import Sources, distinct_uses, used, used_again
+from kokoro_tvm.engine.used import Sources, distinct_uses, everything, used, used_again
 from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["SCHEMA", "Stage"]
 
-SCHEMA = 3  # of keys and records; another one means that everything is built again
+SCHEMA = 4  # of keys and records; another one means that everything is built again
 
 _ATTEMPTS = 10
 _PARTS = ("schema", "stage", "function", "outputs", "inputs", "parameters", "yields", "conversion")
@@ -202,7 +203,10 @@ class Stage:
         if previous is None:
             return State("missing")
         if previous.key not in [digest(each) for each in derivations]:
-            return State("stale", changes(previous.derivation, derivations[0]))
+            # Of what it may be made of, what is nearest to what it was made of: another source of a
+            # checkpoint, say, is no reason.
+            differences = [changes(previous.derivation, each) for each in derivations]
+            return State("stale", min(differences, key=len))
         damage = self.store.verify(previous, self.folder)
         if not damage:
             return State("current")
@@ -225,36 +229,39 @@ class Stage:
                 return found
         return next((r for r in self._cached(requests) if self.store.cache and self.store.cache.has(r)), None)
 
-    def run(self, beat: Callable[[float], None] = lambda elapsed: None) -> Literal["built", "restored"]:
-        """Restores it from the store, or else builds it. Raises the child's error, or BuildError; nothing is
-        published then, and what was there before stays."""
+    def run(
+        self, beat: Callable[[float], None] = lambda elapsed: None, force: bool = False
+    ) -> Literal["built", "restored"]:
+        """Restore it from the store, or else build it.
+
+        Args:
+            beat: Called with the seconds so far, now and then.
+            force: Build it, whatever the store, its cache and the stage's own cache have.
+
+        Raises:
+            BuildError: Or the child's error. Nothing is published then, and what was there before stays.
+        """
         for _ in range(_ATTEMPTS):
             found = self.requests()
             with self.store.lock(digest(found[0]), beat):
                 changed = _changed(found, self.requests())
                 if not changed:  # while another build had the lock
-                    return self._run(found, beat)
+                    return self._run(found, beat, force)
         raise BuildError(f"{self.name}: {changed[0]} keeps changing; build when it is at rest")
 
     def _run(
-        self, requests: list[dict[str, Any]], beat: Callable[[float], None]
+        self, requests: list[dict[str, Any]], beat: Callable[[float], None], force: bool
     ) -> Literal["built", "restored"]:
         derivations = self.derivations(requests)
-        for found in self._stored(derivations):
-            if self.store.restore(found, self.folder, self.name):
-                return "restored"
-        for found in self._cached(requests):
-            if self.store.fetch(found, digest(requests[0])):
-                self.store.restore(found, self.folder, self.name)
-                return "restored"
+        if not force and self._restore(requests, derivations):
+            return "restored"
+        before = Sources(derivations[0])
         try:
-            built = self._build(requests, derivations[0], beat)
+            built = self._build(requests, before, beat, force)
         except KokoroTvmError as error:
-            so_far = requests[0] | used_again(requests[0])
-            with suppress(BuildError):  # it may have ended before it could tell
-                so_far |= self._used()
+            failure = Failure(requests[0] | self._used_so_far(before), type(error).__name__, str(error))
             with suppress(BuildError):  # the first error is the one to report
-                Failure(so_far, type(error).__name__, str(error)).write(self.failure_path)
+                failure.write(self.failure_path)
             raise
         self.failure_path.unlink(missing_ok=True)
         if not self.store.restore(built, self.folder, self.name):
@@ -262,6 +269,31 @@ class Stage:
                 f"{self.name}: what it wrote was damaged right away; check the disk {self.folder}"
             )
         return "built"
+
+    def _restore(
+        self, requests: Sequence[Mapping[str, Any]], derivations: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """Restore it from the store or its cache, if one of them has it."""
+        for record in self._stored(derivations):
+            if self.store.restore(record, self.folder, self.name):
+                return True
+        for record in self._cached(requests):
+            if self.store.fetch(record, digest(requests[0])):
+                return self.store.restore(record, self.folder, self.name)
+        return False
+
+    def _used_so_far(self, before: Sources) -> dict[str, Any]:
+        """Return what a failed run used: all sources, if it ended before it could tell. What was edited since
+        it started is not what it used."""
+        if self.yields:
+            return {}
+        try:
+            used = self._used()
+        except BuildError:
+            used = everything()
+        for part, name in (change.split(".", 1) for change in before.changed(used)):
+            used[part][name] = EDITED
+        return used
 
     def _stored(self, derivations: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
         """Records in the store of what it would be built to."""
@@ -280,16 +312,53 @@ class Stage:
             if found.key == digest({**requests[0], **used_again(found.derivation)}):
                 yield found
 
-    def call(self, out: Path, log: Path, beat: Callable[[float], None], **extra: Any) -> float:
-        """Calls its function in a child process, with `extra` arguments; seconds of CPU. Raises as `run`
-        does."""
+    def rebuild(self, beat: Callable[[float], None] = lambda elapsed: None) -> dict[str, str]:
+        """Run it outside the store, with an empty cache, and return the digest of every output. Raises as
+        `run` does."""
+        make_folder(self.work)
+        key = digest(self.requests()[0])
+        with self.store.lock(key, beat), self.store.workspace(key) as out:
+            cache = out / ".cache" if self.cache else None
+            self.call(out, self.work / f"{self.kind}.rebuild.log", beat, cache, again=True)
+            return {output: file_sha256(out / output) for output in self.outputs}
+
+    def call(
+        self,
+        out: Path,
+        log: Path,
+        beat: Callable[[float], None],
+        cache: Path | None = None,
+        again: bool = False,
+        **extra: Any,
+    ) -> float:
+        """Call its function in a child process and return the seconds of CPU.
+
+        Args:
+            out: The folder it writes to.
+            log: Where its output goes.
+            beat: Called with the seconds so far, now and then.
+            cache: A folder in the place of the stage's own cache, if it has one.
+            again: Whether what its cache has does not count.
+            extra: Further arguments of the function.
+
+        Raises:
+            BuildError: As `run` does.
+        """
+        cache = cache or self.cache
+        with storing(self._trace_path):
+            self._trace_path.write_bytes(b"")
         arguments = {
             "function": self.function,
             "inputs": {n: (str(s.path(file)), s.sha256(file)) for n, (s, file) in self.inputs.items()},
             "out": str(out),
             "root": str(self.store.root.parent),
-            "cache": str(self.cache) if self.cache else None,
-            "arguments": {**self.parameters, **self.settings(), **extra},
+            "cache": str(cache) if cache else None,
+            "arguments": {
+                **self.parameters,
+                **self.settings(),
+                **extra,
+                **({"again": again} if cache else {}),
+            },
             "trace": str(self._trace_path.absolute()),
         }
         return run_child(arguments, log, self.timeout_s, self.name, beat, self.preload)
@@ -297,17 +366,15 @@ class Stage:
     def _build(
         self,
         requests: list[dict[str, Any]],
-        expected: Mapping[str, Any],
+        before: Sources,
         beat: Callable[[float], None],
+        force: bool,
     ) -> Record:
         make_folder(self.work)
-        before = Sources(expected)
-        with storing(self._trace_path):
-            self._trace_path.write_bytes(b"")
         with self.store.workspace(digest(requests[0])) as out:
             started = time.monotonic()
             try:
-                cpu = self.call(out, self.log_path, beat)
+                cpu = self.call(out, self.log_path, beat, again=force)
             except BaseException:
                 self._keep(out)
                 raise

@@ -12,7 +12,11 @@ from typing import Any, Literal
 from kokoro_tvm.engine import durable
 from kokoro_tvm.engine.store import Damage
 
-__all__ = ["Change", "Failure", "State", "changes", "read_failure"]
+__all__ = ["EDITED", "Change", "Failure", "State", "changes", "read_failure"]
+
+
+EDITED = "edited while it ran"
+"""In the place of a digest of what nobody can tell any more."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ class State:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
-    """The parts of two derivations that differ, by name."""
+    """The parts of two derivations that differ, by name; of another schema, that alone."""
+    if old.get("schema") != new.get("schema"):
+        old, new = ({"schema": each.get("schema")} for each in (old, new))
     before, after = dict(_flat(old)), dict(_flat(new))
     names = sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
     return tuple(Change(n, before.get(n), after.get(n)) for n in names)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,6 +279,24 @@ class Store:
                 self.verified.note({folder / o.file: o.sha256 for o in record.outputs})
             self.verified.save()
         return True
+
+    def repair(self, path: Path, copies: Iterable[Path]) -> str:
+        """Replace a damaged object by an intact copy, or remove it or a damaged record; say which.
+
+        copies: files that may hold what the object held.
+        """
+        with self.lock(WHOLE), storing(path):
+            partial = self.root / "work" / "repaired"
+            durable.make_folder(partial.parent)
+            partial.unlink(missing_ok=True)
+            if path.parent.parent == self.root / "objects":
+                for copy in copies:
+                    if copy.is_file() and self.verified.is_intact(copy, copy.stat().st_size, path.name):
+                        durable.link(copy, partial)
+                        partial.replace(path)
+                        return "restored"
+            path.unlink()
+            return "removed"
 
     def _place(self, damaged: Sequence[Damage], record: Record, folder: Path) -> None:
         partial = self.root / "work" / "link"

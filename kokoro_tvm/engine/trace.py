@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from kokoro_tvm.engine.code import folder_of_package, functions_of, has_no_say, module_of
+from kokoro_tvm.engine.code import folder_of_package, has_no_say, module_of
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.loading import LOADED
 
@@ -36,13 +36,17 @@ __all__ = [
 
 _TOOL = 4  # of sys.monitoring; the lower ones are a debugger's, a profiler's and a coverage's
 _CODE = (".py", ".pyc")
+_GLOBS = {
+    "pathlib.Path.glob": "",
+    "pathlib.Path.rglob": "**/",
+}  # audit events, and what the pattern starts with
 
 
 @dataclass(frozen=True)
 class Trace:
-    """executed: functions, "module:Class.method", and "module:*" for modules that were loaded by name;
-    imported: those that were executed while modules were imported, before the run; files: paths in this
-    package that were read, and those of folders that were listed, with a slash at the end."""
+    """executed: functions ("module:Class.method") and modules that were loaded by name; imported: functions
+    that imports executed before the run; files: paths in this package that were read, and "folder:pattern"
+    for what was globbed."""
 
     executed: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
@@ -99,7 +103,7 @@ def take() -> Trace:
     """What was recorded since `restart`; nothing is recorded after it."""
     assert _recording is not None
     _recorder.stop()
-    executed = _functions() | _recording.functions | {f"{module}:*" for module in _recording.loaded}
+    executed = _functions() | _recording.functions | _recording.loaded
     return Trace(tuple(sorted(executed)), tuple(sorted(_recording.imported)), tuple(sorted(_recording.files)))
 
 
@@ -147,34 +151,44 @@ def count(code: Mapping[str, str], files: Iterable[str] = ()) -> None:
 
     code, files: as `kokoro_tvm.engine.used.all_of` gives them.
     """
-    add(Trace(tuple(functions_of(code)), (), tuple(files)))
+    add(Trace(tuple(code), (), tuple(files)))
 
 
 def _functions() -> set[str]:
     """The functions of this package among what was executed."""
     assert _recording is not None
-    found = set()
+    names = set()
     for code in _recorder.codes():
         module = module_of(code.co_filename)
         name = code.co_qualname.partition(".<locals>")[0]
-        if module is not None and "<" not in name and not has_no_say(module):
-            found.add(f"{module}:{name}")
-    return found
+        if module is not None and name != "<module>" and not has_no_say(module):
+            names.add(module if "<" in name else f"{module}:{name}")  # lambdas of a module are part of it
+    return names
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    # Patterns of paths are matched by scandir; imports call listdir.
-    if event not in ("open", "os.scandir", LOADED) or _recording is None:
+    if _recording is None:
         return
-    what = arguments[0]
     if event == LOADED:
-        _recording.loaded.add(what)
-    elif isinstance(what, str | bytes | os.PathLike):
-        path = os.path.abspath(os.fsdecode(what))  # noqa: PTH100  (of every file that is opened)
-        folder = f"{folder_of_package()}{os.sep}"
-        if path.startswith(folder) and not path.endswith(_CODE) and "__pycache__" not in path:
-            relative = path.removeprefix(folder).replace(os.sep, "/")
-            _recording.files.add(relative if event == "open" else f"{relative}/")
+        _recording.loaded.add(arguments[0])
+    elif event == "open":
+        if isinstance(arguments[0], str | bytes | os.PathLike):  # else a descriptor
+            path = _relative(os.fsdecode(arguments[0]))
+            if path is not None and not path.endswith(_CODE) and "__pycache__" not in path:
+                _recording.files.add(path)
+    elif event in _GLOBS:
+        folder, pattern = _relative(str(arguments[0])), f"{_GLOBS[event]}{arguments[1]}"
+        # Modules count when they are loaded.
+        if folder is not None and not pattern.endswith(_CODE):
+            _recording.files.add(f"{folder}:{pattern}")
+
+
+def _relative(path: str) -> str | None:
+    """Return a path's place in this package; None if it lies elsewhere."""
+    path, folder = os.path.abspath(path), f"{folder_of_package()}"  # noqa: PTH100  (of every file that is opened)
+    if not f"{path}{os.sep}".startswith(f"{folder}{os.sep}"):
+        return None
+    return path[len(folder) + 1 :].replace(os.sep, "/")
 
 
 class _Monitoring:

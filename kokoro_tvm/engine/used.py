@@ -1,4 +1,4 @@
-"""What a run used of this package, as parts of its derivation: `code` and `files`, by digest."""
+"""What a run used of this package, as parts of its derivation: digests of `code` and `files`."""
 
 from __future__ import annotations
 
@@ -10,45 +10,49 @@ from kokoro_tvm.engine.code import (
     all_code,
     executed_code,
     folder_of_package,
-    functions_of,
     path_of,
     source_stamps,
 )
 from kokoro_tvm.engine.memory import learned, stamps
 from kokoro_tvm.engine.trace import Trace
 
-__all__ = ["Sources", "all_of", "distinct_uses", "used", "used_again"]
+__all__ = ["Sources", "all_of", "distinct_uses", "everything", "used", "used_again"]
 
 _MISSING = "missing"
+_CODE = ".py"
 
 
 def used(trace: Trace) -> dict[str, Any]:
-    """What was used by a run, as it is now. Raises BuildError for code that cannot be parsed."""
+    """Digest what a run used, as it is now. Raises BuildError for code that cannot be parsed."""
     return {"code": executed_code(trace.executed, trace.imported), "files": _files(trace.files)}
 
 
-def all_of(functions: Iterable[str], files: Iterable[str] = ()) -> dict[str, Any]:
-    """The same of functions with all that they may call, and of files, for what has to be known before it
-    runs. functions: "module:name"; files: paths in this package."""
-    return {"code": all_code(functions), "files": _files(files)}
+def all_of(names: Iterable[str], files: Iterable[str] = ()) -> dict[str, Any]:
+    """Digest functions ("module:name") with all that they may call, and files of this package: what has to be
+    known before it runs."""
+    return {"code": all_code(names), "files": _files(files)}
 
 
 def used_again(derivation: Mapping[str, Any]) -> dict[str, Any]:
-    """What a past run used, as it is now; nothing of a stage that is made of what it yields. Raises as `used`
-    does."""
+    """Digest what a past run used, as it is now; nothing of a stage that is made of what it yields. Raises as
+    `used` does."""
     if "yields" in derivation:
         return {}
-    functions = functions_of(derivation.get("code", {}))
-    return {"code": executed_code(functions), "files": _files(derivation.get("files", {}))}
+    return {"code": executed_code(derivation.get("code", ())), "files": _files(derivation.get("files", ()))}
+
+
+def everything() -> dict[str, Any]:
+    """Digest every source file: what a run may have used that left no trace."""
+    sources = (path.relative_to(folder_of_package()).as_posix() for path in source_stamps())
+    return {"code": {}, "files": _files(sources)}
 
 
 def distinct_uses(derivations: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that differ in what was used, not in what that was."""
-    found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    """Return those that differ in what was used, not in what that was."""
+    distinct: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for derivation in derivations:
-        names = (*functions_of(derivation.get("code", {})), *derivation.get("files", {}))
-        found.setdefault(names, derivation)
-    return list(found.values())
+        distinct.setdefault((*derivation.get("code", ()), *derivation.get("files", ())), derivation)
+    return list(distinct.values())
 
 
 def _files(paths: Iterable[str]) -> dict[str, str]:
@@ -56,19 +60,20 @@ def _files(paths: Iterable[str]) -> dict[str, str]:
 
 
 def _digest(relative: str) -> str:
-    """Of a file's content, or, with a slash at the end, of the names of the data in a folder."""
-    path = folder_of_package() / relative
+    """Digest a file's content or, of "folder:pattern", the names in a folder that match."""
+    name, colon, pattern = relative.partition(":")
+    path = folder_of_package() / name
     try:
-        if not relative.endswith("/"):
+        if not colon:
             return learned().sha256(path)
-        names = sorted(each.name for each in path.iterdir() if each.suffix != ".py")
-        return hashlib.sha256("\n".join(n for n in names if n != "__pycache__").encode()).hexdigest()
+        names = sorted(match.relative_to(path).as_posix() for match in path.glob(pattern))
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()
     except OSError:
         return _MISSING
 
 
 class Sources:
-    """This package's sources as they are before a stage runs; derivation: what it is taken to use."""
+    """This package's sources before a stage runs; derivation: what it is expected to use."""
 
     def __init__(self, derivation: Mapping[str, Any]) -> None:
         self._known = derivation
@@ -85,7 +90,8 @@ class Sources:
         ]
 
     def _is_touched(self, part: str, name: str) -> bool:
-        if part == "files":
+        if part == "files" and not name.endswith(_CODE):
             return name in self._known.get(part, {})
-        path = path_of(name.partition(":")[0])
+        # Of a run that left no trace, files of code count.
+        path = folder_of_package() / name if part == "files" else path_of(name.partition(":")[0])
         return path is not None and self._stamps.get(path) != stamps(path)

@@ -23,7 +23,7 @@ __all__ = [
     "versions",
 ]
 
-PYTHON = ">=3.11,<3.14"
+PYTHON = ">=3.11,<3.15"
 """The Python that builds. What speaks runs on others, too."""
 
 TORCH = ("torch", "kokoro", "transformers", "numpy")

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kokoro_tvm.constants import COMPONENT_AXES
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
 from kokoro_tvm.truth.stock import stages_of
 
@@ -120,5 +120,5 @@ def eager_engines(
     components = {name: build_component(name, model) for name in COMPONENT_AXES}
     with ExitStack() as scope:
         for name, component in components.items():
-            scope.enter_context(applied(patches[name], component))
+            scope.enter_context(apply_patches(patches[name], component))
         yield {policy: EagerEngine(components, policy, buckets, inner) for policy in policies}

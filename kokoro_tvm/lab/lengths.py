@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.engine import Engine, Fill, TvmEngine, run_component
-from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
+from kokoro_tvm.measure.gates import Verdict, first_of, judge_output, limits_of, missed_lines, number
 from kokoro_tvm.measure.metrics import measure, measure_audio
 from kokoro_tvm.runtime import TooLongError
 from kokoro_tvm.runtime.session.session import SessionBase
@@ -125,7 +125,7 @@ class LengthsReport:
                 failed.setdefault(f"{row.component} {row.output}", []).append(row)
         lines = []
         for output, rows in failed.items():
-            missed = "; ".join(str(v) for v in rows[0].verdicts if v.status == "failed")
+            missed = first_of(missed_lines(("", v) for v in rows[0].verdicts))
             at = ", ".join(str(row.length) for row in rows)
             lines.append(f"{output} misses a gate at {at}: at {rows[0].length}, {missed}")
         return lines + [

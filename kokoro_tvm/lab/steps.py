@@ -16,6 +16,7 @@ from kokoro_tvm.lab.decoders import Crossed, Decoded, crossings, sweep
 from kokoro_tvm.lab.setting import Lab
 from kokoro_tvm.measure.compare import Pair, compare
 from kokoro_tvm.measure.engine import Engine, chain
+from kokoro_tvm.measure.gates import first_of, missed_lines
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.truth.reference import DYNAMIC, TRUTH
@@ -61,11 +62,11 @@ class StepsReport:
         for pair in self.pairs:
             row = pair.first_missed
             if pair.judged and row is not None:
-                failed = "; ".join(str(v) for v in row.verdicts if v.status == "failed")
+                failed = first_of(missed_lines(("", v) for v in row.verdicts))
                 lines.append(f"{pair}: the first step that misses its gate is {row.step} ({failed})")
         for done in self.sweep:
             if done.judged and done.status == "failed":
-                failed = "; ".join(str(v) for v in done.verdicts if v.status == "failed")
+                failed = first_of(missed_lines(("", v) for v in done.verdicts))
                 lines.append(f"{done}: {failed}")
         return lines
 

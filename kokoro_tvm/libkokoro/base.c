@@ -52,7 +52,9 @@ void give(scope *s, arena *to, void (*function)(void *), void *resource) {
 void *take(scope *s, arena *from, size_t count, size_t size) {
   if (size && count > ((size_t)-1 - 2 * ALIGNMENT) / size) fail_memory(s);
   char *raw = calloc(1, count * size + ALIGNMENT);
-  if (!raw) fail_memory(s);
+  if (!raw)
+    fail(s, KOKORO_SYSTEM, "There is not enough memory: %zu bytes more were wanted. End other programs, or raise the limit "
+                           "of memory.", count * size);
   give(s, from, free, raw);
   return raw + (ALIGNMENT - (uintptr_t)raw % ALIGNMENT) % ALIGNMENT;
 }

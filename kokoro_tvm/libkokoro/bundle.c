@@ -26,7 +26,8 @@ static const char *keep(scope *s, const char *text) { return text ? format(s, s-
 static int leaves(const char *path) { /* the folder */
   for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
     if (strcmp(part, "..") == 0 || strncmp(part, "../", 3) == 0) return 1;
-  return *path == '/' || !*path;
+  /* On Windows, \ separates, and : follows a drive or precedes a stream. */
+  return *path == '/' || !*path || strpbrk(path, "\\:");
 }
 
 static file read_ref(scope *s, const char *root, const json *node) {

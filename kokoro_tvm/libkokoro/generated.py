@@ -45,7 +45,7 @@ _EXPRESSIONS = {
 }
 """Modules, and the names that their expressions have in them: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C;
 of several, the second is ..._1."""
-MODULES = (*_EXPRESSIONS, "kokoro_tvm.runtime.bundle.languages")
+MODULES = (*_EXPRESSIONS, "kokoro_tvm.runtime.bundle.languages", f"{_TEXT}.scripts")
 """What has values that are compiled in."""
 _BARE = ("Cn", "Co", "Cs")  # categories of characters that are all alike
 _BLOCK = 128  # characters of a page of the table
@@ -58,6 +58,7 @@ def tables() -> Mapping[str, str]:
     ones."""
     header, source = _patterns()
     languages = importlib.import_module("kokoro_tvm.runtime.bundle.languages").KOKORO
+    scripts = importlib.import_module(f"{_TEXT}.scripts").RANGES
     return {
         "patterns.h": header,
         "patterns.c": source,
@@ -68,6 +69,11 @@ def tables() -> Mapping[str, str]:
             "char letter; const char *name;",
             "LANGUAGES",
             [f"{{'{letter}', {_text(each.name)}}}" for letter, each in languages.items()],
+        ),
+        "scripts.h": _structs(
+            "int32_t first, last; const char *name;",
+            "SCRIPTS",
+            [f"{{{first}, {last}, {_text(name)}}}" for first, last, name in scripts],
         ),
     }
 

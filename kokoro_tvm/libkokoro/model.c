@@ -81,6 +81,10 @@ static void run(scope *s, kokoro *k, int which, int64_t length, const array *inp
   array found[MOST_RESULTS];
   const char *why = call(s, k->functions[which][bucket], all, given + (int)parameters, found, MOST_RESULTS, &got);
   if (!why && (got != results || part->outputs.count != results)) why = "it gave other results than its signature has";
+  if (why && strstr(why, "bad_alloc"))
+    fail(s, KOKORO_SYSTEM, "Memory ran out: %s for %lld %s (%s). Speak the text in shorter parts, end other programs, or "
+                           "raise the limit of memory.",
+         part->function, (long long)length, part->axis == TOKENS ? "tokens" : "frames", why);
   if (why)
     fail(s, KOKORO_BUNDLE,
          "%s of bucket %lld failed for %lld %s (%s). Build the bundle again, and report this if it stays.",

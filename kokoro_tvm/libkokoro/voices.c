@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAVIEST = 1000, DIGITS = 9 }; /* of a weight; of its whole part, and of its fraction */
+enum { HEAVIEST = 1000, DIGITS = 9, MOST_VOICES = 16 }; /* of a weight; of its whole part, and of its fraction; of a mix */
 
 static const char DEFAULT[] = "af_heart";
 
@@ -102,13 +102,18 @@ static double take_weight(const char *start, const char **end) {
 
 /* The voices of a mix, `*count` of them. */
 static part *read_mix(scope *s, const kokoro *k, const char *voice, int64_t *count) {
-  part *parts = take(s, &s->scratch, strlen(voice) + 1, sizeof *parts);
+  part *parts = take(s, &s->scratch, MOST_VOICES, sizeof *parts);
+  size_t voices = 1;
   for (const char *at = voice; *at;)
     if (next_symbol(&at) < 0)
       fail(s, KOKORO_INPUT, "The voice is no UTF-8: byte %td is no part of a character.", at - voice + 1);
   *count = 1;
   parts->weight = 1;
   if ((parts->table = find_voice(k, voice, strlen(voice)))) return parts;
+  for (const char *at = voice; *at; ++at) voices += *at == '-' || *at == '+' || *at == ',';
+  if (voices > MOST_VOICES)
+    fail(s, KOKORO_INPUT, "A mix may have %d voices, but this one has %zu. Leave some out: to make one heavier, give it a "
+                          "weight, as in af_heart(2).", MOST_VOICES, voices);
   char sign = '+';
   for (*count = 0;; ++*count) {
     const char *start = voice, *end = voice += strcspn(voice, "-+,");

@@ -18,7 +18,7 @@ from kokoro_tvm.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.acoustics import f0_rmse_hz, lag_samples, log_mel_correlation, loudness_ratio_db
 from kokoro_tvm.measure.artifact import LONGER, judge_speech
-from kokoro_tvm.measure.gates import Verdict, judge_medians, limits_of, number
+from kokoro_tvm.measure.gates import Verdict, first_of, judge_medians, limits_of, missed_lines, number
 from kokoro_tvm.measure.metrics import count_off, finite_fraction, measure_audio
 from kokoro_tvm.runtime.session.device import Output
 from kokoro_tvm.runtime.session.routing import TooLongError
@@ -113,25 +113,24 @@ class EndToEnd:
         return [u.sides[side][metric] for u in self.utterances if side in u.sides]
 
     def missed(self) -> list[str]:
-        """Every missed gate, one line each."""
-        lines = [
-            f"{bundle}, {u.name}: {v}"
+        """List every missed gate, the worst first."""
+        judged = [
+            (f"{bundle}, {u.name}: ", v)
             for bundle in self.bundles
             for u in self.utterances
             for v in u.verdicts.get(bundle, ())
-            if v.status == "failed"
         ]
-        return lines + [
-            f"{bundle}: {v}" for bundle in self.bundles for v in self.overall[bundle] if v.status == "failed"
-        ]
+        return missed_lines(
+            [*judged, *((f"{bundle}: ", v) for bundle in self.bundles for v in self.overall[bundle])]
+        )
 
     def require(self) -> None:
-        """Raise ValidationError, naming every missed gate, unless all were met."""
+        """Raise ValidationError with the worst missed gate, unless all were met."""
         if not self.passed:
-            missed = "; ".join(self.missed()) or "a bundle could hold none of the utterances"
+            missed = self.missed() or ["a bundle could hold none of the utterances"]
             raise ValidationError(
-                f"Gates were missed: {missed}. `kokoro-tvm validate steps` shows at which step an utterance "
-                "goes astray."
+                f"Gates were missed: {first_of(missed)}. `kokoro-tvm validate steps` shows at which step an "
+                "utterance goes astray."
             )
 
     def to_json(self) -> dict[str, Any]:

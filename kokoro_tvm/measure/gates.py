@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -26,10 +26,12 @@ __all__ = [
     "Report",
     "UtteranceReport",
     "Verdict",
+    "first_of",
     "judge",
     "judge_medians",
     "judge_output",
     "limits_of",
+    "missed_lines",
     "none_off",
     "number",
     "write_report",
@@ -57,6 +59,14 @@ class Verdict:
         if self.limit is None:
             return "not run"
         return "passed" if self.passed else "failed"
+
+    @property
+    def shortfall(self) -> float:
+        """How far the value is from the limit, as a share of the limit; infinite for NaN."""
+        if self.limit is None or math.isnan(self.value):
+            return math.inf
+        distance = abs(self.value - self.limit)
+        return distance / abs(self.limit) if self.limit else distance
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
@@ -116,20 +126,20 @@ class Report:
         return "passed" in statuses and not self.missed()
 
     def missed(self) -> list[str]:
-        """What went wrong, one line each: every missed gate, and that nothing could run."""
-        lines = [f"{u.name}: {v}" for u in self.utterances for v in u.verdicts if v.status == "failed"]
-        lines += [str(v) for v in self.overall if v.status == "failed"]
+        """List every missed gate, the worst first, and that nothing could run; one line each."""
+        judged = [(f"{u.name}: ", v) for u in self.utterances for v in u.verdicts]
+        lines = missed_lines([*judged, *(("", v) for v in self.overall)])
         if all(u.reason for u in self.utterances):
             reasons = "; ".join(f"{u.name} of {u.length}: {u.reason}" for u in self.utterances)
             lines.append(f"no utterance could be run ({reasons or 'there is none'})")
         return lines
 
     def require(self) -> None:
-        """Raise ValidationError, naming every missed gate, unless all was met or the gates only report."""
+        """Raise ValidationError with the worst missed gate, unless all was met or the gates only report."""
         if self.enforce and not self.passed:
             subject = self.component if self.bucket is None else f"{self.component}-{self.bucket}"
             raise ValidationError(
-                f"{subject} did not pass: {'; '.join(self.missed())}. "
+                f"{subject} did not pass: {first_of(self.missed())}. "
                 "Look at the report beside it; a gate is changed, and an utterance added, in the recipe."
             )
 
@@ -158,6 +168,18 @@ class Report:
             ],
             "overall": [v.to_json() for v in self.overall],
         }
+
+
+def missed_lines(verdicts: Iterable[tuple[str, Verdict]]) -> list[str]:
+    """List the gates that were missed, the worst first, each after the words that say where."""
+    missed = [(where, verdict) for where, verdict in verdicts if verdict.status == "failed"]
+    return [f"{where}{verdict}" for where, verdict in sorted(missed, key=lambda pair: -pair[1].shortfall)]
+
+
+def first_of(lines: Sequence[str]) -> str:
+    """Return the first line, and how many others there are: the report beside an error has them all."""
+    more = f" (the worst of {len(lines)} missed gates)" if len(lines) > 1 else ""
+    return f"{lines[0]}{more}"
 
 
 def limits_of(gates: Gates, component: str, without: str | None = None) -> dict[str, float | None]:

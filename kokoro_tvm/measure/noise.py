@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from kokoro_tvm.measure.gates import Verdict, none_off
-from kokoro_tvm.noise import NUMPY, draw_noise, philox
+from kokoro_tvm.noise import NUMPY, block, draw_noise, philox
 
 __all__ = ["KNOWN_WORDS", "deviation", "judge_noise", "words_off"]
 
@@ -24,6 +24,7 @@ KNOWN_WORDS = (
 """Counter, key and random words of philox4x32 with 10 rounds: `kat_vectors` of Random123."""
 
 _MOST = 5.0
+_BLOCKS = 1 << 12  # of four samples, at every power of two
 _NUMBERS = 1 << 16  # of which statistics are made, however short an utterance is
 # Of a standard normal number: power, its mean, the variance of it.
 _MOMENTS = ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96))
@@ -50,15 +51,24 @@ def words_off() -> int:
 
 def deviation(seed: int, piece: int) -> float:
     """The largest of what the noise is off by, in standard errors: its first four moments from the normal
-    distribution's; its correlations with itself moved and with other seeds' and pieces' noise from 0."""
+    distribution's; its correlations with itself moved, with other seeds' and pieces' noise, and with its
+    noise further on by every power of two blocks up to 2**31, from 0."""
     noise = draw_noise(seed, _NUMBERS, piece).astype(np.float64)
     found = [abs(np.mean(noise**p) - mean) / np.sqrt(variance / noise.size) for p, mean, variance in _MOMENTS]
     others: list[np.ndarray] = [noise[lag:] for lag in (1, 2, 3, 4)]
     others += [draw_noise(seed ^ (1 << bit), _NUMBERS, piece) for bit in (0, 31, 32, 63)]
     others += [draw_noise(seed, _NUMBERS, piece ^ (1 << bit)) for bit in (0, 31)]
+    others += [_blocks(seed, piece, 1 << bit) for bit in range(32)]
     for other in others:
-        found.append(abs(np.mean(noise[: other.size] * other)) * np.sqrt(other.size))
+        found.append(abs(np.mean(noise[: other.size] * other[: noise.size])) * np.sqrt(other.size))
     return float(max(found))
+
+
+def _blocks(seed: int, piece: int, first: int) -> np.ndarray:
+    """The noise of a piece from block `first` on, as far as what it is compared with, float64 (samples,)."""
+    place = np.arange(first, first + _BLOCKS, dtype=np.uint32)
+    number, zero, *key = _words((piece, 0, seed & 0xFFFFFFFF, seed >> 32))
+    return np.stack(block(NUMPY, place, number, zero, tuple(key)), axis=1).astype(np.float64).reshape(-1)
 
 
 def _words(values: tuple[int, ...]) -> tuple[np.ndarray, ...]:

@@ -18,7 +18,7 @@ import tvm
 from numpy.typing import NDArray
 
 from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
 
@@ -99,15 +99,15 @@ def peak_share(compute: Callable[[], object], flops: int, machine: Machine) -> f
 
 def _function(lanes: int, count: int, kind: Arithmetic) -> Any:
     """rounds int64 (1,), operands (2,) -> sums float32 (threads, lanes), `count` of a thread added up."""
-    with Kernel("peak", lanes) as k:
+    with CpuKernel("peak", lanes) as k:
         rounds = k.param("rounds", (1,), "int64")
         operands = k.param("operands", (2,), str(kind.operands.dtype))
         out = k.param("sums", ("threads", lanes))
         with kind.instructions(), k.parallel(out.shape[0]) as thread:
-            a, b = (k.let(k.splat(k.load(operands, i), lanes)) for i in (0, 1))
+            a, b = (k.let(k.broadcast(k.load(operands, i), lanes)) for i in (0, 1))
             sums = [k.registers(lanes) for _ in range(count)]
             for i, each in enumerate(sums):
-                k.store(each, k.splat(const(float(i), "float32"), lanes), 0, lanes=lanes)
+                k.store(each, k.broadcast(const(float(i), "float32"), lanes), 0, lanes=lanes)
             with k.loop(rounds[0]):
                 for each in sums:
                     k.store(each, kind.step(k.load(each, 0, lanes=lanes), a, b), 0, lanes=lanes)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from kokoro_tvm import ops
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.patches.base.length import keep_valid, scaled
+from kokoro_tvm.patches.base.length import mask_invalid, scale_length
 
 __all__ = ["F0N", "Bert", "Decoder", "Duration", "TextEncoder", "build_component"]
 
@@ -51,7 +51,7 @@ class Bert(nn.Module):
     def forward(self, tokens: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
         x = self.bert(tokens, length)
         x = ops.conv1d(x, self.bert_encoder.weight, self.bert_encoder.bias, length=length)
-        return (keep_valid(x.transpose(1, 2), length),)
+        return (mask_invalid(x.transpose(1, 2), length),)
 
 
 class Duration(nn.Module):
@@ -67,7 +67,7 @@ class Duration(nn.Module):
         projection = self.predictor.duration_proj.linear_layer
         x = ops.conv1d(x, projection.weight, projection.bias, length=length)
         duration = torch.sigmoid(x).sum(dim=2)
-        return keep_valid(duration, length), keep_valid(d.transpose(1, 2), length)
+        return mask_invalid(duration, length), mask_invalid(d.transpose(1, 2), length)
 
 
 class TextEncoder(nn.Module):
@@ -79,7 +79,7 @@ class TextEncoder(nn.Module):
 
     def forward(self, tokens: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
         x = self.text_encoder(tokens, length)
-        return (keep_valid(x.transpose(1, 2), length),)
+        return (mask_invalid(x.transpose(1, 2), length),)
 
 
 class F0N(nn.Module):
@@ -91,7 +91,7 @@ class F0N(nn.Module):
 
     def forward(self, en: Tensor, style: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
         f0, n = self.predictor.F0Ntrain(en, style, length)
-        return keep_valid(f0, scaled(length, 2)), keep_valid(n, scaled(length, 2))
+        return mask_invalid(f0, scale_length(length, 2)), mask_invalid(n, scale_length(length, 2))
 
 
 class Decoder(nn.Module):
@@ -115,7 +115,7 @@ class Decoder(nn.Module):
             if found != per_frame * frames:
                 raise BuildError(f"{name} has {found} steps where {frames} frames take {per_frame} each")
         audio = self.decoder(asr, f0, n, style, noise, length)
-        return (keep_valid(audio, scaled(length, self.samples_per_frame)),)
+        return (mask_invalid(audio, scale_length(length, self.samples_per_frame)),)
 
 
 def _part(module: nn.Module, children: Iterable[str] | None = None) -> Any:

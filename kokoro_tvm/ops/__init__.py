@@ -1,4 +1,4 @@
-"""The semantic operations Kokoro is made of; each file holds one: its torch reference and its kernel."""
+"""The semantic operations of Kokoro, one per file: torch reference and kernels."""
 
 from __future__ import annotations
 

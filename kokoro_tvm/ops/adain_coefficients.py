@@ -1,5 +1,4 @@
-"""Adaptive instance normalisation, reduced to three numbers a channel for the convolution that applies
-them."""
+"""Adaptive instance normalization, reduced to three coefficients per channel for the convolution after it."""
 
 from __future__ import annotations
 
@@ -14,25 +13,25 @@ from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import Cast, const, select, sqrt
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, Sharing, semantic_op
+from kokoro_tvm.ops.base.semantic import LaunchSharing, OpCall, OpImplementation, Packing, Shape, semantic_op
 from kokoro_tvm.ops.cpu import product as cpu_product
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.exact import COLUMNS, THREADS, product
-from kokoro_tvm.ops.gpu.fold import Columns
+from kokoro_tvm.ops.gpu.fold import ChannelReduction
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.members import OneOf, own, weights
+from kokoro_tvm.ops.gpu.members import MemberBuffer, declare_members, declare_weights
 
 __all__ = ["adain_coefficients"]
 
 
-def _shape(*, moments: Shape, **_: Any) -> Shape:
+def _infer_shape(*, moments: Shape, **_: Any) -> Shape:
     return (3, moments[2])
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     lanes = call.features.lanes
     channels, size = (int(call.shapes[name][-1]) for name in ("moments", "style"))
-    k = Kernel("adain_coefficients", lanes)
+    k = CpuKernel("adain_coefficients", lanes)
     with k:
         moments, vector = k.param("moments", call.shapes["moments"]), k.param("style", (1, size))
         style_weight = k.param("style_weight", cpu_product.packed_shape(2 * channels, size, lanes))
@@ -42,13 +41,13 @@ def _kernel(call: Call) -> Any:
         slots = k.let(k.index(moments.shape[0]), "slots")
         style = k.scratch(2 * channels)
 
-        def keep(at: Any, value: Any) -> None:
+        def store_style(at: Any, value: Any) -> None:
             k.store(style, value, at)
 
-        cpu_product.emit(k, lanes, vector, style_weight, style_bias, 2 * channels, keep)
+        cpu_product.emit(k, lanes, vector, style_weight, style_bias, 2 * channels, store_style)
 
         def columns(c: Any, width: int) -> None:
-            """Blocks are combined two by two, in float64 (Chan, Golub and LeVeque, 1979)."""
+            """Combine the blocks' moments two by two, in float64 (Chan, Golub and LeVeque, 1979)."""
             wide = dtype(width, "float64")
             count, mean, squares = (
                 k.registers(1, "float64"),
@@ -64,14 +63,14 @@ def _kernel(call: Call) -> Any:
                     pivot, total, square = (
                         Cast(wide, k.load(moments, slot, i, c, lanes=width)) for i in range(3)
                     )
-                    share = k.let(k.let(total) / k.splat(steps, width))
+                    share = k.let(k.let(total) / k.broadcast(steps, width))
                     delta = k.let(pivot + share - k.load(mean, 0, lanes=width))
                     all_steps = k.let(count[0] + steps)
-                    weighted = k.let(delta * k.splat(steps / all_steps, width))
+                    weighted = k.let(delta * k.broadcast(steps / all_steps, width))
                     own = k.let(square - total * share)
-                    between = delta * weighted * k.splat(count[0], width)
-                    k.store(squares, k.load(squares, 0, lanes=width) + (own + between), 0, lanes=width)
-                    k.store(mean, k.load(mean, 0, lanes=width) + weighted, 0, lanes=width)
+                    between = delta * weighted * k.broadcast(count[0], width)
+                    k.accumulate(squares, own + between, 0, lanes=width)
+                    k.accumulate(mean, weighted, 0, lanes=width)
                     k.store(count, all_steps, 0)
 
             def wide_load(buffer: Any, *index: Any) -> Any:
@@ -79,8 +78,8 @@ def _kernel(call: Call) -> Any:
 
             exact = k.let(k.load(mean, 0, lanes=width))
             rounded = k.let(Cast(dtype(width), exact))
-            variance = k.load(squares, 0, lanes=width) / k.splat(count[0], width)
-            deviation = sqrt(variance + const(float(call.attributes["eps"]), wide))
+            variance = k.load(squares, 0, lanes=width) / k.broadcast(count[0], width)
+            deviation = sqrt(variance + const(call.get_float("eps"), wide))
             gain = k.let(const(1.0, wide) + wide_load(style, c))
             scale = k.let(gain * wide_load(weight, c) / deviation)
             shift = gain * wide_load(bias, c) + wide_load(style, channels + c)
@@ -90,26 +89,26 @@ def _kernel(call: Call) -> Any:
             k.store(y, Cast(dtype(width), scale), 1, c, lanes=width)
             k.store(y, Cast(dtype(width), shift - lost * scale), 2, c, lanes=width)
 
-        k.each(channels, columns)
+        k.vectorize(channels, columns)
     return k.build()
 
 
-def _packings(call: Call) -> Mapping[str, Packing]:
+def _get_packings(call: OpCall) -> Mapping[str, Packing]:
     return {"style_weight": cpu_product.packing(call.features.lanes)}
 
 
-_GPU_LANES = COLUMNS // 2  # a workgroup computes gamma and beta of so many channels
+_GPU_LANES = COLUMNS // 2  # channels whose gamma and beta a workgroup computes
 _GPU_ROWS = THREADS // _GPU_LANES
-# Each takes two buffers, beside the style and the weights, of the ten that WebGPU has.
-_GPU_SHARING = Sharing(4, ("moments",), ("style",), ("style_weight", "style_bias", "weight", "bias"))
+# WebGPU has ten buffers: a member takes two, the style and the joined weights one each.
+_GPU_SHARING = LaunchSharing(4, ("moments",), ("style",), ("style_weight", "style_bias", "weight", "bias"))
 
 
-def _gpu_packings(call: Call) -> Mapping[str, Packing]:
-    """Columns of a workgroup: the gammas of its channels, then their betas."""
+def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
+    """Pack, for each workgroup, the gammas of its channels, then their betas."""
 
     def pack(weight: np.ndarray) -> np.ndarray:
         channels, size = weight.shape[0] // 2, weight.shape[1]
-        groups = Columns.groups(channels, _GPU_LANES)
+        groups = ChannelReduction.groups(channels, _GPU_LANES)
         packed = np.zeros((2, groups * _GPU_LANES, size), np.float32)
         packed[:, :channels] = weight.reshape(2, channels, size)
         columns = packed.reshape(2, groups, _GPU_LANES, size).transpose(3, 1, 0, 2)
@@ -118,11 +117,12 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
     return {"style_weight": Packing(f"gpu_style(channels={_GPU_LANES})", pack)}
 
 
-def _gpu_kernel(call: Call) -> Any:
-    """In float32, about the first block's pivot, which large means are near; then about the mean of all, so
-    that the variance is centred."""
+def _build_gpu_kernel(call: OpCall) -> Any:
+    """Build the GPU kernel, in float32."""
+    # Means are taken about the first block's pivot, which large means are near; then about the mean of all,
+    # so that the variance is centred.
     channels, size = (int(call.shapes[name][-1]) for name in ("moments", "style"))
-    groups = Columns.groups(channels, _GPU_LANES)
+    groups = ChannelReduction.groups(channels, _GPU_LANES)
     k = GpuKernel("adain_coefficients", call.features)
     zero, one = const(0.0, "float32"), const(1.0, "float32")
     shapes = {
@@ -132,20 +132,19 @@ def _gpu_kernel(call: Call) -> Any:
         "bias": (channels,),
     }
     with k:
-        given = own(k, "moments", call.shapes["moments"], call.members)
+        moments_of_members = declare_members(k, "moments", call.shapes["moments"], call.members)
         vector = k.param("style", (1, size))
-        weights_of = weights(k, shapes, call.members)
-        written = own(k, "y", (3, channels), call.members)
+        weights_of = declare_weights(k, shapes, call.members)
+        results = declare_members(k, "y", (3, channels), call.members)
         with k.launch(THREADS, groups, call.members) as (thread, group, member):
             style_weight, style_bias, weight, bias = weights_of(member)
-            moments, y = OneOf(k, given, member), OneOf(k, written, member)
-            columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
+            moments, y = MemberBuffer(k, moments_of_members, member), MemberBuffer(k, results, member)
+            columns = ChannelReduction.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
             c = columns.channel
             origin = k.let(moments[0, 0, c])
 
             def over_blocks(count: int, terms: Callable[..., tuple[Any, ...]]) -> list[Any]:
-                """Sums of terms(steps, mean about the origin, squares about that mean) over the blocks that
-                hold anything."""
+                """Sum terms(steps, mean about the origin, squares about the mean) over nonempty blocks."""
                 sums = [k.registers(1) for _ in range(count)]
                 for total in sums:
                     k.store(total, zero, 0)
@@ -157,32 +156,32 @@ def _gpu_kernel(call: Call) -> Any:
                         mean = k.let(moments[slot, 0, c] - origin + share)
                         squares = k.let(moments[slot, 2, c] - moments[slot, 1, c] * share)
                         for total, term in zip(sums, terms(steps, mean, squares), strict=True):
-                            k.store(total, total[0] + term, 0)
+                            k.accumulate(total, term, 0)
 
                 columns.over(moments.extent(0), block)
                 return columns.totals(*(total[0] for total in sums))
 
             all_steps, sum_of_means = over_blocks(2, lambda steps, mean, _: (steps, steps * mean))
-            each = k.let(one / all_steps)
-            near = k.let(sum_of_means * each)
+            inverse_count = k.let(one / all_steps)
+            near = k.let(sum_of_means * inverse_count)
 
-            def apart(steps: Any, mean: Any, squares: Any) -> tuple[Any, ...]:
+            def center(steps: Any, mean: Any, squares: Any) -> tuple[Any, ...]:
                 difference = k.let(mean - near)
                 return steps * difference, squares + steps * difference * difference
 
-            rest, squares = over_blocks(2, apart)
-            rest = k.let(rest * each)  # what rounding left of the sums of means
+            rest, squares = over_blocks(2, center)
+            rest = k.let(rest * inverse_count)  # rounding error of the sum of means
             offset = k.let(near + rest)
-            variance = k.let(squares * each - rest * rest)
+            variance = k.let(squares * inverse_count - rest * rest)
             variance = k.let(select(variance < zero, zero, variance))
-            deviation = k.let(sqrt(variance + k.real(float(call.attributes["eps"]))))
-            # Through shared memory, because compilers that may reorder would make zero of what is lost below.
+            deviation = k.let(sqrt(variance + k.real(call.get_float("eps"))))
+            # Shared memory keeps compilers that may reorder from simplifying `lost` to zero.
             kept = k.shared(_GPU_ROWS * _GPU_LANES)
             k.store(kept, origin + offset, thread)
             k.barrier()
             rounded = k.let(kept[thread])
             lost = k.let((origin - rounded) + offset)
-            # Of the threads of a channel every other one has the gamma's column.
+            # Every other thread of a channel has gamma's column, the others have beta's.
             half = k.let(tirx.truncmod(columns.row, 2))
             at = k.let(group * COLUMNS + tirx.truncmod(thread, COLUMNS))
             computed = product(k, thread, vector, style_weight, style_bias, at, half * channels + c)
@@ -201,9 +200,9 @@ def _gpu_kernel(call: Call) -> Any:
 
 
 @semantic_op(
-    _shape,
-    cpu=HandKernel(_kernel, _packings),
-    gpu=HandKernel(_gpu_kernel, _gpu_packings, sharing=_GPU_SHARING),
+    _infer_shape,
+    cpu=OpImplementation(_build_cpu_kernel, _get_packings),
+    gpu=OpImplementation(_build_gpu_kernel, _get_gpu_packings, sharing=_GPU_SHARING),
 )
 def adain_coefficients(
     moments: Tensor,
@@ -215,11 +214,22 @@ def adain_coefficients(
     *,
     eps: float = 1e-5,
 ) -> Tensor:
-    """(mean, scale, shift) with (1 + gamma) * instance_norm(x) + beta == (x - mean) * scale + shift; (3, C).
+    """Return (mean, scale, shift) such that (x - mean) * scale + shift is the adaptive instance norm of x.
 
-    moments (M, 4, C) of x, see `moments`; style (1, S), style_weight (2C, S), style_bias (2C,): gamma, then
-    beta, are style_weight @ style + style_bias, rounded once as `linear` does; weight, bias (C,): the
-    instance norm's own affine part. The variance is centred (and biased, as in torch).
+    That is (1 + gamma) * instance_norm(x) + beta. gamma, then beta, are style_weight @ style + style_bias,
+    rounded once as in `linear`. The variance is centred, and biased as in torch.
+
+    Args:
+        moments: (M, 4, C), the moments of x, see `moments`.
+        style: (1, S).
+        style_weight: (2C, S).
+        style_bias: (2C,).
+        weight: (C,), of the instance norm.
+        bias: (C,), of the instance norm.
+        eps: Added to the variance.
+
+    Returns:
+        (3, C).
     """
     styled = F.linear(style.double(), style_weight.double(), style_bias.double()).to(moments.dtype)
     gamma, beta = styled[0].double().chunk(2)

@@ -1,4 +1,4 @@
-"""Convolution over time, with what surrounds it in Kokoro: activation before, residual and gain after."""
+"""Convolution over time with its neighbours in Kokoro: activation before, residual and gain after."""
 
 from __future__ import annotations
 
@@ -14,59 +14,64 @@ from tvm import tirx
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.expressions import ceildiv, logical_and
 from kokoro_tvm.ops.base.semantic import (
-    Call,
-    HandKernel,
+    OpCall,
+    OpImplementation,
     Packing,
     Shape,
     activate,
-    filled,
+    crop_valid,
+    pad_steps,
     semantic_op,
-    valid,
 )
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
-from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, packing
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan, fold_stride, packing
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu import conv as gpu_conv
 from kokoro_tvm.ops.gpu import filtered, matrix
 from kokoro_tvm.ops.gpu.conv import Tile
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer, activated, weight_dtype
+from kokoro_tvm.ops.gpu.layer import ConvLayer, activate_value, select_weight_dtype
 from kokoro_tvm.ops.gpu.matrix import MatrixTile
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["conv1d", "plan_of"]
 
 
-def _shape(*, x: Shape, weight: Shape, stride: int, padding: int, dilation: int, **_: Any) -> Shape:
+def _infer_shape(*, x: Shape, weight: Shape, stride: int, padding: int, dilation: int, **_: Any) -> Shape:
     taps = weight[2] if len(weight) == 3 else 1
     return (1, (x[1] + 2 * padding - dilation * (taps - 1) - 1) // stride + 1, weight[0])
 
 
-def _taps(call: Call) -> int:
+def _count_taps(call: OpCall) -> int:
+    """Return the taps of the weight, 1 if it has no axis of taps."""
     return int(call.shapes["weight"][2]) if len(call.shapes["weight"]) == 3 else 1
 
 
-def plan_of(call: Call) -> Plan:
-    """The kernel's sizes. Raises BuildError for a choice that there is no kernel for."""
-    stride, dilation, taps = int(call.attributes["stride"]), int(call.attributes["dilation"]), _taps(call)
+def plan_of(call: OpCall) -> ConvPlan:
+    """Return the sizes of the CPU kernel of a call.
+
+    Raises:
+        BuildError: No kernel exists for the call's tuned choice.
+    """
+    stride, dilation, taps = call.get_int("stride"), call.get_int("dilation"), _count_taps(call)
     channels, outputs = int(call.shapes["x"][2]) * stride, int(call.result[2])
     tolerant = bool(call.attributes["tolerant"])
     kept, choice = ceildiv(taps, stride), call.choice
-    plan = Plan(channels, outputs, kept, dilation, call.features, tolerant, stride, choice=choice)
+    plan = ConvPlan(channels, outputs, kept, dilation, call.features, tolerant, stride, choice=choice)
     if choice is not None and not plan.allows(plan.filtering):
         raise BuildError(
-            f"the schedule gives {_layer(call)!r} F({choice.outputs}, {choice.taps}), "
+            f"the schedule gives {_schedule_key(call)!r} F({choice.outputs}, {choice.taps}), "
             "for which there is no kernel: take it out of the recipe's file in recipes/schedules, or "
             "tune again"
         )
     return plan
 
 
-def _layer(call: Call) -> str | None:
-    """What decides how fast a layer can be, and how: not its name, not its length."""
-    if not call.attributes["tolerant"] or int(call.attributes["stride"]) > 1:
+def _schedule_key(call: OpCall) -> str | None:
+    """Return the key of a layer in a schedule: what decides its speed, which is neither name nor length."""
+    if not call.attributes["tolerant"] or call.get_int("stride") > 1:
         return None
     plan = plan_of(replace(call, choice=None))
     return (
@@ -75,60 +80,61 @@ def _layer(call: Call) -> str | None:
     )
 
 
-def _kernel(call: Call) -> Any:
-    plan, taps = plan_of(call), _taps(call)
-    stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
+def _build_cpu_kernel(call: OpCall) -> Any:
+    plan, taps = plan_of(call), _count_taps(call)
+    stride, padding = call.get_int("stride"), call.get_int("padding")
     if stride > 1 and plan.dilation > 1:
         raise NotImplementedError("conv1d: stride and dilation together have no kernel")
-    k = Kernel("conv1d", plan.features.lanes)
+    k = CpuKernel("conv1d", plan.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
         weight = k.param("weight", plan.packed_shape, plan.operand.stored)
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         added = call.optional(k, "added")
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
+        y, valid_steps = call.declare_result(k, x)
         moments = (y, k.param("moments", call.moments)) if call.moments is not None else None
-        given = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
-        steps = k.opaque((given + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
-        source = _conv.Input(x, given, Activation(norm, alpha, float(call.attributes["slope"])), stride)
-        gain, repeat = float(call.attributes["gain"]), int(call.attributes["repeat"])
-        write = _conv.Output(k, y, bias, residual, gain, repeat, added)
+        valid_steps = k.opaque(valid_steps)
+        steps = k.opaque((valid_steps + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
+        source = _conv.ConvInput(x, valid_steps, Activation(norm, alpha, call.get_float("slope")), stride)
+        gain, repeat = call.get_float("gain"), call.get_int("repeat")
+        write = _conv.ConvOutput(k, y, bias, residual, gain, repeat, added)
         whole = plan.outputs % plan.columns == 0
         put = write.put if whole else write.put_some
         _conv.emit(k, plan, weight, source, -padding, steps, put, moments=moments)
     return k.build()
 
 
-def _packings(call: Call) -> Mapping[str, Packing]:
-    plan, stride = plan_of(call), int(call.attributes["stride"])
+def _get_packings(call: OpCall) -> Mapping[str, Packing]:
+    plan, stride = plan_of(call), call.get_int("stride")
 
     def layout(weight: Any) -> Any:
         weight = weight.reshape(*weight.shape[:2], -1)
-        return folded(weight, stride) if stride > 1 else weight
+        return fold_stride(weight, stride) if stride > 1 else weight
 
     return {"weight": packing(f"convolution({plan.layout}, stride={stride})", plan, layout)}
 
 
-def _gives_moments(call: Call) -> bool:
+def _can_emit_moments(call: OpCall) -> bool:
     plan = plan_of(call)
     return plan.outputs % plan.columns == 0 and plan.tiles * plan.tile_steps >= FEWEST_STEPS
 
 
-def _in_place(call: Call) -> frozenset[str]:
-    """Every element is written once, from the elements at its own place."""
-    return frozenset({"residual", "added"} if int(call.attributes["repeat"]) == 1 else {"added"})
+def _list_in_place(call: OpCall) -> frozenset[str]:
+    """List the tensors whose memory the result may reuse."""
+    # Every element is written once, from the elements at its own place.
+    return frozenset({"residual", "added"} if call.get_int("repeat") == 1 else {"added"})
 
 
-def _gpu_tile(call: Call) -> Tile | FilteredTile | MatrixTile:
-    """Filtered where a few bits may be lost: taps that memory holds as float16 have lost theirs already, and
-    are multiplied by units for matrices where there are any."""
-    stride, dilation, taps = int(call.attributes["stride"]), int(call.attributes["dilation"]), _taps(call)
+def _choose_gpu_tile(call: OpCall) -> Tile | FilteredTile | MatrixTile:
+    """Choose the tile of the GPU kernel."""
+    # Tolerant layers are filtered. If memory holds their weights as float16, filtering would lose too much:
+    # matrix units multiply them, if there are any.
+    stride, dilation, taps = call.get_int("stride"), call.get_int("dilation"), _count_taps(call)
     channels, outputs, workgroup = int(call.shapes["x"][2]), int(call.result[2]), call.features.workgroup
     if call.attributes["tolerant"] and stride == 1 and workgroup is not None:
         tile: FilteredTile | MatrixTile | None = None
-        if weight_dtype(call) == "float32":
+        if select_weight_dtype(call) == "float32":
             tile = FilteredTile.choose(channels, outputs, taps, dilation, workgroup)
         elif call.features.matrices:
             tile = MatrixTile.choose(channels, outputs, taps, dilation, workgroup)
@@ -138,34 +144,34 @@ def _gpu_tile(call: Call) -> Tile | FilteredTile | MatrixTile:
     return Tile.choose(channels * stride, outputs, kept, dilation, moments=call.moments is not None)
 
 
-def _gpu_gives_moments(call: Call) -> bool:
-    return int(call.result[2]) % _gpu_tile(call).outputs == 0
+def _can_emit_gpu_moments(call: OpCall) -> bool:
+    return int(call.result[2]) % _choose_gpu_tile(call).outputs == 0
 
 
-def _gpu_packings(call: Call) -> Mapping[str, Packing]:
-    tile, stride, dtype = _gpu_tile(call), int(call.attributes["stride"]), weight_dtype(call)
+def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
+    tile, stride, dtype = _choose_gpu_tile(call), call.get_int("stride"), select_weight_dtype(call)
 
     def layout(weight: Any) -> Any:
         weight = weight.reshape(*weight.shape[:2], -1)
-        return tile.pack(folded(weight, stride) if stride > 1 else weight, dtype)
+        return tile.pack(fold_stride(weight, stride) if stride > 1 else weight, dtype)
 
     return {"weight": Packing(f"gpu_convolution({tile.layout}, stride={stride}, {dtype})", layout)}
 
 
-def _gpu_halves(call: Call) -> frozenset[str]:
+def _list_gpu_float16(call: OpCall) -> frozenset[str]:
     return frozenset({"x", "residual", "added", "y"} if call.attributes["tolerant"] else ())
 
 
-def _gpu_kernel(call: Call) -> Any:
-    """Strided layers are plain ones of `stride` times the channels, see `folded`."""
-    stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
-    dilation, taps, slope = int(call.attributes["dilation"]), _taps(call), float(call.attributes["slope"])
-    repeat = int(call.attributes["repeat"])
+def _build_gpu_kernel(call: OpCall) -> Any:
+    """Build the GPU kernel; a stride is folded into the channels, see `fold_stride`."""
+    stride, padding = call.get_int("stride"), call.get_int("padding")
+    dilation, taps, slope = call.get_int("dilation"), _count_taps(call), call.get_float("slope")
+    repeat = call.get_int("repeat")
     if stride > 1 and dilation > 1:
         raise NotImplementedError("conv1d: stride and dilation together have no kernel")
     width, outputs = int(call.shapes["x"][2]), int(call.result[2])
-    tile, kept = _gpu_tile(call), ceildiv(taps, stride)
-    dtype = weight_dtype(call)
+    tile, kept = _choose_gpu_tile(call), ceildiv(taps, stride)
+    dtype = select_weight_dtype(call)
     packed = tile.pack(np.zeros((outputs, width * stride, kept), np.float32), dtype)
     k = GpuKernel("conv1d", call.features)
     with k:
@@ -174,35 +180,33 @@ def _gpu_kernel(call: Call) -> Any:
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         added = call.optional(k, "added")
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result, call.dtype("y"))
+        y, valid_steps = call.declare_result(k, x)
         moments = k.param("moments", call.moments) if call.moments is not None else None
-        given = length[0] if length is not None else k.index(x.shape[1])
 
         def read(row: Any, channel: Any) -> Any:
             t = k.let(row * stride + tirx.truncdiv(channel, width) - padding if stride > 1 else row - padding)
             c = k.let(tirx.truncmod(channel, width)) if stride > 1 else channel
             value = k.zeros()
-            with k.when(logical_and(t >= 0, t < given)):
-                k.store(value, activated(k, k.let(k.wide(x[0, t, c])), c, norm, alpha, slope), 0)
+            with k.when(logical_and(t >= 0, t < valid_steps)):
+                k.store(value, activate_value(k, k.let(k.to_float32(x[0, t, c])), c, norm, alpha, slope), 0)
             return value[0]
 
         def write(step: Any, output: Any, total: Any) -> Any:
             value = total if bias is None else total + bias[output]
-            value = value if residual is None else value + k.wide(residual[0, step // repeat, output])
-            gain = float(call.attributes["gain"])
+            value = value if residual is None else value + k.to_float32(residual[0, step // repeat, output])
+            gain = call.get_float("gain")
             value = value if gain == 1.0 else value * k.real(gain)
-            value = k.let(value if added is None else value + k.wide(added[0, step, output]))
+            value = k.let(value if added is None else value + k.to_float32(added[0, step, output]))
             k.store(y, value, 0, step, output)
             return value
 
-        layer = Layer(
+        layer = ConvLayer(
             weight=weight,
             channels=width * stride,
             taps=kept,
             dilation=dilation,
             steps=k.index(y.shape[1]),
-            needed=(given + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
+            needed=(valid_steps + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
             outputs=outputs,
             read=read,
             write=write,
@@ -218,10 +222,14 @@ def _gpu_kernel(call: Call) -> Any:
 
 
 @semantic_op(
-    _shape,
-    cpu=HandKernel(_kernel, _packings, _gives_moments, _layer, in_place=_in_place),
-    gpu=HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
-    flops=lambda call: 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _taps(call),
+    _infer_shape,
+    cpu=OpImplementation(
+        _build_cpu_kernel, _get_packings, _can_emit_moments, _schedule_key, in_place=_list_in_place
+    ),
+    gpu=OpImplementation(
+        _build_gpu_kernel, _get_gpu_packings, _can_emit_gpu_moments, halves=_list_gpu_float16
+    ),
+    flops=lambda call: 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _count_taps(call),
 )
 def conv1d(
     x: Tensor,
@@ -241,19 +249,38 @@ def conv1d(
     repeat: int = 1,
     tolerant: bool = False,
 ) -> Tensor:
-    """gain * (conv(act(norm(x))) + bias + residual) + added, zeros beyond the valid part of `act(norm(x))`.
+    """Compute gain * (conv(act(norm(x))) + bias + residual) + added.
 
-    x (1, T, I); weight (O, I, K) or (O, I) for one tap; bias (O,); norm (3, I), see `adain_coefficients`;
-    alpha (I,): Snake activation, else leaky ReLU with `slope` (1.0: none); residual (1, T'/repeat, O), each
-    step of which counts for `repeat` steps of the result (1, T', O); added like the result; length (1,)
-    int64: how much of T is valid, in time steps of x. tolerant: whether the kernel may trade a few bits for
-    speed, which only layers may whose errors are not integrated over the utterance.
+    Beyond the valid part, act(norm(x)) counts as zero.
+
+    Args:
+        x: (1, T, I).
+        weight: (O, I, K), or (O, I) for one tap.
+        bias: (O,).
+        norm: (3, I), see `adain_coefficients`.
+        alpha: (I,), of the Snake activation; without it, leaky ReLU.
+        residual: (1, T'/repeat, O).
+        added: (1, T', O).
+        length: int64 (1,), valid steps of x.
+        stride: As in torch.
+        padding: As in torch.
+        dilation: As in torch.
+        slope: Of the leaky ReLU, 1.0 for none.
+        gain: Factor of the sum.
+        repeat: Steps of the result that a step of the residual counts for.
+        tolerant: Whether the kernel may trade a few bits for speed. Only layers whose errors are not
+            integrated over the utterance may.
+
+    Returns:
+        (1, T', O).
     """
-    y = activate(valid(x, length), norm, alpha, slope)
+    y = activate(crop_valid(x, length), norm, alpha, slope)
     kernel = weight if weight.dim() == 3 else weight.unsqueeze(-1)
     y = F.conv1d(y.transpose(1, 2), kernel, bias, stride, padding, dilation).transpose(1, 2)
     if residual is not None:
         y = y + residual.repeat_interleave(repeat, dim=1)[:, : y.shape[1]]
     y = y * gain if added is None else y * gain + added[:, : y.shape[1]]
-    _, steps, _ = _shape(x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation)
-    return filled(y, steps)
+    _, steps, _ = _infer_shape(
+        x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation
+    )
+    return pad_steps(y, steps)

@@ -1,4 +1,4 @@
-"""Upsampling by transposed convolution, optionally starting with one reflected step."""
+"""Upsampling by transposed convolution, optionally with one reflected step before."""
 
 from __future__ import annotations
 
@@ -11,53 +11,54 @@ from torch import Tensor
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select
 from kokoro_tvm.ops.base.semantic import (
-    Call,
-    HandKernel,
+    OpCall,
+    OpImplementation,
     Packing,
     Shape,
     activate,
-    filled,
+    crop_valid,
+    pad_steps,
     semantic_op,
-    valid,
 )
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
-from kokoro_tvm.ops.cpu.conv_plan import Plan, packing, phases
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan, packing, split_phases
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.conv import Tile, convolve
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer, activated, weight_dtype
+from kokoro_tvm.ops.gpu.layer import ConvLayer, activate_value, select_weight_dtype
 from kokoro_tvm.ops.moments import SPARE_SLOTS
 
 __all__ = ["conv_transpose1d"]
 
 
-def _shape(*, x: Shape, weight: Shape, stride: int, lead: bool, **_: Any) -> Shape:
+def _infer_shape(*, x: Shape, weight: Shape, stride: int, lead: bool, **_: Any) -> Shape:
     return (1, x[1] * stride + int(lead), weight[1])
 
 
-def _plan(call: Call) -> Plan:
-    """A convolution of two taps whose output channels are those of every phase, one phase after another."""
-    inputs, stride = int(call.shapes["x"][2]), int(call.attributes["stride"])
-    columns = Plan(inputs, 1, 2, 1, call.features).columns
+def _make_plan(call: OpCall) -> ConvPlan:
+    """Return the sizes of the CPU kernel: two taps, and the outputs of one phase after another."""
+    inputs, stride = int(call.shapes["x"][2]), call.get_int("stride")
+    columns = ConvPlan(inputs, 1, 2, 1, call.features).columns
     width = ceildiv(int(call.result[2]), columns) * columns
-    return Plan(inputs, stride * width, 2, 1, call.features, bool(call.attributes["tolerant"]), phases=stride)
+    return ConvPlan(
+        inputs, stride * width, 2, 1, call.features, bool(call.attributes["tolerant"]), phases=stride
+    )
 
 
-def _kernel(call: Call) -> Any:
-    plan = _plan(call)
-    stride, lead = int(call.attributes["stride"]), int(call.attributes["lead"])
+def _build_cpu_kernel(call: OpCall) -> Any:
+    plan = _make_plan(call)
+    stride, lead = call.get_int("stride"), call.get_int("lead")
     width = plan.outputs // stride
-    k = Kernel("conv_transpose1d", plan.features.lanes)
+    k = CpuKernel("conv_transpose1d", plan.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
         weight = k.param("weight", plan.packed_shape, plan.operand.stored)
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        given = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
-        source = _conv.Input(x, given, Activation(None, None, float(call.attributes["slope"])))
-        output = _conv.Output(k, y, bias, residual)
+        y, valid_steps = call.declare_result(k, x)
+        valid_steps = k.opaque(valid_steps)
+        source = _conv.ConvInput(x, valid_steps, Activation(None, None, call.get_float("slope")))
+        output = _conv.ConvOutput(k, y, bias, residual)
         put = output.put if output.channels % plan.columns == 0 else output.put_some
 
         def write(step: Any, column: Any, value: Any, lanes: int) -> None:
@@ -73,73 +74,76 @@ def _kernel(call: Call) -> Any:
             late = column_block * plan.columns // width + stride // 2 >= stride
             return select(late, const(1, "int64"), const(0, "int64"))
 
-        _conv.emit(k, plan, weight, source, -1, given, write, shift)
+        _conv.emit(k, plan, weight, source, -1, valid_steps, write, shift)
     return k.build()
 
 
-def _packings(call: Call) -> Mapping[str, Packing]:
-    plan, stride = _plan(call), int(call.attributes["stride"])
+def _get_packings(call: OpCall) -> Mapping[str, Packing]:
+    plan, stride = _make_plan(call), call.get_int("stride")
     name = f"transposed_convolution({plan.layout}, stride={stride})"
-    return {"weight": packing(name, plan, lambda w: phases(w, stride, plan.columns))}
+    return {"weight": packing(name, plan, lambda w: split_phases(w, stride, plan.columns))}
 
 
-def _gpu_tile(call: Call) -> Tile:
+def _choose_gpu_tile(call: OpCall) -> Tile:
     moments = call.moments is not None
     return Tile.choose(int(call.shapes["x"][2]), int(call.result[2]), taps=2, dilation=1, moments=moments)
 
 
-def _gpu_gives_moments(call: Call) -> bool:
-    """Every phase leaves its last block half empty, and there are only so many spare slots."""
-    whole = int(call.result[2]) % _gpu_tile(call).outputs == 0
-    return whole and int(call.attributes["stride"]) + int(call.attributes["lead"]) < SPARE_SLOTS
+def _can_emit_gpu_moments(call: OpCall) -> bool:
+    """Return whether the kernel can emit moments."""
+    # Every phase leaves its last block partly empty, and the spare slots are limited.
+    whole = int(call.result[2]) % _choose_gpu_tile(call).outputs == 0
+    return whole and call.get_int("stride") + call.get_int("lead") < SPARE_SLOTS
 
 
-def _gpu_packings(call: Call) -> Mapping[str, Packing]:
-    tile, stride, dtype = _gpu_tile(call), int(call.attributes["stride"]), weight_dtype(call)
+def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
+    tile, stride, dtype = _choose_gpu_tile(call), call.get_int("stride"), select_weight_dtype(call)
     return {
         "weight": Packing(
             f"gpu_transposed_convolution({tile.layout}, stride={stride}, {dtype})",
-            lambda w: tile.pack(phases(w, stride, tile.outputs), dtype),
+            lambda w: tile.pack(split_phases(w, stride, tile.outputs), dtype),
         )
     }
 
 
-def _gpu_halves(call: Call) -> frozenset[str]:
+def _list_gpu_float16(call: OpCall) -> frozenset[str]:
     return frozenset({"x", "residual", "y"} if call.attributes["tolerant"] else ())
 
 
-def _gpu_kernel(call: Call) -> Any:
-    """As on CPUs: a convolution of two taps whose outputs are those of every phase, one after another."""
-    tile, stride, lead = _gpu_tile(call), int(call.attributes["stride"]), int(call.attributes["lead"])
+def _build_gpu_kernel(call: OpCall) -> Any:
+    """Build the GPU kernel: as on CPUs, two taps and the outputs of one phase after another."""
+    tile, stride, lead = _choose_gpu_tile(call), call.get_int("stride"), call.get_int("lead")
     channels, outputs = int(call.shapes["x"][2]), int(call.result[2])
     width = ceildiv(outputs, tile.outputs) * tile.outputs
     packed = (2, ceildiv(channels, tile.depth) * tile.depth, stride * width)
     k = GpuKernel("conv_transpose1d", call.features)
     with k:
         x = k.param("x", call.shapes["x"], call.dtype("x"))
-        weight = k.param("weight", packed, weight_dtype(call))
+        weight = k.param("weight", packed, select_weight_dtype(call))
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result, call.dtype("y"))
+        y, valid_steps = call.declare_result(k, x)
         moments = k.param("moments", call.moments) if call.moments is not None else None
-        given = length[0] if length is not None else k.index(x.shape[1])
 
         def read(row: Any, channel: Any) -> Any:
             t = k.let(row - 1)
             value = k.zeros()
-            with k.when(logical_and(t >= 0, t < given)):
-                slope = float(call.attributes["slope"])
-                k.store(value, activated(k, k.let(k.wide(x[0, t, channel])), channel, None, None, slope), 0)
+            with k.when(logical_and(t >= 0, t < valid_steps)):
+                slope = call.get_float("slope")
+                k.store(
+                    value,
+                    activate_value(k, k.let(k.to_float32(x[0, t, channel])), channel, None, None, slope),
+                    0,
+                )
             return value[0]
 
         def put(at: Any, c: Any, total: Any) -> Any:
             value = total if bias is None else total + bias[c]
-            value = k.let(value if residual is None else value + k.wide(residual[0, at, c]))
+            value = k.let(value if residual is None else value + k.to_float32(residual[0, at, c]))
             k.store(y, value, 0, at, c)
             return value
 
         def repeat(c: Any, total: Any) -> None:
-            """The reflected first step repeats the second, and is the first block."""
+            """Write the reflected first step, which repeats the second and is the first block of moments."""
             value = put(k.index(0), c, total)
             if moments is not None:
                 zero, one = const(0.0, "float32"), const(1.0, "float32")
@@ -162,13 +166,13 @@ def _gpu_kernel(call: Call) -> Any:
             late = column // width + stride // 2 >= stride
             return select(late, const(1, "int32"), const(0, "int32"))
 
-        layer = Layer(
+        layer = ConvLayer(
             weight=weight,
             channels=channels,
             taps=2,
             dilation=1,
             steps=k.index(x.shape[1]),
-            needed=given,
+            needed=valid_steps,
             outputs=stride * width,
             read=read,
             write=write,
@@ -180,9 +184,11 @@ def _gpu_kernel(call: Call) -> Any:
 
 
 @semantic_op(
-    _shape,
-    cpu=HandKernel(_kernel, _packings),
-    gpu=HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
+    _infer_shape,
+    cpu=OpImplementation(_build_cpu_kernel, _get_packings),
+    gpu=OpImplementation(
+        _build_gpu_kernel, _get_gpu_packings, _can_emit_gpu_moments, halves=_list_gpu_float16
+    ),
     flops=lambda call: 4 * int(call.shapes["x"][2]) * int(call.result[2]),
 )
 def conv_transpose1d(
@@ -197,18 +203,28 @@ def conv_transpose1d(
     lead: bool = False,
     tolerant: bool = False,
 ) -> Tensor:
-    """conv_transpose(leaky_relu(x)) + bias (+ residual), T*stride steps long (taps = 2*stride, padding =
-    stride/2).
+    """Compute conv_transpose(leaky_relu(x)) + bias (+ residual) with 2*stride taps and stride/2 padding.
 
-    x (1, T, I); weight (I, O, 2*stride); bias (O,); residual like the result; length (1,) int64 in steps of
-    x. With `lead` the result starts with one more step, the reflection of its second (ReflectionPad1d((1,
-    0))). tolerant: see `conv1d`.
+    Args:
+        x: (1, T, I).
+        weight: (I, O, 2*stride).
+        bias: (O,).
+        residual: Like the result.
+        length: int64 (1,), valid steps of x.
+        stride: Steps of the result for each step of x.
+        slope: Of the leaky ReLU, 1.0 for none.
+        lead: Whether the result starts with one more step, the reflection of its second (ReflectionPad1d((1,
+            0))).
+        tolerant: See `conv1d`.
+
+    Returns:
+        (1, T*stride + lead, O).
     """
-    y = activate(valid(x, length), None, None, slope).transpose(1, 2)
+    y = activate(crop_valid(x, length), None, None, slope).transpose(1, 2)
     y = F.conv_transpose1d(y, weight, bias, stride, padding=stride // 2)
     if lead:
         y = F.pad(y, (1, 0), mode="reflect")
     y = y.transpose(1, 2)
     if residual is not None:
         y = y + residual[:, : y.shape[1]]
-    return filled(y, x.shape[1] * stride + int(lead))
+    return pad_steps(y, x.shape[1] * stride + int(lead))

@@ -1,4 +1,4 @@
-"""The generator's head: log-magnitudes and phase sines become a waveform."""
+"""Inverse STFT at the generator's head: log magnitudes and phase sines become a waveform."""
 
 from __future__ import annotations
 
@@ -11,40 +11,39 @@ from torch import Tensor
 from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, iota, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.fourier import hann, inverse_basis
 from kokoro_tvm.ops.base.math import cos_unit, dtype, exp, sin, sin_unit
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.fourier import fill_bases
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Shape, crop_valid, pad_steps, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.ops.gpu.fourier import build_bases
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["istft"]
 
 
-def _shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
+def _infer_shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
     return (1, (x[1] - 1) * hop)
 
 
 _BLOCK = 256  # hops a task computes
 
 
-def _kernel(call: Call) -> Any:
-    lanes, n_fft, hop = call.features.lanes, int(call.attributes["n_fft"]), int(call.attributes["hop"])
+def _build_cpu_kernel(call: OpCall) -> Any:
+    lanes, n_fft, hop = call.features.lanes, call.get_int("n_fft"), call.get_int("hop")
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
     if n_fft % hop or half % hop:
         raise NotImplementedError("istft: the hop must divide half the window")
     window, (cosines, sines) = hann(n_fft), inverse_basis(n_fft)
-    k = Kernel("istft", lanes)
+    k = CpuKernel("istft", lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        frames = k.let(length[0] if length is not None else k.index(x.shape[1]), "frames")
+        y, valid_steps = call.declare_result(k, x)
+        frames = k.let(valid_steps, "frames")
         pitch = ceildiv(_BLOCK + overlap - 1, lanes) * lanes
         basis = k.table(np.concatenate([cosines, sines[1:-1]]).T)  # at DC and Nyquist there are no sines
         with k.parallel((frames - 1 + (_BLOCK - 1)) // _BLOCK) as block:
             start = k.let(block * _BLOCK)  # first hop of the result
             hops = k.let(minimum(const(_BLOCK, "int64"), frames - 1 - start))
-            # Hop a of the result (padding included: a + half/hop) is touched by frames a + half/hop - overlap
-            # + 1 ...
+            # Hop a of the result is hop a + half/hop of the padded signal, which overlaps frames from
+            # a + half/hop - overlap + 1 on.
             first = k.let(start + (half // hop - overlap + 1))
             pieces = k.scratch(n_fft * pitch)
             bands = k.scratch(2 * bins * pitch)  # the block's frames, a row for each magnitude and phase
@@ -56,18 +55,18 @@ def _kernel(call: Call) -> Any:
 
             with k.loop(vectors) as v:
                 m = k.let(v * lanes)
-                frame = k.let(k.splat(Cast("int32", first + m), lanes) + iota(lanes))
+                frame = k.let(k.broadcast(Cast("int32", first + m), lanes) + iota(lanes))
                 zero = const(0.0, dtype(lanes))
 
-                def given(magnitude: Any) -> Any:
+                def valid_steps(magnitude: Any) -> Any:
                     """Zero before the first frame and behind the last."""
-                    before_end = frame < k.splat(Cast("int32", frames), lanes)
+                    before_end = frame < k.broadcast(Cast("int32", frames), lanes)
                     from_start = frame >= const(0, dtype(lanes, "int32"))
                     return select(from_start, select(before_end, magnitude, zero), zero)
 
                 real, imaginary = [], []
                 for b in range(bins):
-                    magnitude = k.opaque(given(exp(k, k.load(bands, b * pitch + m, lanes=lanes))))
+                    magnitude = k.opaque(valid_steps(exp(k, k.load(bands, b * pitch + m, lanes=lanes))))
                     phase = k.opaque(sin(k, k.load(bands, (bins + b) * pitch + m, lanes=lanes)))
                     real.append(k.opaque(magnitude * cos_unit(k, phase)))
                     imaginary.append(k.opaque(magnitude * sin_unit(k, phase)))
@@ -75,7 +74,7 @@ def _kernel(call: Call) -> Any:
                 with k.loop(n_fft) as i:
                     total = zero
                     for p, part in enumerate(parts):
-                        total = total + part * k.splat(basis[i * len(parts) + p], lanes)
+                        total = total + part * k.broadcast(basis[i * len(parts) + p], lanes)
                     k.store(pieces, total, i * pitch + m, lanes=lanes)
 
             with k.loop(hops) as a:
@@ -94,9 +93,9 @@ def _kernel(call: Call) -> Any:
 _GPU_THREADS, _GPU_HOPS = 128, 64  # of a workgroup
 
 
-def _gpu_kernel(call: Call) -> Any:
-    """A workgroup has some hops of the result and takes the spectra of all frames that reach them."""
-    n_fft, hop = int(call.attributes["n_fft"]), int(call.attributes["hop"])
+def _build_gpu_kernel(call: OpCall) -> Any:
+    """Build the GPU kernel; a workgroup computes some hops from the spectra of all frames they overlap."""
+    n_fft, hop = call.get_int("n_fft"), call.get_int("hop")
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
     if n_fft % hop or half % hop:
         raise NotImplementedError("istft: the hop must divide half the window")
@@ -105,15 +104,13 @@ def _gpu_kernel(call: Call) -> Any:
     k = GpuKernel("istft", call.features)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        given = length[0] if length is not None else k.index(x.shape[1])
+        y, valid_steps = call.declare_result(k, x)
         with k.launch(_GPU_THREADS, ceildiv(k.index(x.shape[1]) - 1, _GPU_HOPS)) as (thread, group):
-            frames, start = k.let(given), k.let(group * _GPU_HOPS)
+            frames, start = k.let(valid_steps), k.let(group * _GPU_HOPS)
             first = k.let(start + (half // hop - overlap + 1))  # frame that reaches the first hop
-            cosines, sines = fill_bases(k, n_fft, thread, _GPU_THREADS, 2 / n_fft)
+            cosines, sines = build_bases(k, n_fft, thread, _GPU_THREADS, 2 / n_fft)
             real, imaginary = k.shared(most * bins), k.shared(most * bins)
-            with k.shares(most * bins, thread, _GPU_THREADS) as number:
+            with k.strided_loop(most * bins, thread, _GPU_THREADS) as number:
                 frame, b = k.let(first + number // bins), k.let(number % bins)
                 k.store(real, zero, number)
                 k.store(imaginary, zero, number)
@@ -126,7 +123,7 @@ def _gpu_kernel(call: Call) -> Any:
                     k.store(real, magnitude * cos_unit(k, phase), number)
                     k.store(imaginary, magnitude * sin_unit(k, phase), number)
             k.barrier()
-            with k.shares(_GPU_HOPS * hop, thread, _GPU_THREADS) as number:
+            with k.strided_loop(_GPU_HOPS * hop, thread, _GPU_THREADS) as number:
                 a, j = k.let(number // hop), k.let(number % hop)
                 total, weight = k.registers(1), k.registers(1)
                 k.store(total, zero, 0)
@@ -136,26 +133,34 @@ def _gpu_kernel(call: Call) -> Any:
                     with k.loop(bins) as b:
                         at, basis = k.let(frame * bins + b), k.let(b * n_fft + i)
                         part = real[at] * cosines[basis] + imaginary[at] * sines[basis]
-                        k.store(total, total[0] + part, 0)
+                        k.accumulate(total, part, 0)
                     with k.when(logical_and(first + frame >= 0, first + frame < frames)):
-                        window = k.let(cosines[i] * k.real(n_fft / 2))  # of bin 0 there is nothing else
-                        k.store(weight, weight[0] + window * window, 0)
+                        window = k.let(cosines[i] * k.real(n_fft / 2))  # the basis of bin 0 is the window
+                        k.accumulate(weight, window * window, 0)
                 with k.when(start + a < frames - 1):
                     k.store(y, total[0] / weight[0], 0, (start + a) * hop + j)
     return k.build()
 
 
-@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
-    """Inverse STFT of exp(x[..., :bins]) * e^(i sin(x[..., bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop)
-    samples.
+    """Compute the inverse STFT of exp(x[..., :bins]) * e^(i sin(x[..., bins:])), bins = n_fft/2 + 1.
 
-    x (1, M, 2*bins); length (1,) int64 in frames of x. Hann window, overlap-add divided by the window's own
-    overlap-added square (which is smaller at both ends), centred.
+    Hann window, centred; the overlap-add is divided by the overlap-added square of the window, which is
+    smaller at both ends.
+
+    Args:
+        x: (1, M, 2*bins).
+        length: int64 (1,), valid frames of x.
+        n_fft: Size of the transform and the window.
+        hop: Samples between frames.
+
+    Returns:
+        (1, (M - 1)*hop).
     """
     bins = n_fft // 2 + 1
-    y = valid(x, length).transpose(1, 2)
+    y = crop_valid(x, length).transpose(1, 2)
     window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
     spectrum = torch.polar(torch.exp(y[:, :bins]), torch.sin(y[:, bins:]))
     audio = torch.istft(spectrum, n_fft, hop, window=window)
-    return filled(audio, (x.shape[1] - 1) * hop)
+    return pad_steps(audio, (x.shape[1] - 1) * hop)

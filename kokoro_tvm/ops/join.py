@@ -1,4 +1,4 @@
-"""The channels of several tensors side by side, which leaves the moments of all of them behind."""
+"""Concatenation of channels that also emits the moments of the result."""
 
 from __future__ import annotations
 
@@ -9,73 +9,73 @@ from torch import Tensor
 from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, filled, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Shape, crop_valid, pad_steps, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.moments import BLOCK, by_block, gather_all
+from kokoro_tvm.ops.moments import BLOCK, emit_all_block_moments, emit_moments
 
 __all__ = ["join"]
 
 _TENSORS = ("a", "b", "c", "d")
 
 
-def _shape(*, a: Shape, b: Shape, c: Shape | None, d: Shape | None, **_: Any) -> Shape:
-    return (1, a[1], sum(int(each[2]) for each in (a, b, c, d) if each is not None))
+def _infer_shape(*, a: Shape, b: Shape, c: Shape | None, d: Shape | None, **_: Any) -> Shape:
+    return (1, a[1], sum(int(tensor[2]) for tensor in (a, b, c, d) if tensor is not None))
 
 
-def _kernel(call: Call) -> Any:
-    """A block of steps is copied, and its moments taken while a cache holds it."""
-    k = Kernel("join", call.features.lanes)
+def _build_cpu_kernel(call: OpCall) -> Any:
+    """Build the CPU kernel."""
+    # A block of steps is copied, and its moments are taken while the cache holds it.
+    k = CpuKernel("join", call.features.lanes)
     with k:
-        given = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
+        inputs = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
+        y, valid_steps = call.declare_result(k)
         moments = k.param("moments", call.moments) if call.moments is not None else None
-        n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
+        n = k.let(valid_steps, "n")
         blocks = k.let(ceildiv(n, BLOCK), "blocks")
         with k.parallel(blocks) as block:
             start = k.let(block * BLOCK)
             steps = k.let(minimum(const(BLOCK, "int64"), n - start))
             with k.loop(steps) as i:
                 first, t = 0, k.let(start + i)
-                for each in given:
+                for tensor in inputs:
 
-                    def copy(c: Any, width: int, each: Any = each, first: int = first, t: Any = t) -> None:
-                        k.store(y, k.load(each, 0, t, c, lanes=width), 0, t, first + c, lanes=width)
+                    def copy(
+                        c: Any, width: int, tensor: Any = tensor, first: int = first, t: Any = t
+                    ) -> None:
+                        k.store(y, k.load(tensor, 0, t, c, lanes=width), 0, t, first + c, lanes=width)
 
-                    k.each(int(each.shape[2]), copy)
-                    first += int(each.shape[2])
+                    k.vectorize(int(tensor.shape[2]), copy)
+                    first += int(tensor.shape[2])
             if moments is not None:
-                gather_all(k, y, start, steps, (moments, block), blocks)
+                emit_all_block_moments(k, y, start, steps, (moments, block), blocks)
     return k.build()
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("join", call.features)
     with k:
-        given = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
+        inputs = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
+        y, needed = call.declare_result(k)
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(t: Any, channel: Any) -> Any:
             value, first = k.registers(1), 0
-            for each in given:
-                width = int(each.shape[2])
+            for tensor in inputs:
+                width = int(tensor.shape[2])
                 with k.when(tirx.all(channel >= first, channel < first + width)):
-                    k.store(value, each[0, t, channel - first], 0)
+                    k.store(value, tensor[0, t, channel - first], 0)
                 first += width
             return value[0]
 
-        needed = length[0] if length is not None else k.index(y.shape[1])
-        by_block(k, int(call.result[2]), k.index(y.shape[1]), needed, read, y, moments)
+        emit_moments(k, int(call.result[2]), k.index(y.shape[1]), needed, read, y, moments)
     return k.build()
 
 
 @semantic_op(
-    _shape,
-    cpu=HandKernel(_kernel, gives_moments=lambda call: True),
-    gpu=HandKernel(_gpu_kernel, gives_moments=lambda call: True),
+    _infer_shape,
+    cpu=OpImplementation(_build_cpu_kernel, can_emit_moments=lambda call: True),
+    gpu=OpImplementation(_build_gpu_kernel, can_emit_moments=lambda call: True),
 )
 def join(
     a: Tensor,
@@ -84,6 +84,14 @@ def join(
     d: Tensor | None = None,
     length: Tensor | None = None,
 ) -> Tensor:
-    """(1, T, A + B + ...) of (1, T, A), (1, T, B), ..., zeros beyond the valid part; length (1,) int64."""
-    both = torch.cat([each for each in (a, b, c, d) if each is not None], dim=2)
-    return filled(valid(both, length), both.shape[1])
+    """Concatenate (1, T, A), (1, T, B), ... to (1, T, A + B + ...); zeros beyond the valid part.
+
+    Args:
+        a: (1, T, A).
+        b: (1, T, B).
+        c: (1, T, C).
+        d: (1, T, D).
+        length: int64 (1,), valid steps.
+    """
+    both = torch.cat([tensor for tensor in (a, b, c, d) if tensor is not None], dim=2)
+    return pad_steps(crop_valid(both, length), both.shape[1])

@@ -1,7 +1,7 @@
-"""One vector through a fully connected layer: the style's way into every normalisation.
+"""Fully connected layer of one vector: projects the style for every normalization.
 
-Summed in float64, or as well as that: what comes out is the same at every step, so its error does not
-average out over an utterance.
+Summed in float64, or as accurately: the result is the same at every step, so its error does not average out
+over an utterance.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from torch import Tensor
 from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Packing, Shape, semantic_op
 from kokoro_tvm.ops.cpu import product as cpu_product
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.exact import COLUMNS, THREADS, product
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["linear"]
 
 
-def _shape(*, x: Shape, weight: Shape, **_: Any) -> Shape:
+def _infer_shape(*, x: Shape, weight: Shape, **_: Any) -> Shape:
     return (1, weight[0])
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     outputs, inputs = (int(extent) for extent in call.shapes["weight"])
     lanes = call.features.lanes
-    k = Kernel("linear", lanes)
+    k = CpuKernel("linear", lanes)
     with k:
         x = k.param("x", (1, inputs))
         weight = k.param("weight", cpu_product.packed_shape(outputs, inputs, lanes))
@@ -41,11 +41,11 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
-def _packings(call: Call) -> Mapping[str, Packing]:
+def _get_packings(call: OpCall) -> Mapping[str, Packing]:
     return {"weight": cpu_product.packing(call.features.lanes)}
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     outputs, inputs = (int(extent) for extent in call.shapes["weight"])
     k = GpuKernel("linear", call.features)
     with k:
@@ -61,8 +61,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _gpu_packings(call: Call) -> Mapping[str, Packing]:
-    """Neighbouring threads have neighbouring outputs, and read neighbouring weights."""
+def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
+    """Pack the weight so that neighbouring threads, which have neighbouring outputs, read neighbours."""
 
     def pack(weight: np.ndarray) -> np.ndarray:
         outputs, inputs = weight.shape
@@ -73,7 +73,20 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
     return {"weight": Packing(f"gpu_linear(columns={COLUMNS})", pack)}
 
 
-@semantic_op(_shape, cpu=HandKernel(_kernel, _packings), gpu=HandKernel(_gpu_kernel, _gpu_packings))
+@semantic_op(
+    _infer_shape,
+    cpu=OpImplementation(_build_cpu_kernel, _get_packings),
+    gpu=OpImplementation(_build_gpu_kernel, _get_gpu_packings),
+)
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x @ weight.T + bias. x (1, I); weight (O, I); bias (O,) -> (1, O)."""
+    """Compute x @ weight.T + bias, rounded once.
+
+    Args:
+        x: (1, I).
+        weight: (O, I).
+        bias: (O,).
+
+    Returns:
+        (1, O).
+    """
     return F.linear(x.double(), weight.double(), bias.double()).to(x.dtype)

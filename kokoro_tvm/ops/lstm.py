@@ -1,5 +1,4 @@
-"""The recurrence of a bidirectional LSTM: one loop over the valid steps, each direction on a thread of its
-own."""
+"""Recurrence of a bidirectional LSTM: a loop over the valid steps, each direction on its own thread."""
 
 from __future__ import annotations
 
@@ -12,33 +11,33 @@ from torch import Tensor
 
 from kokoro_tvm.ops.base.expressions import const, minimum, select
 from kokoro_tvm.ops.base.math import dtype, sigmoid, tanh
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Packing, Shape, crop_valid, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["lstm"]
 
 
-def _shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
+def _infer_shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
     return (1, forward[1], 2 * weight_forward[1])
 
 
-_PART = 32  # terms of the recurrent sum taken in one go
+_PART = 32  # terms of a partial sum of the recurrence
 
 
-def _units(call: Call) -> int:
-    """Hidden units computed side by side: two vectors where they divide the hidden size, else fewer."""
+def _choose_units(call: OpCall) -> int:
+    """Return how many hidden units are computed side by side: two vectors if they divide the hidden size."""
     hidden, lanes = int(call.shapes["weight_forward"][1]), call.features.lanes
     return next(
         width for width in (2 * lanes, lanes, lanes // 2, lanes // 4, 1) if width and hidden % width == 0
     )
 
 
-def _kernel(call: Call) -> Any:
-    hidden, units = int(call.shapes["weight_forward"][1]), _units(call)
+def _build_cpu_kernel(call: OpCall) -> Any:
+    hidden, units = int(call.shapes["weight_forward"][1]), _choose_units(call)
     blocks, lanes = hidden // units, min(units, call.features.lanes)
     vectors = units // lanes
-    k = Kernel("lstm", lanes)
+    k = CpuKernel("lstm", lanes)
     with k:
         inputs = [k.param(name, call.shapes[name]) for name in ("forward", "backward")]
         parameters = {}
@@ -47,9 +46,8 @@ def _kernel(call: Call) -> Any:
                 k.param(f"weight_{name}", (blocks, hidden, 4, units)),
                 k.param(f"bias_{name}", (4 * hidden,)),
             )
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
+        y, valid_steps = call.declare_result(k)
+        n = k.let(valid_steps, "n")
 
         def direction(gates: Any, weight: Any, bias: Any, reverse: bool) -> None:
             h, following, c = k.scratch(hidden), k.scratch(hidden), k.scratch(hidden)
@@ -76,17 +74,12 @@ def _kernel(call: Call) -> Any:
                     first = k.let(part * _PART)
                     with k.loop(minimum(const(_PART, "int64"), hidden - first)) as offset:
                         j = k.let(first + offset)
-                        factor = k.let(k.splat(h[j], lanes))
+                        factor = k.let(k.broadcast(h[j], lanes))
                         for gate, v, at in places:
                             product = factor * k.load(weight, block, j, gate, v * lanes, lanes=lanes)
-                            k.store(acc, k.load(acc, at, lanes=lanes) + product, at, lanes=lanes)
+                            k.accumulate(acc, product, at, lanes=lanes)
                     for _, _, at in places:
-                        k.store(
-                            total,
-                            k.load(total, at, lanes=lanes) + k.load(acc, at, lanes=lanes),
-                            at,
-                            lanes=lanes,
-                        )
+                        k.accumulate(total, k.load(acc, at, lanes=lanes), at, lanes=lanes)
                 for v in range(vectors):
                     i, f, g, o = (k.load(total, gate * units + v * lanes, lanes=lanes) for gate in range(4))
                     at = k.let(block * units + v * lanes)
@@ -99,17 +92,17 @@ def _kernel(call: Call) -> Any:
                 k.store(h, value, block * lanes, lanes=lanes)
                 k.store(y, value, 0, t, block * lanes + (hidden if reverse else 0), lanes=lanes)
 
-        with k.parallel(2) as which:
+        with k.parallel(2) as direction_index:
             k.choose(
-                which == 0,
+                direction_index == 0,
                 lambda: direction(inputs[0], *parameters["forward"], reverse=False),
                 lambda: direction(inputs[1], *parameters["backward"], reverse=True),
             )
     return k.build()
 
 
-def _packings(call: Call) -> Mapping[str, Packing]:
-    units = _units(call)
+def _get_packings(call: OpCall) -> Mapping[str, Packing]:
+    units = _choose_units(call)
 
     def arrange(weight: np.ndarray) -> np.ndarray:
         hidden = weight.shape[1]
@@ -120,14 +113,12 @@ def _packings(call: Call) -> Mapping[str, Packing]:
     return {"weight_forward": packing, "weight_backward": packing}
 
 
-def _gpu_kernel(call: Call) -> Any:
-    """Two workgroups, one for each direction, which keep their state from the first step to the last.
-
-    A thread has all four gates of its units, so that only hidden states pass from thread to thread.
-    """
+def _build_gpu_kernel(call: OpCall) -> Any:
+    """Build the GPU kernel: a workgroup for each direction, which keeps its state over all steps."""
+    # A thread has all four gates of its units, so that only hidden states pass from thread to thread.
     hidden = int(call.shapes["weight_forward"][1])
     k = GpuKernel("lstm", call.features)
-    # Every thread has as many units, so that no barrier is in a condition.
+    # All threads have the same number of units, so that no barrier is in a condition.
     threads = next(count for count in range(k.limits.threads, 0, -1) if hidden % count == 0)
     with k:
         inputs = [k.param(name, call.shapes[name]) for name in ("forward", "backward")]
@@ -135,16 +126,14 @@ def _gpu_kernel(call: Call) -> Any:
             (k.param(f"weight_{name}", (hidden, 4, hidden)), k.param(f"bias_{name}", (4 * hidden,)))
             for name in ("forward", "backward")
         ]
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        n = length[0] if length is not None else k.index(y.shape[1])
+        y, n = call.declare_result(k)
 
-        def gates(which: int, t: Any, unit: Any, h: Any) -> Any:
-            """The sums of a unit's four gates."""
-            given, (weight, bias) = inputs[which], parameters[which]
+        def gates(direction_index: int, t: Any, unit: Any, h: Any) -> Any:
+            """Return the sums of a unit's four gates."""
+            projected, (weight, bias) = inputs[direction_index], parameters[direction_index]
             sums, part = k.registers(4), k.registers(4)
             for gate in range(4):
-                k.store(sums, given[0, t, gate * hidden + unit] + bias[gate * hidden + unit], gate)
+                k.store(sums, projected[0, t, gate * hidden + unit] + bias[gate * hidden + unit], gate)
 
             def add(first: Any, count: int) -> None:
                 for gate in range(4):
@@ -153,9 +142,9 @@ def _gpu_kernel(call: Call) -> Any:
                     j = k.let(first + offset)
                     factor = k.let(h[j])
                     for gate in range(4):
-                        k.store(part, part[gate] + factor * weight[j, gate, unit], gate)
+                        k.accumulate(part, factor * weight[j, gate, unit], gate)
                 for gate in range(4):
-                    k.store(sums, sums[gate] + part[gate], gate)
+                    k.accumulate(sums, part[gate], gate)
 
             with k.loop(hidden // _PART) as number:
                 add(k.let(number * _PART), _PART)
@@ -170,26 +159,26 @@ def _gpu_kernel(call: Call) -> Any:
                 k.store(h, const(0.0, "float32"), unit)
                 k.store(cells, const(0.0, "float32"), own)
             k.barrier()
-            for which in range(2):
-                # No steps rather than a condition for the other workgroup: there are barriers inside.
-                with k.loop(k.let(select(direction == which, n, k.index(0)))) as i:
-                    t = k.let(n - 1 - i if which else i)
+            for direction_index in range(2):
+                # The other workgroup loops zero times; a condition must not surround the barriers.
+                with k.loop(k.let(select(direction == direction_index, n, k.index(0)))) as i:
+                    t = k.let(n - 1 - i if direction_index else i)
                     for own, unit in enumerate(units):
-                        sums = gates(which, t, unit, h)
-                        given, kept, fresh, output = (sums[gate] for gate in range(4))
-                        cell = sigmoid(k, kept) * cells[own] + sigmoid(k, given) * tanh(k, fresh)
+                        sums = gates(direction_index, t, unit, h)
+                        i_gate, f_gate, g_gate, o_gate = (sums[gate] for gate in range(4))
+                        cell = sigmoid(k, f_gate) * cells[own] + sigmoid(k, i_gate) * tanh(k, g_gate)
                         k.store(cells, cell, own)
-                        k.store(shown, sigmoid(k, output) * tanh(k, cells[own]), own)
+                        k.store(shown, sigmoid(k, o_gate) * tanh(k, cells[own]), own)
                     k.barrier()
                     for own, unit in enumerate(units):
                         k.store(h, shown[own], unit)
-                        k.store(y, shown[own], 0, t, unit + which * hidden)
+                        k.store(y, shown[own], 0, t, unit + direction_index * hidden)
                     k.barrier()
     return k.build()
 
 
-def _gpu_packings(call: Call) -> Mapping[str, Packing]:
-    """Neighbouring threads have neighbouring units, and read neighbouring weights."""
+def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
+    """Pack weights so that neighbouring threads, which have neighbouring units, read neighbouring weights."""
 
     def pack(weight: np.ndarray) -> np.ndarray:
         gates = weight.reshape(4, -1, weight.shape[1]).astype(np.float32)
@@ -200,9 +189,9 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
 
 
 @semantic_op(
-    _shape,
-    cpu=HandKernel(_kernel, _packings),
-    gpu=HandKernel(_gpu_kernel, _gpu_packings),
+    _infer_shape,
+    cpu=OpImplementation(_build_cpu_kernel, _get_packings),
+    gpu=OpImplementation(_build_gpu_kernel, _get_gpu_packings),
     flops=lambda call: 16 * int(call.shapes["weight_forward"][1]) ** 2,
 )
 def lstm(
@@ -214,22 +203,30 @@ def lstm(
     bias_backward: Tensor,
     length: Tensor | None = None,
 ) -> Tensor:
-    """Hidden states of both directions, (1, T, 2H), from gate inputs that are already projected.
+    """Return the hidden states of both directions from gate inputs that are already projected.
 
-    forward, backward (1, T, 4H): W_ih x + b_ih for each direction, gates in torch's order i, f, g, o;
-    weight_* (4H, H): W_hh; bias_* (4H,): b_hh; length (1,) int64: the backward direction starts at its last
-    step.
+    Args:
+        forward: (1, T, 4H), W_ih x + b_ih, gates in torch's order i, f, g, o.
+        backward: (1, T, 4H), likewise.
+        weight_forward: (4H, H), W_hh.
+        bias_forward: (4H,), b_hh.
+        weight_backward: (4H, H), W_hh.
+        bias_backward: (4H,), b_hh.
+        length: int64 (1,), valid steps; the backward direction starts at the last one.
+
+    Returns:
+        (1, T, 2H).
     """
     hidden = weight_forward.shape[1]
     out = forward.new_zeros(1, forward.shape[1], 2 * hidden)
     directions = ((forward, weight_forward, bias_forward), (backward, weight_backward, bias_backward))
-    for which, (gates, weight, bias) in enumerate(directions):
-        inputs = valid(gates, length)[0]
+    for direction_index, (gates, weight, bias) in enumerate(directions):
+        inputs = crop_valid(gates, length)[0]
         h, c = forward.new_zeros(hidden), forward.new_zeros(hidden)
         steps = range(inputs.shape[0])
-        for t in steps if which == 0 else reversed(steps):
+        for t in steps if direction_index == 0 else reversed(steps):
             i, f, g, o = (inputs[t] + weight @ h + bias).chunk(4)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
             h = torch.sigmoid(o) * torch.tanh(c)
-            out[0, t, which * hidden : (which + 1) * hidden] = h
+            out[0, t, direction_index * hidden : (direction_index + 1) * hidden] = h
     return out

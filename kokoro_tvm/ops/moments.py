@@ -1,4 +1,4 @@
-"""What the statistics of every channel are made of, block by block: a pivot, sums about it, and a count."""
+"""Moments of every channel, block by block: a pivot, sums about it, and a count."""
 
 from __future__ import annotations
 
@@ -10,55 +10,64 @@ from torch import Tensor
 
 from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, Extent, HandKernel, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.fold import Columns, sum_of
+from kokoro_tvm.ops.base.semantic import Extent, OpCall, OpImplementation, Shape, crop_valid, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.ops.gpu.fold import ChannelReduction, sum_pairwise
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = [
     "BLOCK",
     "FEWEST_STEPS",
     "SPARE_SLOTS",
-    "by_block",
     "clear_slots",
-    "gather",
-    "gather_all",
+    "emit_all_block_moments",
+    "emit_block_moments",
+    "emit_moments",
     "moments",
     "slots",
 ]
 
 FEWEST_STEPS = 64
-"""Of a block, where there is more than a handful of blocks: bounds how many slots a length needs."""
+"""Fewest steps of a block, except in short tensors; bounds how many slots a length needs."""
 SPARE_SLOTS = 16
-"""More than steps // FEWEST_STEPS."""
+"""Slots besides steps // FEWEST_STEPS."""
 BLOCK = 256
 """Steps of a block on a CPU."""
 
 
 def slots(steps: Extent) -> Extent:
-    """How many blocks the moments of so many steps have room for."""
+    """Return how many blocks the moments of `steps` steps have room for."""
     return steps // FEWEST_STEPS + SPARE_SLOTS
 
 
-def gather(k: Kernel, x: Any, start: Any, steps: Any, c: Any, into: tuple[Any, Any], lanes: int) -> None:
-    """Moments of one block: `steps` steps of x (1, T, C) from `start` on, `lanes` channels from `c` on.
+def emit_block_moments(
+    k: CpuKernel, x: Any, start: Any, steps: Any, c: Any, into: tuple[Any, Any], lanes: int
+) -> None:
+    """Emit the moments of a block: `steps` steps of x (1, T, C) from `start`, `lanes` channels from `c`.
 
-    into: the moments, and the slot that is the block's. Twice over what a cache holds, so that the pivot is
-    the mean: no first value, however far off the others, costs a bit.
+    Args:
+        k: The kernel.
+        x: The tensor.
+        start: First step of the block.
+        steps: Steps of the block.
+        c: First channel.
+        into: The buffer of moments, and the block's slot.
+        lanes: Channels.
     """
+    # Two passes over cached values make the mean the pivot, so an outlying first value costs no bits.
     y, slot = into
     kind = dtype(lanes)
-    count = k.let(k.splat(Cast("float32", steps), lanes))
+    count = k.let(k.broadcast(Cast("float32", steps), lanes))
 
     def about(pivot: Any) -> tuple[Any, Any]:
-        """Sums of the differences from a pivot and of their squares."""
+        """Return the sums of the differences from a pivot and of their squares."""
         total, squares = k.registers(lanes), k.registers(lanes)
         for register in (total, squares):
             k.store(register, const(0.0, kind), 0, lanes=lanes)
         with k.loop(steps) as t:
             value = k.let(k.load(x, 0, start + t, c, lanes=lanes) - pivot)
-            k.store(total, k.load(total, 0, lanes=lanes) + value, 0, lanes=lanes)
-            k.store(squares, k.load(squares, 0, lanes=lanes) + value * value, 0, lanes=lanes)
+            k.accumulate(total, value, 0, lanes=lanes)
+            k.accumulate(squares, value * value, 0, lanes=lanes)
         return k.load(total, 0, lanes=lanes), k.load(squares, 0, lanes=lanes)
 
     first = k.let(k.load(x, 0, start, c, lanes=lanes))
@@ -67,55 +76,53 @@ def gather(k: Kernel, x: Any, start: Any, steps: Any, c: Any, into: tuple[Any, A
         k.store(y, value, slot, i, c, lanes=lanes)
 
 
-def gather_all(k: Kernel, x: Any, start: Any, steps: Any, into: tuple[Any, Any], blocks: Any) -> None:
-    """`gather` for all channels of a block; the first of the `blocks` clears the slots that have none."""
+def emit_all_block_moments(
+    k: CpuKernel, x: Any, start: Any, steps: Any, into: tuple[Any, Any], blocks: Any
+) -> None:
+    """Emit the moments of all channels of a block; the first block also clears the slots after `blocks`."""
     y, block = into
     with k.when(block == 0):
         clear_slots(k, y, blocks)
-    k.each(int(x.shape[2]), lambda c, width: gather(k, x, start, steps, c, into, width))
+    k.vectorize(int(x.shape[2]), lambda c, width: emit_block_moments(k, x, start, steps, c, into, width))
 
 
-def clear_slots(k: Kernel, y: Any, first: Any) -> None:
-    """Marks the slots from `first` on as empty."""
+def clear_slots(k: CpuKernel, y: Any, first: Any) -> None:
+    """Mark the slots from `first` on as empty."""
     with k.loop(y.shape[0] - first) as i:
-        k.each(int(y.shape[2]), lambda c, w: k.store(y, const(0.0, dtype(w)), first + i, 3, c, lanes=w))
+        k.vectorize(int(y.shape[2]), lambda c, w: k.store(y, const(0.0, dtype(w)), first + i, 3, c, lanes=w))
 
 
-def _shape(*, x: Shape, **_: Any) -> Shape:
+def _infer_shape(*, x: Shape, **_: Any) -> Shape:
     return (slots(x[1]), 4, x[2])
 
 
-def _kernel(call: Call) -> Any:
-    k = Kernel("moments", call.features.lanes)
+def _build_cpu_kernel(call: OpCall) -> Any:
+    k = CpuKernel("moments", call.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
+        y, valid_steps = call.declare_result(k, x)
+        n = k.let(valid_steps, "n")
         blocks = k.let(ceildiv(n, BLOCK), "blocks")
         with k.parallel(blocks) as block:
             start = k.let(block * BLOCK)
             steps = k.let(minimum(const(BLOCK, "int64"), n - start))
-            gather_all(k, x, start, steps, (y, block), blocks)
+            emit_all_block_moments(k, x, start, steps, (y, block), blocks)
     return k.build()
 
 
 _GPU_STEPS, _GPU_ROWS, _GPU_LANES = 128, 8, 32  # of a workgroup's block, which stays in registers
 
 
-def _gpu_kernel(call: Call) -> Any:
+def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("moments", call.features)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        steps = k.index(x.shape[1])
-        needed = length[0] if length is not None else steps
-        by_block(k, int(x.shape[2]), steps, needed, lambda t, c: x[0, t, c], None, y)
+        y, needed = call.declare_result(k, x)
+        emit_moments(k, int(x.shape[2]), k.index(x.shape[1]), needed, lambda t, c: x[0, t, c], None, y)
     return k.build()
 
 
-def by_block(
+def emit_moments(
     k: GpuKernel,
     channels: int,
     steps: Any,
@@ -124,16 +131,23 @@ def by_block(
     copy: Any | None,
     moments: Any | None,
 ) -> None:
-    """Emits the launch: a workgroup has a block of steps of 32 channels, read once by read(step, channel) and
-    kept, so that both passes of the moments are one.
+    """Emit the launch: a workgroup reads a block of steps of 32 channels once and computes its moments.
 
-    steps: that there may be; needed: that there are, known only on the GPU; copy (1, T, C): where what is
-    read goes; moments: where they go.
+    The values stay in registers, so that both passes read memory once.
+
+    Args:
+        k: The kernel.
+        channels: Channels of the tensor.
+        steps: Steps that the tensor has room for.
+        needed: Valid steps, known only on the GPU.
+        read: Called as read(step, channel).
+        copy: Buffer (1, T, C) that the values are copied to, or None.
+        moments: Buffer of the moments, or None.
     """
     blocks = k.index(moments.shape[0]) if moments is not None else ceildiv(steps, _GPU_STEPS)
-    threads, groups = _GPU_ROWS * _GPU_LANES, Columns.groups(channels, _GPU_LANES)
+    threads, groups = _GPU_ROWS * _GPU_LANES, ChannelReduction.groups(channels, _GPU_LANES)
     with k.launch(threads, blocks, groups) as (thread, slot, group):
-        columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
+        columns = ChannelReduction.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
         n, start, c = k.let(needed), k.let(slot * _GPU_STEPS), columns.channel
         turns = range(_GPU_STEPS // _GPU_ROWS)
         own = [k.let(start + columns.row + i * _GPU_ROWS) for i in turns]
@@ -149,31 +163,37 @@ def by_block(
             return
 
         def about(pivot: Any) -> list[Any]:
-            """Differences from a pivot of the steps that there are."""
+            """Return the differences of the valid steps from a pivot."""
             return [k.let(select(own[i] < n, values[i] - pivot, const(0.0, "float32"))) for i in turns]
 
         count = k.let(Cast("float32", maximum(minimum(n - start, _GPU_STEPS), 0)))
         first = k.let(read(k.let(minimum(start, n - 1)), c))
-        (total,) = columns.totals(sum_of(about(first)))
+        (total,) = columns.totals(sum_pairwise(about(first)))
         mean = k.let(first + total / maximum(count, const(1.0, "float32")))
         differences = about(mean)
-        total, squares = columns.totals(sum_of(differences), sum_of([v * v for v in differences]))
+        total, squares = columns.totals(sum_pairwise(differences), sum_pairwise([v * v for v in differences]))
         with k.when(columns.first):
             for i, value in enumerate((mean, total, squares, count)):
                 k.store(moments, value, slot, i, c)
 
 
-@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def moments(x: Tensor, length: Tensor | None = None) -> Tensor:
-    """(slots, 4, C): of every block of steps a pivot, the sum of differences from it, the sum of their
-    squares, and how many steps there are; 0 marks a slot that holds nothing.
+    """Return a pivot, the sums of differences and squared differences from it, and a count, per block.
 
-    x (1, T, C); length (1,) int64. Which steps make a block is the kernel's choice, what `adain_coefficients`
-    makes of all blocks together is not. Differences from a value of the block itself are exact where values
-    are large and close together; the sum of squares alone would lose them.
+    A count of 0 marks an empty slot. The kernel chooses the blocks; the statistics that `adain_coefficients`
+    computes of all blocks do not depend on them. Differences from a value of the block itself are exact if
+    values are large and close together; sums of plain squares would lose them.
+
+    Args:
+        x: (1, T, C).
+        length: int64 (1,), valid steps.
+
+    Returns:
+        (slots, 4, C).
     """
-    steps = valid(x, length)[0]
-    y = x.new_zeros(_shape(x=x.shape))
+    steps = crop_valid(x, length)[0]
+    y = x.new_zeros(_infer_shape(x=x.shape))
     differences = steps - steps[0]
     y[0] = torch.stack(
         [steps[0], differences.sum(0), (differences**2).sum(0), torch.full_like(steps[0], len(steps))]

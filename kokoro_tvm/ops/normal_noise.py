@@ -1,4 +1,4 @@
-"""The noise of the harmonic source, drawn from a seed: the same bits as `kokoro_tvm.noise.draw_noise`."""
+"""Noise of the harmonic source, drawn from a seed: the same bits as `kokoro_tvm.noise.draw_noise`."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from tvm.script.ir_builder import tirx as T
 from kokoro_tvm.noise import Words, block, draw_noise
 from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, iota, minimum, select
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Shape, semantic_op
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["normal_noise"]
 
 
-def _shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
+def _infer_shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
     return (1, f0[1] * upsample)
 
 
-_BLOCKS = 1024  # of four samples, which a task draws
+_BLOCKS = 1024  # blocks of four samples that a task draws
 
 
-class _Vectors:
-    """`Words` of a kernel, some lanes of them, within 64 bits where they may need more than 32."""
+class _VectorWords:
+    """`Words` on vectors of a CPU kernel, computed in 64 bits if 32 may overflow."""
 
-    def __init__(self, k: Kernel, lanes: int) -> None:
+    def __init__(self, k: CpuKernel, lanes: int) -> None:
         self._k = k
         self._lanes = lanes
 
     def let(self, value: Any) -> Any:
-        """In registers, because TVM's simplifier would follow a name: see `Kernel.opaque`."""
+        """Keep a value in registers; TVM's simplifier would follow a variable, see `BaseKernel.opaque`."""
         kept = self._k.registers(self._lanes, "uint32")
         self._k.store(kept, value, 0, lanes=self._lanes)
         return self._k.load(kept, 0, lanes=self._lanes)
@@ -68,38 +68,40 @@ class _Vectors:
         return const(value, dtype(self._lanes))
 
 
-def _kernel(call: Call) -> Any:
-    lanes, upsample = call.features.lanes, int(call.attributes["upsample"])
-    k = Kernel("normal_noise", lanes)
+def _build_cpu_kernel(call: OpCall) -> Any:
+    lanes, upsample = call.features.lanes, call.get_int("upsample")
+    k = CpuKernel("normal_noise", lanes)
     with k:
         f0, seed = k.param("f0", call.shapes["f0"]), k.param("seed", (3,), "uint32")
         y = k.param("y", call.result)
         samples = k.let(k.index(f0.shape[1]) * upsample)
         blocks = k.let(ceildiv(samples, 4))
 
-        def numbers(first: Any, width: int) -> list[Any]:
-            """The four vectors of `width` blocks."""
-            words: Words = _Vectors(k, width)
-            place = k.splat(Cast("uint32", first), width)
+        def draw(first: Any, width: int) -> list[Any]:
+            """Draw the four vectors of `width` blocks."""
+            words: Words = _VectorWords(k, width)
+            place = k.broadcast(Cast("uint32", first), width)
             if width > 1:
                 place = place + Cast(dtype(width, "uint32"), iota(width))
-            low, high, piece = (k.splat(seed[i], width) for i in range(3))
+            low, high, piece = (k.broadcast(seed[i], width) for i in range(3))
             return block(words, words.let(place), piece, words.const(0), (low, high))
 
-        def whole(first: Any, width: int) -> None:
-            turned = k.registers(4 * width)
-            for j, vector in enumerate(numbers(first, width)):
-                k.store(turned, vector, j * width, lanes=width)
+        def draw_blocks(first: Any, width: int) -> None:
+            interleaved = k.registers(4 * width)
+            for j, vector in enumerate(draw(first, width)):
+                k.store(interleaved, vector, j * width, lanes=width)
             for lane in range(width):
                 for j in range(4):
-                    k.store(y, turned[j * width + lane], 0, 4 * (first + lane) + j)
+                    k.store(y, interleaved[j * width + lane], 0, 4 * (first + lane) + j)
 
         with k.parallel(ceildiv(blocks, _BLOCKS)) as task:
             start = k.let(task * _BLOCKS)
             count = k.let(minimum(const(_BLOCKS, "int64"), samples // 4 - start))
-            k.each(count, lambda i, width: whole(k.let(start + i), width))
-            with k.when(start + count < minimum(start + _BLOCKS, blocks)):  # the last samples, not four
-                for j, number in enumerate(numbers(k.let(samples // 4), 1)):
+            k.vectorize(count, lambda i, width: draw_blocks(k.let(start + i), width))
+            with k.when(
+                start + count < minimum(start + _BLOCKS, blocks)
+            ):  # the last block, of fewer than four samples
+                for j, number in enumerate(draw(k.let(samples // 4), 1)):
                     with k.when(samples // 4 * 4 + j < samples):
                         k.store(y, number, 0, samples // 4 * 4 + j)
     return k.build()
@@ -113,11 +115,11 @@ def _low(word: Any) -> Any:
     return word & tirx.const(0xFFFF, "uint32")
 
 
-class _Plain:
-    """`Words` of GPUs: sums and products by halves, without 64 bits."""
+class _ScalarWords:
+    """`Words` on GPUs: sums and products by 16-bit halves, without 64 bits."""
 
     def let(self, value: Any) -> Any:
-        """In memory of its own, because TVM's simplifier would follow a name: see `Kernel.opaque`."""
+        """Keep a value in local memory; TVM's simplifier would follow a variable, see `BaseKernel.opaque`."""
         kept = T.alloc_buffer((1,), "uint32", scope="local")
         T.buffer_store(kept, value, [0])
         return kept[0]
@@ -154,29 +156,35 @@ class _Plain:
 _GPU_THREADS = 64
 
 
-def _gpu_kernel(call: Call) -> Any:
-    """A thread draws a block of four."""
-    upsample = int(call.attributes["upsample"])
+def _build_gpu_kernel(call: OpCall) -> Any:
+    """Build the GPU kernel; a thread draws a block of four samples."""
+    upsample = call.get_int("upsample")
     k = GpuKernel("normal_noise", call.features)
     with k:
         f0, seed = k.param("f0", call.shapes["f0"]), k.param("seed", (3,), "uint32")
         y = k.param("y", call.result)
         samples = k.index(f0.shape[1]) * upsample
         with k.launch(_GPU_THREADS, ceildiv(samples, 4 * _GPU_THREADS)) as (thread, group):
-            place, words = k.let(group * _GPU_THREADS + thread), _Plain()
+            place, words = k.let(group * _GPU_THREADS + thread), _ScalarWords()
             counter, key = words.let(Cast("uint32", place)), (words.let(seed[0]), words.let(seed[1]))
-            numbers = block(words, counter, words.let(seed[2]), words.const(0), key)
-            for j, number in enumerate(numbers):
+            draw = block(words, counter, words.let(seed[2]), words.const(0), key)
+            for j, number in enumerate(draw):
                 with k.when(4 * place + j < samples):
                     k.store(y, number, 0, 4 * place + j)
     return k.build()
 
 
-@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def normal_noise(f0: Tensor, seed: Tensor, *, upsample: int) -> Tensor:
-    """The noise for every sample of f0 (1, N), whose values do not matter: (1, N*upsample) float32.
+    """Draw the noise of every sample of f0 (1, N), whose values do not matter.
 
-    seed uint32 (3,): `kokoro_tvm.runtime.session.noise.seed_words`.
+    Args:
+        f0: (1, N).
+        seed: uint32 (3,), see `kokoro_tvm.runtime.session.noise.seed_words`.
+        upsample: Samples of a step.
+
+    Returns:
+        float32 (1, N*upsample).
     """
     low, high, piece = (int(word) for word in seed.numpy().astype(np.uint32))
     return torch.from_numpy(draw_noise(low | high << 32, f0.shape[1] * upsample, piece))[None].to(f0.dtype)

@@ -1,4 +1,4 @@
-"""The depthwise transposed convolution that doubles the rate inside an upsampling AdaIN block."""
+"""Depthwise transposed convolution that doubles the rate inside an upsampling AdaIN block."""
 
 from __future__ import annotations
 
@@ -9,30 +9,37 @@ from torch import Tensor
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, activate, filled, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import (
+    OpCall,
+    OpImplementation,
+    Shape,
+    activate,
+    crop_valid,
+    pad_steps,
+    semantic_op,
+)
 from kokoro_tvm.ops.cpu.activation import Activation
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import activated
+from kokoro_tvm.ops.gpu.layer import activate_value
 
 __all__ = ["upsample_pool"]
 
 
-def _shape(*, x: Shape, **_: Any) -> Shape:
+def _infer_shape(*, x: Shape, **_: Any) -> Shape:
     return (1, 2 * x[1], x[2])
 
 
-def _kernel(call: Call) -> Any:
+def _build_cpu_kernel(call: OpCall) -> Any:
     channels = int(call.shapes["x"][2])
-    k = Kernel("upsample_pool", call.features.lanes)
+    k = CpuKernel("upsample_pool", call.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels, 1, 3)), k.param("bias", (channels,))
         norm = k.param("norm", (3, channels)) if call.has("norm") else None
-        length = call.optional(k, "length", "int64")
-        y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
-        activation = Activation(norm, None, float(call.attributes["slope"]))
+        y, valid_steps = call.declare_result(k, x)
+        n = k.let(valid_steps, "n")
+        activation = Activation(norm, None, call.get_float("slope"))
 
         def columns(c: Any, width: int) -> None:
             apply = activation.channels(k, c, width)
@@ -52,41 +59,39 @@ def _kernel(call: Call) -> Any:
                 k.store(y, odd + offset, 0, 2 * t + 1, c, lanes=width)
                 k.store(following, value, 0, lanes=width)
 
-        k.each_parallel(channels, columns)
+        k.vectorize_parallel(channels, columns)
     return k.build()
 
 
 _GPU_THREADS = 256
 
 
-def _gpu_kernel(call: Call) -> Any:
-    """A thread has a step of a channel, and makes two of the result."""
+def _build_gpu_kernel(call: OpCall) -> Any:
+    """Build the GPU kernel; a thread computes two steps of the result from one step of a channel."""
     channels = int(call.shapes["x"][2])
     k = GpuKernel("upsample_pool", call.features)
     with k:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels, 1, 3)), k.param("bias", (channels,))
         norm = k.param("norm", (3, channels)) if call.has("norm") else None
-        length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
-        given = length[0] if length is not None else k.index(x.shape[1])
+        y, valid_steps = call.declare_result(k, x)
         values = k.index(x.shape[1]) * channels
         with k.launch(_GPU_THREADS, ceildiv(values, _GPU_THREADS)) as (thread, group):
             number = k.let(group * _GPU_THREADS + thread)
             t, c = k.let(number // channels), k.let(number % channels)
-            slope = float(call.attributes["slope"])
+            slope = call.get_float("slope")
             following = k.zeros()
-            with k.when(t < given):
-                here = activated(k, k.let(x[0, t, c]), c, norm, None, slope)
-                with k.when(t + 1 < given):
-                    k.store(following, activated(k, k.let(x[0, t + 1, c]), c, norm, None, slope), 0)
+            with k.when(t < valid_steps):
+                here = activate_value(k, k.let(x[0, t, c]), c, norm, None, slope)
+                with k.when(t + 1 < valid_steps):
+                    k.store(following, activate_value(k, k.let(x[0, t + 1, c]), c, norm, None, slope), 0)
                 before, middle, after = (k.let(weight[c, 0, tap]) for tap in range(3))
                 k.store(y, here * middle + bias[c], 0, 2 * t, c)
                 k.store(y, here * after + following[0] * before + bias[c], 0, 2 * t + 1, c)
     return k.build()
 
 
-@semantic_op(_shape, cpu=HandKernel(_kernel), gpu=HandKernel(_gpu_kernel))
+@semantic_op(_infer_shape, cpu=OpImplementation(_build_cpu_kernel), gpu=OpImplementation(_build_gpu_kernel))
 def upsample_pool(
     x: Tensor,
     weight: Tensor,
@@ -96,10 +101,19 @@ def upsample_pool(
     *,
     slope: float = 1.0,
 ) -> Tensor:
-    """conv_transpose(act(norm(x))), stride 2, three taps a channel, padding and output padding 1: (1, 2T, C).
+    """Compute conv_transpose(act(norm(x))): stride 2, three taps per channel, padding and output padding 1.
 
-    x (1, T, C); weight (C, 1, 3); bias (C,); norm (3, C); length (1,) int64 in steps of x.
+    Args:
+        x: (1, T, C).
+        weight: (C, 1, 3).
+        bias: (C,).
+        norm: (3, C).
+        length: int64 (1,), valid steps of x.
+        slope: Of the leaky ReLU, 1.0 for none.
+
+    Returns:
+        (1, 2T, C).
     """
-    y = activate(valid(x, length), norm, None, slope).transpose(1, 2)
+    y = activate(crop_valid(x, length), norm, None, slope).transpose(1, 2)
     y = F.conv_transpose1d(y, weight, bias, stride=2, padding=1, output_padding=1, groups=x.shape[2])
-    return filled(y.transpose(1, 2), 2 * x.shape[1])
+    return pad_steps(y.transpose(1, 2), 2 * x.shape[1])

@@ -1,4 +1,4 @@
-"""The compiler passes a recipe may list, one to a file: `apply(module, context) -> module`."""
+"""Compiler passes that a recipe may list, one per file: `apply(module, context) -> module`."""
 
 from __future__ import annotations
 
@@ -12,42 +12,47 @@ from tvm import relax
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.features import Features
 from kokoro_tvm.loading import load
-from kokoro_tvm.ops.base.relax import Use, use_of
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.relax import SemanticCall, resolve_call
+from kokoro_tvm.ops.base.schedule import ConvChoice
 
-__all__ = ["LoweringContext", "available", "bindings_of", "run"]
+__all__ = ["LoweringContext", "list_bindings", "list_passes", "run_passes"]
 
 
 @dataclass(frozen=True)
 class LoweringContext:
-    """What a pass may know besides the module.
+    """What a pass knows besides the module.
 
-    component: prefix of every function, so that modules can live together; target: a TVM Target;
-    features: what its CPU has; weights: the parameters that are weights, by their names in the module;
-    schedule: layer, as `HandKernel.layer` names it, -> how to compute it; storage_step: memory is reserved
-    for the next multiple of so many steps of the symbolic length."""
+    Attributes:
+        component: Prefix of every function, so that modules can be linked together.
+        target: TVM Target.
+        features: Features of the target's machine.
+        weights: Names of the parameters that are weights.
+        schedule: Layer key, see `OpImplementation.layer`, to its tuned choice.
+        storage_step: Memory is reserved for the next multiple of this many steps of the symbolic length.
+    """
 
     component: str
     target: Any
     features: Features
     weights: frozenset[str]
-    schedule: Mapping[str, Choice] = field(default_factory=dict)
+    schedule: Mapping[str, ConvChoice] = field(default_factory=dict)
     storage_step: int = 1
 
     @property
     def forward(self) -> str:
-        """The name of the component's function."""
+        """Name of the component's function."""
         return f"{self.component}_forward"
 
-    def use(self, call: Any) -> Use | None:
-        """What a semantic call uses; None for every other expression."""
-        return use_of(call, self.features, self.schedule)
+    def resolve(self, call: Any) -> SemanticCall | None:
+        """Resolve a semantic call; return None for every other expression."""
+        return resolve_call(call, self.features, self.schedule)
 
     def is_weight(self, expression: Any) -> bool:
+        """Return whether an expression is a weight of the component."""
         return isinstance(expression, relax.Var) and expression.name in self.weights
 
-    def rewritten(self, module: Any, mutator: Any) -> Any:
-        """A module with the component's function as a mutator rewrites it."""
+    def rewrite(self, module: Any, mutator: Any) -> Any:
+        """Return the module with the component's function rewritten by a mutator."""
         function = module[self.forward]
         body = mutator.visit_expr(function.body)
         result = mutator.builder_.get()
@@ -57,26 +62,39 @@ class LoweringContext:
         return result
 
 
-def bindings_of(function: Any) -> list[Any]:
-    """Those of a function, in order."""
+def list_bindings(function: Any) -> list[Any]:
+    """Return the bindings of a function in order."""
     return [binding for block in function.body.blocks for binding in block.bindings]
 
 
-def available() -> list[str]:
-    """The names a recipe may use."""
+def list_passes() -> list[str]:
+    """Return the names that a recipe may list."""
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
-def run(
+def run_passes(
     module: Any,
     names: Iterable[str],
     context: LoweringContext,
     dump: Callable[[str, Any], None] = lambda name, module: None,
 ) -> Any:
-    """Applies the passes in order, handing every result to `dump`. Raises BuildError for an unknown name."""
+    """Apply passes in order.
+
+    Args:
+        module: The IRModule.
+        names: Names of the passes.
+        context: What passes know besides.
+        dump: Called as dump(name, module) after each pass.
+
+    Returns:
+        The module after the last pass.
+
+    Raises:
+        BuildError: A pass is unknown, or refuses the module.
+    """
     for name in names:
-        if name not in available():
-            raise BuildError(f"unknown pass {name!r}; there are: {', '.join(available())}")
+        if name not in list_passes():
+            raise BuildError(f"unknown pass {name!r}; there are: {', '.join(list_passes())}")
         module = load(f"{__name__}.{name}").apply(module, context)
         dump(name, module)
     return module

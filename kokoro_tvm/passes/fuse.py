@@ -1,7 +1,7 @@
-"""Fuses neighbouring plain operations into one loop, and makes reshapes views; semantic operations stay
-apart.
+"""Pass: fuse neighbouring plain operations into one loop and turn reshapes into views.
 
-Comes before select_kernels: TVM's reshape analysis expects schedulable blocks, which kernels do not have.
+Semantic operations stay separate. Runs before select_kernels: TVM's reshape analysis expects schedulable
+blocks, which kernels do not have.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ __all__ = ["apply"]
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
+    """Fuse the plain operations of a module."""
     passes = [
         relax.transform.AnnotateTIROpPattern(),
         relax.transform.FuseOps(),

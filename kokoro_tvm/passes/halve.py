@@ -1,8 +1,8 @@
-"""Keeps in memory as float16 what tolerant layers hand to one another, where a recipe asks for it.
+"""Pass: store what tolerant layers pass to one another as float16, if the recipe's precision is float16.
 
-A result is float16 where the kernel that makes it can round it and all that read it can widen it: kernels
-compute in float32 (`HandKernel.halves`). Comes after fuse_moments, which takes moments of results before
-they are rounded, and before select_kernels.
+A result becomes float16 if the kernel that writes it can round it and every reader can widen it; kernels
+compute in float32 (`OpImplementation.halves`). Runs after fuse_moments, because moments are taken of results
+before they are rounded, and before select_kernels.
 """
 
 from __future__ import annotations
@@ -12,40 +12,43 @@ from typing import Any
 from tvm import relax
 
 from kokoro_tvm.ops.base.relax import call_with
-from kokoro_tvm.passes import LoweringContext, bindings_of
+from kokoro_tvm.passes import LoweringContext, list_bindings
 
 __all__ = ["apply"]
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
+    """Store results as float16 if the machine's precision asks for it."""
     if context.features.precision != "float16":
         return module
-    return context.rewritten(module, _Halver(module, _halved(module[context.forward], context)))
+    return context.rewrite(module, _Halver(module, _select_halved(module[context.forward], context)))
 
 
-def _halved(function: Any, context: LoweringContext) -> set[Any]:
-    """Variables of the semantic calls whose result becomes float16."""
-    makers: dict[Any, Any] = {}  # tensor, or pair of one and its moments -> the variable of its call
-    refused = set(relax.analysis.free_vars(function.body.body))
-    for binding in bindings_of(function):
+def _select_halved(function: Any, context: LoweringContext) -> set[Any]:
+    """Return the variables of the semantic calls whose result becomes float16."""
+    producers: dict[Any, Any] = {}  # tensor, or pair of one and its moments -> the variable of its call
+    excluded = set(relax.analysis.free_vars(function.body.body))
+    for binding in list_bindings(function):
         value = binding.value
-        if isinstance(value, relax.TupleGetItem) and value.tuple_value in makers:
+        if isinstance(value, relax.TupleGetItem) and value.tuple_value in producers:
             if value.index == 0:
-                makers[binding.var] = makers[value.tuple_value]
+                producers[binding.var] = producers[value.tuple_value]
             continue
-        use = context.use(value)
-        able = use.kernel.halves(use.call) if use is not None else frozenset()
-        given = use.given if use is not None else {}
-        refused |= {v for v in relax.analysis.free_vars(value) if v not in {given.get(n) for n in able}}
-        refused |= {v for n, v in given.items() if n not in able}
-        if "y" in able:
-            makers[binding.var] = binding.var
-    return set(makers.values()) - {makers[variable] for variable in refused if variable in makers}
+        semantic = context.resolve(value)
+        convertible = semantic.kernel.halves(semantic.call) if semantic is not None else frozenset()
+        by_name = semantic.by_name if semantic is not None else {}
+        excluded |= {
+            v for v in relax.analysis.free_vars(value) if v not in {by_name.get(n) for n in convertible}
+        }
+        excluded |= {v for n, v in by_name.items() if n not in convertible}
+        if "y" in convertible:
+            producers[binding.var] = binding.var
+    return set(producers.values()) - {producers[variable] for variable in excluded if variable in producers}
 
 
 @relax.expr_functor.mutator
 class _Halver(relax.PyExprMutator):
-    """Gives calls a result of float16, and its readers with it."""
+    """Mutator that makes the first result of calls float16."""
 
     def __init__(self, module: Any, halved: set[Any]) -> None:
         super().__init__(module)

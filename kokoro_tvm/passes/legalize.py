@@ -1,4 +1,4 @@
-"""Turns the plain operations that remain (sums, concatenations, look-ups) into TIR."""
+"""Pass: lower the remaining plain operations (sums, concatenations, look-ups) to TIR."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ __all__ = ["apply"]
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
+    """Legalize the operations of a module."""
     with context.target:
         return relax.transform.LegalizeOps({"relax.arange": _arange})(module)
 
 
 def _arange(builder: Any, call: Any) -> Any:
-    """Counts at run time. TVM's own rule makes a constant where the length is static, which cannot be written
-    down (TVM 0.27 crashes printing it), and which would be kept in every library."""
+    """Count at run time."""
+    # For static lengths TVM's own rule makes a constant, which every library would keep and which TVM 0.27
+    # crashes on when it prints the module.
     return builder.call_te(topi.arange, *call.args, call.attrs.dtype)

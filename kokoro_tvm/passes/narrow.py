@@ -1,8 +1,7 @@
-"""Makes every int64 tensor one of int32, inputs as well, for machines whose kernels know no wider integer.
+"""Pass: narrow every int64 tensor to int32, inputs included, for GPUs, whose kernels have no wider integer.
 
-An index that is a constant becomes a slice.
-
-Comes before legalize, for TVM narrows the indices of a TIR function, but refuses one with wide tensors.
+A constant index becomes a slice. Runs before legalize: TVM narrows the indices of a TIR function, but refuses
+functions with int64 tensors.
 """
 
 from __future__ import annotations
@@ -22,7 +21,11 @@ _WIDE, _NARROW = "int64", "int32"
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
-    """Raises BuildError for a constant that does not fit."""
+    """Narrow the tensors of the component's function.
+
+    Raises:
+        BuildError: A constant does not fit int32.
+    """
     if context.features.kernels != "gpu":
         return module
     function = module[context.forward]
@@ -44,15 +47,16 @@ def apply(module: Any, context: LoweringContext) -> Any:
 
 
 def _check(function: Any, component: str) -> None:
-    """Errors are raised here and not inside a visitor, where TVM would turn them into its own."""
-    limits, found = np.iinfo(_NARROW), []
+    """Raise BuildError for a constant that does not fit."""
+    # TVM turns errors raised inside a mutator into its own.
+    limits, constants = np.iinfo(_NARROW), []
 
     def visit(node: Any) -> None:
         if _is_wide(node):
-            found.append(node.value.numpy())
+            constants.append(node.value.numpy())
 
     relax.analysis.post_order_visit(function, visit)
-    for values in found:
+    for values in constants:
         if values.size and (values.min() < limits.min or values.max() > limits.max):
             raise BuildError(
                 f"{component}: the constant {values} does not fit {_NARROW}, which its kernels take"
@@ -60,13 +64,15 @@ def _check(function: Any, component: str) -> None:
 
 
 def _is_wide(node: Any) -> bool:
-    """Whether a node is a constant tensor of wide integers."""
+    """Return whether a node is a constant tensor of int64."""
     is_tensor = isinstance(node, tvm.ir.GenericConst) and isinstance(node.ty, relax.TensorType)
     return is_tensor and str(node.ty.dtype) == _WIDE
 
 
 @relax.expr_functor.mutator
 class _Narrower(relax.PyExprMutator):
+    """Mutator that narrows constants, aranges and indices."""
+
     def visit_generic_const_(self, constant: Any) -> Any:
         if not _is_wide(constant):
             return constant
@@ -82,7 +88,7 @@ class _Narrower(relax.PyExprMutator):
         return super().visit_call_(call)
 
     def _slice(self, tensor: Any, index: int, axis: Any) -> Any:
-        """One element along an axis, by an index that no tensor has to hold on the device."""
+        """Slice one element along an axis, so that no index tensor is needed on the device."""
         at = int(axis)
         first = index if index >= 0 else index + int(tensor.ty.shape[at])
         part = self.builder_.emit(relax.op.strided_slice(tensor, [at], [first], [first + 1]))

@@ -1,7 +1,6 @@
-"""Gives every plain operation a launch: TVM's default schedule, a thread for each element of the result.
+"""Pass: schedule every plain operation with TVM's default GPU schedule, a thread per element of the result.
 
-Comes after fuse, which makes the functions, and before select_kernels, whose kernels have launches already.
-Does nothing for machines whose kernels are not for GPUs.
+Runs after fuse, which creates the functions, and before select_kernels, whose kernels have launches already.
 """
 
 from __future__ import annotations
@@ -18,16 +17,17 @@ __all__ = ["apply"]
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
+    """Schedule the TIR functions of a module; do nothing for machines without GPU kernels."""
     workgroup = context.features.workgroup
     if context.features.kernels != "gpu" or workgroup is None:
         return module
     passes = [
         dlight.ApplyDefaultSchedule(dlight.gpu.Fallback()),
         tvm.s_tir.transform.DefaultGPUSchedule(),
-        tirx.transform.ForceNarrowIndexToInt32(),  # last, for the schedules make indices too
+        tirx.transform.ForceNarrowIndexToInt32(),  # last, because schedules add indices
     ]
-    # TVM has limits of its own for every kind of GPU.
+    # TVM has its own limits for every kind of GPU.
     limits = {"max_num_threads": workgroup.threads}
     with tvm.target.Target(dict(context.target.export()) | limits):
-        # A copy, for ApplyDefaultSchedule changes what it is given.
+        # A copy, because ApplyDefaultSchedule changes its argument.
         return tvm.transform.Sequential(passes)(module.clone())

@@ -1,7 +1,7 @@
-"""Puts a kernel in the place of every semantic operation, and its packing on every weight that it wants
-packed. Calls that share a launch take their weights as one.
+"""Pass: replace every semantic call by a kernel and every weight by its packed form.
 
-Every function is named after the component, those made by legalising too, so that modules can live together.
+The weights of calls that share a launch are joined to one parameter. Every function gets the component's name
+as a prefix, those from legalize included, so that modules can be linked together.
 """
 
 from __future__ import annotations
@@ -18,40 +18,45 @@ import tvm
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.relax import Use
+from kokoro_tvm.ops.base.relax import SemanticCall
 from kokoro_tvm.ops.base.semantic import PackedWeight
 from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["IN_PLACE", "JOINED", "PACKINGS", "WORK", "apply"]
 
 PACKINGS = "kokoro.packings"
-"""Attribute of the component's function: JSON, weight name -> how it is packed."""
+"""Attribute of the component's function: JSON, weight name -> its packing."""
 
 JOINED = "kokoro.joined"
-"""Attribute of the component's function: JSON, parameter -> the weights that it joins, in order, each a pair
-of its name and how it is packed, or null."""
+"""Attribute of the component's function: JSON, parameter -> the weights that it joins, in order, as pairs of
+name and packing (or null)."""
 
 WORK = "kokoro.work"
+"""Attribute of a kernel: JSON, its operation, number of results and, if counted, FLOPs per step."""
 
 IN_PLACE = "kokoro.in_place"
-"""Attribute of a kernel: JSON, the position of its result among its arguments, and those of the arguments
-whose memory it may take."""
+"""Attribute of a kernel: JSON, the position of its result among its arguments, and the positions of the
+arguments whose memory the result may reuse."""
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
-    """Rewrites the component's function. Raises BuildError for a call that there is no kernel for."""
+    """Select the kernels of the component's function.
+
+    Raises:
+        BuildError: No kernel exists for a call.
+    """
     function = module[context.forward]
     calls: list[Any] = []
     relax.analysis.post_order_visit(
         function, lambda n: calls.append(n) if isinstance(n, relax.Call) else None
     )
-    uses = {call: use for call in calls if (use := context.use(call)) is not None}
-    # Errors are raised here and not inside a visitor, where TVM would turn them into its own.
-    joined = _joined_weights(calls, uses, context)
-    packings = _packings([call for call in calls if call not in joined], uses, context)
-    kernels = _kernels(uses, context)
-    selector = _Selector(module, context, uses, kernels, joined)
-    apart = {weight for each in joined.values() for weight, _ in each.parts}
+    semantic_calls = {call: semantic for call in calls if (semantic := context.resolve(call)) is not None}
+    # TVM turns errors raised inside a mutator into its own, so they are raised here.
+    joined = _join_weights(calls, semantic_calls, context)
+    packings = _collect_packings([call for call in calls if call not in joined], semantic_calls, context)
+    kernels = _build_kernels(semantic_calls, context)
+    selector = _Selector(module, context, semantic_calls, kernels, joined)
+    joined_parts = {weight for group in joined.values() for weight, _ in group.parts}
     parameters = []
     for parameter in function.params:
         packed = packings.get(parameter.name)
@@ -59,40 +64,44 @@ def apply(module: Any, context: LoweringContext) -> Any:
             shape, dtype = packed.layout(tuple(int(extent) for extent in parameter.ty.shape))
             parameters.append(relax.Var(parameter.name, relax.TensorType(shape, dtype)))
             selector.set_var_remap(parameter, parameters[-1])
-        elif parameter not in apart:
+        elif parameter not in joined_parts:
             parameters.append(parameter)
-    parameters += [each.variable for each in joined.values()]
+    parameters += [group.variable for group in joined.values()]
     body = selector.visit_expr(function.body)
     attributes = dict(function.attrs or {})
     layouts = {weight: packed.to_json() for weight, packed in packings.items()}
     attributes[PACKINGS] = json.dumps(layouts, sort_keys=True)
     if joined:
-        parts = {each.variable.name: each.to_json() for each in joined.values()}
+        parts = {group.variable.name: group.to_json() for group in joined.values()}
         attributes[JOINED] = json.dumps(parts, sort_keys=True)
     attributes = tvm.ir.make_node("ir.DictAttrs", **attributes)
     result = selector.builder_.get()
     result[context.forward] = relax.Function(parameters, body, function.ret_ty, function.is_pure, attributes)
-    result = _with_table(result, context, kernels.values())
-    for variable in result.get_global_vars():  # by now nothing calls a function by another name
+    result = _add_table(result, context, kernels.values())
+    for variable in result.get_global_vars():  # nothing calls the old names any more
         if not variable.name_hint.startswith(f"{context.component}_"):
             del result[variable]
     return result
 
 
-def _packings(
-    calls: Sequence[Any], uses: Mapping[Any, Use], context: LoweringContext
+def _collect_packings(
+    calls: Sequence[Any], semantic_calls: Mapping[Any, SemanticCall], context: LoweringContext
 ) -> dict[str, PackedWeight]:
-    """How every weight must be packed; one weight, one packing."""
+    """Return how each weight must be packed; a weight has one packing.
+
+    Raises:
+        BuildError: Calls disagree about a weight, or a packed argument is no weight.
+    """
     packings: dict[str, PackedWeight] = {}
     plain: set[str] = set()
     for call in calls:
-        if (use := uses.get(call)) is None:
+        if (semantic := semantic_calls.get(call)) is None:
             tuples = [a.fields for a in call.args if isinstance(a, relax.Tuple)]
             plain |= {a.name for a in chain(call.args, *tuples) if context.is_weight(a)}
             continue
-        wanted, operation = use.packed, use.operation.name
-        for tensor, argument in zip(use.tensors, use.arguments, strict=True):
-            packed = wanted.get(tensor)
+        packings_of_call, operation = semantic.packed, semantic.operation.name
+        for tensor, argument in zip(semantic.tensors, semantic.arguments, strict=True):
+            packed = packings_of_call.get(tensor)
             if not context.is_weight(argument):
                 if packed is not None:
                     raise BuildError(
@@ -103,32 +112,32 @@ def _packings(
                 plain.add(argument.name)
             elif (other := packings.setdefault(argument.name, packed)).name != packed.name:
                 raise BuildError(
-                    f"{context.component}: {argument.name} is wanted as {other.name} and as {packed.name}"
+                    f"{context.component}: {argument.name} is needed as {other.name} and as {packed.name}"
                 )
-    both = sorted(plain & set(packings))
-    if both:
-        raise BuildError(f"{context.component}: used both packed and as they are: {', '.join(both)}")
+    conflicts = sorted(plain & set(packings))
+    if conflicts:
+        raise BuildError(f"{context.component}: used both packed and as they are: {', '.join(conflicts)}")
     return packings
 
 
-def _kernels(uses: Mapping[Any, Use], context: LoweringContext) -> dict[Any, Any]:
-    """The kernel of every semantic call; equal calls share one."""
-    made: dict[str, Any] = {}
-    chosen = {}
-    for node, use in uses.items():
-        operation, call = use.operation, use.call
-        told_apart = call.shapes, call.attributes, call.result, call.moments, call.halves, call.members
-        key = json.dumps([operation.name, *told_apart], sort_keys=True, default=str)
-        if key not in made:
-            name = f"{context.component}_{operation.name}_{len(made)}"
-            made[key] = _kernel(use, context.component).with_attr("global_symbol", name)
-        chosen[node] = made[key]
-    return chosen
+def _build_kernels(semantic_calls: Mapping[Any, SemanticCall], context: LoweringContext) -> dict[Any, Any]:
+    """Build the kernel of every semantic call; equal calls share one."""
+    by_key: dict[str, Any] = {}
+    kernels = {}
+    for node, semantic in semantic_calls.items():
+        operation, call = semantic.operation, semantic.call
+        identity = call.shapes, call.attributes, call.result, call.moments, call.halves, call.members
+        key = json.dumps([operation.name, *identity], sort_keys=True, default=str)
+        if key not in by_key:
+            name = f"{context.component}_{operation.name}_{len(by_key)}"
+            by_key[key] = _build_kernel(semantic, context.component).with_attr("global_symbol", name)
+        kernels[node] = by_key[key]
+    return kernels
 
 
-def _kernel(use: Use, component: str) -> Any:
-    """With what is to be known of it, as attributes."""
-    operation, call = use.operation, use.call
+def _build_kernel(semantic: SemanticCall, component: str) -> Any:
+    """Build a call's kernel and attach its work and in-place arguments as attributes."""
+    operation, call = semantic.operation, semantic.call
     try:
         kernel = operation.kernel(call)
     except NotImplementedError as error:
@@ -138,15 +147,14 @@ def _kernel(use: Use, component: str) -> Any:
     if operation.flops is not None:
         work["flops_per_step"] = operation.flops(call)
     kernel = kernel.with_attr(WORK, json.dumps(work))
-    if over := use.kernel.in_place(call) & set(use.tensors):
-        places = {"result": len(use.tensors), "over": sorted(map(use.tensors.index, over))}
+    if over := semantic.kernel.in_place(call) & set(semantic.tensors):
+        places = {"result": len(semantic.tensors), "over": sorted(map(semantic.tensors.index, over))}
         kernel = kernel.with_attr(IN_PLACE, json.dumps(places))
     return kernel
 
 
-def _with_table(module: Any, context: LoweringContext, kernels: Iterable[Any]) -> Any:
-    """Adds `<component>_kernels()`: JSON, kernel -> its operation and, where they count, FLOPs per step of
-    the result."""
+def _add_table(module: Any, context: LoweringContext, kernels: Iterable[Any]) -> Any:
+    """Add `<component>_kernels()`, which returns each kernel's WORK as JSON."""
     table = {str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[WORK])) for kernel in kernels}
     builder = relax.BlockBuilder(module)
     with builder.function(f"{context.component}_kernels", []):
@@ -155,42 +163,49 @@ def _with_table(module: Any, context: LoweringContext, kernels: Iterable[Any]) -
 
 
 @dataclass(frozen=True)
-class _Joined:
+class _JoinedWeights:
     """Weights of calls that share a launch, as one parameter of the component.
 
-    variable: the parameter, float32 and flat; parts: the weights' variables, each with its packing."""
+    Attributes:
+        variable: The parameter, float32 and flat.
+        parts: Variable and packing of each weight.
+    """
 
     variable: Any
     parts: tuple[tuple[Any, PackedWeight | None], ...]
 
     def to_json(self) -> list[tuple[str, dict[str, Any] | None]]:
+        """Return name and packing of each weight."""
         return [(weight.name, packed.to_json() if packed else None) for weight, packed in self.parts]
 
 
-def _joined_weights(
-    calls: Sequence[Any], uses: Mapping[Any, Use], context: LoweringContext
-) -> dict[Any, _Joined]:
-    """What the weights of every semantic call of several members become.
+def _join_weights(
+    calls: Sequence[Any], semantic_calls: Mapping[Any, SemanticCall], context: LoweringContext
+) -> dict[Any, _JoinedWeights]:
+    """Join the weights of every semantic call of several members.
 
-    Raises BuildError for a weight that is used in another place too."""
+    Raises:
+        BuildError: Another call uses such a weight, too.
+    """
     joined = {}
-    for call, use in uses.items():
-        if use.call.members > 1:
-            assert use.kernel.sharing is not None
-            packed, names = use.packed, use.kernel.sharing.joined
-            weights = zip(use.tensors, use.arguments, strict=True)
+    for call, semantic in semantic_calls.items():
+        if semantic.call.members > 1:
+            assert semantic.kernel.sharing is not None
+            packed, names = semantic.packed, semantic.kernel.sharing.joined
+            weights = zip(semantic.tensors, semantic.arguments, strict=True)
             parts = [(weight, packed.get(name)) for name, weight in weights if name in names]
-            joined[call] = _Joined(_variable(parts), tuple(parts))
+            joined[call] = _JoinedWeights(_joined_variable(parts), tuple(parts))
     counted = Counter(v for call in calls for a in call.args for v in relax.analysis.free_vars(a))
-    members = {weight for each in joined.values() for weight, _ in each.parts}
-    if twice := sorted(weight.name for weight in members if counted[weight] > 1):
+    members = {weight for group in joined.values() for weight, _ in group.parts}
+    if reused := sorted(weight.name for weight in members if counted[weight] > 1):
         raise BuildError(
-            f"{context.component}: used by a launch that calls share, and elsewhere too: {', '.join(twice)}"
+            f"{context.component}: used by a launch that calls share, and elsewhere too: {', '.join(reused)}"
         )
     return joined
 
 
-def _variable(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
+def _joined_variable(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
+    """Return the parameter of joined weights."""
     elements = 0
     for weight, packed in parts:
         shape = tuple(int(extent) for extent in weight.ty.shape)
@@ -198,29 +213,29 @@ def _variable(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
     return relax.Var(f"{parts[0][0].name}_joined", relax.TensorType([elements], "float32"))
 
 
-def _taken(use: Use, joined: _Joined) -> list[Any]:
-    """What the kernel for a call of several members takes, see `Sharing`."""
-    sharing, given = use.kernel.sharing, use.given
+def _shared_arguments(semantic: SemanticCall, joined: _JoinedWeights) -> list[Any]:
+    """Return the arguments of the kernel of a call of several members, see `LaunchSharing`."""
+    sharing, by_name = semantic.kernel.sharing, semantic.by_name
     assert sharing is not None
-    own = [a for name, a in zip(use.tensors, use.arguments, strict=True) if name in sharing.own]
-    return [*own, *(given[name] for name in sharing.common), joined.variable]
+    own = [a for name, a in zip(semantic.tensors, semantic.arguments, strict=True) if name in sharing.own]
+    return [*own, *(by_name[name] for name in sharing.common), joined.variable]
 
 
 @relax.expr_functor.mutator
 class _Selector(relax.PyExprMutator):
-    """Replaces semantic calls, and renames what other calls call."""
+    """Mutator that replaces semantic calls and renames the functions that other calls call."""
 
     def __init__(
         self,
         module: Any,
         context: LoweringContext,
-        uses: Mapping[Any, Use],
+        semantic_calls: Mapping[Any, SemanticCall],
         kernels: Mapping[Any, Any],
-        joined: Mapping[Any, _Joined],
+        joined: Mapping[Any, _JoinedWeights],
     ) -> None:
         super().__init__(module)
         self._module, self._context = module, context
-        self._uses, self._kernels, self._joined = uses, kernels, joined
+        self._semantic_calls, self._kernels, self._joined = semantic_calls, kernels, joined
         self._renamed: dict[Any, Any] = {}
 
     def visit_global_var_(self, variable: Any) -> Any:
@@ -234,11 +249,11 @@ class _Selector(relax.PyExprMutator):
         return self._renamed[variable]
 
     def visit_call_(self, call: Any) -> Any:
-        if (use := self._uses.get(call)) is None:
+        if (semantic := self._semantic_calls.get(call)) is None:
             return super().visit_call_(call)
-        kernel, arguments = self._kernels[call], use.arguments
+        kernel, arguments = self._kernels[call], semantic.arguments
         if call in self._joined:
-            arguments = _taken(use, self._joined[call])
+            arguments = _shared_arguments(semantic, self._joined[call])
         added = self.builder_.add_func(kernel, str(kernel.attrs["global_symbol"]))
         results = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else call.ty
         return relax.call_tir(added, [self.visit_expr(a) for a in arguments], out_ty=results)

@@ -1,12 +1,12 @@
-"""Patches: scoped, named replacements of pieces of the stock model; one file each.
+"""Patches: scoped, named replacements of pieces of the stock model, one per file.
 
 A patch rewrites a stock module in terms of `kokoro_tvm.ops`, so that `torch.export` yields a small graph of
-them. Only the patches that a recipe lists are imported. Conventions all of them share:
+these operations. Only the patches that a recipe lists are imported. Conventions:
 
-* activations have time before channels, (1, T, C), as kernels read them;
-* every forward takes `length`, int64 (1,), as its last argument: how many steps of its own axis are valid.
-  None means all. What stands beyond, in inputs and in results, is undefined;
-* `device` of new tensors is the device of the inputs: "meta" while exporting.
+* Activations have time before channels, (1, T, C), as kernels read them.
+* Every forward takes `length`, int64 (1,), as its last argument: the number of valid steps of its own axis.
+  None means all. Inputs and results beyond it are undefined.
+* New tensors are created on the inputs' device, "meta" while exporting.
 """
 
 from __future__ import annotations
@@ -25,13 +25,18 @@ from torch import nn
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.loading import load
 
-__all__ = ["Patch", "applied", "available", "get", "method_patch", "stock_attribute"]
+__all__ = ["Patch", "apply_patches", "get_patch", "list_patches", "method_patch", "resolve_attribute"]
 
 
 @dataclass(frozen=True)
 class Patch:
-    """name: its file's stem; replaces: dotted stock attributes; apply: module -> a context within which the
-    patch is in force on that module and everything below it."""
+    """A named patch.
+
+    Attributes:
+        name: Stem of its file.
+        replaces: Dotted stock attributes that it replaces.
+        apply: Maps a module to a context in which the patch is in force on that module and all below it.
+    """
 
     name: str
     replaces: tuple[str, ...]
@@ -39,9 +44,13 @@ class Patch:
 
 
 def method_patch(name: str, replaces: Mapping[str, Callable[..., Any]]) -> Patch:
-    """A patch of methods: dotted stock method (`package.module.Class.method`) -> function, `self` first.
+    """Create a patch that replaces methods.
 
     Methods are replaced on the instances, so other models in the process stay stock.
+
+    Args:
+        name: Name of the patch.
+        replaces: Dotted stock method (`package.module.Class.method`) to its replacement, `self` first.
     """
 
     @contextmanager
@@ -54,33 +63,37 @@ def method_patch(name: str, replaces: Mapping[str, Callable[..., Any]]) -> Patch
     return Patch(name, tuple(replaces), apply)
 
 
-def stock_attribute(dotted: str) -> Any:
-    """What `package.module.Class.attribute` is. Raises BuildError when nothing installed is called that."""
+def resolve_attribute(dotted: str) -> Any:
+    """Return the object called `package.module.Class.attribute`.
+
+    Raises:
+        BuildError: No installed package has it.
+    """
     parts = dotted.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         try:
-            found = importlib.import_module(".".join(parts[:cut]))
+            value = importlib.import_module(".".join(parts[:cut]))
         except ModuleNotFoundError:
             continue
         for part in parts[cut:]:
-            if not hasattr(found, part):
+            if not hasattr(value, part):
                 break
-            found = getattr(found, part)
+            value = getattr(value, part)
         else:
-            return found
+            return value
     raise BuildError(f"{dotted}, which a patch replaces, does not exist: install the pinned versions")
 
 
 def _replace(
     patch: str, module: nn.Module, dotted: str, function: Callable[..., Any], undo: ExitStack
 ) -> None:
-    """Binds `function` on every module below whose class still has the stock method."""
-    stock, method = stock_attribute(dotted), dotted.rpartition(".")[2]
+    """Bind `function` on every module whose class still has the stock method."""
+    stock, method = resolve_attribute(dotted), dotted.rpartition(".")[2]
     instances = [m for m in module.modules() if getattr(type(m), method, None) is stock]
     if not instances:
         raise BuildError(
-            f"patch {patch} replaces {dotted}, but nothing in {type(module).__name__} has it: take the patch "
-            "out of this component's list"
+            f"patch {patch} replaces {dotted}, but nothing in {type(module).__name__} has it: remove the "
+            "patch from this component's list"
         )
     for instance in instances:
         if method in instance.__dict__:
@@ -90,30 +103,35 @@ def _replace(
         undo.callback(instance.__dict__.__delitem__, method)
 
 
-def available() -> tuple[str, ...]:
-    """Names of all patches: the files of this package that do not start with an underscore. Imports none."""
+def list_patches() -> tuple[str, ...]:
+    """Return the names of all patches, without importing them."""
+    # They are the files of this package that do not start with an underscore.
     return tuple(sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py")))
 
 
-def get(name: str) -> Patch:
-    """The patch of that name, importing its file. Raises BuildError for an unknown name."""
-    if name not in available():
-        nearest = difflib.get_close_matches(name, available(), n=1)
-        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(available())}"
+def get_patch(name: str) -> Patch:
+    """Import a patch by name.
+
+    Raises:
+        BuildError: The name is unknown.
+    """
+    if name not in list_patches():
+        nearest = difflib.get_close_matches(name, list_patches(), n=1)
+        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(list_patches())}"
         raise BuildError(f"unknown patch {name!r}: {hint}")
     patch: Patch = load(f"{__name__}.{name}").PATCH
     return patch
 
 
 @contextmanager
-def applied(names: Sequence[str], module: nn.Module) -> Iterator[None]:
-    """Puts patches in force on a module (usually a component) in the order given; all is restored at the end,
-    whatever happens.
+def apply_patches(names: Sequence[str], module: nn.Module) -> Iterator[None]:
+    """Apply patches to a module (usually a component) in order; restore it at the end or on an error.
 
-    Raises BuildError for an unknown name, a patch that finds nothing to replace, and one that replaces what
-    another has.
+    Raises:
+        BuildError: A name is unknown, a patch finds nothing to replace, or it replaces what another has
+            replaced.
     """
-    patches = [get(name) for name in names]
+    patches = [get_patch(name) for name in names]
     with ExitStack() as scope:
         for patch in patches:
             scope.enter_context(patch.apply(module))

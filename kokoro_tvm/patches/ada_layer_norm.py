@@ -1,4 +1,4 @@
-"""Adaptive layer normalisation over the channels, styled."""
+"""Patch of the adaptive layer norm over the channels, whose scale and shift come from the style."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, T, C), style (1, S) -> (1, T, C)."""
+    """Normalize x (1, T, C) with the style (1, S)."""
     h = ops.linear(style, self.fc.weight, self.fc.bias).reshape(2, self.channels)
     return ops.layer_norm(x, 1 + h[0], h[1], length, eps=self.eps)
 

@@ -1,4 +1,4 @@
-"""The decoder: text, pitch and energy mixed by residual blocks, then the generator."""
+"""Patch of the decoder: residual blocks mix text, pitch and energy, then the generator speaks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import convolution
-from kokoro_tvm.patches.base.length import scaled
+from kokoro_tvm.patches.base.layers import apply_conv1d
+from kokoro_tvm.patches.base.length import scale_length
 
 __all__ = ["PATCH"]
 
@@ -21,14 +21,15 @@ def _forward(
     noise: Tensor,
     length: Tensor | None = None,
 ) -> Tensor:
-    """asr (1, C, F), f0 and n (1, 2F), style (1, S), noise (1, samples) -> (1, samples).
+    """Return samples (1, samples) for asr (1, C, F), f0 and n (1, 2F), style (1, S), noise (1, samples).
 
-    length in frames. Needs the patches weight_norm, adain_resblock and generator, and those that one needs.
+    `length` is in frames. Needs the patches weight_norm, adain_resblock and generator, and those of the
+    generator.
     """
     asr = asr.transpose(1, 2)
-    pitch = _half_rate(self.F0_conv, f0, length)
-    energy = _half_rate(self.N_conv, n, length)
-    residual = convolution(self.asr_res[0], asr, length, tolerant=True)
+    pitch = _halve_rate(self.F0_conv, f0, length)
+    energy = _halve_rate(self.N_conv, n, length)
+    residual = apply_conv1d(self.asr_res[0], asr, length, tolerant=True)
     x = self.encode(ops.join(asr, pitch, energy, length=length), style, length, tolerant=True)
     mixing = True
     for block in self.decode:
@@ -37,13 +38,13 @@ def _forward(
         x = block(x, style, length, tolerant=True)
         if block.upsample_type != "none":
             mixing = False
-            length = scaled(length, 2)
+            length = scale_length(length, 2)
     return self.generator(x, style, f0, noise, length)
 
 
-def _half_rate(conv: nn.Conv1d, curve: Tensor, length: Tensor | None) -> Tensor:
-    """A curve of half frames (1, 2F) at frame rate, (1, F, 1); length in frames."""
-    return convolution(conv, curve.unsqueeze(2), scaled(length, conv.stride[0]))
+def _halve_rate(conv: nn.Conv1d, curve: Tensor, length: Tensor | None) -> Tensor:
+    """Convolve a curve of half frames (1, 2F) to frames (1, F, 1); `length` is in frames."""
+    return apply_conv1d(conv, curve.unsqueeze(2), scale_length(length, conv.stride[0]))
 
 
 PATCH = method_patch("decoder", {"kokoro.istftnet.Decoder.forward": _forward})

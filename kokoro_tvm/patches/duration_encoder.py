@@ -1,4 +1,4 @@
-"""The prosody predictor's text encoder: LSTMs and styled layer norms in turn, the style beside every step."""
+"""Patch of the prosody predictor's text encoder: LSTMs and adaptive layer norms, the style at every step."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, T, C), style (1, S) -> (1, T, C + S). The stock one takes (1, C, T), and a mask besides.
+    """Encode x (1, T, C) with the style (1, S) to (1, T, C + S).
 
-    Needs the patches lstm and ada_layer_norm.
+    The stock method takes (1, C, T), and a mask. Needs the patches lstm and ada_layer_norm.
     """
-    beside = style.unsqueeze(1).expand(1, x.shape[1], style.shape[1])
-    x = torch.cat([x, beside], dim=2)
+    style_steps = style.unsqueeze(1).expand(1, x.shape[1], style.shape[1])
+    x = torch.cat([x, style_steps], dim=2)
     for block in self.lstms:
         if isinstance(block, nn.LSTM):
             x = block(x, length)
         else:
-            x = torch.cat([block(x, style, length), beside], dim=2)
+            x = torch.cat([block(x, style, length), style_steps], dim=2)
     return x
 
 

@@ -1,4 +1,4 @@
-"""Pitch and energy of every half frame."""
+"""Patch of pitch and energy, at two values per frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.length import scaled
+from kokoro_tvm.patches.base.length import scale_length
 
 __all__ = ["PATCH"]
 
@@ -16,21 +16,24 @@ __all__ = ["PATCH"]
 def _f0n_train(
     self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """x (1, C, F), style (1, S) -> pitch in Hz and energy, (1, 2F) each; length in frames.
+    """Predict pitch in Hz and energy, (1, 2F) each, from x (1, C, F) and style (1, S); `length` is in frames.
 
     Needs the patches weight_norm, lstm and adain_resblock.
     """
     x = self.shared(x.transpose(1, 2), length)
-    return _curve(self.F0, self.F0_proj, x, style, length), _curve(self.N, self.N_proj, x, style, length)
+    return _predict_curve(self.F0, self.F0_proj, x, style, length), _predict_curve(
+        self.N, self.N_proj, x, style, length
+    )
 
 
-def _curve(
+def _predict_curve(
     blocks: Iterable[nn.Module], projection: nn.Conv1d, x: Tensor, style: Tensor, length: Tensor | None
 ) -> Tensor:
+    """Predict a curve (1, 2F) from shared features x (1, F, C)."""
     for block in blocks:
         x = block(x, style, length)
         if block.upsample_type != "none":
-            length = scaled(length, 2)
+            length = scale_length(length, 2)
     return ops.project(x, projection.weight, projection.bias, length)
 
 

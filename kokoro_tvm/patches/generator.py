@@ -1,4 +1,4 @@
-"""The vocoder: from features, pitch and noise to samples."""
+"""Patch of the vocoder: features, pitch and noise to samples."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from kokoro_tvm import ops
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import convolution
-from kokoro_tvm.patches.base.length import scaled
+from kokoro_tvm.patches.base.layers import apply_conv1d
+from kokoro_tvm.patches.base.length import scale_length
 
 __all__ = ["PATCH"]
 
@@ -16,36 +16,36 @@ __all__ = ["PATCH"]
 def _forward(
     self: nn.Module, x: Tensor, style: Tensor, f0: Tensor, noise: Tensor, length: Tensor | None = None
 ) -> Tensor:
-    """x (1, N, C), style (1, S), f0 (1, N) Hz, noise (1, samples) -> (1, samples).
+    """Return samples (1, samples) for x (1, N, C), style (1, S), f0 (1, N) in Hz, noise (1, samples).
 
-    length in steps of x. Needs the patches weight_norm, snake_resblock, harmonic_source and stft. The stock
-    one gives (1, 1, samples).
+    `length` is in steps of x. The stock method returns (1, 1, samples). Needs the patches weight_norm,
+    snake_resblock, harmonic_source and stft.
     """
     hop = self.stft.hop_length
     rate = self.m_source.l_sin_gen.upsample_scale
     source = self.m_source(f0, noise, length)
-    spectrum = self.stft.transform(source, scaled(length, rate))
-    spectrum_length = scaled(length, rate // hop, plus=1)
+    spectrum = self.stft.transform(source, scale_length(length, rate))
+    spectrum_length = scale_length(length, rate // hop, plus=1)
     for i in range(self.num_upsamples):
         lead = i == self.num_upsamples - 1
-        excitation = convolution(self.noise_convs[i], spectrum, spectrum_length)
-        after = scaled(length, self.ups[i].stride[0], plus=int(lead))
+        excitation = apply_conv1d(self.noise_convs[i], spectrum, spectrum_length)
+        after = scale_length(length, self.ups[i].stride[0], plus=int(lead))
         excitation = self.noise_res[i](excitation, style, after)
         x = _upsample(self.ups[i], x, excitation, length, lead)
         length = after
         x = _average(self, i, x, style, length)
-    return self.stft.inverse(convolution(self.conv_post, x, length, slope=0.01), length)
+    return self.stft.inverse(apply_conv1d(self.conv_post, x, length, slope=0.01), length)
 
 
 def _upsample(
     conv: nn.ConvTranspose1d, x: Tensor, residual: Tensor, length: Tensor | None, lead: bool
 ) -> Tensor:
-    """The transposed convolution behind a leaky ReLU; the last one starts with a reflected step."""
+    """Apply the transposed convolution after a leaky ReLU; the last one starts with a reflected step."""
     taps, stride, padding = conv.kernel_size[0], conv.stride[0], conv.padding[0]
     if taps != 2 * stride or padding != stride // 2 or stride % 2 or conv.output_padding[0]:
         raise BuildError(
-            f"patch generator knows upsampling by an even stride with twice as many taps, not {taps} taps, "
-            f"stride {stride}, padding {padding}"
+            f"patch generator supports upsampling by an even stride with twice as many taps, not {taps} "
+            f"taps, stride {stride}, padding {padding}"
         )
     return ops.conv_transpose1d(
         x, conv.weight, conv.bias, residual, length, stride=stride, slope=0.1, lead=lead, tolerant=True
@@ -53,7 +53,7 @@ def _upsample(
 
 
 def _average(self: nn.Module, stage: int, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
-    """The mean of the residual blocks of one stage: each adds its share to those before."""
+    """Average the residual blocks of a stage: each adds its share to the sum of the previous ones."""
     count = self.num_kernels
     total = None
     for block in self.resblocks[stage * count : (stage + 1) * count]:

@@ -1,4 +1,4 @@
-"""The excitation, with its noise given and its phase counted in cycles of float64."""
+"""Patch of the excitation: noise is an input, and the phase is counted in cycles of float64."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, f0: Tensor, noise: Tensor, length: Tensor | None = None) -> Tensor:
-    """f0 (1, N) Hz at its own rate, noise (1, N*upsample) standard normal -> (1, N*upsample).
+    """Return the excitation (1, N*upsample) of f0 (1, N) in Hz and noise (1, N*upsample), standard normal.
 
-    The stock one takes f0 upsampled, (1, samples, 1), draws its noise, and gives two more that nobody reads.
+    The stock method takes f0 upsampled, (1, samples, 1), draws its noise, and returns two more values that
+    nobody reads.
     """
     sines = self.l_sin_gen
     return ops.harmonic_source(

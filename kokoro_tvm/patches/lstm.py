@@ -1,4 +1,4 @@
-"""Bidirectional LSTM as two projections and one recurrence that knows where the valid part ends."""
+"""Patch of the bidirectional LSTM: two projections and a recurrence that starts at the last valid step."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.LSTM, x: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, T, I) -> hidden states of both directions (1, T, 2H)."""
+    """Return the hidden states of both directions (1, T, 2H) for x (1, T, I)."""
     if self.num_layers != 1 or not self.bidirectional or not self.bias or self.proj_size:
-        raise BuildError(f"patch lstm knows LSTMs of one layer, two directions and a bias, not {self}")
+        raise BuildError(f"patch lstm supports LSTMs of one layer, two directions and a bias, not {self}")
     forward = ops.conv1d(x, self.weight_ih_l0, self.bias_ih_l0, length=length)
     backward = ops.conv1d(x, self.weight_ih_l0_reverse, self.bias_ih_l0_reverse, length=length)
     return ops.lstm(

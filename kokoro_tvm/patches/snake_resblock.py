@@ -1,11 +1,11 @@
-"""The generator's residual block: dilated convolutions behind AdaIN and Snake."""
+"""Patch of the generator's residual block: dilated convolutions after AdaIN and Snake."""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import coefficients, convolution
+from kokoro_tvm.patches.base.layers import apply_conv1d, compute_adain
 
 __all__ = ["PATCH"]
 
@@ -18,22 +18,22 @@ def _forward(
     gain: float = 1.0,
     added: Tensor | None = None,
 ) -> Tensor:
-    """gain * the stock block + added; x and added (1, T, C), style (1, S) -> (1, T, C). Needs the patch
-    weight_norm.
+    """Compute gain * block(x, style) + added for x and added (1, T, C), style (1, S).
 
-    `gain` and `added` are there for the generator, which averages its blocks.
+    Needs the patch weight_norm.
     """
+    # The generator averages its blocks with `gain` and `added`.
     stages = list(
         zip(self.convs1, self.convs2, self.adain1, self.adain2, self.alpha1, self.alpha2, strict=True)
     )
     for index, (conv1, conv2, adain1, adain2, alpha1, alpha2) in enumerate(stages):
-        y = _conv(conv1, x, adain1, style, alpha1, length)
+        y = _apply_conv(conv1, x, adain1, style, alpha1, length)
         if index < len(stages) - 1:
-            x = _conv(conv2, y, adain2, style, alpha2, length, residual=x)
-    return _conv(conv2, y, adain2, style, alpha2, length, residual=x, gain=gain, added=added)
+            x = _apply_conv(conv2, y, adain2, style, alpha2, length, residual=x)
+    return _apply_conv(conv2, y, adain2, style, alpha2, length, residual=x, gain=gain, added=added)
 
 
-def _conv(
+def _apply_conv(
     conv: nn.Conv1d,
     x: Tensor,
     adain: nn.Module,
@@ -44,11 +44,12 @@ def _conv(
     gain: float = 1.0,
     added: Tensor | None = None,
 ) -> Tensor:
-    return convolution(
+    """Convolve x after AdaIN and Snake."""
+    return apply_conv1d(
         conv,
         x,
         length,
-        norm=coefficients(adain, x, style, length),
+        norm=compute_adain(adain, x, style, length),
         alpha=alpha.reshape(-1),
         residual=residual,
         added=added,

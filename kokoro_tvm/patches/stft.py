@@ -1,4 +1,4 @@
-"""The Fourier transform of the excitation and the inverse one at the generator's head, in real numbers."""
+"""Patch of the excitation's Fourier transform and the generator's inverse one, in real numbers."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ __all__ = ["PATCH"]
 
 
 def _transform(self: nn.Module, x: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, samples) -> magnitudes, then phases, (1, samples/hop + 1, n_fft + 2); length in samples.
+    """Return magnitudes, then phases, (1, samples/hop + 1, n_fft + 2), of x (1, samples).
 
-    The stock one gives the two apart, time last.
+    `length` is in samples. The stock method returns the two separately, time last.
     """
     _check(self)
     return ops.stft(x, length, n_fft=self.filter_length, hop=self.hop_length)
 
 
 def _inverse(self: nn.Module, x: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, M, n_fft + 2): log magnitudes, then values whose sines are the phases -> (1, (M - 1)*hop).
+    """Return samples (1, (M - 1)*hop) of x (1, M, n_fft + 2): log magnitudes, then phase arguments.
 
-    The stock one takes magnitudes and phases and gives (1, 1, samples). length in frames of x.
+    `length` is in frames of x. The stock method takes magnitudes and phases and returns (1, 1, samples).
     """
     _check(self)
     return ops.istft(x, length, n_fft=self.filter_length, hop=self.hop_length)
 
 
 def _check(stft: nn.Module) -> None:
+    """Raise BuildError if the window is shorter than the transform."""
     if stft.win_length != stft.filter_length:
         raise BuildError(
-            f"patch stft knows windows as long as the transform ({stft.filter_length}), not {stft.win_length}"
+            f"patch stft supports windows as long as the transform ({stft.filter_length}), "
+            f"not {stft.win_length}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The text encoder: embedding, convolutions with layer norm and leaky ReLU, an LSTM."""
+"""Patch of the text encoder: embedding, convolutions with layer norm and leaky ReLU, an LSTM."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 from kokoro_tvm.patches import method_patch
-from kokoro_tvm.patches.base.layers import convolution
+from kokoro_tvm.patches.base.layers import apply_conv1d
 
 __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> Tensor:
-    """tokens int64 (1, T) -> (1, T, C). The stock one gives (1, C, T), and takes lengths and a mask besides.
+    """Encode tokens int64 (1, T) to (1, T, C).
 
-    Needs the patches weight_norm and lstm.
+    The stock method returns (1, C, T), and takes lengths and a mask. Needs the patches weight_norm and lstm.
     """
     x = ops.embedding(self.embedding.weight, tokens)
     for conv, norm, activation, _dropout in self.cnn:
-        x = convolution(conv, x, length)
+        x = apply_conv1d(conv, x, length)
         x = ops.layer_norm(x, norm.gamma, norm.beta, length, eps=norm.eps, slope=activation.negative_slope)
     return self.lstm(x, length)
 

@@ -1,6 +1,7 @@
-"""Weight normalisation folded into plain weights: w = g * v / ||v||, the norm over all axes but the first.
+"""Patch of weight normalization: folds w = g * v / ||v|| into a plain weight.
 
-Computed in float64 and rounded once, so a folded weight is the nearest one to the exact quotient.
+The norm is over all axes but the first. It is computed in float64 and rounded once, so a folded weight is the
+nearest one to the exact quotient.
 """
 
 from __future__ import annotations
@@ -20,10 +21,17 @@ __all__ = ["PATCH", "fold_weight_norm"]
 
 
 def fold_weight_norm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A stock state dict with every pair `NAME_g`, `NAME_v` replaced by `NAME`, in the dtype of `NAME_v`.
+    """Replace every pair `NAME_g`, `NAME_v` of a stock state dict by `NAME`, in the dtype of `NAME_v`.
 
-    Keys keep the order of the state; everything else is passed on as it is. Raises BuildError for half a
-    pair, a folded name that is there already, and a row of v that is all zeros (its direction is unknown).
+    Args:
+        state: The state dict.
+
+    Returns:
+        A state dict in the order of `state`; its other entries are unchanged.
+
+    Raises:
+        BuildError: Half a pair is missing, a folded name exists already, or a row of v is zero, so that its
+            direction is undefined.
     """
     folded: dict[str, Tensor] = {}
     for name, tensor in state.items():
@@ -37,12 +45,12 @@ def fold_weight_norm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if stem in state:
             raise BuildError(f"the state has {stem} both folded and as {name}: keep one")
         if half == "_v":
-            folded[stem] = _folded(state[other], tensor, stem)
+            folded[stem] = _fold(state[other], tensor, stem)
     return folded
 
 
-def _folded(g: Tensor, v: Tensor, name: str) -> Tensor:
-    """g (O, 1, ...) * v (O, ...) / ||v||, per first index; on the meta device only the shape."""
+def _fold(g: Tensor, v: Tensor, name: str) -> Tensor:
+    """Compute g (O, 1, ...) * v (O, ...) / ||v|| per first index; on the meta device, its shape only."""
     if v.is_meta:
         return torch.empty_like(v)
     norm = torch.linalg.vector_norm(v.double(), dim=tuple(range(1, v.dim())), keepdim=True)
@@ -53,7 +61,7 @@ def _folded(g: Tensor, v: Tensor, name: str) -> Tensor:
 
 @contextmanager
 def _apply(module: nn.Module) -> Iterator[None]:
-    """Replaces g, v and the hook that combines them by a parameter `weight`; puts them back at the end."""
+    """Replace g, v and the hook that combines them by a parameter `weight`; restore them at the end."""
     normed = [
         (path, part, hook)
         for path, part in module.named_modules()
@@ -62,14 +70,14 @@ def _apply(module: nn.Module) -> Iterator[None]:
     ]
     if not normed:
         raise BuildError(
-            f"patch weight_norm finds no weight norm in {type(module).__name__}: take the patch out of "
+            f"patch weight_norm finds no weight norm in {type(module).__name__}: remove the patch from "
             "this component's list"
         )
     with ExitStack() as undo:
         for path, part, hook in normed:
             g, v = part._parameters[f"{hook.name}_g"], part._parameters[f"{hook.name}_v"]
             assert g is not None and v is not None
-            weight = nn.Parameter(_folded(g.data, v.data, f"{path}.{hook.name}"), requires_grad=False)
+            weight = nn.Parameter(_fold(g.data, v.data, f"{path}.{hook.name}"), requires_grad=False)
             undo.callback(_restore, part._parameters, dict(part._parameters))
             undo.callback(_restore, part._forward_pre_hooks, dict(part._forward_pre_hooks))
             undo.callback(part.__dict__.__setitem__, hook.name, part.__dict__[hook.name])
@@ -82,7 +90,7 @@ def _apply(module: nn.Module) -> Iterator[None]:
 
 
 def _restore(current: dict[Any, Any], stock: dict[Any, Any]) -> None:
-    """In place, and in the stock's order."""
+    """Restore a dict in place, in the stock's order."""
     current.clear()
     current.update(stock)
 

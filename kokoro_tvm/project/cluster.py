@@ -2,8 +2,8 @@
 
 The scheduler is given every stage that is requested, with those it comes after; a worker runs one in a
 checkout of its own (its working directory) as `doit` would, taking over from the shared cache what other
-workers have built, and puting there what it builds itself. So a worker may be lost at any moment: what it had
-finished is in the cache, and what it had begun another one begins again.
+workers have built, and putting there what it builds itself. So a worker may be lost at any moment: what it
+had finished is in the cache, and what it had begun another one begins again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.order import in_order
-from kokoro_tvm.engine.scheduler import connect
+from kokoro_tvm.engine.scheduler import completed, connect
 from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError, RecipeError
 from kokoro_tvm.project.project import Project
 
@@ -50,8 +50,9 @@ def build_on_cluster(
     """Builds tasks on the workers of the scheduler at `address`, into the shared cache.
 
     graph: the tasks every task comes after, as doit has them; root: the folder that holds recipes/; report:
-    hears of every stage that ends, its name first. Raises the first error of a stage; BuildError where the
-    scheduler cannot be reached, InputError without a cache that can be written or the library to do it.
+    hears of every stage that ends, its name first, and of missing and lost workers. Raises the first error
+    of a stage; BuildError where the scheduler cannot be reached or no longer answers, InputError without a
+    cache that can be written or the library to do it.
     """
     cache = Cache.from_environment(lambda note: report("cache", note))
     if cache is None or cache.mode != "read-write":
@@ -60,8 +61,6 @@ def build_on_cluster(
             "folder or bucket that all of them can write to"
         )
     with connect(address) as client, client.as_current():
-        from distributed import as_completed
-
         recipes, run = _recipes_digest(root), time.time_ns()
         # Recipes and sets do nothing of their own.
         stages = [task for task in in_order(tasks, graph.__getitem__) if "." in task]
@@ -72,7 +71,7 @@ def build_on_cluster(
             futures[name] = client.submit(_build, name, recipes, before, key=key, pure=False, priority=-place)
         names = {future.key: name for name, future in futures.items()}
         failed: list[_Outcome] = []
-        for future in as_completed(futures.values()):
+        for future in completed(client, address, futures.values(), lambda note: report("cluster", note)):
             outcome = _outcome(future)
             if outcome.manner != "blocked":
                 report(names[future.key], f"{outcome.manner} in {outcome.seconds:.1f} s on {outcome.worker}")

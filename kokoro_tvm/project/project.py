@@ -135,6 +135,12 @@ class Project:
         yield from self.store.audit()
         yield from parts_store(self.store).audit()
 
+    def repair(self, path: Path, copies: Sequence[Path]) -> str:
+        """Repair a file that `audit` complains of, as `Store.repair` does."""
+        stores = (parts_store(self.store), self.store)
+        owner = next(store for store in stores if path.is_relative_to(store.root))
+        return owner.repair(path, copies)
+
     def _stage(self, name: str, recipes: Sequence[str]) -> Found:
         there: list[str] = []
         for recipe in recipes:

@@ -27,7 +27,7 @@ from kokoro_tvm.registry.artifact import (
     manifest_of,
     sha256_of,
 )
-from kokoro_tvm.registry.sources import REFERENCE
+from kokoro_tvm.registry.sources import REFERENCE, bundles_in
 from kokoro_tvm.registry.web import TransferError, Web, next_url
 from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 
@@ -166,16 +166,20 @@ class _Folder:
             "artifactType": ARTIFACT_TYPE,
             "annotations": {REFERENCE: self._name},
         }
-        others = [e for e in self._index() if e.get("annotations", {}).get(REFERENCE) != self._name]
+        others = [e for e in self._index() if (e.get("annotations") or {}).get(REFERENCE) != self._name]
         index = {"schemaVersion": 2, "manifests": [*others, entry]}
         version = json.dumps({"imageLayoutVersion": "1.0.0"})
         self._write(f"{self._root}/oci-layout", io.BytesIO(version.encode()))
         self._write(f"{self._root}/index.json", io.BytesIO(json.dumps(index, indent=1).encode()))
 
     def _index(self) -> list[dict[str, Any]]:
+        content = b""
         with _reported(), suppress(FileNotFoundError):
-            return list(json.loads(self._system.cat_file(f"{self._root}/index.json"))["manifests"])
-        return []
+            content = self._system.cat_file(f"{self._root}/index.json")
+        if not content:
+            return []
+        bundles_in(content, self._root)  # raises BundleError for what is no index
+        return list(json.loads(content)["manifests"])
 
     def _blob(self, sha256: str) -> str:
         return f"{self._root}/blobs/sha256/{sha256}"

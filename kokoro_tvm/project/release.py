@@ -36,12 +36,18 @@ class Release:
     left_out: dict[str, str]
 
 
-def write_release(graphs: Iterable[RecipeGraph], out: Path, signer: Signer | None = None) -> Release:
-    """Writes into a folder, of every recipe whose stages are all current, so that its gates are met: what
-    `write_package` writes, its report where there is one, its provenance and bill of materials, and their
-    signatures where somebody signs; then RELEASE and SUMS.
+def write_release(
+    graphs: Iterable[RecipeGraph], out: Path, signer: Signer | None = None, packages: bool = True
+) -> Release:
+    """Write into a folder, of every recipe whose stages are all current, so that its gates are met: its
+    report if there is one, its provenance and bill of materials, and their signatures; then RELEASE and SUMS.
 
-    Raises BundleError for a bundle that is not what its manifest says.
+    Args:
+        signer: what signs; None: nothing is signed.
+        packages: also write what `write_package` writes, which is twice the size of the bundles.
+
+    Raises:
+        BundleError: a bundle is not what its manifest says.
     """
     out.mkdir(parents=True, exist_ok=True)
     recipes: dict[str, Any] = {}
@@ -53,7 +59,7 @@ def write_release(graphs: Iterable[RecipeGraph], out: Path, signer: Signer | Non
         if behind is not None:
             left_out[name] = behind
             continue
-        files = write_package(graph.bundle_folder, out)
+        files = write_package(graph.bundle_folder, out) if packages else []
         page = graph.report.path("report.html")
         if page.is_file():
             files.append(Path(shutil.copyfile(page, out / f"{name}.{page.name}")))

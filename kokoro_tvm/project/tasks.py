@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import doit.control
+import doit.runner
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.engine.cache import Cache
@@ -23,6 +24,7 @@ from kokoro_tvm.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.platforms import this_platform
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.names import REPORT, SETS
+from kokoro_tvm.project.needs import require_tools
 from kokoro_tvm.project.project import Project
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind, tools_for
@@ -38,6 +40,7 @@ _AS_IT_IS = {"capture": False}
 def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
     """Settings of doit: what is current is decided by our records, so its own database is kept nowhere."""
     doit.control.ExecNode = _OrderedNode
+    doit.runner.Runner.run_all = _run_all
     return {
         "default_tasks": ["cpu"],
         "continue": True,
@@ -55,12 +58,14 @@ def recipe_tasks(
     reporter: LineReporter,
     paranoid: bool = False,
     tried: tuple[str, Sequence[str]] | None = None,
+    force: Collection[str] = (),
 ) -> Iterator[dict[str, Any]]:
     """Every task of every target recipe in `root`/recipes, and the sets; a recipe that cannot be read is a
     task that says so, and in every set.
 
     paranoid (or KOKORO_TVM_PARANOID=1): whether files are read again even if they look unchanged; tried: a
-    recipe and its overrides, FIELD=VALUE, whose tasks are made alone, under a name of their own. Raises
+    recipe and its overrides, FIELD=VALUE, whose tasks are made alone, under a name of their own; force:
+    stages that run even if they are current or in the store, as all do with `doit -a`. Raises
     RecipeError where there is no folder or no recipe in it, InputError for a cache that cannot be.
     """
     seen: set[str] = set()
@@ -80,16 +85,19 @@ def recipe_tasks(
             continue
         graphs.append(graph)
         stages = graph.stages()
+        tools = f"{graph.recipe.name}:tools"
+        yield _tools(tools, graph.recipe, reporter)
         for stage in (*stages, graph.report):
             if stage.name not in seen:  # recipes share their model's checkpoint and references
                 seen.add(stage.name)
-                yield _task(stage, reporter, budget)
+                is_shared = not stage.name.startswith(f"{graph.recipe.name}.")
+                yield _task(stage, reporter, budget, () if is_shared else (tools,), stage.name in force)
         yield {
             "basename": graph.recipe.name,
             "doc": f"build, validate and bundle the recipe {graph.recipe.name}",
             "actions": [partial(_conclude, reporter, graph)],
             "io": _AS_IT_IS,
-            "task_dep": [stage.name for stage in stages],
+            "task_dep": [tools, *(stage.name for stage in stages)],
             # Always run, never counted as work.
             "uptodate": [False],
         }
@@ -143,11 +151,35 @@ def _not_here(recipe: str) -> str:
     return f"{recipe}.not-here"  # no recipe can have the name
 
 
-def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any]:
+def _tools(name: str, recipe: Recipe, reporter: LineReporter) -> dict[str, Any]:
+    """A task that fails if a program is missing that a stage of the recipe calls, before any of them runs."""
+
+    def check() -> Any:
+        try:
+            require_tools(recipe)
+        except KokoroTvmError as error:
+            reporter.failed(name, error)
+            return TaskFailed(str(error))
+        return None
+
+    return {
+        "basename": name,
+        "doc": f"check the programs that {recipe.name} needs",
+        "actions": [check],
+        "io": _AS_IT_IS,
+        "uptodate": [False],
+    }
+
+
+def _task(
+    stage: Stage, reporter: LineReporter, budget: Budget, first: Sequence[str] = (), force: bool = False
+) -> dict[str, Any]:
     def build() -> Any:
         try:
             with budget.take(stage.needs):
-                manner = stage.run(lambda elapsed: reporter.beat(stage.name, stage.log_path))
+                manner = stage.run(
+                    lambda elapsed: reporter.beat(stage.name, stage.log_path), force or reporter.always
+                )
             if manner == "restored":
                 reporter.restored(stage.name)
         except KokoroTvmError as error:
@@ -160,9 +192,10 @@ def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any
         "doc": stage.doc,
         "actions": [build],
         "io": _AS_IT_IS,
-        "task_dep": [s.name for s in stage.after],
+        "task_dep": [*first, *(s.name for s in stage.after)],
         "targets": [str(stage.path(o)) for o in stage.outputs],
-        "uptodate": [stage.is_current],
+        "clean": True,  # `doit clean` removes the targets
+        "uptodate": [False if force else stage.is_current],
         "meta": {"log": str(stage.log_path)},
     }
 
@@ -176,6 +209,15 @@ def _broken(name: str, error: RecipeError, reporter: LineReporter) -> dict[str, 
 
     doc = "cannot be read: run it, or `kokoro-tvm recipe check`, to see why"
     return {"basename": task, "doc": doc, "actions": [fail], "io": _AS_IT_IS}
+
+
+_doit_run_all = doit.runner.Runner.run_all
+
+
+def _run_all(runner: Any, dispatcher: Any) -> Any:
+    """Tell the reporter, which every action has, of `doit -a`."""
+    runner.reporter.always = runner.always_execute
+    return _doit_run_all(runner, dispatcher)
 
 
 class _OrderedNode(doit.control.ExecNode):

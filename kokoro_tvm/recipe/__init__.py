@@ -7,7 +7,7 @@ from kokoro_tvm.recipe.checkpoint import Checkpoint, FileSource, NpmSource, Synt
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 from kokoro_tvm.recipe.folder import find, find_recipe, list_models, list_recipes, recipe_files
 from kokoro_tvm.recipe.gates import Gates
-from kokoro_tvm.recipe.load import check_file, load_built, load_recipe, read_recipe
+from kokoro_tvm.recipe.load import Loaded, check_file, load_built, load_recipe, read_recipe
 from kokoro_tvm.recipe.origin import origins
 from kokoro_tvm.recipe.overrides import is_try, write_try
 from kokoro_tvm.recipe.parts import PassContext, Utterance
@@ -22,6 +22,7 @@ __all__ = [
     "FileSource",
     "Gates",
     "LayerChoice",
+    "Loaded",
     "LocatedRecipeError",
     "ModelFile",
     "NpmSource",

@@ -41,14 +41,17 @@ class Span:
         return f"{self.source.path}:{self.line}"
 
     def error(self, message: str) -> LocatedRecipeError:
+        """Return an error that shows `message` and the place."""
+        return LocatedRecipeError(self.message(message), self.source.path, self.line, self.column)
+
+    def message(self, message: str) -> str:
         """path:line:column and what is wrong, then the offending line with carets under it."""
         lines = self.source.text.split("\n")
         line = lines[self.line - 1].rstrip("\r") if self.line <= len(lines) else ""
         shown, lead, width = _cut(line, self)
         gutter = f"{self.line:>4} | "
         caret = " " * (len(gutter) - 2) + "| " + " " * lead + "^" * width
-        text = f"{self}:{self.column}: {sentence(message)}\n{gutter}{shown}\n{caret}"
-        return LocatedRecipeError(text, self.source.path, self.line, self.column)
+        return f"{self}:{self.column}: {sentence(message)}\n{gutter}{shown}\n{caret}"
 
 
 def _columns(text: str) -> int:

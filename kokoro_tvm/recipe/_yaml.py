@@ -209,8 +209,20 @@ class _Composer:
                 )
             value = next(self._events)
             entries[key] = Entry(self._span(event), self._node(value, depth + 1))
-            self._refuse_empty(value, event, f"`{shorten(key)}`")
+            if _is_empty(value):
+                raise self._error(event, self._without_value(key, event))
         return entries
+
+    def _without_value(self, key: str, event: Any) -> str:
+        """Say what to do about a key without a value: its own keys may stand right below it, not indented."""
+        below: Any = next(self._events)  # nothing is read after the error
+        here, there = event.start_mark, below.start_mark
+        is_below = type(below) is yaml.ScalarEvent and (there.line, there.column) == (
+            here.line + 1,
+            here.column,
+        )
+        indent = f"; indent `{shorten(below.value)}` below it, if it is a part of it" if is_below else ""
+        return f"`{shorten(key)}` has no value: write one, or remove it{indent}"
 
     def _scalar(self, event: Any) -> Scalar:
         text: str = event.value
@@ -238,7 +250,7 @@ class _Composer:
             raise self._error(event, f"tags ({shorten(shown)}) are not allowed in a recipe: remove it")
 
     def _refuse_empty(self, value: Any, place: Any, what: str) -> None:
-        if isinstance(value, yaml.ScalarEvent) and value.value == "" and _is_plain(value):
+        if _is_empty(value):
             raise self._error(place, f"{what} has no value: write one, or remove it")
 
     def _error(self, event: Any, message: str) -> LocatedRecipeError:
@@ -249,6 +261,10 @@ class _Composer:
         single = start.line == end.line and isinstance(event, yaml.ScalarEvent)
         width = max(1, end.column - start.column) if single else 1
         return Span(self._source, start.line + 1, start.column + 1, width)
+
+
+def _is_empty(event: Any) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and event.value == "" and _is_plain(event)
 
 
 def _is_plain(event: Any) -> bool:

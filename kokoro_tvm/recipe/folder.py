@@ -119,7 +119,8 @@ def find(name: str, folders: Sequence[Path]) -> Written | None:
     for folder in folders:
         found = [each for path in sorted(folder.glob("*.yaml")) for each in _called(name, path)]
         if len(found) > 1:
-            first, second = found[:2]
+            # The name of a file is that of its recipe; a matrix can give another one.
+            first, second = sorted(found, key=lambda each: each.path.stem != name)[:2]
             other = (
                 "both of this matrix" if first.span == second.span else f"this one and that of {first.span}"
             )

@@ -1,5 +1,5 @@
 """Gates by name: `gates: NAME`, or `gates: {extends: NAME}` with what is written over it, is one of the
-model's `gate_sets`."""
+model's `gate_sets`. A target recipe that names none has the set of its precision's name, if there is one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kokoro_tvm.recipe._yaml import Entry, Node
 from kokoro_tvm.recipe.inherit import extend, merge, without
 from kokoro_tvm.words import hint, shorten
 
-__all__ = ["spelled_out", "whole_gates", "with_gates"]
+__all__ = ["gates_of_other_precision", "spelled_out", "whole_gates", "with_gates"]
 
 
 def spelled_out(tree: Node) -> Node:
@@ -30,10 +30,23 @@ def with_gates(tree: Node, model: Node) -> Node:
     sets = _sets(model)
     if tree is model:
         tree = _with_sets(tree, {name: _whole(sets, name, ()) for name in sets})
+    else:
+        tree = _with_precision(tree, sets)
     gates = tree.get("gates")
     if gates is None:
         return tree
     return _with(tree, "gates", extend(gates, lambda name: _named(sets, name, ())))
+
+
+def gates_of_other_precision(tree: Node, model: Node) -> str | None:
+    """Return a warning if a target recipe is judged by gates that no one wrote for its precision."""
+    precision = tree.get("precision")
+    if precision is None or precision.scalar in ("float32", *_sets(model)) or tree.get("gates") is not None:
+        return None
+    return precision.span.message(
+        f"`precision`: the gates are the model's, which are for float32, since its `gate_sets` have no "
+        f"`{precision.scalar}`; write `gates`"
+    )
 
 
 def whole_gates(tree: Node, model: Node) -> Node:
@@ -45,6 +58,22 @@ def whole_gates(tree: Node, model: Node) -> Node:
     if tree is model:
         tree = _with_sets(tree, {name: merge(base, one) for name, one in _sets(tree).items()})
     return tree if gates is None else _with(tree, "gates", merge(base, gates))
+
+
+def _with_precision(tree: Node, sets: Mapping[str, Node]) -> Node:
+    """A target recipe whose gates, unless they name a set, extend that of its precision."""
+    precision, gates = tree.get("precision"), tree.get("gates")
+    if precision is None or precision.scalar not in sets or (gates is not None and gates.entries is None):
+        return tree
+    assert tree.entries is not None
+    entries = {} if gates is None else dict(gates.entries or {})
+    if "extends" in entries:
+        return tree
+    entry = tree.entries["precision"]
+    key = entry.key if gates is None else tree.entries["gates"].key
+    entries["extends"] = Entry(key, precision)
+    gates = Node(key, entries=entries) if gates is None else replace(gates, entries=entries)
+    return replace(tree, entries=tree.entries | {"gates": Entry(key, gates)})
 
 
 def _sets(tree: Node) -> Mapping[str, Node]:

@@ -21,7 +21,7 @@ from kokoro_tvm.recipe.folder import (
     whole,
     written,
 )
-from kokoro_tvm.recipe.gate_sets import whole_gates, with_gates
+from kokoro_tvm.recipe.gate_sets import gates_of_other_precision, whole_gates, with_gates
 from kokoro_tvm.recipe.inherit import without
 from kokoro_tvm.recipe.overrides import is_try, overridden, read_try
 from kokoro_tvm.recipe.problems import check, place
@@ -40,6 +40,11 @@ class Loaded:
     recipe: Recipe
     target: Node
     model: Node
+
+    @property
+    def warning(self) -> str | None:
+        """What is allowed, but seldom meant."""
+        return gates_of_other_precision(self.target, self.model)
 
 
 def load_recipe(
@@ -80,10 +85,9 @@ def read_recipe(
     return loaded
 
 
-def check_file(path: Path, root: Path = ROOT) -> tuple[Recipe | ModelFile, ...]:
+def check_file(path: Path, root: Path = ROOT) -> tuple[Loaded | ModelFile, ...]:
     """The recipes of a file, targets' resolved. Raises RecipeError."""
-    loaded = (_load(recipe, root) for recipe in written(path))
-    return tuple(each if isinstance(each, ModelFile) else each.recipe for each in loaded)
+    return tuple(_load(recipe, root) for recipe in written(path))
 
 
 def _load(recipe: Written, root: Path) -> Loaded | ModelFile:

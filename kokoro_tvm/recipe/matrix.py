@@ -61,22 +61,31 @@ def members(tree: Node, matrix: Node) -> Iterator[tuple[str, Node, Span]]:
     places = _places(template, axes)
     excluded = _excluded(matrix, axes)
     base = without(tree, "matrix")
+    if "extends" in (base.entries or {}) and "extends" in matrix.entries:
+        raise matrix.entries["extends"].key.error("`matrix.extends`: the file has `extends` too; keep one")
     found = 0
     for labels in product(*(axis.choices for axis in axes)):
         if any(all(labels[i] == label for i, label in each.items()) for each in excluded):
             continue
         found += 1
-        chosen = [
-            nested(axis.path, axis.span, axis.choices[label])
-            for axis, label in zip(axes, labels, strict=True)
-        ]
-        content = replace(reduce(merge, map(spelled_out, [base, *chosen])), span=tree.span)
+        chosen = [(axis, axis.choices[label]) for axis, label in zip(axes, labels, strict=True)]
+        content = replace(reduce(_choose, chosen, spelled_out(base)), span=tree.span)
         word = str(template.scalar)
         for placeholder, place in places.items():
             word = word.replace(f"{{{placeholder}}}", labels[place])
         yield word, content, template.span
     if not found:
         raise matrix.entries["exclude"].key.error("`exclude` leaves no recipe of the matrix")
+
+
+def _choose(tree: Node, choice: tuple[_Axis, Node]) -> Node:
+    """Put one choice of an axis over a recipe."""
+    axis, value = choice
+    if (
+        axis.path == "extends"
+    ):  # `merge` would drop the recipe's own fields, which are written over what it extends
+        return replace(tree, entries=(tree.entries or {}) | {"extends": Entry(axis.span, value)})
+    return merge(tree, spelled_out(nested(axis.path, axis.span, value)))
 
 
 def nested(path: str, span: Span, value: Node) -> Node:

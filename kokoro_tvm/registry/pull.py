@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 from kokoro_tvm.bundles import pulled_bundles
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.locking import LockedError, open_locked
+from kokoro_tvm.output import real_path
 from kokoro_tvm.registry.address import Layout, Repository
 from kokoro_tvm.registry.artifact import LARGEST_MANIFEST, Layer, read_layers, sha256_of
 from kokoro_tvm.registry.download import download, writing
@@ -67,9 +69,11 @@ def pull(
     Raises BundleError: it is not there, cannot be had, is damaged, changed, or not signed by the key; the
     disk is full. InputError: the folder is that of something else, or this user has none.
     """
+    if output is not None:
+        output = real_path(output)
     source, parent = open_source(place, Web()), _parent(output)
     with writing(parent):
-        (parent / _WORK).mkdir(parents=True, exist_ok=True)
+        _make_private(parent / _WORK)
         with _alone(parent / _WORK):
             return _Pull(source, str(place), parent / _WORK, meter).run(output, key)
 
@@ -95,14 +99,16 @@ class _Pull:
         try:
             described = self._describe(layers, new)
             trusted = self._whom(new, key)
-            folder = output if output is not None else self.work.parent / described.recipe
+            folder = output if output is not None else real_path(self.work.parent / described.recipe)
             _check_folder(folder, described.recipe)
             arrived = self._bring(described, layers)
+            identity = new.stat()
             _swap(new, folder)
+            _check_final(folder, identity)
         finally:
             shutil.rmtree(new, ignore_errors=True)
         size = sum({file.sha256: file.size for file in described.files()}.values())
-        bundle = read_bundle(folder)
+        bundle = read_bundle(folder, described.sha256)
         return Pulled(bundle, sha256_of(manifest), arrived, size - arrived, trusted)
 
     def _describe(self, layers: dict[str, Layer], new: Path) -> Bundle:
@@ -178,8 +184,13 @@ def _verified_link(source: Path, path: Path, sha256: str) -> bool:
     """Makes `path` another name of a file, or a copy, if it has this digest."""
     path.unlink(missing_ok=True)
     try:
+        status = source.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        if not _is_own(status):  # whose owner could change it afterwards
+            raise PermissionError
         os.link(source, path)
-    except OSError:  # it is gone, or on a file system without links
+    except OSError:  # it is gone, another user's, or on a file system without links
         if not source.is_file():
             return False
         shutil.copyfile(source, path)
@@ -191,6 +202,40 @@ def _verified_link(source: Path, path: Path, sha256: str) -> bool:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether a file is this user's, where files have owners."""
+    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
+
+
+def _make_private(work: Path) -> None:
+    """Create the folder that nobody else can write to, or check the one that is there.
+
+    Raises BundleError where others could have put something into it: what is written there may be a link
+    to a file of this user, and what was verified there may be swapped.
+    """
+    work.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        work.mkdir(mode=0o700)
+    status = work.lstat()
+    others = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 0
+    if not stat.S_ISDIR(status.st_mode) or not _is_own(status) or status.st_mode & others:
+        raise BundleError(
+            f"{work} is a link, belongs to another user, or can be written by others. Remove it, or name "
+            "a folder in a place of your own with --output."
+        )
+    work.chmod(0o700)
+
+
+def _check_final(folder: Path, identity: os.stat_result) -> None:
+    """Raise BundleError unless a name leads to the folder that was verified."""
+    status = folder.lstat()
+    if not os.path.samestat(status, identity) or not _is_own(status):
+        raise BundleError(
+            f"{folder} is not the folder that was verified: somebody who can write to {folder.parent} put "
+            "another in its place. Do not use it. Name a folder in a place of your own with --output."
+        )
 
 
 def _swap(new: Path, folder: Path) -> None:
@@ -242,21 +287,16 @@ def _not_had(place: str, error: TransferError) -> str:
 def _alone(work: Path) -> Iterator[None]:
     """Keeps other pulls from the same folder, and removes it at the end if nothing is left to go on with."""
     lock = work / "lock"
-    with lock.open("wb") as file:
-        try:
-            if sys.platform == "win32":
-                import msvcrt
-
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise BundleError(f"Another pull writes to {work.parent}. Wait until it has ended.") from error
+    try:
+        file = open_locked(lock)
+    except LockedError as error:
+        raise BundleError(f"Another pull writes to {work.parent}. Wait until it has ended.") from error
+    with file:
         try:
             yield
         finally:
             if {path.name for path in work.iterdir()} == {lock.name}:
+                if os.name == "nt":  # which removes no file that is open
+                    file.close()
                 lock.unlink()
                 work.rmdir()

@@ -38,7 +38,7 @@ BOM_TYPE = "https://cyclonedx.org/bom"
 
 def bom_statement(provenance: dict[str, Any], sbom: dict[str, Any]) -> dict[str, Any]:
     """The statement that a bill of materials is that of the files which a provenance is about."""
-    subject = provenance["subject"]
+    subject = provenance.get("subject")
     return {"_type": STATEMENT_TYPE, "subject": subject, "predicateType": BOM_TYPE, "predicate": sbom}
 
 
@@ -82,16 +82,17 @@ def require_signature(folder: Path, key: Key, place: str) -> None:
     path = folder / SIGNED
     if not path.is_file():
         raise BundleError(f"{place} is not signed, and --trust demands it. Nothing of it was kept.")
-    wanted: dict[str, Any] = {PROVENANCE: json.loads((folder / PROVENANCE).read_bytes())}
+    provenance = _read_json(folder / PROVENANCE)
+    wanted: dict[str, Any] = {PROVENANCE: provenance}
     if (folder / SBOM).is_file():
-        wanted[SBOM] = bom_statement(wanted[PROVENANCE], json.loads((folder / SBOM).read_bytes()))
+        wanted[SBOM] = bom_statement(provenance, _read_json(folder / SBOM))
     signed = []
     for line in _lines(path):
         try:
             envelope = Envelope.from_dict(line)
             envelope.verify([key], 1)
             signed.append(json.loads(envelope.payload))
-        except (Error, KeyError, TypeError, ValueError):
+        except (Error, LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # of another key, or of none: what this key has not signed is missing below
     for name, statement in wanted.items():
         if statement not in signed:
@@ -109,3 +110,14 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{path.name} is no readable JSON ({error}). Push the bundle again.") from error
     return [line for line in found if isinstance(line, dict)]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises BundleError."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise BundleError(f"{path.name} is no readable JSON ({error}). Push the bundle again.") from error
+    if not isinstance(content, dict):
+        raise BundleError(f"{path.name} is no JSON object. Push the bundle again.")
+    return content

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import secrets
 import threading
@@ -25,6 +24,9 @@ _HERE = Path(__file__).parent
 _SWITCHES = (
     *("--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),
     *("--disable-gpu-watchdog", "--disable-extensions", "--disable-dev-shm-usage", "--log-level=3"),
+    # Root has no sandbox, nor has a user where AppArmor or a container forbids user namespaces. The page is
+    # this package's own, and no other is opened.
+    "--no-sandbox",
 )
 # Memory is shared between threads where these come with every file.
 _ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
@@ -52,8 +54,7 @@ class Browser(Server):
         profile = mkdtemp(prefix="kokoro-tvm-chromium-")
         host, port = self._http.server_address[:2]
         page = f"http://{host!s}:{port}/{self._exchanges.secret}/chromium.html?{settings}"
-        as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        command = [program, *_SWITCHES, *as_root, f"--user-data-dir={profile}", page]
+        command = [program, *_SWITCHES, f"--user-data-dir={profile}", page]
 
         def afterwards(http: ThreadingHTTPServer = self._http) -> None:
             http.shutdown()

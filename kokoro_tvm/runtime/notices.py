@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["SpeechWarning", "quoted", "warn"]
+__all__ = ["SpeechWarning", "listed", "quoted", "receiving", "shortened", "warn"]
 
+_MOST_WORDS = 20  # that a message lists
 _ROOM = __name__.rpartition(".")[0]
+_receiver: ContextVar[Callable[[str], object] | None] = ContextVar("receiver", default=None)
 
 
 class SpeechWarning(UserWarning):
@@ -25,12 +30,36 @@ def warn(message: str) -> None:
     The number of frames in between differs: `Synthesizer.phonemize` may be called from outside or from
     `Synthesizer.__call__`.
     """
+    if (receive := _receiver.get()) is not None:
+        receive(message)
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_ROOM):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, SpeechWarning, stacklevel=level)
 
 
+@contextmanager
+def receiving(receive: Callable[[str], object]) -> Iterator[None]:
+    """While it is entered, `receive` gets the message of every SpeechWarning of this thread as well."""
+    token = _receiver.set(receive)
+    try:
+        yield
+    finally:
+        _receiver.reset(token)
+
+
 def quoted(text: str, most: int = 40) -> str:
     """The beginning of a text as a message shows it: in one line, of `most` characters."""
     return f"'{' '.join(text.split())[:most]}'"
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """Return a text as a message shows it: its first `most` characters, and "…" if there are more."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def listed(words: Iterable[str], between: str = " ") -> str:
+    """Return words as a message lists them: each once and shortened, the first twenty."""
+    distinct = list(dict.fromkeys(words))
+    shown = between.join(map(shortened, distinct[:_MOST_WORDS]))
+    return f"{shown} and {len(distinct) - _MOST_WORDS} more" if len(distinct) > _MOST_WORDS else shown

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.bundles import Bundles
-from kokoro_tvm.serve.connections import Connections, InRequest, possible_connections
+from kokoro_tvm.serve.connections import Connections, InRequest, log_loop_errors, possible_connections
 from kokoro_tvm.serve.downloads import Downloads
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.guard import Guard
@@ -35,7 +35,10 @@ __all__ = ["create_app"]
 
 _log = logging.getLogger("kokoro_tvm.serve")
 _LOOK = 5.0  # seconds between two looks at the bundles' files
-_EXPOSED = ("X-Unknown-Fields", "X-Ignored-Fields", "X-Download-Path", "X-Request-Id", "Retry-After")
+_EXPOSED = (
+    *("X-Unknown-Fields", "X-Ignored-Fields", "X-Notices", "X-Download-Path"),
+    *("X-Request-Id", "Retry-After"),
+)
 
 
 def create_app(settings: Settings, bundles: Bundles) -> Starlette:
@@ -48,6 +51,7 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
+        log_loop_errors(asyncio.get_running_loop())
         tasks = [asyncio.create_task(_watch(service)), asyncio.create_task(service.open_front_ends())]
         if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
             loop = asyncio.get_running_loop()

@@ -28,6 +28,10 @@ class Body(Protocol):
         """What can be sent of a chunk; perhaps nothing yet."""
         ...
 
+    def note(self, notices: Sequence[str]) -> bytes:
+        """What is sent of notices; nothing where there is no place for them but the headers."""
+        ...
+
     def close(self) -> bytes:
         """The end of it."""
         ...
@@ -51,6 +55,9 @@ class Audio:
         audio = chunk.audio * np.float32(self._gain)
         return self._encoder.write(audio) if audio.size else b""
 
+    def note(self, notices: Sequence[str]) -> bytes:
+        return b""
+
     def close(self) -> bytes:
         return self._encoder.close()
 
@@ -59,7 +66,7 @@ class Audio:
 
 
 class Events:
-    """OpenAI's server-sent events, with one of our own before the audio of a piece: its words.
+    """OpenAI's server-sent events, with two of our own before the audio of a piece: notices, and its words.
 
     Tokens of `usage` are what the model computes: symbols of phonemes, and frames of 25 ms.
     """
@@ -76,6 +83,9 @@ class Events:
         self._frames += chunk.piece.frames
         words = _event("speech.audio.words", words=words_of(chunk.words)) if chunk.words else b""
         return words + _delta(self._audio.write(chunk))
+
+    def note(self, notices: Sequence[str]) -> bytes:
+        return b"".join(_event("speech.audio.notice", notice=notice) for notice in notices)
 
     def close(self) -> bytes:
         usage = {
@@ -109,12 +119,17 @@ class Captions:
         self._voice = voice
         self._bytes: list[bytes] = []
         self._words: list[dict[str, Any]] = []
+        self._notices: list[str] = []
 
     def write(self, chunk: Chunk) -> bytes:
         self._bytes.append(self._audio.write(chunk))
         spoken = {} if self._voice is None else {"voice": chunk.piece.voice or self._voice}
         self._words += [word | spoken for word in words_of(chunk.words)]
         return self._line() if self._lines else b""
+
+    def note(self, notices: Sequence[str]) -> bytes:
+        self._notices += notices
+        return b""
 
     def close(self) -> bytes:
         last = self._audio.close()
@@ -125,12 +140,14 @@ class Captions:
         return json.dumps({"error": error.body}).encode() + b"\n"
 
     def _line(self) -> bytes:
-        node = {
+        node: dict[str, Any] = {
             "audio": base64.b64encode(b"".join(self._bytes)).decode(),
             "audio_format": self._audio.media_type,
             "timestamps": self._words if self._timed else None,
         }
-        self._bytes, self._words = [], []
+        if self._notices:
+            node["notices"] = self._notices
+        self._bytes, self._words, self._notices = [], [], []
         return json.dumps(node).encode() + b"\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,10 +12,11 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["BoundedProtocol", "Connections", "InRequest", "possible_connections"]
+__all__ = ["BoundedProtocol", "Connections", "InRequest", "log_loop_errors", "possible_connections"]
 
 _log = logging.getLogger("kokoro_tvm.serve")
 _OTHER_FILES = 512  # of the bundle, the page, Wyoming's clients
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BURST = 4096  # connections that may be accepted before those that are too many are closed
 
 
@@ -55,6 +57,26 @@ def possible_connections(most: int) -> int:
         extra={"connections": possible, "open_files": soft},
     )
     return possible
+
+
+def log_loop_errors(loop: asyncio.AbstractEventLoop) -> None:
+    """Log errors of an event loop as one line each, and those of connections without a file once a second."""
+    logged = -1.0
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal logged
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            if loop.time() >= logged + 1.0:
+                logged = loop.time()
+                _log.error(
+                    "connections wait: no file is left for them; raise the limit of open files (ulimit -n)",
+                    extra={"error": str(error)},
+                )
+            return
+        _log.error(context["message"], exc_info=error)
+
+    loop.set_exception_handler(handle)
 
 
 class BoundedProtocol(H11Protocol):

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -130,6 +130,9 @@ class _Kept:
     def write(self, chunk: Chunk) -> bytes:
         self._download.write(self._audio.write(chunk))
         return self._body.write(chunk)
+
+    def note(self, notices: Sequence[str]) -> bytes:
+        return self._body.note(notices)
 
     def close(self) -> bytes:
         self._download.write(self._audio.close())

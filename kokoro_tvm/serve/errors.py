@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.errors import BundleError, InputError, OutOfMemoryError
 from kokoro_tvm.serve.scheduler import BusyError
 
 __all__ = ["ApiError", "error_of"]
@@ -54,6 +54,9 @@ def error_of(error: BaseException) -> ApiError:
     if isinstance(error, BusyError):
         after = {"Retry-After": str(error.retry_after)}
         return ApiError(429, str(error), code="rate_limit_exceeded", headers=after)
+    if isinstance(error, MemoryError | OutOfMemoryError):
+        words = "The server is short of memory. Send the text in shorter parts, or try again later."
+        return ApiError(503, words, code="out_of_memory", headers={"Retry-After": "10"})
     if isinstance(error, BundleError):
         return ApiError(500, "The bundle failed. The server's log says how.", code="bundle_error")
     return ApiError(500, "The server failed. Its log says how.", code="internal_error")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import ipaddress
 import logging
 import secrets
 import time
 from collections.abc import MutableMapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +29,13 @@ _GUARDED = ("/v1/", "/dev/", "/metrics")
 _CLOSE = {"Connection": "close"}  # what is left of the body is not read
 
 
+@dataclass
+class _Body:
+    """Body of a request: bytes that have come."""
+
+    size: int = 0
+
+
 class Guard:
     """Middleware around the whole application."""
 
@@ -34,6 +43,7 @@ class Guard:
         self._app = app
         self._settings = settings
         self._metrics = metrics
+        self._held = 0  # bytes of bodies of requests that are not answered yet
         keys = [(key, 0) for key in settings.api_key] + [(key, 1) for key in settings.priority_key]
         self._keys = [(_digest(key), priority) for key, priority in keys]
 
@@ -48,6 +58,7 @@ class Guard:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         start, name = time.monotonic(), secrets.token_hex(8)
         status = 0
+        body = _Body()
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -59,10 +70,11 @@ class Guard:
         try:
             refusal = self._refusal(scope)
             if refusal is None:
-                await self._app(scope, self._bounded(receive), noted)
+                await self._app(scope, self._bounded(receive, body), noted)
             else:
                 await refusal.response()(scope, receive, noted)
         finally:
+            self._held -= body.size
             route = scope.get("route")
             path = getattr(route, "path", "unknown")
             self._metrics.count_request(path, status)
@@ -88,6 +100,12 @@ class Guard:
                 headers={"WWW-Authenticate": "Bearer"} | _CLOSE,
             )
         headers = Headers(scope=scope)
+        if not self._settings.api_key and not self._serves(headers.get("host")):
+            message = (
+                "The server does not answer to this name (`Host`). Use its address, or set `hosts` to the "
+                "name. A server that requires a key (`api_key`) answers to every name."
+            )
+            return ApiError(403, message, code="host_not_allowed", headers=_CLOSE)
         if not self._allows(headers):
             message = (
                 "Pages of this origin may send no requests. The setting `cors` names those that may, and a "
@@ -99,11 +117,28 @@ class Guard:
             return self._too_large()
         return None
 
+    def _serves(self, host: str | None) -> bool:
+        """Return whether a request may have this `Host`.
+
+        A stranger may point a name at this machine (DNS rebinding). Browsers then take the server for the one
+        that sent the stranger's page. An address cannot be used so, nor can a name without a dot, which no
+        stranger can register.
+        """
+        if host is None:
+            return True  # no browser leaves it out
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        names = {each.lower() for each in (self._settings.host, *self._settings.hosts)}
+        own = "." not in name or name.endswith(".localhost") or _is_address(name)
+        return own or not {"*", name}.isdisjoint(names)
+
     def _allows(self, headers: Headers) -> bool:
         """Whether no page sends a request, or one of this server or of `cors`. A browser sends what a form
         may send, and opens WebSockets, without asking first."""
         origin = headers.get("origin")
-        own = origin is None or urlsplit(origin).netloc == headers.get("host")
+        own = origin is None or _place_of(origin) == headers.get("host")
         return own or not {"*", origin}.isdisjoint(self._settings.cors)
 
     def _priority(self, scope: MutableMapping[str, Any]) -> int | None:
@@ -118,13 +153,17 @@ class Guard:
         scope.setdefault("state", {})["priority"] = found or 0
         return found if guarded and self._settings.api_key else found or 0
 
-    def _bounded(self, receive: Receive) -> Receive:
-        """What receives a body that is bounded in bytes and in time; raises ApiError beyond."""
-        size, complete = 0, False
+    def _bounded(self, receive: Receive, body: _Body) -> Receive:
+        """Return what receives a body that is bounded in bytes and in time.
+
+        It raises ApiError beyond, and if the bodies of all requests together are too large.
+        """
+        complete = False
+        most_held = self._settings.most_requests * self._settings.most_bytes
         deadline = time.monotonic() + self._settings.idle
 
         async def bounded() -> Message:
-            nonlocal size, complete
+            nonlocal complete
             if complete:
                 return await receive()
             try:
@@ -132,10 +171,18 @@ class Guard:
             except asyncio.TimeoutError:  # noqa: UP041 - in Python 3.10 it is another
                 words = f"The body did not come within {self._settings.idle:g} s."
                 raise ApiError(408, words, code="request_timeout", headers=_CLOSE) from None
-            size += len(message.get("body", b""))
+            part = len(message.get("body", b""))
+            body.size += part
+            self._held += part
             complete = not message.get("more_body", False)
-            if size > self._settings.most_bytes:
+            if body.size > self._settings.most_bytes:
                 raise self._too_large()
+            if self._held > most_held:
+                words = (
+                    "The requests that are not answered yet are too large together. Try again in a second."
+                )
+                after = {"Retry-After": "1"} | _CLOSE
+                raise ApiError(429, words, code="rate_limit_exceeded", headers=after)
             return message
 
         return bounded
@@ -143,6 +190,22 @@ class Guard:
     def _too_large(self) -> ApiError:
         words = f"The body has more than {self._settings.most_bytes} bytes."
         return ApiError(413, words, code="body_too_large", headers=_CLOSE)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _place_of(origin: str) -> str | None:
+    """Return host and port of an origin; None if it is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _digest(key: str) -> bytes:

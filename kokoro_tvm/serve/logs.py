@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import warnings
 from datetime import datetime, timezone
 from typing import TextIO
@@ -14,6 +15,10 @@ from kokoro_tvm.serve.metrics import Metrics
 __all__ = ["JsonLines", "log_notices", "start_logs"]
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
+
+
+# Of an address: some clients send their key in it.
+_QUERY = re.compile(r"\?[\w.%-]+=[^\s\"']*")
 
 
 class JsonLines(logging.Formatter):
@@ -29,6 +34,9 @@ class JsonLines(logging.Formatter):
         node |= {name: value for name, value in vars(record).items() if name not in _OWN}
         if record.exc_info:
             node["exception"] = self.formatException(record.exc_info)
+        node = {
+            name: _QUERY.sub("?…", value) if isinstance(value, str) else value for name, value in node.items()
+        }
         return json.dumps(node, default=str, ensure_ascii=False)
 
 
@@ -36,7 +44,7 @@ def start_logs() -> None:
     """Write what this package and uvicorn log, from `info` on."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
-    for name in ("kokoro_tvm.serve", "uvicorn"):
+    for name in ("kokoro_tvm.serve", "uvicorn", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.INFO)

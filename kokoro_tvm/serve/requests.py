@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from kokoro_tvm.runtime.bundle.voices import MOST_VOICES
 from kokoro_tvm.serve.encoding import FORMATS
 from kokoro_tvm.serve.fields import (
     Kind,
@@ -25,6 +26,7 @@ from kokoro_tvm.serve.fields import (
 from kokoro_tvm.serve.settings import Settings
 
 __all__ = [
+    "VOICE",
     "CaptionedRequest",
     "CombineRequest",
     "DialogueRequest",
@@ -37,7 +39,7 @@ __all__ = [
     "SsmlRequest",
 ]
 
-_VOICE = text(1024, 1)
+VOICE = text(1024, 1)
 _VOICE_OR_NONE = text(1024)
 _LANGUAGE = text(16, 1)
 
@@ -46,7 +48,7 @@ _LANGUAGE = text(16, 1)
 class VoiceObject:
     """A voice as an object."""
 
-    id: str = field_of(_VOICE, "The voice, as it stands in a string.")
+    id: str = field_of(VOICE, "The voice, as it stands in a string.")
 
 
 def _text(least: int = 0) -> Callable[[Settings], Kind]:
@@ -59,10 +61,10 @@ def _voice(settings: Settings) -> Kind:
             return read(VoiceObject, node, settings, path)[0].id
         if not isinstance(node, str):
             raise wrong(path, f"`{path}` should be a string or an object with `id`, but is {shown(node)}.")
-        return str(_VOICE.read(node, path))
+        return str(VOICE.read(node, path))
 
-    with_id = {"type": "object", "required": ["id"], "properties": {"id": _VOICE.schema}}
-    return Kind({"oneOf": [_VOICE.schema, with_id]}, reads)
+    with_id = {"type": "object", "required": ["id"], "properties": {"id": VOICE.schema}}
+    return Kind({"oneOf": [VOICE.schema, with_id]}, reads)
 
 
 def _turns(settings: Settings) -> Kind:
@@ -70,14 +72,14 @@ def _turns(settings: Settings) -> Kind:
 
 
 def _voices() -> Kind:
-    several = items(_VOICE, 1, 32)
+    several = items(VOICE, 1, MOST_VOICES)
 
     def reads(node: Any, path: str) -> str:
         if isinstance(node, str):
-            return str(_VOICE.read(node, path))
+            return str(VOICE.read(node, path))
         return "+".join(several.read(node, path))
 
-    return Kind({"oneOf": [_VOICE.schema, several.schema]}, reads)
+    return Kind({"oneOf": [VOICE.schema, several.schema]}, reads)
 
 
 @dataclass(frozen=True)

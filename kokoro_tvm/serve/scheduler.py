@@ -18,16 +18,27 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError, KokoroTvmError
+from kokoro_tvm.runtime.notices import receiving, shortened
 from kokoro_tvm.runtime.session.session import Runner
 from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.serve.settings import Settings
 
-__all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "read_in_turns", "without_turn"]
+__all__ = [
+    "BusyError",
+    "Computation",
+    "Feed",
+    "Job",
+    "Scheduler",
+    "Yielding",
+    "read_in_turns",
+    "without_turn",
+]
 
 T = TypeVar("T")
 
 _PORTION = 512  # characters that are read in one go
+_MOST_NOTICES, _LONGEST_NOTICE = 50, 1000  # of a job, and characters of each
 _BEHIND = 1.0  # seconds, for each further portion, by which a text without a sound so far goes behind others
 _current = threading.local()
 
@@ -87,6 +98,22 @@ class Scheduler:
         job.start()
         return job
 
+    def compute(self, function: Callable[[], Any], priority: int = 0) -> Computation:
+        """Start a request for the result of a function, as `submit` does for a stream.
+
+        function: reads its text by `read_in_turns`. Raises BusyError as `submit` does, and if computations
+        have half of the places: the others are for speech.
+        """
+        with self.lock:
+            most = max(1, self.settings.most_requests // 2)
+            computations = sum(isinstance(job, Computation) for job in self.jobs)
+            if self.full or computations >= most:
+                raise BusyError(most, max(1, math.ceil(self._lasted)))
+            job = Computation(self, function, priority, measured=False)
+            self.jobs.add(job)
+        job.start()
+        return job
+
     @property
     def full(self) -> bool:
         """Whether as many requests are there as may be."""
@@ -139,7 +166,8 @@ class Scheduler:
         with self.lock:
             self.give(job)
             self.jobs.discard(job)
-            self._ended(job)
+            if not isinstance(job, Computation):
+                self._ended(job)
             self._lasted += 0.2 * (time.monotonic() - job.arrived - self._lasted)
 
     def _grant(self) -> None:
@@ -183,9 +211,22 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         self._claim = self.arrived  # later while all of it is planned, so that a book holds up no sentence
         self._ended = False
         self._error: BaseException | None = None
+        self._notices: list[str] = []
+        self._taken = 0  # notices that `take_notices` has given
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="kokoro-tvm-request", daemon=True)
+
+    @property
+    def notices(self) -> list[str]:
+        """What came up so far: words that were left out, and the like."""
+        return list(self._notices)
+
+    def take_notices(self) -> list[str]:
+        """Return the notices since the last call."""
+        fresh = self._notices[self._taken :]
+        self._taken += len(fresh)
+        return fresh
 
     def start(self) -> None:
         """Start its thread."""
@@ -280,25 +321,19 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         if self._read > _PORTION:
             self._claim += _BEHIND * length / _PORTION
 
+    def _note(self, notice: str) -> None:
+        if notice not in self._notices and len(self._notices) < _MOST_NOTICES:
+            self._notices.append(shortened(notice, _LONGEST_NOTICE))
+
     def _run(self) -> None:
         _current.job = self
+        with receiving(self._note):
+            self._compute()
+
+    def _compute(self) -> None:
         try:
             self._scheduler.take(self)
-            stream = self._open()
-            with self._scheduler.lock:
-                self._stream = stream
-                if self.cancelled:
-                    raise Stopped
-            with stream:
-                if self._measured:
-                    while self._plan(stream):
-                        self._claim = self.arrived + self._planned / stream.plan.sample_rate
-                    self._claim = time.monotonic()
-                    self.samples = self._planned
-                while self._measured or self._plan(stream):
-                    if (chunk := next(stream, None)) is None:
-                        break
-                    self._deliver(chunk)
+            self._work()
         except Stopped:
             pass
         except BaseException as error:  # whoever reads raises it
@@ -310,6 +345,24 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
                 del self._open  # which has the text, and it the job
                 self._scheduler.forget(self)
                 self._notify()
+
+    def _work(self) -> None:
+        """What the job's thread does with its turns."""
+        stream = self._open()
+        with self._scheduler.lock:
+            self._stream = stream
+            if self.cancelled:
+                raise Stopped
+        with stream:
+            if self._measured:
+                while self._plan(stream):
+                    self._claim = self.arrived + self._planned / stream.plan.sample_rate
+                self._claim = time.monotonic()
+                self.samples = self._planned
+            while self._measured or self._plan(stream):
+                if (chunk := next(stream, None)) is None:
+                    break
+                self._deliver(chunk)
 
     def _plan(self, stream: Stream) -> bool:
         """Plan one piece more, and whether there is one; raises InputError before too much is rendered."""
@@ -340,6 +393,28 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
 
     def _notify(self) -> None:
         self._loop.call_soon_threadsafe(self._news.set)
+
+
+class Computation(Job):
+    """A request for the result of a function, which is a speech no further than that it has turns."""
+
+    _result: Any = None
+
+    @property
+    def urgency(self) -> tuple[int, float]:
+        """Behind whoever hears nothing yet, and in the order of arrival: one is under way at a time."""
+        return -self._priority, self.arrived
+
+    def before_reading(self, length: int) -> None:
+        self.check()
+
+    async def result(self) -> Any:
+        """Wait for the result, None if the job is cancelled; raises what the function raises."""
+        await self.begin()
+        return self._result
+
+    def _work(self) -> None:
+        self._result = self._open()
 
 
 class Feed(Iterator[str]):

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from dataclasses import dataclass
+from typing import Literal
 
 from starlette.requests import HTTPConnection
 
@@ -24,7 +24,6 @@ from kokoro_tvm.serve.settings import Settings
 
 __all__ = ["Service"]
 
-T = TypeVar("T")
 _log = logging.getLogger("kokoro_tvm.serve")
 _MEASURED = "wav"  # begins with its length: all of a speech is planned before its first sound
 
@@ -41,7 +40,6 @@ class Service:
     pieces: PieceCache | None = None
     opened: Literal["starting", "opened", "failed"] = "starting"
     """What became of the front ends, which are opened while the port answers already."""
-    _aside: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def status(self) -> Literal["ready", "starting", "failed", "busy"]:
@@ -54,7 +52,7 @@ class Service:
         """Open what reads texts, beside the event loop; what fails is logged, and no text can be spoken."""
         started = time.monotonic()
         try:
-            await self.aside(self.bundles.open_front_ends)
+            await asyncio.to_thread(self.bundles.open_front_ends)
         except KokoroTvmError as error:
             self.opened = "failed"
             _log.error("front ends not opened", extra={"error": str(error)})
@@ -129,11 +127,8 @@ class Service:
             await asyncio.to_thread(self.bundles.reload)
         except KokoroTvmError as error:
             _log.error("bundles not reloaded", extra={"error": str(error)})
+        except Exception as error:  # whoever sent the signal reads the log alone
+            _log.error("bundles not reloaded", extra={"error": str(error)}, exc_info=error)
         else:
             self.opened = "opened"
             _log.info("bundles reloaded", extra={"bundles": list(self.bundles.names)})
-
-    async def aside(self, function: Callable[[], T]) -> T:
-        """The result of something short that no job does, one at a time."""
-        async with self._aside:
-            return await asyncio.to_thread(function)

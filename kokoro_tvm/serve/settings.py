@@ -106,6 +106,12 @@ class Settings:
     priority_key: tuple[str, ...] = _setting(
         (), "Key whose requests go before all others. Several may be given.", "KEY"
     )
+    hosts: tuple[str, ...] = _setting(
+        (),
+        "Name by which clients reach the server, or `*`. Several may be given. Addresses and names without a "
+        "dot need none, nor does a server with `api_key`.",
+        "NAME",
+    )
     cors: tuple[str, ...] = _setting(
         (), "Origin whose pages may send requests, or `*`. Several may be given.", "ORIGIN"
     )

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from kokoro_tvm.runtime.notices import shortened
+from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.serve.bodies import Body
 from kokoro_tvm.serve.downloads import kept
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.requests import SpeechRequest
-from kokoro_tvm.serve.scheduler import Job
+from kokoro_tvm.serve.scheduler import Computation, Job
 from kokoro_tvm.serve.service import Service
 
-__all__ = ["SpokenResponse", "answer"]
+__all__ = ["ComputedResponse", "SpokenResponse", "answer", "notices_header"]
 
+_LONGEST_HEADER, _LONGEST_NOTICE = 4000, 300  # characters; clients and proxies take 8 kB of headers
 _BLOCK = 1 << 18  # bytes that are sent at a time
 _log = logging.getLogger("kokoro_tvm.serve")
 
@@ -45,6 +49,34 @@ async def answer(
     return SpokenResponse(job, body, headers, service.settings.patience, whole=not wanted.stream)
 
 
+def notices_header(notices: Sequence[str]) -> dict[str, str]:
+    """Return the header with notices: a list in JSON, ASCII, of as many as fit; none where there are none."""
+    shown = [shortened(notice, _LONGEST_NOTICE) for notice in notices]
+    while len(value := json.dumps(shown)) > _LONGEST_HEADER:
+        shown.pop()
+    return {"X-Notices": value} if shown else {}
+
+
+class ComputedResponse:
+    """A response that a job computes, which ends when the client hangs up."""
+
+    def __init__(self, job: Computation) -> None:
+        """job: whose result is a response."""
+        self._job = job
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        watcher = asyncio.create_task(_cancel_on_hangup(self._job, receive))
+        try:
+            async with self._job:
+                response = await self._job.result()
+        except Exception as error:
+            response = _error_of(error).response()
+        finally:
+            watcher.cancel()
+        if response is not None:
+            await response(scope, receive, send)
+
+
 class SpokenResponse:
     """An answer of what a job speaks, piece by piece; the job ends when the client hangs up.
 
@@ -70,7 +102,7 @@ class SpokenResponse:
         self._whole = whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        watcher = asyncio.create_task(self._cancel_on_hangup(receive))
+        watcher = asyncio.create_task(_cancel_on_hangup(self._job, receive))
         try:
             async with self._job:
                 await self._answer(scope, receive, send)
@@ -82,7 +114,7 @@ class SpokenResponse:
             body = await asyncio.to_thread(self._make, await self._job.begin())
             whole = await self._all(body) if self._whole else None
         except Exception as error:
-            await self._error_of(error).response()(scope, receive, send)
+            await _error_of(error).response()(scope, receive, send)
             return
         if self._job.cancelled:
             return
@@ -92,26 +124,32 @@ class SpokenResponse:
             return
         try:
             async for chunk in self._job:
-                await self._send(send, await asyncio.to_thread(body.write, chunk))
+                await self._send(send, await asyncio.to_thread(self._written, body, chunk))
             if self._job.cancelled:
                 return
-            last = await asyncio.to_thread(body.close)
+            last = await asyncio.to_thread(self._closed, body)
         except asyncio.TimeoutError:  # noqa: UP041 - in Python 3.10 it is another
             _log.warning("client too slow", extra={"patience_s": self._patience})
             return
         except Exception as error:
-            words = body.fail(self._error_of(error))
+            words = body.fail(_error_of(error))
             if words is None:
                 return  # without the end of the body: the server cuts the connection
             last = words
         await self._send(send, last, more=False)
 
     async def _all(self, body: Body) -> bytes:
-        parts = [await asyncio.to_thread(body.write, chunk) async for chunk in self._job]
-        return await asyncio.to_thread(lambda: b"".join([*parts, body.close()]))
+        parts = [await asyncio.to_thread(self._written, body, chunk) async for chunk in self._job]
+        return await asyncio.to_thread(lambda: b"".join([*parts, self._closed(body)]))
+
+    def _written(self, body: Body, chunk: Chunk) -> bytes:
+        return body.note(self._job.take_notices()) + body.write(chunk)
+
+    def _closed(self, body: Body) -> bytes:
+        return body.note(self._job.take_notices()) + body.close()
 
     def _start(self, body: Body, whole: bytes | None) -> dict[str, object]:
-        headers = self._headers | {"Content-Type": body.media_type}
+        headers = self._headers | {"Content-Type": body.media_type} | notices_header(self._job.notices)
         size = body.size if whole is None else len(whole)
         if size is not None:
             headers["Content-Length"] = str(size)
@@ -129,13 +167,15 @@ class SpokenResponse:
         message = {"type": "http.response.body", "body": data, "more_body": more}
         await asyncio.wait_for(send(message), self._patience)
 
-    async def _cancel_on_hangup(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self._job.cancel()
 
-    def _error_of(self, error: Exception) -> ApiError:
-        found = error_of(error)
-        if found.status >= 500:
-            _log.error("synthesis failed", exc_info=error)
-        return found
+async def _cancel_on_hangup(job: Job, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    job.cancel()
+
+
+def _error_of(error: Exception) -> ApiError:
+    shown = error_of(error)
+    if shown.status >= 500:
+        _log.error("synthesis failed", exc_info=error)
+    return shown

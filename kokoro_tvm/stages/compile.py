@@ -75,8 +75,10 @@ def run(
     generator: Mapping[str, Any],
     processes: int,
     cache: Path,
+    again: bool = False,
 ) -> None:
-    """Generates code and links it. generator: what an object is made of besides its kernel.
+    """Generates code and links it. generator: what an object is made of besides its kernel;
+    again: whether kernels are generated although their objects are kept.
 
     TVM takes ten times as long to read a module's script as we take to lower the program again, so it is
     lowered again, and the script only compared.
@@ -95,7 +97,7 @@ def run(
     kind = target_kind(target["kind"])
     toolchain = kind.tools(kind.spec.model_validate(target, strict=False)).toolchain()
     machine = Machine.from_json(read_json(inputs["machine"]))
-    objects = Parts(Store(cache, cache=Cache.from_environment(log)), generator)
+    objects = Parts(Store(cache, cache=Cache.from_environment(log)), generator, again)
     compile_module(module, machine, toolchain, out / library, pass_context, objects, processes, log)
     (out / PARTS).write_text(json.dumps(sorted(objects.keys), indent=1), encoding="utf-8")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm import libkokoro
-from kokoro_tvm.engine.code import executed_code
+from kokoro_tvm.engine.code import all_code
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.stage import Stage
@@ -51,7 +51,7 @@ def source_facts(paths: Sequence[Path]) -> dict[str, Any]:
         "tables": {
             "unicode": unicodedata.unidata_version,
             "abbreviations": learned().sha256(ABBREVIATIONS),
-            **executed_code([f"{module}:*" for module in MODULES]),  # imports none
+            **all_code(MODULES),  # imports none
         },
     }
 

@@ -15,7 +15,7 @@ from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choices
 from kokoro_tvm.stages.base import COMPILER, Place, log, read_json, write, write_json
 
 if TYPE_CHECKING:
-    from kokoro_tvm.compiler.lower import Lowered
+    from kokoro_tvm.compiler.lower import LoweredModule
 
 __all__ = ["declare", "lowered", "lowering", "lowering_here", "run"]
 
@@ -104,7 +104,7 @@ def lowered(
     schedule: Mapping[str, Any],
     versions: Mapping[str, str],
     dump: Callable[[str, Any], None] = lambda name, module: None,
-) -> Lowered:
+) -> LoweredModule:
     """The program among the inputs, lowered for the machine among them.
 
     versions: of the tools, which the module's manifest holds.

@@ -34,12 +34,17 @@ def declare(place: Place, utterances: tuple[Utterance, ...], checkpoint: Stage) 
     )
 
 
-def run(out: Path, inputs: Inputs, *, utterances: list[dict[str, Any]], cache: Path) -> None:
-    """Computes what `cache` lacks, and gives way to whatever else runs: hello.wav does not wait for it."""
+def run(
+    out: Path, inputs: Inputs, *, utterances: list[dict[str, Any]], cache: Path, again: bool = False
+) -> None:
+    """Compute what `cache` lacks, or everything `again`.
+
+    It gives way to whatever else runs: hello.wav does not wait for it.
+    """
     os.nice(_PATIENCE)
     from kokoro_tvm.truth.reference import save_reference
     from kokoro_tvm.truth.store import ReferenceStore
 
     specs = [Utterance.model_validate(utterance, strict=False) for utterance in utterances]
-    for reference in ReferenceStore(inputs.folder("checkpoint"), cache, log).references(specs):
+    for reference in ReferenceStore(inputs.folder("checkpoint"), cache, log, again).references(specs):
         save_reference(reference, out / f"{reference.name}.safetensors")

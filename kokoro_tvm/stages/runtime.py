@@ -75,7 +75,7 @@ def _fetch(library: PinnedLibrary, out: Path, work: Path) -> None:
     from kokoro_tvm.model.sources.wheel import download_wheel, extract
 
     what = f"{library.package}=={library.version}"
-    wheel = download_wheel(library.package, library.version, work, log, library.platforms)
+    wheel = download_wheel(library.package, library.version, work, log, library.platforms, library.python)
     check_sha256(wheel, library.wheel, f"the wheel of {what}")
     extract(wheel, str(Path(library.member).parent), [library.name], out)
     check_sha256(out / library.name, library.sha256, f"{library.name} of {what}")

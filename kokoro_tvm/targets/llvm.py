@@ -92,11 +92,15 @@ class LlvmTarget(TargetSpec):
         cpus = ("native", *names.cpus.get(architecture, ()))
         features = names.features.get(architecture, ())
         if self.mcpu not in cpus:
-            raise _unknown(what, self.mcpu, cpus, "mcpu")
+            raise self._foreign(self.mcpu, "CPU", names.cpus, "mcpu") or _unknown(
+                what, self.mcpu, cpus, "mcpu"
+            )
         for index, word in enumerate(self.mattr):
             if word[1:] not in features:
                 valid = [f"{word[0]}{name}" for name in features]
-                raise _unknown(f"{what} feature", word, valid, "mattr", index)
+                raise self._foreign(word[1:], "feature", names.features, "mattr", index) or _unknown(
+                    f"{what} feature", word, valid, "mattr", index
+                )
             opposite = "-+"[word[0] == "-"] + word[1:]
             if opposite in self.mattr[:index]:
                 raise PydanticCustomError(
@@ -105,6 +109,23 @@ class LlvmTarget(TargetSpec):
                     {"word": word, "opposite": opposite, "path": ("mattr", index)},
                 )
         return self
+
+    def _foreign(
+        self, word: str, what: str, names: Mapping[str, Sequence[str]], *path: str | int
+    ) -> PydanticCustomError | None:
+        """Return the error for a CPU or feature of another architecture; None if no architecture has it."""
+        others = [architecture for architecture, words in names.items() if word in words]
+        if not others:
+            return None
+        context = {"word": word, "what": what, "of": " and ".join(others), "here": self.platform.architecture}
+        remedy = "leave it out"
+        if what == "CPU":
+            remedy = f"write `mtriple: {others[0]}-linux-gnu`"
+        return PydanticCustomError(
+            "foreign_word",
+            "`{word}` is a {what} of {of}, not of {here}; {remedy}",
+            context | {"remedy": remedy, "path": path},
+        )
 
     @property
     def platform(self) -> Platform:

@@ -22,13 +22,14 @@ __all__ = ["CompiledLibrary", "PinnedLibrary", "RuntimeLibrary", "Tools"]
 class PinnedLibrary:
     """A library inside a wheel of another platform, which pip fetches.
 
-    platforms: tags of that platform; wheel: SHA-256 of the wheel; member: the library's path in it; sha256:
-    of the library.
+    platforms: tags of that platform; python: CPython of the wheel, whichever Python builds; wheel: SHA-256 of
+    the wheel; member: the library's path in it; sha256: of the library.
     """
 
     package: str
     version: str
     platforms: tuple[str, ...]
+    python: str
     wheel: str
     member: str
     sha256: str

@@ -71,12 +71,12 @@ STEPS: tuple[Step, ...] = (
     Step("spectrum", "decoder", "frames", 120, 1, inner=True),
     Step("audio", "decoder", "frames", SAMPLES_PER_FRAME),
 )
-"""All steps in the order of computation. Shapes for T tokens and F frames: d_en and t_en (1, 512, T),
-d (1, 640, T), logits (1, 50, T), duration (1, T) in frames at speed 1, pred_dur (T,) in frames, alignment (F,) the token of
-every frame, en (1, 640, F), asr (1, 512, F), f0 in Hz and n (1, 2F), source (1, 600F) the excitation, encode
-to decode.2 (1, 1024, F), decode.3 (1, 512, 2F), generator.0 (1, 256, 20F) and generator.1 (1, 128, 120F + 1)
-the means of a stage's residual blocks, spectrum (1, 22, 120F + 1) log magnitudes and what the phases are the
-sines of, audio (600F,)."""
+"""All steps in the order of computation. Shapes for T tokens and F frames: d_en and t_en (1, 512, T), d (1,
+640, T), logits (1, 50, T), duration (1, T) in frames at speed 1, pred_dur (T,) in frames, alignment (F,)
+the token of every frame, en (1, 640, F), asr (1, 512, F), f0 in Hz and n (1, 2F), source (1, 600F) the
+excitation, encode to decode.2 (1, 1024, F), decode.3 (1, 512, 2F), generator.0 (1, 256, 20F) and
+generator.1 (1, 128, 120F + 1) the means of a stage's residual blocks, spectrum (1, 22, 120F + 1) log
+magnitudes and what the phases are the sines of, audio (600F,)."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Run the stock KModel on one utterance and record its intermediate values. Needs torch.
 
 `KModel.forward_with_tokens` runs unmodified. Forward hooks at the borders of the components record values
-and, in a fed run, replace them. One `TorchFunctionMode` supplies the noise, another one computes the decoder's
-float64 convolutions faster. Hooks, modes, default dtype and random state are restored after the run.
+and, in a fed run, replace them. One `TorchFunctionMode` supplies the noise, another one computes the
+decoder's float64 convolutions faster. Hooks, modes, default dtype and random state are restored after the run.
 """
 
 from __future__ import annotations

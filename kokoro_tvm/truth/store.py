@@ -69,16 +69,17 @@ _SPEECH = _Kind(".speech.safetensors", load_speech, "compute_speech")
 class ReferenceStore:
     """Cache of the references of one checkpoint in a folder (artifacts/reference/MODEL)."""
 
-    def __init__(self, checkpoint: Path, folder: Path, progress: Callable[[str], None] = lambda _: None):
-        """Open the cache.
+    def __init__(
+        self,
+        checkpoint: Path,
+        folder: Path,
+        progress: Callable[[str], None] = lambda _: None,
+        again: bool = False,
+    ):
+        """`checkpoint`: the stage's folder. `progress` hears of every run of the stock model. `again`:
+        whether what is kept is computed again.
 
-        Args:
-            checkpoint: Output folder of the stage `checkpoint`.
-            folder: Where the cache lies.
-            progress: Called with a line of text before every run of the stock model.
-
-        Raises:
-            BuildError: There is no checkpoint.
+        Raises BuildError when there is no checkpoint.
         """
         from kokoro_tvm.model.checkpoint_files import is_checkpoint
 
@@ -88,6 +89,7 @@ class ReferenceStore:
                 "repository fetches it; name another repository's folder with --root."
             )
         self._checkpoint, self._root, self._progress = checkpoint, folder, progress
+        self._again = again
 
     @cached_property
     def folder(self) -> Path:
@@ -150,7 +152,7 @@ class ReferenceStore:
 
     def _kept(self, utterance: Utterance, suffix: str, load: Callable[[Path], Any]) -> Any:
         path = self._path(utterance, suffix)
-        if not path.is_file():
+        if self._again or not path.is_file():
             return None
         try:
             if not _is_sealed(path):
@@ -179,8 +181,8 @@ class ReferenceStore:
 
     def _compute(self, absent: Sequence[Utterance], kind: _Kind[_R]) -> None:
         """Compute the references of utterances in parallel processes with one thread each."""
-        # One thread each: the bits do not depend on the number of cores, and OpenMP threads, which synchronize
-        # after every operation, take three times as long on a busy machine.
+        # One thread each: the bits do not depend on the number of cores, and OpenMP threads, which
+        # synchronize after every operation, take three times as long on a busy machine.
         self._drop_stale()
         compute = import_module("kokoro_tvm.truth.compute")
         (config, state), voices = self.model(), self.voices()

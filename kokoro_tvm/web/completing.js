@@ -2,6 +2,7 @@
 
 import { InputError } from "./errors.js";
 import { length } from "./characters.js";
+import { boundSpeed } from "./limits.js";
 import { encode, sorted } from "./phonemes.js";
 import { spokenDurations } from "./planning.js";
 import { styleOf } from "./voices.js";
@@ -39,7 +40,7 @@ export async function* completed(model, voices, plan) {
 async function predicted(model, table, piece, speed) {
   const { durations, features } = await predict(model, table, piece);
   const rates = piece.words.flatMap((word) => Array(length(word.symbols)).fill(word.rate));
-  const frames = spokenDurations(durations, [1, ...rates, 1].map((rate) => speed * rate));
+  const frames = spokenDurations(durations, [1, ...rates, 1].map((rate) => boundSpeed(speed, rate)));
   let place = 1;
   const words = piece.words.map((word) => {
     const first = place;

@@ -67,6 +67,7 @@ export class HttpSynthesizer {
       const event = JSON.parse(data);
       if (event.type === "speech.audio.delta") yield { audio: pcm.push(fromBase64(event.audio)), words: [] };
       else if (event.type === "speech.audio.words") yield { audio: NOTHING, words: event.words.map((/** @type {Heard} */ word) => toWord(word, places)) };
+      else if (event.type === "speech.audio.notice") options.warn?.(event.notice);
       else if (event.type === "speech.audio.done") return;
       else if (event.type === "error") throw new SpeechError("failed", event.error?.message ?? data);
     }

@@ -4,6 +4,7 @@ import { breaths, halves, symbolsOf } from "./division.js";
 import { InputError } from "./errors.js";
 import { head, isSpace, length, quote, rint } from "./characters.js";
 import { ATTACK, pauseAfter, pauseBetween } from "./joins.js";
+import { boundSpeed, SPEEDS } from "./limits.js";
 import { MARKS } from "./marks.js";
 import { codeOf, encode, hasSound, sorted } from "./phonemes.js";
 import { Piece } from "./plan.js";
@@ -43,7 +44,7 @@ import { rowOf, styleOf } from "./voices.js";
  * @param {Model} model @param {Iterable<Breath>} sentences @param {Style} style @param {import("./notices.js").Warn} warn
  * @returns {AsyncIterable<Planned>} */
 export async function* planPieces(model, sentences, style, warn) {
-  const notices = new Notices(model.vocabulary, warn);
+  const notices = new Notices(model.vocabulary, style.speed, warn);
   /** @type {number | null} */
   let keep = null;
   let number = 0;
@@ -83,7 +84,7 @@ function silence(part, style, sampleRate) {
   }
   if (part.boundary === "end") return [null, 0, 0];
   const { rate } = part.words[part.words.length - 1];
-  return pauseAfter(pauseBetween(style.pauses, part.words, part.boundary) / (style.speed * rate), sampleRate);
+  return pauseAfter(pauseBetween(style.pauses, part.words, part.boundary) / boundSpeed(style.speed, rate), sampleRate);
 }
 
 /** Parts whose tokens and predicted frames the model takes, numbered from `number`.
@@ -117,7 +118,7 @@ async function predicted(model, part, style, number) {
   if (tokens.length > model.most.tokens) return null;
   const { durations, features } = await model.predict(tokens, styleOf(table, row));
   const rates = words.flatMap((word) => Array(length(word.symbols)).fill(word.rate));
-  const frames = spokenDurations(durations, [1, ...rates, 1].map((rate) => style.speed * rate));
+  const frames = spokenDurations(durations, [1, ...rates, 1].map((rate) => boundSpeed(style.speed, rate)));
   if (frames.reduce((a, b) => a + b) > model.most.frames) return null;
   let place = 1;
   const timed = words.map((word) => {
@@ -162,15 +163,25 @@ function indivisible(model, words, speed) {
 }
 
 /** Names every symbol that the model does not know once in a text, and the word it is in; but for marks, which have no
- * sound. */
+ * sound. Names the first word whose rate is beyond what the model can say. */
 class Notices {
-  constructor(vocabulary, warn) {
+  constructor(vocabulary, speed, warn) {
+    this._speed = speed;
+    this._bounded = false;
     this._known = new Set([...vocabulary.keys(), ...MARKS]);
     this._warn = warn;
   }
 
   /** @param {Word[]} words */
   warnOf(words) {
+    const word = this._bounded ? undefined : words.find(({ rate }) => boundSpeed(this._speed, rate) !== this._speed * rate);
+    if (word) {
+      this._bounded = true;
+      this._warn(
+        `Rate times speed is beyond what the model can say, ${SPEEDS[0]} to ${SPEEDS[1]}, and is kept within it ` +
+          `from '${head(word.text, 40)}' on.`,
+      );
+    }
     /** @type {Map<string, string>} */
     const found = new Map();
     for (const word of words) {

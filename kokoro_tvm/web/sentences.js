@@ -1,6 +1,6 @@
 /** From text or phonemes to the words of sentences, each sentence as soon as the text shows where it ends. */
 
-import { SPACE, endOf, isSpace, lstrip } from "./characters.js";
+import { SPACE, endOf, isAlnum, isSpace, lstrip } from "./characters.js";
 import { InputError } from "./errors.js";
 import { MARKS } from "./marks.js";
 import { parse } from "./markup/index.js";
@@ -8,7 +8,9 @@ import { markedPassages, voiceOf } from "./markup/passages.js";
 import { quoted } from "./notices.js";
 import { clean, hasSound, listed, sorted } from "./phonemes.js";
 import { Word } from "./plan.js";
+import { inScript } from "./scripts.js";
 import { SourceText } from "./source.js";
+import { LANGUAGES } from "./voices.js";
 
 /** @typedef {import("./division.js").Breath} Breath */
 /** @typedef {import("./front_end.js").FrontEnd} FrontEnd */
@@ -26,8 +28,12 @@ const PARTS = new RegExp(`[${MARK}]+|[^${SPACE}${MARK}]+`, "gu");
  * @param {string | Iterable<string>} text @param {Known} known @param {FrontEnd} frontEnd @param {boolean | null} [ssml]
  * @param {boolean} [markup] @returns {Iterable<Breath>} */
 export function* sentencesOfText(text, known, frontEnd, ssml = null, markup = true) {
-  let [spoken, seen, lead] = [false, "", 0]; // lead: seconds requested before the first word
+  let [spoken, lead] = [false, 0]; // lead: seconds requested before the first word
+  let [seen, language] = ["", ""]; // the first text, or the first with a letter or digit and its language
   for (const passage of markedPassages(parse(text, known, ssml, markup))) {
+    if (!language && [...passage.source.text].some(isAlnum)) {
+      [seen, language] = [passage.source.text, known.language(voiceOf(passage))];
+    }
     seen ||= passage.source.text;
     const found = wordsOfPassage(passage, known, frontEnd);
     const { boundary, pause } = passage;
@@ -42,6 +48,13 @@ export function* sentencesOfText(text, known, frontEnd, ssml = null, markup = tr
     else lead += pause ?? 0;
   }
   if (!spoken) {
+    if (language) {
+      const shown = quoted(seen, 20);
+      throw new InputError(
+        `There is nothing to speak: ${LANGUAGES[language]} has no phonemes for ${shown}${inScript(shown)}. Choose a voice of ` +
+          "another language.",
+      );
+    }
     const empty = lead ? "the text has pauses alone" : "the text is empty";
     const reason = seen ? `${quoted(seen, 20)} has no letter or digit` : empty;
     throw new InputError(`There is nothing to speak: ${reason}.`);

@@ -19,6 +19,7 @@
  * @property {number} [speed] 0.25 to 4; above 1 is faster
  * @property {string} [lang] the letter of a language (`a`, `b`, `e`, …); that of the voice where it is left out
  * @property {boolean} [markup] whether markup is followed, else brackets and tags are text; it is where this is left out
+ * @property {(notice: string) => void} [warn] takes what came up, such as words that were left out: sentences
  * @property {AbortSignal} [signal] ends the iteration with its reason, and the work behind it
  *
  * @typedef {object} Synthesizer

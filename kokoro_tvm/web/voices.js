@@ -19,6 +19,7 @@ const GENDERS = { f: "female", m: "male" };
 const SIGN = /[-+,]/;
 const WEIGHTED = /^([^(]*)\([ \t-\r]*([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[ \t-\r]*\)$/;
 const HEAVIEST = 1000;
+const MOST_VOICES = 16; // of a mix
 const DEFAULT = "af_heart";
 const FAR = 4; // see `_FAR` in kokoro_tvm/runtime/bundle/voices.py
 
@@ -144,6 +145,12 @@ export class Voices {
     }
     if (this._tables.has(voice)) return [[voice, 1]];
     const signs = ["+", ...(voice.match(new RegExp(SIGN, "g")) ?? [])];
+    if (signs.length > MOST_VOICES) {
+      throw new InputError(
+        `A mix may have ${MOST_VOICES} voices, but this one has ${signs.length}. Leave some out: to make one heavier, give ` +
+          "it a weight, as in af_heart(2).",
+      );
+    }
     const parts = voice.split(SIGN).map((part, place) => this._part(strip(part), signs[place]));
     let [added, taken] = [0, 0];
     for (const [, weight] of parts) weight > 0 ? (added += weight) : (taken -= weight);

@@ -150,6 +150,17 @@ def test_bad_lines_are_listed_and_the_others_are_spoken(job: Job, tmp_path: Path
     assert listed[1].startswith(f"{path}:3: There is no voice 'x' in this bundle.")
 
 
+@pytest.mark.parametrize("end", ["", ".json"])
+def test_batch_does_not_write_over_its_manifest(end: str, job: Job, tmp_path: Path) -> None:
+    manifest = tmp_path / f"lines.wav{end}"
+    manifest.write_text('{"name": "lines", "text": "Hello."}\n')
+    command = [sys.executable, *COMMAND, str(manifest), "-o", str(tmp_path), "--bundle", job.bundle]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is to be written, and is read as" in done.stderr
+    assert manifest.read_text().startswith('{"name"')
+
+
 @pytest.mark.nightly
 def test_a_worker_of_a_cluster_that_dies_loses_nothing(job: Job, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")

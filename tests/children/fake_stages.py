@@ -24,13 +24,23 @@ def write(out: Path, inputs: Inputs, *, text: str, file: str = FILE, threads: in
     (out / file).write_text(text, encoding="utf-8")
 
 
-def tally(out: Path, inputs: Inputs, *, file: str, text: str, seconds: float, cache: Path) -> None:
+def tally(
+    out: Path, inputs: Inputs, *, file: str, text: str, seconds: float, cache: Path, again: bool = False
+) -> None:
     """Takes its time, and leaves a line of its own in the cache."""
     time.sleep(seconds)
     cache.mkdir(exist_ok=True)
     with (cache / "lines").open("a", encoding="utf-8") as stream:
         stream.write(f"{text}\n")
     (out / file).write_text(text, encoding="utf-8")
+
+
+def count(out: Path, inputs: Inputs, *, text: str, cache: Path, again: bool) -> None:
+    """Leave a line in the cache."""
+    cache.mkdir(exist_ok=True)
+    with (cache / "lines").open("a", encoding="utf-8") as stream:
+        stream.write("1\n")
+    (out / FILE).write_text("again" if again else "kept", encoding="utf-8")
 
 
 def several(out: Path, inputs: Inputs, *, files: list[str]) -> None:
@@ -135,7 +145,9 @@ def obtain(out: Path, inputs: Inputs, *, source: dict[str, str], addresses: list
     (out / "source.json").write_text(json.dumps(source), encoding="utf-8")
 
 
-def peek(out: Path, inputs: Inputs, *, path: str, manner: str, cache: Path | None = None) -> None:
+def peek(
+    out: Path, inputs: Inputs, *, path: str, manner: str, cache: Path | None = None, again: bool = False
+) -> None:
     """Opens a file, declared or not, in one of several manners."""
     if manner == "python":
         Path(path).read_bytes()

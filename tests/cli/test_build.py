@@ -12,7 +12,7 @@ from doit.exceptions import TaskFailed
 
 from kokoro_tvm.cli import main
 from kokoro_tvm.engine.child import ChildError
-from kokoro_tvm.engine.reporter import LineReporter
+from kokoro_tvm.engine.reporter import LineReporter, make_reporter
 from kokoro_tvm.errors import BuildError, KokoroTvmError, RecipeError, ValidationError
 from kokoro_tvm.project import tasks
 from kokoro_tvm.recipe import load_built
@@ -36,10 +36,12 @@ class Ran:
 
     stages: list[str] = field(default_factory=list)
     errors: dict[str, KokoroTvmError] = field(default_factory=dict)
+    forced: list[str] = field(default_factory=list)
 
-    def task(self, stage: Any, reporter: LineReporter, budget: Any) -> dict[str, Any]:
+    def task(self, stage: Any, reporter: LineReporter, budget: Any, force: bool = False) -> dict[str, Any]:
         def run() -> Any:
             self.stages.append(stage.name)
+            self.forced += [stage.name] if force or reporter.always else []
             error = self.errors.get(stage.name)
             if error is None:
                 return None
@@ -197,3 +199,32 @@ def test_what_there_is_not(
     assert "Traceback" not in out + err
     assert not ran.stages
     assert [p.name for p in root.iterdir()] == ["recipes"]
+
+
+def test_build_forces_the_named_stages_alone(
+    root: Path, ran: Ran, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--force", "cpu.machine") == 0
+    assert (ran.stages[-1], ran.forced) == ("cpu.machine", ["cpu.machine"])
+    assert run("cpu", "--force", "cpu.machine", "--force", "cpu.export.bert-512") == 0
+    assert {*ran.forced} == {"cpu.machine", "cpu.export.bert-512"}
+    assert run("--force", "cpu.machin") == 2
+    assert "`cpu.machin`; did you mean `cpu.machine`?" in capsys.readouterr().err
+    assert run("cpu", "--force", "cpu") == 2
+    assert run("--force", "cpu.machine", "--with", "length=masked", "cpu") == 2
+
+
+def test_doit_runs_everything_again_with_its_option(root: Path, ran: Ran) -> None:
+    from doit.cmd_base import ModuleTaskLoader
+    from doit.doit_cmd import DoitMain
+
+    reporter = make_reporter()
+    loader = ModuleTaskLoader(
+        {
+            "DOIT_CONFIG": tasks.doit_config(reporter),
+            "task_recipes": lambda: tasks.recipe_tasks(root, reporter),
+        }
+    )
+    for options, forced in (([], []), (["-a"], ["cpu.machine"])):
+        assert DoitMain(loader, config_filenames=()).run(["run", *options, "cpu.machine"]) == 0
+        assert ran.forced == forced

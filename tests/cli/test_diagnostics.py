@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +15,7 @@ from diagnostics.built import build, built_project, edit, make, make_project
 from kokoro_tvm.cli import main
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.parts import Parts, parts_store
+from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.project.project import Project
 
 GOLDEN = Path(__file__).parents[1] / "diagnostics" / "golden"
@@ -93,8 +95,10 @@ def test_a_tool_that_is_missing(
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert run("plan") == 0
     out = printed(capsys)
-    assert re.search(r"cpu\.compile\.decoder-5120 +fail +no working ld to link with", out)
-    assert "\n6 stages cannot run here, nor can what comes after.\n" in out
+    assert re.search(r"cpu\.compile\.decoder-5120 +fail *\n", out)
+    summary = out.partition("\n6 stages cannot run here, nor can what comes after:\n")[2]
+    assert summary.startswith("no working ld to link with")
+    assert out.count("no working ld") == 1
     assert run("status") == 0
     assert re.search(r"cpu/decoder-5120 .*stale: compile; no working ld", printed(capsys).replace("\n", " "))
 
@@ -140,6 +144,22 @@ def test_graph(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "nowhere/graph.dot cannot be written: No such file or directory." in capsys.readouterr().err
 
 
+def test_verify_rebuilds_a_stage_twice_and_compares(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = {o.file: o.sha256 for o in project.find("cpu.machine").stages[0].record().outputs}
+    results = [kept, kept, kept, {"machine.json": "1"}, {"machine.json": "2"}, {"machine.json": "2"}]
+    monkeypatch.setattr(Stage, "rebuild", lambda stage, beat: results.pop(0))
+    assert run("verify", "--rebuild", "cpu.machine") == 0
+    assert printed(capsys) == "cpu.machine: two runs wrote the same 1 files\n"
+    assert run("verify", "--rebuild", "cpu.machine") == 3
+    assert "machine.json: two runs wrote different bytes" in capsys.readouterr().err
+    assert run("verify", "--rebuild", "cpu.machine") == 3
+    assert "machine.json: the store has other bytes than both runs wrote" in capsys.readouterr().err
+    assert run("verify", "--rebuild", "cpu.machine", "cpu") == 2
+    assert results == []
+
+
 def test_verify(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("verify") == 0
     assert re.fullmatch(r"\d+ files read, [\d.]+ kB: 0 damaged or missing\n", printed(capsys))
@@ -149,7 +169,7 @@ def test_verify(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("verify") == 3
     out, err = capsys.readouterr()
     assert f"{library.resolve()}: holds something else than was written (cpu.lower.f0n-5120)\n" in out
-    assert err.startswith("`doit` restores the 1 damaged or missing files from the store")
+    assert err.startswith("1 files are damaged or missing: `kokoro-tvm verify --repair` restores them")
     (Path("artifacts/cpu") / "bundle.json").unlink()
     assert run("verify", "cpu", "--json") == 5
     printed_json = json.loads(capsys.readouterr().out)
@@ -187,6 +207,55 @@ def test_verify_all_reads_the_parts(
     capsys.readouterr()
     assert run("verify", "--all") == 3
     assert f"{held}: holds something else than was written\n" in capsys.readouterr().out
+
+
+def unique_outputs(project: Project) -> dict[str, Path]:
+    """Outputs whose content no other file has, by stage."""
+    stages = project.graph("cpu").stages()
+    paths = {stage.path(o.file): o.sha256 for stage in stages for o in stage.record().outputs}
+    counts = Counter(paths.values())
+    return {s.name: p for s in stages for p in map(s.path, s.outputs) if counts[paths[p]] == 1}
+
+
+def test_verify_repair_restores_a_damaged_output_and_object(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An output and an object that are copies of each other, as on a file system without hard links."""
+    (stage, output), (_, other) = list(unique_outputs(project).items())[:2]
+    intact = output.read_bytes(), other.read_bytes()
+    held = project.store.object(sha256(intact[1]).hexdigest())
+    for path in (output, held):
+        path.unlink()
+        path.write_bytes(b"damaged")
+    assert run("verify", "--all") == 3
+    assert run("verify", "--repair") == 0
+    out = capsys.readouterr().out
+    assert f"{output.resolve()}: holds something else than was written ({stage}); restored\n" in out
+    assert f"{held}: holds something else than was written; restored\n" in out
+    assert (output.read_bytes(), held.read_bytes()) == (intact[0], intact[1])
+    assert run("verify", "--all") == 0
+
+
+def test_verify_repair_removes_what_has_no_intact_copy(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A write into an output in place damages its object, which is the same file."""
+    output = next(iter(unique_outputs(project).values()))
+    held = project.store.object(sha256(output.read_bytes()).hexdigest())
+    record = next((project.store.root / "records").glob("*/*.json"))
+    for path in (output, held):
+        path.chmod(0o644)
+        path.write_bytes(b"damaged")
+    assert run("verify", "--repair") == 0
+    out = capsys.readouterr().out
+    assert "; removed\n" in out
+    assert "Run doit" in out
+    assert not output.exists()
+    assert not held.exists()
+    record.chmod(0o644)
+    record.write_bytes(b"{}")
+    assert run("verify", "--repair") == 0
+    assert not record.exists()
 
 
 def test_gc(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

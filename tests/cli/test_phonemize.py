@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from kokoro_tvm.cli import main
+
+COMMAND = [sys.executable, "-c", "from kokoro_tvm.cli import main; main()", "phonemize"]
 
 
 def run(*words: str) -> int:
@@ -45,3 +50,24 @@ def test_markup_and_words_of_the_user(toy: Path, tmp_path: Path, capsys: pytest.
 def test_nothing_to_read(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("!?", "--bundle", str(toy)) == 2
     assert "has no letter or digit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_any_encoding_of_standard_output_is_written_to(toy: Path, encoding: str, options: list[str]) -> None:
+    command = [*COMMAND, "Hello world 😀.", "--bundle", str(toy), *options]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr.decode(errors="replace")) == (0, "")
+    if options:
+        assert json.loads(done.stdout.decode(encoding))[0]["tokens"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes that close are POSIX's")
+def test_closed_standard_output_ends_quietly(toy: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        command = [*COMMAND, "Hello world.", "--bundle", str(toy)]
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -376,3 +376,33 @@ def test_voices(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
         ["af_heart", "American", "English", "female"],
         ["zm_yunxi", "Mandarin", "Chinese", "male"],
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-i", "a.srt", "--captions", "a.srt"],
+        ["-i", "a.srt", "--captions", "link.srt"],
+        ["-i", "a.srt", "--captions", "hard.srt"],
+        ["-i", "a.srt", "--captions", "./folder/../a.srt"],
+        ["-i", "a.srt", "-o", "a.srt", "--format", "wav"],
+        ["-i", "a.srt", "-o", "new.json", "--format", "wav", "--captions", "new.json"],
+        ["-i", "a.srt", "-o", "a.wav", "--lexicon", "lexicon.json", "--captions", "lexicon.json"],
+        ["-i", "plan.json", "--save-plan", "plan.json"],
+    ],
+)
+def test_say_refuses_to_write_what_it_reads_or_writes(
+    words: list[str], app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = "1\n00:00:01,000 --> 00:00:02,000\nHello.\n"
+    for name in ("a.srt", "lexicon.json", "plan.json"):
+        Path(name).write_text(content)
+    Path("folder").mkdir()
+    Path("link.srt").symlink_to("a.srt")
+    os.link("a.srt", "hard.srt")
+    before = sorted(Path().iterdir())
+    with pytest.raises(InputError, match=r"is to be written, and is (read|written) as"):
+        CliRunner().invoke(app, ["say", *words], catch_exceptions=False)
+    assert sorted(Path().iterdir()) == before
+    assert Path("a.srt").read_text() == content

@@ -15,8 +15,8 @@ import kokoro_tvm.lab.tuning.kernels
 import kokoro_tvm.lab.tuning.layers
 from kokoro_tvm.cli import main
 from kokoro_tvm.lab.tuning.layers import Layer, representative
-from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.ops.base.semantic import OpCall
 from kokoro_tvm.recipe import Recipe, choices, load_recipe, schedule_path
 from kokoro_tvm.targets import Machine
 
@@ -37,9 +37,9 @@ class FakeTrial:
 
 
 def layers(machine: Machine) -> list[Layer]:
-    def call(dilation: int) -> Call:
+    def call(dilation: int) -> OpCall:
         shapes = {"x": (1, "x_1", 16), "weight": (16, 16, 3)}
-        return Call(shapes, ATTRIBUTES | {"dilation": dilation}, (1, "y_1", 16), machine.features)
+        return OpCall(shapes, ATTRIBUTES | {"dilation": dilation}, (1, "y_1", 16), machine.features)
 
     return representative([("conv1d", call(1)), ("conv1d", call(1)), ("conv1d", call(3))])
 
@@ -63,7 +63,7 @@ def times(monkeypatch: pytest.MonkeyPatch, direct: float, error: float = 0.0) ->
     """The undilated layer takes `direct` ms by plain convolution, with this error; all else takes 1 ms."""
 
     def prepared(machine: Machine) -> Any:
-        def prepare(layer: Layer, choice: Choice) -> FakeTrial:
+        def prepare(layer: Layer, choice: ConvChoice) -> FakeTrial:
             chosen = layer.call.attributes["dilation"] == 1 and choice.outputs == 1
             return FakeTrial((direct if chosen else 1.0) / 1e3, error if chosen else 0.0)
 

@@ -13,11 +13,11 @@ import tvm_ffi
 from lowering import BUCKET, CONFIG, MACHINE, RECIPE, lowered, lowered_program, program
 
 from kokoro_tvm.compiler.library import compile_module
-from kokoro_tvm.compiler.lower import Lowered
+from kokoro_tvm.compiler.lower import LoweredModule
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.synthetic import synthetic_state
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.toolchains.gnu import GNU
 
@@ -33,7 +33,7 @@ def load(path: Path) -> Any:
     return machine
 
 
-def compiled(result: Lowered, component: str, library: Path) -> Callable[..., list[np.ndarray]]:
+def compiled(result: LoweredModule, component: str, library: Path) -> Callable[..., list[np.ndarray]]:
     machine = load(compile_module(result.module, MACHINE, GNU, library, RECIPE["pass_context"]))
     with torch.no_grad():
         arrays = {name: tensor.numpy() for name, tensor in fold_weight_norm(state()).items()}
@@ -45,16 +45,16 @@ def compiled(result: Lowered, component: str, library: Path) -> Callable[..., li
     ]
 
     def run(*inputs: torch.Tensor) -> list[np.ndarray]:
-        found = machine[f"{component}_forward"](*(tvm_ffi.from_dlpack(x.numpy()) for x in inputs), *weights)
-        found = [found] if isinstance(found, tvm_ffi.Tensor) else list(found)
-        return [np.from_dlpack(f).copy() for f in found]
+        outputs = machine[f"{component}_forward"](*(tvm_ffi.from_dlpack(x.numpy()) for x in inputs), *weights)
+        outputs = [outputs] if isinstance(outputs, tvm_ffi.Tensor) else list(outputs)
+        return [np.from_dlpack(f).copy() for f in outputs]
 
     return run
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where that of `exact` is."""
+    """Return the library of a policy; that of `exact` is shared."""
     return tmp_path_factory.mktemp("exact") / "duration.so"
 
 
@@ -69,9 +69,9 @@ def inputs(steps: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 17, BUCKET])
-def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]], steps: int) -> None:
+def test_library_matches_torch_at_every_length(exact: Callable[..., list[np.ndarray]], steps: int) -> None:
     component = build_component("duration", build_model(CONFIG, state(), dtype=torch.float64))
-    with applied(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
+    with apply_patches(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
         want = component(*(x.double() for x in inputs(steps)))
     got = exact(*inputs(steps))
     assert len(got) == len(want) == 2
@@ -80,7 +80,7 @@ def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]
         assert np.abs(result - expected.numpy()).max() <= 2e-6 * expected.abs().max()
 
 
-def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], tmp_path: Path) -> None:
+def test_masked_library_matches_exact_bits(exact: Callable[..., list[np.ndarray]], tmp_path: Path) -> None:
     masked = compiled(lowered("duration", "masked")[0], "duration", tmp_path / "masked.so")
     whole, style = inputs(BUCKET)
     for length in (1, 40, BUCKET):
@@ -94,19 +94,21 @@ def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], 
 
 
 @pytest.mark.usefixtures("exact")
-def test_a_library_tells_what_it_is(library: Path) -> None:
+def test_library_returns_its_manifest(library: Path) -> None:
     outcome = load(library)["duration_manifest"]()
     assert json.loads(str(outcome)) == {"component": "duration", "bucket": BUCKET}
     assert list(library.parent.iterdir()) == [library]
 
 
 @pytest.mark.slow("compiles in several processes")
-def test_the_same_program_gives_the_same_library_wherever_it_lies_in_memory(tmp_path: Path) -> None:
-    """Every export and lowering makes objects at other addresses; hash tables of TVM's go by those."""
+def test_library_is_reproducible(tmp_path: Path) -> None:
+    """Export and lower twice, because TVM's hash tables are ordered by addresses."""
     libraries = set()
     for place in ("here", "a-place-with-a-longer-name"):
         (tmp_path / place).mkdir()
-        made = lowered_program(program("f0n"), "f0n")
-        path = compile_module(made.module, MACHINE, GNU, tmp_path / place / "f0n.so", RECIPE["pass_context"])
+        result = lowered_program(program("f0n"), "f0n")
+        path = compile_module(
+            result.module, MACHINE, GNU, tmp_path / place / "f0n.so", RECIPE["pass_context"]
+        )
         libraries.add(path.read_bytes())
     assert len(libraries) == 1

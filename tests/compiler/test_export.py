@@ -17,8 +17,8 @@ from torch.export import ExportedProgram
 from kokoro_tvm.compiler.export import (
     PLAIN_OPERATIONS,
     export_component,
+    list_operations,
     load_program,
-    operations,
     save_program,
 )
 from kokoro_tvm.constants import COMPONENTS
@@ -26,7 +26,7 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, shipped_config
 from kokoro_tvm.model.signatures import SIGNATURES
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
 CONFIG = shipped_config()
@@ -51,20 +51,20 @@ def program(name: str, policy: str = "exact") -> ExportedProgram:
 @pytest.mark.parametrize("policy", ["exact", "masked", pytest.param("padded", marks=PADDED)])
 @pytest.mark.parametrize("name", COMPONENTS)
 class TestEveryProgram:
-    def test_consists_of_semantic_and_plain_operations(self, name: str, policy: str) -> None:
-        names = operations(program(name, policy))
+    def test_program_has_semantic_and_plain_operations_only(self, name: str, policy: str) -> None:
+        names = list_operations(program(name, policy))
         assert any(n.startswith("kokoro.") for n in names)
         assert {n for n in names if not n.startswith("kokoro.")} <= PLAIN_OPERATIONS
 
-    def test_has_the_signature(self, name: str, policy: str) -> None:
+    def test_program_has_component_signature(self, name: str, policy: str) -> None:
         exported = program(name, policy)
         signature = SIGNATURES[name].resolved(policy, BUCKET)
         inputs = exported.graph_signature.user_inputs
         assert list(inputs) == [spec.name for spec in signature.inputs]
         nodes = {node.name: node for node in exported.graph.nodes}
-        found = [nodes[n].meta["val"] for n in inputs]
-        found += [nodes[n].meta["val"] for n in exported.graph_signature.user_outputs]
-        for value, spec in zip(found, (*signature.inputs, *signature.outputs), strict=True):
+        values = [nodes[n].meta["val"] for n in inputs]
+        values += [nodes[n].meta["val"] for n in exported.graph_signature.user_outputs]
+        for value, spec in zip(values, (*signature.inputs, *signature.outputs), strict=True):
             assert value.dtype == getattr(torch, spec.dtype)
             for extent, expected in zip(value.shape, spec.shape, strict=True):
                 if isinstance(expected, int):
@@ -75,19 +75,19 @@ class TestEveryProgram:
                     (symbol,) = extent.node.expr.free_symbols
                     assert extent.node.expr == int(factor or 1) * symbol
 
-    def test_has_only_stock_parameters_and_no_values(self, name: str, policy: str) -> None:
+    def test_program_has_stock_parameters_only(self, name: str, policy: str) -> None:
         exported = program(name, policy)
         stock = fold_weight_norm(build_model(CONFIG, None, device="meta").state_dict())
-        found = parameters(exported)
-        assert {n: t.shape for n, t in found.items()} == {n: stock[n].shape for n in found}
+        values = parameters(exported)
+        assert {n: t.shape for n, t in values.items()} == {n: stock[n].shape for n in values}
         assert all(t.is_meta for t in exported.state_dict.values())
-        assert set(exported.state_dict) == set(found)
+        assert set(exported.state_dict) == set(values)
         assert not list(exported.named_buffers())
         assert not exported.constants
-        first = [spec.target for spec in exported.graph_signature.input_specs][: len(found)]
-        assert first == list(found), "parameters come before the inputs"
+        first = [spec.target for spec in exported.graph_signature.input_specs][: len(values)]
+        assert first == list(values), "parameters come before the inputs"
 
-    def test_says_nothing_of_the_machine(self, name: str, policy: str, tmp_path: Path) -> None:
+    def test_program_file_does_not_depend_on_machine(self, name: str, policy: str, tmp_path: Path) -> None:
         path = tmp_path / "program.pt2"
         save_program(program(name, policy), path)
         data = path.read_bytes()
@@ -97,14 +97,14 @@ class TestEveryProgram:
 
 
 @pytest.mark.parametrize("name", some_of(COMPONENTS, SMALLER, DECODER))
-def test_size_does_not_depend_on_the_bucket(name: str) -> None:
+def test_program_size_does_not_depend_on_bucket(name: str) -> None:
     for policy in ("exact", "masked"):
         small = export_component(name, CONFIG, policy, 8, PATCHES[name])
-        assert operations(small) == operations(program(name, policy))
+        assert list_operations(small) == list_operations(program(name, policy))
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_every_length_from_one_is_allowed(name: str) -> None:
+def test_program_allows_every_length(name: str) -> None:
     exported = program(name)
     lengths = {str(s): (r.lower, r.upper) for s, r in exported.range_constraints.items() if s.is_symbol}
     assert list(lengths.values()) == [(1, BUCKET)]
@@ -115,7 +115,7 @@ def test_every_length_from_one_is_allowed(name: str) -> None:
 
 
 class _Sized:
-    """What a guard asks of an input."""
+    """An input of which a guard reads only the size."""
 
     def __init__(self, shape: tuple[Any, ...]) -> None:
         self.size = lambda: shape
@@ -125,14 +125,14 @@ class _Sized:
     "name",
     some_of(("text_encoder", "duration", "f0n"), ("text_encoder", "duration"), "runs one component more"),
 )
-def test_a_loaded_program_computes_what_the_component_does(name: str, tmp_path: Path) -> None:
+def test_loaded_program_matches_component(name: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = build_model(CONFIG, None)
     component = build_component(name, model)
     path = tmp_path / "program.pt2"
     save_program(program(name), path)
     loaded = load_program(path)
-    with applied(PATCHES[name], component), torch.no_grad():
+    with apply_patches(PATCHES[name], component), torch.no_grad():
         weights = dict(component.named_parameters())
         for steps in (1, 2, 11):
             inputs = [
@@ -145,17 +145,17 @@ def test_a_loaded_program_computes_what_the_component_does(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", some_of(COMPONENTS, SMALLER, DECODER))
-def test_loading_gives_the_same_program(name: str, tmp_path: Path) -> None:
+def test_load_program_restores_program(name: str, tmp_path: Path) -> None:
     path = tmp_path / "program.pt2"
     save_program(program(name, "masked"), path)
     loaded = load_program(path)
-    assert operations(loaded) == operations(program(name, "masked"))
+    assert list_operations(loaded) == list_operations(program(name, "masked"))
     assert list(parameters(loaded)) == list(parameters(program(name, "masked")))
     assert loaded.graph_signature.user_inputs == program(name, "masked").graph_signature.user_inputs
 
 
 @pytest.mark.slow("exports in several processes")
-def test_bytes_are_the_same_in_every_process(tmp_path: Path) -> None:
+def test_save_program_is_reproducible(tmp_path: Path) -> None:
     code = (
         "import sys, yaml; from pathlib import Path\n"
         "from kokoro_tvm.compiler.export import export_component, save_program\n"
@@ -177,7 +177,7 @@ def test_bytes_are_the_same_in_every_process(tmp_path: Path) -> None:
             assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes()
 
 
-def test_a_bucket_of_one_is_static() -> None:
+def test_export_makes_bucket_of_one_static() -> None:
     exported = export_component("text_encoder", CONFIG, "exact", 1, PATCHES["text_encoder"])
     assert not exported.range_constraints
     with pytest.raises(BuildError, match="text_encoder cannot have a bucket of 0 tokens"):
@@ -205,14 +205,23 @@ def test_a_bucket_of_one_is_static() -> None:
         ),
     ],
 )
-def test_what_cannot_be_exported(
+def test_export_rejects_invalid_arguments(
     component: str, length: str, bucket: int, patches: list[str], message: str
 ) -> None:
     with pytest.raises(BuildError, match=message):
         export_component(component, CONFIG, length, bucket, patches)
 
 
-def test_foreign_operations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("component", ["text_encoder", "f0n"])
+def test_export_without_weight_norm_names_the_patch(component: str) -> None:
+    """All weights of a decoder were named: 3,077 characters."""
+    patches = [patch for patch in PATCHES[component] if patch != "weight_norm"]
+    with pytest.raises(BuildError, match=r"values of its own, .*: add the patch `weight_norm` to") as caught:
+        export_component(component, CONFIG, "exact", BUCKET, patches)
+    assert len(str(caught.value)) < 350
+
+
+def test_export_rejects_foreign_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "kokoro_tvm.compiler.export.PLAIN_OPERATIONS", PLAIN_OPERATIONS - {"aten.cat.default"}
     )
@@ -221,7 +230,7 @@ def test_foreign_operations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "truncated", "another archive"])
-def test_damaged_programs(damage: str, tmp_path: Path) -> None:
+def test_load_program_rejects_damaged_files(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "program.pt2"
     if damage == "empty":
         path.touch()

@@ -1,4 +1,4 @@
-"""Libraries whose kernels are for a GPU: code that launches them, and their text beside it."""
+"""Libraries with GPU kernels: code that launches them, and their text beside it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kokoro_tvm.targets import KERNELS
 from kokoro_tvm.toolchains.gnu import GNU
 
 
-def test_kernels_with_float16_and_without_are_one_text(tmp_path: Path) -> None:
-    """What TVM puts before those of float16 stands there once, for all."""
+def test_gpu_library_merges_float16_and_float32_kernels(tmp_path: Path) -> None:
+    """Expect TVM's preamble for float16 once, for all kernels."""
 
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         x = ops.conv1d(x, w["a"], padding=1)
@@ -44,8 +44,8 @@ def module(dilation: int = 1) -> Any:
     return lowered_program(small_program(forward, weights), "decoder", machine=GPU).module
 
 
-def test_a_changed_kernel_is_generated_alone(tmp_path: Path) -> None:
-    """Text and launching code come from the store, and are those that generating everything gives."""
+def test_gpu_library_regenerates_changed_kernel_only(tmp_path: Path) -> None:
+    """Compare text and launching code from the store with those of a full generation."""
     lines: list[str] = []
 
     def compiled(name: str, lowered: Any, kept: bool = True) -> tuple[bytes, bytes]:

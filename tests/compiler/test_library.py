@@ -1,4 +1,4 @@
-"""Libraries of objects: what is generated again, and what of a library depends on how it was made."""
+"""Libraries of objects: which kernels are generated again, and what a library depends on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Compile = Callable[..., bytes]
 
 
 def convolutions(dilation: int = 1) -> Any:
-    """A module of a few kernels; the dilation is one convolution's."""
+    """Return a module of a few kernels; the dilation is that of one convolution."""
 
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         x = ops.conv1d(x, w["a"], padding=1)
@@ -44,7 +44,7 @@ def plain() -> Any:
 
 @pytest.fixture(scope="module")
 def without(plain: Any, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The library of the module, made without a store."""
+    """Return the module's library, compiled without a store."""
     path = tmp_path_factory.mktemp("library") / "without.so"
     return compile_module(plain, MACHINE, GNU, path, PASS_CONTEXT).read_bytes()
 
@@ -56,8 +56,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def compiled(store: Store, tmp_path: Path) -> Compile:
-    """Compiles a module with the store's objects: the library's bytes. `generated` has the last one's kernels
-    that were not found."""
+    """Compile a module with the store's objects; return the library's bytes and log what was generated."""
     count = 0
 
     def compile_(module: Any, pass_context: dict[str, Any] = PASS_CONTEXT, processes: int = 2) -> bytes:
@@ -81,7 +80,7 @@ def compiled(store: Store, tmp_path: Path) -> Compile:
 generated: list[str] = []
 
 
-def test_a_changed_kernel_is_generated_alone(plain: Any, compiled: Compile) -> None:
+def test_compile_module_regenerates_changed_kernel_only(plain: Any, compiled: Compile) -> None:
     first, again = compiled(plain), compiled(plain)
     other, back = compiled(convolutions(dilation=2)), compiled(convolutions())
     assert generated == [
@@ -94,14 +93,14 @@ def test_a_changed_kernel_is_generated_alone(plain: Any, compiled: Compile) -> N
 
 
 @pytest.mark.parametrize("processes", [1, 5])
-def test_a_library_does_not_depend_on_how_it_is_made(
+def test_compile_module_is_independent_of_cache_and_processes(
     processes: int, plain: Any, without: bytes, compiled: Compile
 ) -> None:
     assert compiled(plain, processes=processes) == without
     assert compiled(plain) == without
 
 
-def test_a_damaged_object_is_generated_again(plain: Any, compiled: Compile, store: Store) -> None:
+def test_compile_module_regenerates_damaged_object(plain: Any, compiled: Compile, store: Store) -> None:
     whole = compiled(plain)
     damaged = max((store.root / "objects").glob("*/*"), key=lambda path: path.stat().st_size)
     content = bytearray(damaged.read_bytes())
@@ -118,7 +117,9 @@ def test_a_damaged_object_is_generated_again(plain: Any, compiled: Compile, stor
     [{"config": {"tirx.disable_cse_tir": True}}, {"disabled_passes": ["tirx.CommonSubexprElim"]}],
     ids=["config", "disabled pass"],
 )
-def test_options_reach_code_generation(change: dict[str, Any], plain: Any, compiled: Compile) -> None:
+def test_compile_module_passes_options_to_codegen(
+    change: dict[str, Any], plain: Any, compiled: Compile
+) -> None:
     usual, changed = compiled(plain), compiled(plain, PASS_CONTEXT | change)
     assert usual != changed
     assert generated[-1] == "4 kernels, 4 to generate", "they are among what an object is made of"
@@ -133,7 +134,7 @@ def test_options_reach_code_generation(change: dict[str, Any], plain: Any, compi
         ({"tirx.disable_vectorize": "yes"}, "tirx.disable_vectorize to have type bool"),
     ],
 )
-def test_options_that_tvm_does_not_take_are_refused(
+def test_compile_module_rejects_unknown_options(
     config: dict[str, Any], message: str, plain: Any, tmp_path: Path
 ) -> None:
     options = PASS_CONTEXT | {"config": config}
@@ -143,8 +144,8 @@ def test_options_that_tvm_does_not_take_are_refused(
         compile_module(plain, MACHINE, GNU, tmp_path / "small.so", options)
 
 
-def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tmp_path: Path) -> None:
-    """Leaving out the pass that gives kernels their calling convention does it."""
+def test_compile_module_names_failing_kernel(plain: Any, store: Store, tmp_path: Path) -> None:
+    """Leave out the pass that sets the kernels' calling convention."""
     options = PASS_CONTEXT | {"disabled_passes": ["tirx.MakePackedAPI"]}
     (tmp_path / "out").mkdir()
     out = tmp_path / "out" / "small.so"
@@ -157,10 +158,10 @@ def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tm
 
 
 @pytest.mark.slow("compiles in processes that are killed")
-def test_a_killed_compile_leaves_whole_objects(
+def test_compile_module_keeps_whole_objects_when_killed(
     plain: Any, compiled: Compile, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generate = codegen.generate
+    generate = codegen.generate_kernel
 
     class HalfWritten:
         """Code that is never written to its end: the whole process group is killed before."""
@@ -179,7 +180,7 @@ def test_a_killed_compile_leaves_whole_objects(
         compile_module(plain, MACHINE, GNU, tmp_path / "killed.so", PASS_CONTEXT, Parts(store, {}), 2)
 
     with monkeypatch.context() as patch, pytest.raises(BuildError, match="killed"):
-        patch.setattr(codegen, "generate", some)
+        patch.setattr(codegen, "generate_kernel", some)
         run_forked(job, ["compile"], 1)
     assert not (tmp_path / "killed.so").exists()
     kept = len(list(store.records()))
@@ -190,7 +191,7 @@ def test_a_killed_compile_leaves_whole_objects(
 
 
 @pytest.mark.slow("compiles in three processes at once")
-def test_two_compiles_share_a_store_at_the_same_time(plain: Any, store: Store, tmp_path: Path) -> None:
+def test_compile_module_shares_store_between_processes(plain: Any, store: Store, tmp_path: Path) -> None:
     def job(name: str) -> None:
         (tmp_path / name).mkdir()
         objects = Parts(Store(store.root), {})

@@ -16,7 +16,7 @@ POLICIES = ["exact", "masked", pytest.param("padded", marks=PADDED)]
 
 @pytest.mark.slow("TVM takes seconds to parse a component's text")
 @pytest.mark.parametrize(("component", "policy"), SMALL)
-def test_the_text_is_the_module(component: str, policy: str) -> None:
+def test_lowered_script_parses_back(component: str, policy: str) -> None:
     module = lowered(component, policy)[0].module
     again = tvm.script.from_source(module.script(show_meta=True))
     tvm.ir.assert_structural_equal(again, module)
@@ -24,8 +24,8 @@ def test_the_text_is_the_module(component: str, policy: str) -> None:
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_functions_are_named_after_the_component(component: str, policy: str) -> None:
-    """Two components' modules share no name, so they can live in one library."""
+def test_lower_prefixes_functions(component: str, policy: str) -> None:
+    """Expect disjoint names of two components, so that they can be linked into one library."""
     module = lowered(component, policy)[0].module
     names = [variable.name_hint for variable in module.get_global_vars()]
     assert {f"{component}_forward", f"{component}_manifest"} <= set(names)
@@ -40,29 +40,29 @@ def test_functions_are_named_after_the_component(component: str, policy: str) ->
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_modules_hold_no_arrays(component: str, policy: str) -> None:
-    """Weights are arguments; anything else would stand in every bucket's library (and cannot be printed)."""
+def test_lowered_module_has_no_constants(component: str, policy: str) -> None:
+    """Expect weights as arguments only: every bucket's library would repeat a constant."""
     assert "GenericConst" not in lowered(component, policy)[0].module.script(show_meta=False)
 
 
 @pytest.mark.parametrize(("component", "policy"), SMALL)
-def test_parameters_are_the_program_s(component: str, policy: str) -> None:
+def test_lower_lists_parameters_of_program(component: str, policy: str) -> None:
     result = lowered(component, policy)[0]
-    wanted = parameters(program(component, policy))
-    assert [p.name for p in result.parameters] == list(wanted)
+    expected = parameters(program(component, policy))
+    assert [p.name for p in result.parameters] == list(expected)
     function = result.module[f"{component}_forward"]
     shapes = [tuple(int(e) for e in p.ty.shape) for p in function.params[-len(result.parameters) :]]
     assert [p.shape for p in result.parameters] == shapes
     for parameter in result.parameters:
-        shape = tuple(wanted[parameter.name].shape)
+        shape = tuple(expected[parameter.name].shape)
         layout = parameter.packing.layout(shape) if parameter.packing else (shape, "float32")
         assert (parameter.shape, parameter.dtype) == layout
         assert Parameter.from_json(json.loads(json.dumps(parameter.to_json()))) == parameter
     assert any(p.packing for p in result.parameters)
 
 
-def test_size_does_not_depend_on_the_bucket() -> None:
-    """The LSTM is a loop: nothing grows with the length."""
+def test_lowered_size_does_not_depend_on_bucket() -> None:
+    """Expect a loop for the LSTM: nothing grows with the length."""
     text = lowered("text_encoder", "masked")[0].module.script(show_meta=True)
     from lowering import CONFIG, RECIPE
 
@@ -75,18 +75,18 @@ def test_size_does_not_depend_on_the_bucket() -> None:
     assert len(longer.module.script(show_meta=True).splitlines()) == len(text.splitlines())
 
 
-def test_phases_are_dumped_in_order() -> None:
+def test_lower_dumps_passes_in_order() -> None:
     seen: list[str] = []
     lowered_program(program("text_encoder"), "text_encoder", dump=lambda name, module: seen.append(name))
     assert seen == ["import", *PASSES]
 
 
-def test_lowering_again_gives_the_same_text() -> None:
+def test_lower_is_deterministic() -> None:
     again = lowered_program(program("duration"), "duration").module
     assert again.script(show_meta=True) == lowered("duration")[0].module.script(show_meta=True)
 
 
-def test_unknown_passes_are_refused() -> None:
+def test_lower_rejects_unknown_passes() -> None:
     with pytest.raises(
         BuildError,
         match="unknown pass 'fusion'; there are: fuse, fuse_moments, halve, legalize, narrow, "
@@ -95,23 +95,23 @@ def test_unknown_passes_are_refused() -> None:
         lowered_program(program("text_encoder"), "text_encoder", [*PASSES, "fusion"])
 
 
-def test_a_list_without_select_kernels_is_refused() -> None:
+def test_lower_rejects_missing_select_kernels() -> None:
     with pytest.raises(
         BuildError, match=r"text_encoder: the pass list \['legalize', 'fuse'\] has no select_kernels"
     ):
         lowered_program(program("text_encoder"), "text_encoder", ["legalize", "fuse"])
 
 
-def test_functions_made_too_late_are_refused() -> None:
+def test_lower_rejects_late_functions() -> None:
     with pytest.raises(BuildError, match=r"duration: the functions .* are not named after the component"):
         lowered_program(program("duration"), "duration", ["select_kernels", "legalize"])
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_the_decoder_draws_its_noise_by_a_second_entry(policy: str) -> None:
+def test_lower_adds_seeded_entry(policy: str) -> None:
     module = lowered("decoder", policy)[0].module
-    given, seeded = (module[f"decoder_{entry}"].params for entry in ("forward", "seeded"))
-    names = [parameter.name for parameter in given]
+    forward_parameters, seeded = (module[f"decoder_{entry}"].params for entry in ("forward", "seeded"))
+    names = [parameter.name for parameter in forward_parameters]
     assert [p.name for p in seeded] == ["seed" if name == "noise" else name for name in names]
     (seed,) = (p for p in seeded if p.name == "seed")
     assert (str(seed.ty.dtype), [int(extent) for extent in seed.ty.shape]) == ("uint32", [3])

@@ -11,10 +11,10 @@ from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.compiler.pack import ALIGNMENT, pack_weights
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.semantic import Call, PackedWeight
+from kokoro_tvm.ops.base.semantic import OpCall, PackedWeight
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 
-CALL = Call({"x": (1, 3), "weight": (5, 3), "bias": (5,)}, {}, (1, 5), Features(4, 16))
+CALL = OpCall({"x": (1, 3), "weight": (5, 3), "bias": (5,)}, {}, (1, 5), Features(4, 16))
 PACKED = PackedWeight("linear", "weight", CALL, "linear(width=16)")
 PARAMETERS = [
     Parameter("a.bias", "float32", (5,), None),
@@ -27,7 +27,7 @@ STATE = {
 }
 
 
-def test_the_file_is_safetensors_of_flat_padded_tensors(tmp_path: Path) -> None:
+def test_pack_weights_writes_flat_padded_safetensors(tmp_path: Path) -> None:
     loaded = load_file(pack_weights(PARAMETERS, STATE, tmp_path / "w.safetensors"))
     assert set(loaded) == {p.name for p in PARAMETERS}
     for parameter in PARAMETERS:
@@ -42,7 +42,7 @@ def test_the_file_is_safetensors_of_flat_padded_tensors(tmp_path: Path) -> None:
     assert not packed[:, 5:].any()
 
 
-def test_every_tensor_starts_on_a_cache_line(tmp_path: Path) -> None:
+def test_pack_weights_aligns_to_cache_lines(tmp_path: Path) -> None:
     data = pack_weights(PARAMETERS, STATE, tmp_path / "w.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
@@ -52,8 +52,8 @@ def test_every_tensor_starts_on_a_cache_line(tmp_path: Path) -> None:
     assert max(entry["data_offsets"][1] for entry in header.values()) == len(data) - 8 - size
 
 
-def test_joined_weights_are_one_flat_tensor(tmp_path: Path) -> None:
-    """Each packed, in the order of the parts."""
+def test_pack_weights_joins_weights(tmp_path: Path) -> None:
+    """Expect each weight packed, in the order of the parts."""
     parts = (("a.bias", None), ("a.weight", PACKED))
     joined = Parameter("a.bias+1", "float32", (5 + 48,), None, parts)
     loaded = load_file(pack_weights([joined], STATE, tmp_path / "w.safetensors"))
@@ -65,10 +65,10 @@ def test_joined_weights_are_one_flat_tensor(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int32", "uint16"])
-def test_packings_of_other_dtypes_are_written_as_they_are(
+def test_pack_weights_writes_other_dtypes(
     dtype: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """bfloat16 is stored as its bits, in pairs or alone: a rounded weight takes half the bytes."""
+    """Store bfloat16 as its bits, in pairs or alone: a rounded weight takes half the bytes."""
     packed = np.arange(-3, 40).astype(dtype)
     monkeypatch.setattr(PackedWeight, "pack", lambda self, array: packed)
     parameters = [PARAMETERS[0], Parameter("a.weight", dtype, packed.shape, PACKED)]
@@ -87,7 +87,7 @@ def test_packings_of_other_dtypes_are_written_as_they_are(
         ("float64", "float64", r"a\.weight is packed as float64, which no bundle holds"),
     ],
 )
-def test_a_weight_of_another_dtype(
+def test_pack_weights_rejects_other_dtype(
     packed: str, wanted: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(PackedWeight, "pack", lambda self, array: np.zeros((1, 3, 16), packed))
@@ -96,30 +96,30 @@ def test_a_weight_of_another_dtype(
     assert not list(tmp_path.iterdir())
 
 
-def test_fewer_bits_of_what_a_kernel_has_a_packing_for(tmp_path: Path) -> None:
+def test_pack_weights_quantizes_packed_weights(tmp_path: Path) -> None:
     path = pack_weights(PARAMETERS, STATE, tmp_path / "w.safetensors", {"a": 10})
     whole = map_safetensors(pack_weights(PARAMETERS, STATE, tmp_path / "whole.safetensors"))
     rounded = map_safetensors(path)
     assert np.array_equal(rounded["a.bias"], whole["a.bias"])
-    found, weight = rounded["a.weight"].ravel()[:48], whole["a.weight"][:48]
-    assert found.dtype == np.float32
-    assert 0 < np.abs(found - weight).max() <= 14 / 511 / 2 + 1e-6
+    quantized, weight = rounded["a.weight"].ravel()[:48], whole["a.weight"][:48]
+    assert quantized.dtype == np.float32
+    assert 0 < np.abs(quantized - weight).max() <= 14 / 511 / 2 + 1e-6
     stored = load_file(path)["a.weight"]
     assert (stored.dtype, stored.size) == (np.uint8, 128)  # 16 scales, 48 and 12 bytes; padded
 
 
-def test_bits_of_no_weight(tmp_path: Path) -> None:
+def test_pack_weights_rejects_bits_of_no_weight(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"weight_bits has a\.w, and the checkpoint no weight"):
         pack_weights(PARAMETERS, STATE, tmp_path / "w.safetensors", {"a": 10, "a.w": 8})
     assert not list(tmp_path.iterdir())
 
 
-def test_the_same_weights_give_the_same_bytes(tmp_path: Path) -> None:
+def test_pack_weights_is_reproducible(tmp_path: Path) -> None:
     first, second = (pack_weights(PARAMETERS, STATE, tmp_path / name).read_bytes() for name in ("a", "b"))
     assert first == second
 
 
-def test_a_missing_weight(tmp_path: Path) -> None:
+def test_pack_weights_rejects_missing_weight(tmp_path: Path) -> None:
     state = {name: array for name, array in STATE.items() if name != "a.bias"}
     with pytest.raises(BuildError, match=r"the checkpoint has no a\.bias"):
         pack_weights(PARAMETERS, state, tmp_path / "w.safetensors")
@@ -127,7 +127,7 @@ def test_a_missing_weight(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.bias", "a.weight"])
-def test_a_weight_of_another_shape(name: str, tmp_path: Path) -> None:
+def test_pack_weights_rejects_other_shape(name: str, tmp_path: Path) -> None:
     state = STATE | {name: np.zeros((40, 3) if name == "a.weight" else (6,), np.float32)}
     with pytest.raises(BuildError, match=f"{name} is float32 of shape .* after packing, .* takes float32"):
         pack_weights(PARAMETERS, state, tmp_path / "w.safetensors")

@@ -35,11 +35,19 @@ LOWER, EXPORT = "cpu.lower.text_encoder-512", "cpu.export.text_encoder-512"
 @pytest.mark.parametrize(
     ("name", "part", "kind", "what"),
     [
-        (LOWER, "code.kokoro_tvm.ops.lstm:_kernel()", "source", "kokoro_tvm/ops/lstm.py, _kernel"),
+        (
+            LOWER,
+            "code.kokoro_tvm.ops.lstm:_build_cpu_kernel",
+            "source",
+            "kokoro_tvm/ops/lstm.py, _build_cpu_kernel",
+        ),
+        (LOWER, "code.kokoro_tvm.ops.lstm", "source", "kokoro_tvm/ops/lstm.py, outside of functions"),
+        (LOWER, "code.kokoro_tvm.ops:gelu", "source", "kokoro_tvm/ops/__init__.py, gelu"),
+        (LOWER, "schema", "version", "the schema of keys"),
         (LOWER, "files.targets/wheels.json", "source", "kokoro_tvm/targets/wheels.json"),
         (
             "kokoro-82m.checkpoint",
-            "conversion.code.kokoro_tvm.model.state:complete_state()",
+            "conversion.code.kokoro_tvm.model.state:complete_state",
             "source",
             "kokoro_tvm/model/state.py, complete_state",
         ),
@@ -59,7 +67,6 @@ LOWER, EXPORT = "cpu.lower.text_encoder-512", "cpu.export.text_encoder-512"
         ("kokoro-82m.reference", "parameters.utterances.0.text", "field", "utterances[0].text"),
         ("kokoro-82m.checkpoint", "yields.voices.names.1", "field", "checkpoint.voices.names[1]"),
         ("cpu.bundle", "parameters.recipe.passes.0", "field", "passes[0]"),
-        (LOWER, "schema", "build", "schema"),
         (LOWER, "inputs.gone", "build", "inputs.gone"),
     ],
 )

@@ -10,7 +10,9 @@ import pytest
 
 from diagnostics.built import USED, build, built_project, edit, make_project
 from kokoro_tvm.diagnostics.explain import explain, lines, to_json
+from kokoro_tvm.engine import stage as engine_stage
 from kokoro_tvm.engine import used
+from kokoro_tvm.engine.stage import SCHEMA
 from kokoro_tvm.engine.state import Failure
 from kokoro_tvm.project.project import Project
 from kokoro_tvm.stages import export
@@ -73,7 +75,7 @@ def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch)
 
     def edited(*names: Any) -> dict[str, str]:
         found = there(*names)
-        return {name: "0123456789ab" if name == f"{USED[0]}()" else digest for name, digest in found.items()}
+        return {name: "0123456789ab" if name == USED[0] else digest for name, digest in found.items()}
 
     monkeypatch.setattr(used, "executed_code", edited)
     monkeypatch.setattr(
@@ -148,3 +150,53 @@ def test_for_programs(project: Project) -> None:
         "like": None,
         "because": [],
     }
+
+
+def test_explain_compares_with_the_source_that_was_used(project: Project) -> None:
+    """A checkpoint from the second of its sources, and two voices that are swapped."""
+    stage = project.find("kokoro-82m.checkpoint").stages[0]
+    derivation = stage.requests()[-1]
+    assert derivation["yields"]["format"] != stage.requests()[0]["yields"]["format"]
+    with project.store.workspace("0" * 64) as out:
+        for output in stage.outputs:
+            (out / output).write_text(f"checkpoint {output}", encoding="utf-8")
+        record = project.store.publish(stage.name, derivation, out, stage.outputs, 1.0, 1.0)
+    assert project.store.restore(record, stage.folder, stage.name)
+    edit(project, "kokoro-82m", "af_alloy, af_aoede", "af_aoede, af_alloy")
+    assert [str(c) for c in explain_one(project, stage.name)] == [
+        "checkpoint.voices.names[0]: af_alloy → af_aoede",
+        "checkpoint.voices.names[1]: af_aoede → af_alloy",
+    ]
+
+
+def explain_one(project: Project, name: str) -> tuple[Any, ...]:
+    found = project.find(name)
+    return explain(name, found.stages, found.graph.stages()).reasons[0].causes
+
+
+def test_explain_shows_what_somebody_did_first_and_few_consequences(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = used.executed_code
+
+    def edited(*names: Any) -> dict[str, str]:
+        code = there(*names)
+        more = {f"kokoro_tvm.another.n{i}": "1" * 32 for i in range(20)} if USED[0] in code else {}
+        return {name: "0" * 32 if name == USED[0] else digest for name, digest in code.items()} | more
+
+    monkeypatch.setattr(used, "executed_code", edited)
+    first, change, stale, *rest = result(project, "cpu/decoder-5120").splitlines()
+    assert first == "Changed since the last build:"
+    assert change.startswith("  kokoro_tvm/patches/decoder.py, _forward: ")
+    assert change.endswith(" → 000000000000")
+    assert stale == "    makes stale: cpu.export.decoder-5120"
+    assert sum("another" in line for line in rest) == 7
+    assert "  and 13 more: `kokoro-tvm explain --json` has all" in rest
+
+
+def test_explain_names_the_schema_alone_after_an_update(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_stage, "SCHEMA", 99)
+    causes = explain_one(project, "cpu.export.decoder-5120")
+    assert [str(cause) for cause in causes] == [f"the schema of keys: {SCHEMA} → 99"]

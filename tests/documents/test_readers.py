@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 import zipfile
 from contextlib import suppress
@@ -176,6 +177,45 @@ def test_spine_items_of_every_kind() -> None:
 BOMB = "<html><body><p>" + "a" * (30 << 20) + "</p></body></html>"
 LAUGHS = '<!DOCTYPE a [<!ENTITY b "bbb"><!ENTITY c "&b;&b;">]>' + CONTAINER
 
+DEFAULTS = '<!DOCTYPE a [<!ATTLIST a b CDATA "A">]>' + CONTAINER
+ENCODING = "<?xml version='1.0' encoding='no-such'?>" + CONTAINER
+
+
+def compressed(method: int) -> bytes:
+    """A book by another method of ZIP, with damage in its data."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as archive:
+        archive.writestr("META-INF/container.xml", CONTAINER)
+    content = bytearray(data.getvalue())
+    content[70] ^= 255
+    return bytes(content)
+
+
+def test_epub_with_a_plain_document_type_is_read() -> None:
+    doctype = '<!DOCTYPE package PUBLIC "+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN" "oebpkg12.dtd">'
+    assert (
+        read("a.epub", book(**{"O/b.opf": doctype + PACKAGE[PACKAGE.index("<package") :]})).title == "A Book"
+    )
+
+
+@pytest.mark.slow("measures the memory of a process")
+def test_epub_of_a_kilobyte_takes_no_gigabytes(tmp_path: Path) -> None:
+    bomb = f'<!DOCTYPE a [<!ATTLIST b c CDATA "{"A" * 500_000}">]><a>{"<b/>" * 10_000}</a>'
+    (tmp_path / "a.epub").write_bytes(book(**{"META-INF/container.xml": bomb}))
+    program = (
+        "import resource, sys\n"
+        "from kokoro_tvm.documents.readers import read_document\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2 << 30,) * 2)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: read_document(sys.argv[1])\n"
+        "except Exception as error: print(type(error).__name__)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "a.epub")]
+    name, kilobytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert name == "InputError"
+    assert int(kilobytes) < 20_000
+
 
 @pytest.mark.parametrize(
     ("data", "message"),
@@ -186,6 +226,12 @@ LAUGHS = '<!DOCTYPE a [<!ENTITY b "bbb"><!ENTITY c "&b;&b;">]>' + CONTAINER
         (book(**{"META-INF/container.xml": "<a/>"}), "lacks a package file"),
         (book(**{"META-INF/container.xml": "<a"}), "is not XML"),
         (book(**{"META-INF/container.xml": LAUGHS}), "declares entities"),
+        (book(**{"META-INF/container.xml": DEFAULTS}), "declares entities or attributes"),
+        (book(**{"META-INF/container.xml": DEFAULTS.encode("utf-16")}), "declares entities or attributes"),
+        (book(**{"META-INF/container.xml": ENCODING}), "is not XML"),
+        (book(**{"META-INF/encryption.xml": DEFAULTS}), "declares entities or attributes"),
+        (compressed(zipfile.ZIP_LZMA), "compressed otherwise than by deflate"),
+        (compressed(zipfile.ZIP_BZIP2), "compressed otherwise than by deflate"),
         (book(**{"META-INF/rights.xml": "<r/>"}), "encrypted"),
         (book(**{"META-INF/encryption.xml": "<e><EncryptedData/></e>"}), "encrypted"),
         (book(**{"O/one.xhtml": BOMB}), "unpacks to more than"),

@@ -6,6 +6,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -380,3 +381,61 @@ def test_outputs_with_the_same_content_are_kept_there_once(
     cache.offer(Record("cpu.x", {"word": "one"}, outputs, 1.0, 1.0, 1.0), lambda o: tmp_path / "a")
     assert len(list(shared.glob("objects/*/*"))) == 1
     assert not notes
+
+
+class Endless(SimpleHTTPRequestHandler):
+    """Sends bytes without end for every path that has `part` in it; `sent` counts them."""
+
+    part = ""
+    sent = 0
+
+    def do_GET(self) -> None:
+        if self.part not in self.path:
+            return super().do_GET()
+        self.send_response(200)
+        self.end_headers()
+        with suppress(OSError):  # once nobody reads it any more
+            while Endless.sent < 1 << 30:
+                self.wfile.write(bytes(1 << 16))
+                Endless.sent += 1 << 16
+        return None
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("part", ["/records/", "/requests/", "/objects/"])
+def test_cache_reads_no_more_than_is_declared(
+    part: str,
+    checkout: Callable[..., Stage],
+    shared: Path,
+    notes: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Endless, "part", part)
+    monkeypatch.setattr(Endless, "sent", 0)
+    monkeypatch.setattr(cache_module, "_LARGEST_RECORD", 1 << 20)
+    secret = b"of sixteen bytes"
+    checkout("one", secret=secret).run()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Endless, directory=str(shared))) as serving:
+        threading.Thread(target=serving.serve_forever, args=(0.02,), daemon=True).start()
+        url = f"http://127.0.0.1:{serving.server_port}"
+        assert checkout("two", url, "read-only", secret).run() == "built"
+        serving.shutdown()
+    assert len(notes) == 1
+    # What was read, and what sockets hold.
+    assert Endless.sent < 32 << 20
+
+
+@pytest.mark.parametrize(
+    "change", [{"size": "3"}, {"size": -1}, {"size": 1.5}, {"sha256": None}, {"sha256": ["a"]}]
+)
+def test_cache_refuses_a_record_with_a_field_of_another_type(
+    change: dict[str, Any], shared: Path, notes: list[str]
+) -> None:
+    record = Record("a", {"code": "b"}, (replace(Output("a", 3, "0" * 64), **change),), 1.0, 1.0, 1.0)
+    path = shared / "records" / record.key[:2] / f"{record.key}.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(record.to_bytes())
+    assert Cache(str(shared), "read-only", notes.append).record(record.key, ["a"]) is None
+    assert "a field of it is of another type" in notes[0]

@@ -16,6 +16,7 @@ from made_stages import call_in, gone
 
 from kokoro_tvm.engine import child, code
 from kokoro_tvm.engine.child import ChildError
+from kokoro_tvm.engine.forkserver import order
 from kokoro_tvm.errors import BuildError, ValidationError
 
 
@@ -184,7 +185,7 @@ def test_a_server_on_macos_imports_nothing(system: str, imports: bool) -> None:
     """What the frameworks under torch and TVM have begun is lost in a fork, and a child that uses them
     crashes."""
     code = f"import sys; sys.platform = {system!r}\nfrom kokoro_tvm.engine.forkserver import main; main()"
-    command = [sys.executable, "-c", code, '["this"]']
+    command = [sys.executable, "-c", code, '["this"]', str(os.getpid())]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     assert ("The Zen of Python" in done.stderr) == imports
 
@@ -246,3 +247,44 @@ def test_a_build_that_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:
     build.wait()
     for pid in pids.read_text().split():
         assert gone(int(pid))
+
+
+def test_a_server_takes_no_order_that_a_killed_build_has_left(tmp_path: Path) -> None:
+    """It imported while its build was killed."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    job = tmp_path / "a.job"
+    job.write_text("{}", encoding="utf-8")
+    for build, reports in ((dead.pid, 0), (os.getpid(), 2)):
+        command = [sys.executable, "-m", "kokoro_tvm.engine.forkserver", "[]", str(build)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as server:
+            assert server.stdin is not None and server.stdout is not None
+            server.stdin.write(order(1, job))
+            server.stdin.flush()
+            lines = [server.stdout.readline() for _ in range(max(1, reports))]
+            assert lines == [b""] if reports == 0 else b"status" in lines[1]
+        assert job.exists() == (reports == 0)
+
+
+def test_a_job_is_known_to_its_build_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[Path] = []
+    start = child._Server.start
+    monkeypatch.setattr(
+        child._Server, "start", lambda preload, job: (jobs.append(job), start(preload, job))[1]
+    )
+    left = tmp_path / "a.1-0123.job"
+    left.write_text("{}", encoding="utf-8")
+    for _ in range(2):
+        call_in(tmp_path, "nothing")
+    assert len({*jobs}) == 2
+    assert not left.exists()
+
+
+def test_a_child_that_fails_before_it_has_a_log_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call_in(tmp_path, "nothing")  # the server is there, and is told of a job that nobody can read
+    monkeypatch.setattr(child.json, "dumps", lambda value, dumps=child.json.dumps: dumps(value)[:-1])
+    with pytest.raises(ChildError, match=r"Its log is empty\.(.|\n)*JSONDecodeError"):
+        call_in(tmp_path, "nothing")

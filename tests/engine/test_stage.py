@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 from made_stages import stage_in
 
+from kokoro_tvm.digests import file_sha256
+from kokoro_tvm.engine import code
+from kokoro_tvm.engine import stage as engine_stage
+from kokoro_tvm.engine.child import ChildError
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import Change, State
 from kokoro_tvm.errors import BuildError, ValidationError
@@ -170,7 +174,7 @@ def test_a_failure_is_reported_until_it_is_made_of_something_else(first: Stage) 
 
 def test_success_ends_a_failure(first: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, pytest.raises(BuildError):
-        patch.setattr(Stage, "call", lambda self, *given: _raise(BuildError("It broke.")))
+        patch.setattr(Stage, "call", lambda self, *given, **named: _raise(BuildError("It broke.")))
         first.run()
     assert first.state().kind == "failed"
     first.run()
@@ -257,3 +261,74 @@ def test_json_of_an_output(first: Stage) -> None:
     damage(wrote.store.object(wrote.sha256("out.txt")), b"[2]")
     with pytest.raises(BuildError, match=r"cpu\.first: out\.txt is missing or damaged; run doit again"):
         wrote.read_json("out.txt")
+
+
+def test_stage_runs_again_by_force_whatever_the_store_has(first: Stage) -> None:
+    """A store whose record of the right key has the wrong bytes, which nothing else would replace."""
+    first.run()
+    key = first.key()
+    with first.store.workspace(key) as out:
+        (out / "out.txt").write_text("wrong", encoding="utf-8")
+        wrong = first.store.publish(first.name, first.derivation(), out, first.outputs, 1.0, 1.0)
+    assert first.store.restore(wrong, first.folder, first.name)
+    assert first.is_current()
+    assert first.run() == "restored"
+    assert first.path("out.txt").read_text() == "wrong"
+    assert first.run(force=True) == "built"
+    assert (first.path("out.txt").read_text(), first.key()) == ("one", key)
+    assert first.is_current()
+
+
+def test_stage_is_told_by_force_that_its_cache_does_not_count(first: Stage) -> None:
+    stage = replace(doing(first, "count", text="x"), cache=first.folder.parent / "cache")
+    for force, lines in ((False, "1"), (True, "1 1")):
+        stage.run(force=force)
+        assert stage.path("out.txt").read_text() == ("again" if force else "kept")
+        assert " ".join((stage.folder.parent / "cache" / "lines").read_text().split()) == lines
+
+
+def test_stage_rebuilds_outside_the_store(first: Stage) -> None:
+    stage = replace(doing(first, "count", text="x"), cache=first.folder.parent / "cache")
+    stage.run()
+    before = {path: path.read_bytes() for path in stage.store.root.rglob("*") if path.is_file()}
+    digests = stage.rebuild()
+    assert digests.keys() == {"out.txt"}
+    assert digests["out.txt"] != file_sha256(stage.path("out.txt"))
+    assert stage.path("out.txt").read_text() == "kept"
+    assert (stage.folder.parent / "cache" / "lines").read_text().split() == ["1"], "a cache of its own"
+    assert {path: path.read_bytes() for path in before} == before
+    assert not list((stage.store.root / "work").glob("*"))
+
+
+def test_a_failure_that_left_no_trace_is_one_of_all_sources_as_they_were(
+    first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "kokoro_tvm"
+    package.mkdir()
+    (package / "a.py").write_text("X = 1\n", encoding="utf-8")
+    monkeypatch.setattr(code, "_PACKAGE", package)
+    stage = doing(first, "die", signal=9)
+    with pytest.raises(ChildError):
+        stage.run()
+    assert stage.state().kind == "failed"
+    (package / "a.py").write_text("X = 2\n", encoding="utf-8")
+    assert stage.state().kind == "missing"
+
+
+def test_a_failure_is_not_one_of_sources_that_were_edited_while_it_ran(
+    first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "kokoro_tvm"
+    package.mkdir()
+    source = package / "a.py"
+    source.write_text("X = 1\n", encoding="utf-8")
+    monkeypatch.setattr(code, "_PACKAGE", package)
+
+    def run_child(*arguments: Any) -> float:
+        source.write_text("X = 22\n", encoding="utf-8")
+        raise ChildError("it failed")
+
+    monkeypatch.setattr(engine_stage, "run_child", run_child)
+    with pytest.raises(ChildError):
+        first.run()
+    assert first.state().kind == "missing"

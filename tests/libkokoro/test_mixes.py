@@ -58,6 +58,8 @@ CASES = [
     "af_heart,longer,none",
     "af_heart,longer",
     "af_heart(0)+am_adam",
+    "+".join(["af_heart"] * 16),
+    "+".join(["af_heart"] * 17),
     "af_heart(1000.000000001)",
     "none(0)",
     "+af_heart",

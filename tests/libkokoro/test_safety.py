@@ -133,6 +133,8 @@ MANIFESTS = [
     ("components/bert", None, "bundle.json lacks the component bert."),
     ("components/bert/libraries", [], "bundle.json: components: bert has no library."),
     ("components/bert/libraries/0/bucket", -4, "bundle.json: components: bert: libraries[0]: 'bucket'"),
+    ("components/bert/libraries/0/file", "..\\..\\x.dll", "x.dll' lies outside the bundle."),
+    ("components/bert/libraries/0/file", "C:x.dll", "the file 'C:x.dll' lies outside the bundle."),
     ("components/bert/libraries/0/file", "../x.so", "the file '../x.so' lies outside the bundle."),
     ("components/bert/libraries/0/file", "a.so", "a.so is missing from the bundle."),
     ("components/bert/libraries/0/size", 4, " bytes, but bundle.json says 4. Copy the bundle again."),

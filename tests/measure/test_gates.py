@@ -131,3 +131,36 @@ def test_gates_are_left_out_by_a_word_of_their_names() -> None:
         "min_exact_frame_snr_p5_db",
     }
     assert limits_of(gates, "decoder", without="frame") == audio
+
+
+def test_report_names_the_worst_missed_gate_in_one_line() -> None:
+    """A bfloat16 decoder under float32's gates misses dozens of them."""
+    verdicts = (
+        Verdict("min_magnitude_correlation", 0.9998, 0.9999, False, "audio"),
+        Verdict("min_snr_db", 36.0, 60.0, False, "audio"),
+        Verdict("min_gain_db", -3.0, 10.0, False, "audio"),
+    )
+    one = report(*(UtteranceReport(f"utterance-{i}", 12, verdicts=verdicts) for i in range(14)))
+    assert [line.partition(" ")[2] for line in one.missed()[13:15]] == [
+        "audio: gain_db -3, min_gain_db 10",
+        "audio: snr_db 36, min_snr_db 60",
+    ]
+    with pytest.raises(ValidationError) as caught:
+        one.require()
+    message = str(caught.value)
+    assert message.startswith(
+        "f0n-256 did not pass: utterance-0: audio: gain_db -3, min_gain_db 10 (the worst "
+    )
+    assert "(the worst of 42 missed gates). Look at the report beside it" in message
+    assert "\n" not in message
+
+
+def test_a_value_that_is_no_number_is_the_worst() -> None:
+    verdicts = (
+        Verdict("min_snr_db", -300.0, 1.0, False, "a"),
+        Verdict("min_snr_db", np.nan, 1.0, False, "b"),
+    )
+    assert (
+        report(UtteranceReport("one", 12, verdicts=verdicts)).missed()[0]
+        == "one: b: snr_db nan, min_snr_db 1"
+    )

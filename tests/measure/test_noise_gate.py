@@ -48,6 +48,18 @@ def test_what_is_no_such_noise_does_not(spoil: Any, monkeypatch: pytest.MonkeyPa
     assert statuses()["max_noise_deviation"] == "failed"
 
 
+@pytest.mark.parametrize("bits", [12, 19, 31])
+def test_noise_that_repeats_after_a_long_stretch_fails(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """19 bits: the noise of 87 s, then the same again."""
+    block = judged.block
+
+    def repeat(words: Any, place: Any, *rest: Any) -> Any:
+        return block(words, place & np.uint32(2**bits - 1), *rest)
+
+    monkeypatch.setattr(judged, "block", repeat)
+    assert statuses()["max_noise_deviation"] == "failed"
+
+
 def test_other_random_words_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     philox = judged.philox
     monkeypatch.setattr(judged, "philox", lambda words, counter, key: philox(words, key + key, key))

@@ -39,7 +39,7 @@ def declared(
     It runs in this process, where the tiny model stands for the stock one.
     """
 
-    def call(self: Stage, out: Path, log: Path, beat: object) -> float:
+    def call(self: Stage, out: Path, log: Path, beat: object, **options: bool) -> float:
         module.run(out, Inputs({}), **self.settings())
         return 0.0
 

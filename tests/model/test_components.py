@@ -15,7 +15,7 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, default_dtype, load_config, load_state, shipped_config
 from kokoro_tvm.model.signatures import SIGNATURES
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ def inputs(name: str, steps: int, dtype: torch.dtype = torch.float32) -> list[Te
 
 def run(name: str, model: Any, *arguments: Tensor) -> tuple[Tensor, ...]:
     component = build_component(name, model)
-    with applied(PATCHES[name], component), torch.no_grad():
+    with apply_patches(PATCHES[name], component), torch.no_grad():
         outputs: tuple[Tensor, ...] = component(*arguments)
         return outputs
 
@@ -68,7 +68,7 @@ def test_outputs_are_as_signed(name: str, steps: int, model: Any) -> None:
 )
 def test_masked_is_exact_on_the_valid_part_and_zero_beyond(name: str, length: int, model: Any) -> None:
     component = build_component(name, model)
-    with applied(PATCHES[name], component), torch.no_grad():
+    with apply_patches(PATCHES[name], component), torch.no_grad():
         check_masked(name, length, component)
 
 
@@ -105,7 +105,7 @@ def test_parameters_are_the_folded_stock_ones_each_in_its_place() -> None:
     found: dict[str, tuple[int, ...]] = {}
     for name in COMPONENTS:
         component = build_component(name, model)
-        with applied(PATCHES[name], component):
+        with apply_patches(PATCHES[name], component):
             assert not list(component.named_buffers())
             mine = {n: tuple(p.shape) for n, p in component.named_parameters()}
         assert not mine.keys() & found.keys(), "a parameter belongs to one component"
@@ -119,7 +119,7 @@ def test_building_and_patching_leave_the_model_stock() -> None:
     before = {name: sorted(m.__dict__) for name, m in model.named_modules()}
     names = list(model.state_dict())
     for name in COMPONENTS:
-        with applied(PATCHES[name], build_component(name, model)):
+        with apply_patches(PATCHES[name], build_component(name, model)):
             pass
     assert {name: sorted(m.__dict__) for name, m in model.named_modules()} == before
     assert list(model.state_dict()) == names
@@ -129,7 +129,7 @@ def test_building_and_patching_leave_the_model_stock() -> None:
 def test_a_patched_model_is_refused() -> None:
     model = build_model(shipped_config(), None, device="meta")
     with (
-        applied(["albert"], model),
+        apply_patches(["albert"], model),
         pytest.raises(BuildError, match="make the component first, then apply them"),
     ):
         build_component("bert", model)

@@ -72,8 +72,8 @@ MISTAKES = (
         (
             Edit(
                 "patches/adain_resblock.py",
-                "y = convolution(self.conv1, y, length, tolerant=tolerant)",
-                "y = convolution(self.conv1, y, None, tolerant=tolerant)",
+                "y = apply_conv1d(self.conv1, y, length, tolerant=tolerant)",
+                "y = apply_conv1d(self.conv1, y, None, tolerant=tolerant)",
             ),
         ),
         "f0n",
@@ -127,6 +127,66 @@ MISTAKES = (
         ),
         None,
         ("durations_off",),
+    ),
+    Mistake(
+        "durations of a text rounded down before the speed divides them",
+        (
+            Edit(
+                "runtime/speech/rendering.py",
+                "durations = frame_durations(duration, speed)",
+                "durations = frame_durations(np.floor(duration), speed)",
+            ),
+        ),
+        None,
+        ("durations_off",),
+    ),
+    Mistake(
+        "every planned piece with the noise of the first",
+        (
+            Edit(
+                "runtime/speech/planning.py",
+                "for word in words), style=row, noise=number)",
+                "for word in words), style=row, noise=0)",
+            ),
+        ),
+        None,
+        ("samples_off",),
+    ),
+    Mistake(
+        "pauses between pieces a tenth too long",
+        (
+            Edit(
+                "runtime/speech/joins.py",
+                "total = round(seconds * sample_rate)",
+                "total = round(1.1 * seconds * sample_rate)",
+            ),
+        ),
+        None,
+        ("pauses_off",),
+    ),
+    Mistake(
+        "every planned piece with the style of one phoneme more",
+        (
+            Edit(
+                "runtime/speech/planning.py",
+                "row = min(max(len(symbols_of(words)) - 1, 0), len(table) - 1)",
+                "row = min(max(len(symbols_of(words)), 0), len(table) - 1)",
+            ),
+        ),
+        None,
+        ("durations_off", "samples_off"),
+    ),
+    Mistake(
+        "noise that repeats after 87 s, in the product and in the truth",
+        (
+            Edit(
+                "noise.py",
+                "random = philox(words, (place, piece, zero, zero), key)",
+                "random = philox(words, (place & words.const(0x7FFFF), piece, zero, zero), key)",
+            ),
+        ),
+        "decoder",
+        ("noise: noise_deviation",),
     ),
     Mistake(
         "noise of the magnitude alone, in the product and in the truth",
@@ -225,9 +285,9 @@ NATIVE_MISTAKES = (
         (
             Edit(
                 "ops/cpu/conv_plan.py",
-                "wanted = OPERANDS[self.features.precision]",
+                "operand = OPERANDS[self.features.precision]",
                 "block = self.channels == self.outputs == 128 and self.taps == 3\n"
-                '        wanted = OPERANDS["bfloat16" if block else self.features.precision]',
+                '        operand = OPERANDS["bfloat16" if block else self.features.precision]',
             ),
         ),
         "decoder",

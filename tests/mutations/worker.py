@@ -61,9 +61,11 @@ def link(source: str, target: str) -> None:
 
 
 def called(stage: Any, out: Path, log: Path, beat: Any, **extra: Any) -> float:
-    """Calls a stage's function; seconds of CPU."""
+    """Calls a stage's function, and records what it executes; seconds of CPU."""
+    from kokoro_tvm.engine import trace
     from kokoro_tvm.engine.inputs import Inputs
 
+    trace.restart()
     begun = time.process_time()
     module, _, name = stage.function.partition(":")
     files = {n: (str(s.path(file)), s.sha256(file)) for n, (s, file) in stage.inputs.items()}
@@ -71,6 +73,7 @@ def called(stage: Any, out: Path, log: Path, beat: Any, **extra: Any) -> float:
     if stage.cache:
         extra["cache"] = stage.cache
     function(out, Inputs(files), **stage.parameters, **stage.settings(), **extra)
+    trace.take().write(stage._trace_path)  # so that a mistake makes another key, and nothing is restored
     return time.process_time() - begun
 
 

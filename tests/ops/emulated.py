@@ -1,4 +1,4 @@
-"""Kernels on machines that this one is not: compiled, linked and run as a recipe's are."""
+"""Kernels on machines that this one emulates: compiled, linked and run as a recipe's are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _opened: dict[str, itertools.count[int]] = defaultdict(itertools.count)
 
 
 class EmulatedKernel:
-    """A kernel in a server for one of EMULATED."""
+    """A kernel in a server for one machine of EMULATED."""
 
     def __init__(self, where: str, function: Any) -> None:
         self.name = str(function.attrs["global_symbol"])
@@ -39,7 +39,7 @@ class EmulatedKernel:
     def __call__(
         self, arrays: Sequence[np.ndarray], written: Sequence[np.ndarray], place: Place
     ) -> list[np.ndarray]:
-        """What it writes; place: see server.c."""
+        """Run the kernel; return what it writes. `place`: see server.c."""
         arguments = [*arrays, *written]
         got = self.server.call(self.library, self.name, arguments, result="arguments", place=place)
         return list(got[len(arrays) :])
@@ -47,7 +47,7 @@ class EmulatedKernel:
 
 @cache
 def _server(where: str, which: int) -> tuple[Server, Path]:
-    """One of the running servers of a machine and its folder, which live as long as the tests do."""
+    """Return a running server of a machine and its folder; servers live as long as the test session."""
     folder = Path(mkdtemp(prefix="emulated-"))
     runner = _VECTORS if where in _RECIPES else runner_of(where)
     return runner.serve(runtime_of(_RECIPES.get(where, where), folder), 2), folder
@@ -78,5 +78,5 @@ _NAMES = {machine: name for name, (machine, _) in EMULATED.items()}
 
 
 def emulated(machine: Machine, function: Any) -> EmulatedKernel | None:
-    """A kernel in a runner of the machine; None for one that runs in this process."""
+    """Return a kernel in a runner of the machine, or None if it runs in this process."""
     return EmulatedKernel(_NAMES[machine], function) if machine in _NAMES else None

@@ -1,4 +1,4 @@
-"""Kernels for GPUs: compiled as a recipe's are, executed from their source."""
+"""GPU kernels: compiled as a recipe's are, executed from their source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tvm_ffi
 from devices import on_device
 from kept import kept
 
-from kokoro_tvm.compiler.codegen import device_code
+from kokoro_tvm.compiler.codegen import extract_device_code
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.runners import wgpu_kernels
@@ -71,12 +71,12 @@ RACES = Machine("cuda", {"races": True}, _FEATURES, ())
 
 
 def without_barrier(number: int) -> Machine:
-    """The same, for kernels that lack one of their barriers."""
+    """Return kernels that lack one of their barriers."""
     return Machine("cuda", {"races": True, "without": number}, _FEATURES, ())
 
 
 class GpuKernel:
-    """A kernel whose arguments lie in memory that stands in for a GPU's."""
+    """A kernel whose arguments lie in emulated GPU memory."""
 
     def __init__(self, machine: Machine, function: Any) -> None:
         kind = machine.kind
@@ -89,10 +89,10 @@ class GpuKernel:
             {"kind": kind} | ({"arch": "sm_90"} if kind == "cuda" else {}), {"kind": "llvm"}
         )
         built = tvm.tirx.build(tvm.IRModule({self.name: function}), target)
-        self.code = device_code(built)
+        self.code = extract_device_code(built)
         if kind == "cuda" and not machine.options and nvrtc.check() is None:
-            taken = nvrtc.compile_cuda(self.code.source, "sm_90").resources
-            assert not any(resources.spilled_bytes for resources in taken.values()), taken
+            usage = nvrtc.compile_cuda(self.code.source, "sm_90").resources
+            assert not any(resources.spilled_bytes for resources in usage.values()), usage
         with TemporaryDirectory() as folder:
             parts, library = Path(folder, "host.o"), Path(folder, "host.so")
             built.write_to_file(str(parts))
@@ -105,10 +105,10 @@ class GpuKernel:
 
 
 def on_gpu(machine: Machine, function: Any) -> GpuKernel | None:
-    """A kernel for a GPU; None for one that is for a CPU."""
+    """Return a kernel for a GPU, or None if it is for a CPU."""
     return GpuKernel(machine, function) if machine.kind != "llvm" else None
 
 
 def arrays_for(kernel: GpuKernel, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """int64 as int32, which is what GPUs are given."""
+    """Cast int64 to int32 for GPUs."""
     return [array.astype(np.int32) if array.dtype == np.int64 else array for array in arrays]

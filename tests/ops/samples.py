@@ -1,5 +1,7 @@
-"""Uses of every operation at any length: one small one with every optional argument but the length, and
-strategies that draw others."""
+"""Sample calls of every operation at any length.
+
+Each has one small call with every optional argument but the length, and a hypothesis strategy for others.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ STEPS = 37
 
 @dataclass(frozen=True)
 class Use:
-    """tensors(steps) are the arguments; near(got, want) asserts that results agree."""
+    """A sample call: tensors(steps) returns arguments, near(actual, expected) asserts that results agree."""
 
     tensors: Callable[[int], dict[str, Tensor | None]]
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -31,7 +33,7 @@ class Use:
 
 
 def style(channels: int, size: int = 9) -> dict[str, Tensor | None]:
-    """A style and the layer that makes gamma and beta of it."""
+    """Create a style and the layer that computes gamma and beta from it."""
     return {
         "style": random(1, size, seed=2),
         "style_weight": random(2 * channels, size, seed=5) / size**0.5,
@@ -168,13 +170,13 @@ def linear(inputs: int, outputs: int) -> Use:
 
 def lstm(hidden: int) -> Use:
     def tensors(steps: int) -> dict[str, Tensor | None]:
-        made: dict[str, Tensor | None] = {
+        arguments: dict[str, Tensor | None] = {
             name: random(1, steps, 4 * hidden, seed=i) for i, name in enumerate(("forward", "backward"))
         }
         for i, name in enumerate(("forward", "backward")):
-            made[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
-            made[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
-        return made
+            arguments[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
+            arguments[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
+        return arguments
 
     return Use(tensors)
 
@@ -184,10 +186,8 @@ def moments(channels: int) -> Use:
 
 
 def assert_moments(got: np.ndarray, want: np.ndarray, tolerance: float = 1e-6) -> None:
-    """Which steps make a block is the kernel's choice; all together have one mean and one variance.
-
-    As precise as sums in float32 are: of differences from the means of blocks, and of their squares.
-    """
+    """Assert that all blocks together have the same mean and variance, to the precision of float32 sums."""
+    # Which steps form a block is the kernel's choice.
     assert got.shape == want.shape
     (steps, mean, variance), (all_steps, true_mean, true_variance) = combined(got), combined(want)
     assert (steps == all_steps).all()
@@ -196,7 +196,7 @@ def assert_moments(got: np.ndarray, want: np.ndarray, tolerance: float = 1e-6) -
 
 
 def combined(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(steps, mean, variance) of each channel, float64, from the moments of all blocks."""
+    """Return (steps, mean, variance) of each channel, float64, from the moments of all blocks."""
     pivot, total, squares, steps = moments[moments[:, 3, 0] > 0].astype(np.float64).transpose(1, 0, 2)
     assert (steps == steps[:, :1]).all(), "channels disagree about how many steps there are"
     means = pivot + total / steps
@@ -231,7 +231,7 @@ def stft(hop: int) -> Use:
 
 
 def points(spectrum: np.ndarray) -> np.ndarray:
-    """Magnitudes and phases (..., 2*bins) as complex numbers (..., bins)."""
+    """Convert magnitudes and phases (..., 2*bins) to complex numbers (..., bins)."""
     magnitude, phase = np.split(spectrum.astype(np.float64), 2, axis=-1)
     return magnitude * np.exp(1j * phase)
 

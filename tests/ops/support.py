@@ -1,5 +1,4 @@
-"""What the tests of the operations share: a kernel compiled once and run on arrays that end where memory
-ends."""
+"""Support for tests of operations: a kernel compiled once and run on arrays that end at a guard page."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from torch import Tensor
 import kokoro_tvm.ops  # noqa: F401  (registers the operations)
 from kokoro_tvm.cpu_features import AMX, features_of_cpu
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
+from kokoro_tvm.ops.base.semantic import OpCall, SemanticOp, registry
 from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runners.process import Place
 from kokoro_tvm.runners.tiles import use_amx
@@ -108,12 +107,12 @@ Attributes = Mapping[str, Any]
 
 
 def random(*shape: int, seed: int = 1) -> Tensor:
-    """Standard normal float32."""
+    """Return standard normal float32."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def run(operation: str, tensors: Tensors, attributes: Attributes | None = None, **how: Any) -> np.ndarray:
-    """What the kernel makes of the tensors (None: absent); `how` is what `results` takes besides."""
+    """Run the kernel of an operation on tensors (None: absent); see `results` for `how`."""
     (result,) = results(operation, tensors, attributes, **how)
     return result
 
@@ -129,16 +128,20 @@ def results(
     guard: Place = "end",
     halves: tuple[str, ...] = (),
 ) -> list[np.ndarray]:
-    """The result, and its moments where the kernel is to leave them behind: float32, NaN where it wrote
-    nothing.
+    """Run the kernel; return the result, and moments if it emits them: float32, NaN where unwritten.
 
-    halves: the tensors, "y" for the result, that are float16 in memory.
-
-    dynamic: the extents along AXES are known only at run time; kernels are kept by everything else in the
-    shapes.
-    guard: the page behind ("end") or before ("start") every argument cannot be touched, so a kernel that
-    leaves its arguments crashes, and pytest's fault handler names the test. Arguments are aligned to one
-    element only.
+    Args:
+        operation: Name of the operation.
+        tensors: Arguments; None for absent ones.
+        attributes: Attributes, completed by their defaults.
+        dynamic: Whether the extents along AXES are known only at run time. Kernels are cached by all other
+            extents.
+        machine: Machine to run on.
+        moments: Whether the kernel emits moments.
+        guard: The page after ("end") or before ("start") every argument is inaccessible, so that a kernel
+            that leaves its arguments crashes, and pytest's fault handler names the test. Arguments are
+            aligned to one element only.
+        halves: The tensors, "y" for the result, that are float16 in memory.
     """
     function, arrays, written = prepared(
         operation, tensors, attributes, dynamic=dynamic, machine=machine, moments=moments, halves=halves
@@ -166,45 +169,46 @@ def prepared(
     moments: bool = False,
     halves: tuple[str, ...] = (),
 ) -> tuple[Any, list[np.ndarray], list[np.ndarray]]:
-    """The compiled kernel, the arrays it takes (weights packed) and those it writes, full of NaN."""
-    given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    """Return the compiled kernel, its arrays (weights packed) and its results, filled with NaN."""
+    present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     full = complete(operation, attributes or {})
     extents = [result_shape(operation, tensors, full)]
-    shapes, items, result = _described(operation, given, full, extents[0], dynamic)
+    shapes, items, result = _described(operation, present, full, extents[0], dynamic)
     left = None
     if moments:
         extents.append((slots(extents[0][1]), 4, extents[0][2]))
         left = ("moments_0" if dynamic else extents[1][0], *extents[1][1:])
-    function, packings = _kernel(operation, shapes, items, result, machine, left, halves)
-    arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in given.items()]
-    arrays = [a.astype(np.float16) if n in halves else a for n, a in zip(given, arrays, strict=True)]
+    function, packings = _build_cpu_kernel(operation, shapes, items, result, machine, left, halves)
+    arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in present.items()]
+    arrays = [a.astype(np.float16) if n in halves else a for n, a in zip(present, arrays, strict=True)]
     written = [np.full(shape, np.nan, np.float32) for shape in extents]
     written[0] = written[0].astype(np.float16 if "y" in halves else np.float32)
     return function, arrays, written
 
 
 def reference(operation: str, tensors: Tensors, attributes: Attributes | None = None) -> np.ndarray:
-    """What the operation's torch reference computes in float64."""
+    """Compute the operation's torch reference in float64."""
     wide = [t.double() if t is not None and t.dtype == torch.float32 else t for t in tensors.values()]
     return registry()[operation].torch(*wide, **(attributes or {})).numpy()
 
 
 def result_shape(operation: str, tensors: Tensors, attributes: Attributes) -> tuple[int, ...]:
-    """The extents of the result."""
+    """Return the extents of the result."""
     names = registry()[operation].tensors
     shapes = {n: tuple(tensors[n].shape) if tensors.get(n) is not None else None for n in names}
     return tuple(registry()[operation].shape(**shapes, **complete(operation, attributes)))
 
 
 def assert_near(got: np.ndarray, want: np.ndarray, tolerance: float = 2e-6) -> None:
-    """Equal shape, and values within the tolerance relative to the largest; NaN is never near."""
+    """Assert equal shapes, and values within the tolerance relative to the largest; NaN is never near."""
     assert got.shape == want.shape
     error = np.abs(got - want).max() / max(np.abs(want).max(), 1e-30)
     assert error <= tolerance, f"relative error {error:.2e}, allowed {tolerance:.0e}"
 
 
 def filtered(taps: int) -> float:
-    """How far results by minimal filtering may be off, relative to the largest: more points, more error."""
+    """Return the tolerance of results by minimal filtering, relative to the largest."""
+    # More points, more error.
     return 4e-6 if taps <= 3 else 2e-5 if taps <= 7 else 1e-5
 
 
@@ -217,7 +221,7 @@ def check(
     machine: Machine = NATIVE,
     tolerance: float = 2e-6,
 ) -> np.ndarray:
-    """Runs the kernel and compares it with the float64 reference; returns what the kernel gave."""
+    """Compare the kernel with the float64 reference; return the kernel's result."""
     got = run(operation, tensors, attributes, dynamic=dynamic, machine=machine)
     assert_near(got, reference(operation, tensors, attributes), tolerance)
     return got
@@ -231,14 +235,16 @@ def check_masked(
     length: int,
     machine: Machine = NATIVE,
 ) -> None:
-    """With a length the valid part of the result is, to the last bit, what the valid inputs alone give,
-    whatever stands in their tails (NaN, infinities, huge numbers, zeros)."""
+    """Assert that with a length the valid part equals, bit for bit, the result of the valid inputs alone.
+
+    The invalid tails hold NaN, infinities, huge numbers and zeros.
+    """
     full = complete(operation, attributes or {})
     alone = sliced(operation, tensors, full, length)
     want = run(operation, alone, full, machine=machine)
     axis = AXES[operation].get("y")
     for fill in (np.nan, np.inf, -1e30, 0.0):
-        filled = dict(tensors)
+        pad_steps = dict(tensors)
         for name, part in alone.items():
             if name in AXES[operation] and part is not None:
                 axis_of = AXES[operation][name]
@@ -246,15 +252,15 @@ def check_masked(
                 whole.narrow(axis_of, part.shape[axis_of], whole.shape[axis_of] - part.shape[axis_of]).fill_(
                     fill
                 )
-                filled[name] = whole
-        filled["length"] = torch.tensor([length])
-        got = run(operation, filled, full, dynamic=False, machine=machine)
+                pad_steps[name] = whole
+        pad_steps["length"] = torch.tensor([length])
+        got = run(operation, pad_steps, full, dynamic=False, machine=machine)
         part = got if axis is None else np.take(got, range(want.shape[axis]), axis)
         assert part.tobytes() == want.tobytes(), f"{fill} in the tail: {_differences(part, want)}"
 
 
 def sliced(operation: str, tensors: Tensors, attributes: Attributes, length: int) -> dict[str, Tensor | None]:
-    """The tensors cut to their first `length` steps, and what is as long as the result to the result's."""
+    """Cut tensors to their first `length` steps, and tensors of the result's length to the result's."""
     axes = AXES[operation]
     parts = {
         name: t.narrow(axes[name], 0, length).contiguous() if t is not None and name in axes else t
@@ -278,17 +284,17 @@ def kernel_for(
     dynamic: bool = True,
     machine: Machine = NATIVE,
 ) -> Any:
-    """The kernel for these tensors as TIR, for any machine."""
-    given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    """Return the TIR kernel of these tensors, for any machine."""
+    present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     full = complete(operation, attributes or {})
     extents = result_shape(operation, tensors, full)
-    return prim_func(operation, *_described(operation, given, full, extents, dynamic), machine)
+    return prim_func(operation, *_described(operation, present, full, extents, dynamic), machine)
 
 
 def compiled_for(
     machine: Machine, operation: str, tensors: Tensors, attributes: Attributes | None = None
 ) -> Any:
-    """The compiled module of the dynamic kernel."""
+    """Return the compiled module of the dynamic kernel."""
     function = kernel_for(operation, tensors, attributes, machine=machine)
     return tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine)).mod
 
@@ -302,13 +308,13 @@ def prim_func(
     moments: tuple[int | str, ...] | None = None,
     halves: tuple[str, ...] = (),
 ) -> Any:
-    """An operation's kernel as TIR."""
-    call = Call(dict(shapes), dict(attributes), extents, machine.features, moments, halves=halves)
+    """Return an operation's kernel as TIR."""
+    call = OpCall(dict(shapes), dict(attributes), extents, machine.features, moments, halves=halves)
     return registry()[operation].kernel(call)
 
 
 @cache
-def _kernel(
+def _build_cpu_kernel(
     operation: str,
     shapes: Any,
     attributes: Any,
@@ -318,7 +324,7 @@ def _kernel(
     halves: tuple[str, ...],
 ) -> tuple[Any, Any]:
     function = prim_func(operation, shapes, attributes, extents, machine, moments, halves)
-    call = Call(dict(shapes), dict(attributes), extents, machine.features)
+    call = OpCall(dict(shapes), dict(attributes), extents, machine.features)
     if (kernel := emulated(machine, function)) is not None:
         return kernel, registry()[operation].packings(call)
     if (on_device := on_gpu(machine, function)) is not None:
@@ -329,9 +335,9 @@ def _kernel(
 
 
 def complete(operation: str, attributes: Attributes) -> dict[str, Any]:
-    """The attributes with the defaults of those that are not given."""
-    known = _op(operation).torch._opoverload._schema.arguments
-    defaults = {a.name: a.default_value for a in known if a.name in _op(operation).attributes}
+    """Add the defaults of missing attributes."""
+    schema = _op(operation).torch._opoverload._schema.arguments
+    defaults = {a.name: a.default_value for a in schema if a.name in _op(operation).attributes}
     return defaults | dict(attributes)
 
 
@@ -340,15 +346,19 @@ def _op(operation: str) -> SemanticOp:
 
 
 def _described(
-    operation: str, given: Mapping[str, Tensor], attributes: Attributes, extents: Sequence[int], dynamic: bool
+    operation: str,
+    present: Mapping[str, Tensor],
+    attributes: Attributes,
+    extents: Sequence[int],
+    dynamic: bool,
 ) -> tuple[Any, Any, Any]:
-    """Shapes, attributes and result extents as a kernel takes them, hashable."""
+    """Return shapes, attributes and result extents as a kernel takes them, hashable."""
 
     def named(name: str, shape: Sequence[int]) -> tuple[int | str, ...]:
         axis = AXES[operation].get(name) if dynamic else None
         return tuple(f"{name}_{i}" if i == axis else int(extent) for i, extent in enumerate(shape))
 
-    shapes = tuple((name, named(name, tensor.shape)) for name, tensor in given.items())
+    shapes = tuple((name, named(name, tensor.shape)) for name, tensor in present.items())
     return shapes, tuple(sorted(attributes.items())), named("y", extents)
 
 
@@ -356,7 +366,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _guarded(array: np.ndarray, guard: str) -> np.ndarray:
-    """A copy that ends right before, or starts right behind, a page nobody may read or write."""
+    """Copy an array so that it ends right before, or starts right after, a page that nobody may access."""
     page = mmap.PAGESIZE
     size = -(-max(array.nbytes, 1) // page) * page
     memory = mmap.mmap(-1, size + page)
@@ -380,7 +390,7 @@ def _differences(got: np.ndarray, want: np.ndarray) -> str:
 def random_lengths(
     holds: Callable[[int], None], most: int, shortest: int = 1, also: Sequence[int] = ()
 ) -> None:
-    """`holds(steps)` for the shortest and the longest length, for those named and for random ones."""
+    """Check `holds(steps)` for the shortest and the longest length, for named ones and for random ones."""
     for steps in dict.fromkeys((shortest, *also, most)):
         holds(steps)
 
@@ -393,13 +403,13 @@ def random_lengths(
 
 
 def every_length(holds: Callable[[int], None], most: int, shortest: int = 1) -> None:
-    """The same with lengths up to 70, and with those where vectors, tiles and blocks of some width end."""
+    """Check lengths up to 70, and those at which vectors, tiles and blocks of some width end."""
     ends = (96, 128, 192, 256, 384, 512, 640, 1024, 1280) if night() else (128, 256, 640, 1280)
     edges = [end + d for end in ends for d in (-1, 0, 1) if shortest <= end + d <= most]
     random_lengths(holds, most, shortest, (*short_lengths(shortest), *edges))
 
 
 def short_lengths(shortest: int = 1) -> list[int]:
-    """Up to 70, or the shortest alone if it is longer; by day those where vectors and tiles end."""
+    """Return lengths up to 70, or the shortest if it is longer; by day those that end vectors and tiles."""
     by_day = (*range(1, 10), 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 70)
     return [n for n in (range(1, 71) if night() else by_day) if n >= shortest] or [shortest]

@@ -21,7 +21,7 @@ def tensors(steps: int, sharpness: float = 1.0) -> dict[str, torch.Tensor | None
 
 
 @machines
-def test_every_length(machine: Machine) -> None:
+def test_attention_matches_reference_at_every_length(machine: Machine) -> None:
     def holds(steps: int) -> None:
         check("attention", tensors(steps), {"heads": HEADS}, machine=machine)
 
@@ -30,8 +30,8 @@ def test_every_length(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("sharpness", [0.0, 10.0, 1000.0])
-def test_even_and_sharp_weights(sharpness: float, machine: Machine) -> None:
-    """Scores from none to some thousands: all keys weigh the same, or one takes all."""
+def test_attention_matches_reference_for_even_and_sharp_weights(sharpness: float, machine: Machine) -> None:
+    """Use scores from zero to some thousands: all keys weigh the same, or one dominates."""
     check(
         "attention",
         tensors(50, sharpness),
@@ -42,8 +42,8 @@ def test_even_and_sharp_weights(sharpness: float, machine: Machine) -> None:
 
 
 @machines
-def test_far_below_the_largest_score(machine: Machine) -> None:
-    """A common offset of the scores cancels, however large."""
+def test_attention_ignores_scores_far_below_largest(machine: Machine) -> None:
+    """Add a common offset to the scores, which cancels."""
     given_tensors = tensors(20)
     given_tensors["key"] = torch.cat([given_tensors["key"][:, :19] - 100, given_tensors["key"][:, 19:]], 1)  # type: ignore[index]
     check("attention", given_tensors, {"heads": HEADS}, machine=machine, tolerance=1e-4)
@@ -51,13 +51,13 @@ def test_far_below_the_largest_score(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("heads", [1, 12])
-def test_heads(heads: int, machine: Machine) -> None:
+def test_attention_matches_reference_for_other_heads(heads: int, machine: Machine) -> None:
     given_tensors = {n: random(1, 70, heads * 4, seed=i) for i, n in enumerate(("query", "key", "value"))}
     check("attention", given_tensors, {"heads": heads}, machine=machine)
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_attention_matches_reference_when_masked(machine: Machine) -> None:
     given_tensors = tensors(130)
 
     def holds(length: int) -> None:
@@ -66,11 +66,11 @@ def test_masked(machine: Machine) -> None:
     random_lengths(holds, 130, also=(128, 129))
 
 
-def test_static_shape() -> None:
+def test_attention_accepts_static_shape() -> None:
     check("attention", tensors(33), {"heads": HEADS}, dynamic=False)
 
 
-def test_one_token_attends_to_itself() -> None:
+def test_attention_of_one_token_returns_its_value() -> None:
     given_tensors = tensors(1)
     got = check("attention", given_tensors, {"heads": HEADS})
     assert given_tensors["value"] is not None

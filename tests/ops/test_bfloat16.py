@@ -1,4 +1,4 @@
-"""Rounding is torch's, bit for bit; pairs come apart as they were put together."""
+"""bfloat16 rounding matches torch bit for bit, and pairs can be unpacked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16
+from kokoro_tvm.ops.cpu.bfloat16 import pack_pairs, round_to_bfloat16
 
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=3, max_side=5)
 # Any 32 bits are a float32: every NaN, subnormal number and tie comes up.
@@ -28,7 +28,7 @@ def like_torch(array: np.ndarray) -> np.ndarray:
 @example(np.uint32([0x7F7FFFFF, 0xFF7FFFFF, 0x7F7F7FFF]).view(np.float32))  # to infinity, and just not
 @example(np.float32([0.0, -0.0, np.inf, -np.inf]))
 @example(np.uint32([0x7F800001, 0xFFFFFFFF, 0x7FFF8000]).view(np.float32))  # NaN, only in its low half too
-def test_rounds_as_torch_does(array: np.ndarray) -> None:
+def test_round_to_bfloat16_matches_torch(array: np.ndarray) -> None:
     rounded = round_to_bfloat16(array)
     assert (rounded.dtype, rounded.shape) == (np.uint16, array.shape)
     nan = np.isnan(array)
@@ -37,7 +37,7 @@ def test_rounds_as_torch_does(array: np.ndarray) -> None:
 
 
 @given(arrays.arrays(np.uint16, SHAPES))
-def test_what_is_bfloat16_stays_as_it_is(bits: np.ndarray) -> None:
+def test_round_to_bfloat16_keeps_bfloat16_values(bits: np.ndarray) -> None:
     values = to_float32(bits)
     same = torch.from_numpy(bits.view(np.int16).copy()).view(torch.bfloat16).float()
     assert np.array_equal(values, same.numpy(), equal_nan=True)
@@ -46,29 +46,29 @@ def test_what_is_bfloat16_stays_as_it_is(bits: np.ndarray) -> None:
 
 
 @given(arrays.arrays(np.float32, (3, 4), elements=st.floats(-(2.0**126), 2.0**126, width=32)))
-def test_the_error_is_at_most_half_a_unit(array: np.ndarray) -> None:
+def test_round_to_bfloat16_errs_by_half_a_unit_at_most(array: np.ndarray) -> None:
     normal = np.abs(array) >= 2.0**-126
     error = np.abs(to_float32(round_to_bfloat16(array)).astype(np.float64) - array)
     assert (error[normal] <= 2.0**-8 * np.abs(array.astype(np.float64)[normal])).all()
 
 
 @given(st.data(), SHAPES)
-def test_pairs_come_apart_again(data: st.DataObject, shape: tuple[int, ...]) -> None:
+def test_pack_pairs_is_reversible(data: st.DataObject, shape: tuple[int, ...]) -> None:
     finite = arrays.arrays(np.float32, shape, elements=st.floats(width=32, allow_nan=False))
     even, odd = data.draw(finite), data.draw(finite)
-    lanes = pairs(even, odd)
+    lanes = pack_pairs(even, odd)
     assert (lanes.dtype, lanes.shape) == (np.int32, shape)
     for half, given_ in zip(unpaired(lanes), (even, odd), strict=True):
         assert np.array_equal(half, to_float32(round_to_bfloat16(given_)))
 
 
-def test_pairs_lie_in_memory_as_the_instruction_reads_them() -> None:
-    """Even elements first: 32 values of bfloat16 in a row are 16 lanes."""
+def test_pack_pairs_has_instruction_layout() -> None:
+    """Expect even elements first: 32 bfloat16 in a row are 16 lanes."""
     values = np.arange(32, dtype=np.float32)
-    lanes = pairs(values[0::2], values[1::2])
+    lanes = pack_pairs(values[0::2], values[1::2])
     assert np.array_equal(lanes.view("<u2"), round_to_bfloat16(values))
 
 
-def test_shapes_that_differ_are_refused() -> None:
+def test_pack_pairs_rejects_different_shapes() -> None:
     with pytest.raises(ValueError, match=r"pairs of \(2, 3\) and \(3,\)"):
-        pairs(np.zeros((2, 3), np.float32), np.zeros(3, np.float32))
+        pack_pairs(np.zeros((2, 3), np.float32), np.zeros(3, np.float32))

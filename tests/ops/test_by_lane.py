@@ -1,4 +1,4 @@
-"""Products by one lane of a vector of channels are, to the last bit, those of channels read one by one."""
+"""Products by one lane of a vector equal, bit for bit, products of channels read one by one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from kokoro_tvm.compiler.codegen import generate
-from kokoro_tvm.ops.base.semantic import Call, registry
-from kokoro_tvm.ops.cpu.conv_plan import Plan
+from kokoro_tvm.compiler.codegen import generate_kernel
+from kokoro_tvm.ops.base.semantic import OpCall, registry
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan
 from kokoro_tvm.targets import Machine, resolve
 from kokoro_tvm.targets.llvm import LlvmTarget
 
@@ -38,15 +38,15 @@ LAYERS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 @pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 @pytest.mark.parametrize("steps", [1, 7, 95])
 @pytest.mark.parametrize("name", LAYERS)
-def test_the_order_of_sums_is_the_same(name: str, steps: int) -> None:
+def test_by_lane_keeps_order_of_sums(name: str, steps: int) -> None:
     operation, extents, attributes = LAYERS[name]
     inputs = extents[0] if operation == "conv_transpose1d" else extents[1]
     steps = max(steps, 12 if name == "stride" else 1)
-    given = {"x": random(1, steps, inputs), "weight": random(*extents, seed=2)}
+    arguments = {"x": random(1, steps, inputs), "weight": random(*extents, seed=2)}
 
     def result(machine: Machine) -> np.ndarray:
-        function = kernel_for(operation, given, attributes, machine=machine)
-        _, arrays, written = prepared(operation, given, attributes, machine=MACHINE)
+        function = kernel_for(operation, arguments, attributes, machine=machine)
+        _, arrays, written = prepared(operation, arguments, attributes, machine=MACHINE)
         (got,) = EmulatedKernel(RECIPE, function)(arrays, written, "end")
         return got
 
@@ -57,20 +57,20 @@ def test_the_order_of_sums_is_the_same(name: str, steps: int) -> None:
     assert np.abs(got).max() > 0.1
 
 
-def test_the_inner_loop_of_a_tile_on_arm() -> None:
-    """Ten rows of four products with each of two vectors, which docs/targets.md counts."""
+def test_by_lane_loop_on_arm_uses_lane_multiplications() -> None:
+    """Count ten rows of four products with each of two vectors, as docs/targets.md does."""
     machine = resolve(
         LlvmTarget(kind="llvm", mcpu="cortex-a72", mtriple="aarch64-linux-gnu", mattr=("-sve",))
     )
     attributes = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "repeat": 1}
     shapes = {"x": (1, "x_1", 128), "weight": (128, 128, 3), "bias": (128,)}
-    call = Call(
+    call = OpCall(
         shapes, attributes | {"tolerant": True}, (1, "y_1", 128), replace(machine.features, by_lane=True)
     )
-    with mock.patch.multiple(Plan, rows=10, vectors=2):
+    with mock.patch.multiple(ConvPlan, rows=10, vectors=2):
         kernel = registry()["conv1d"].kernel(call)
     options = {"opt_level": 3, "disabled_passes": [], "config": {}}
-    text = str(generate("conv1d", kernel, machine, options).inspect_source("asm"))
+    text = str(generate_kernel("conv1d", kernel, machine, options).inspect_source("asm"))
     loops = re.findall(r"^(\.L\w+):\n((?:\t[^.\n].*\n)+?\tb\.\w+\s+\1)$", text, re.MULTILINE)
     most: str = max((code for _, code in loops), key=lambda code: code.count("fmla"))
     assert most.count("fmla") == 80

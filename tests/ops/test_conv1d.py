@@ -51,7 +51,7 @@ def tensors(
 ) -> dict[str, torch.Tensor | None]:
     inputs, outputs, taps, stride, padding, dilation = shape
     result = (steps + 2 * padding - dilation * (taps - 1) - 1) // stride + 1
-    made: dict[str, torch.Tensor | None] = {
+    arguments: dict[str, torch.Tensor | None] = {
         "x": random(1, steps, inputs),
         "weight": random(outputs, inputs, taps, seed=2) / (inputs * taps) ** 0.5,
         "bias": random(outputs, seed=3),
@@ -60,7 +60,7 @@ def tensors(
         "residual": random(1, result, outputs, seed=6),
         "added": random(1, result, outputs, seed=7),
     }
-    return {n: t if n in ("x", "weight", *extras) else None for n, t in made.items()}
+    return {n: t if n in ("x", "weight", *extras) else None for n, t in arguments.items()}
 
 
 def attributes(shape: tuple[int, int, int, int, int, int], more: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def shortest(shape: tuple[int, int, int, int, int, int]) -> int:
 
 @machines
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_length(name: str, machine: Machine) -> None:
+def test_conv1d_matches_reference_at_every_length(name: str, machine: Machine) -> None:
     shape = SHAPES[name]
     extras, more = EXTRAS["all"]
 
@@ -86,7 +86,7 @@ def test_every_length(name: str, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", EXTRAS)
-def test_every_optional_argument(name: str, machine: Machine) -> None:
+def test_conv1d_matches_reference_with_optional_arguments(name: str, machine: Machine) -> None:
     shape = SHAPES["dilated"]
     extras, more = EXTRAS[name]
     for steps in (1, 31, 300):
@@ -95,7 +95,7 @@ def test_every_optional_argument(name: str, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", some_of(SHAPES, ("three taps", "dilated", "source"), OTHER_LAYERS))
-def test_masked(name: str, machine: Machine) -> None:
+def test_conv1d_matches_reference_when_masked(name: str, machine: Machine) -> None:
     shape = SHAPES[name]
     extras, more = EXTRAS["all"]
     given_tensors = tensors(shape, extras, 300)
@@ -108,7 +108,7 @@ def test_masked(name: str, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("steps", [1, 33, 513])
-def test_static_shape(steps: int, machine: Machine) -> None:
+def test_conv1d_accepts_static_shape(steps: int, machine: Machine) -> None:
     shape = SHAPES["dilated"]
     extras, more = EXTRAS["all"]
     arguments = tensors(shape, extras, steps), attributes(shape, more)
@@ -118,8 +118,8 @@ def test_static_shape(steps: int, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", ["one tap", "dilated"])
-def test_a_residual_whose_steps_count_twice(name: str, machine: Machine) -> None:
-    """As if it were upsampled to its nearest neighbours."""
+def test_conv1d_repeats_residual_steps(name: str, machine: Machine) -> None:
+    """Expect the residual's nearest neighbours."""
     shape, more = SHAPES[name], {"gain": 0.7}
     for steps in (2, 34, 300):
         given_tensors = tensors(shape, ("bias", "residual"), steps)
@@ -132,7 +132,7 @@ def test_a_residual_whose_steps_count_twice(name: str, machine: Machine) -> None
 
 
 @machines
-def test_matrix_as_weight(machine: Machine) -> None:
+def test_conv1d_accepts_matrix_as_weight(machine: Machine) -> None:
     given_tensors = tensors(SHAPES["one tap"], ("bias",), 45)
     weight = given_tensors["weight"]
     assert weight is not None
@@ -142,14 +142,14 @@ def test_matrix_as_weight(machine: Machine) -> None:
 
 
 @machines
-def test_long_sums_stay_precise(machine: Machine) -> None:
-    """3072 terms: the error is that of sums of 128, not that of one long sum."""
+def test_conv1d_keeps_precision_of_long_sums(machine: Machine) -> None:
+    """Expect the error of sums of 128 for 3072 terms."""
     shape = (1024, 4, 3, 1, 1, 1)
     check("conv1d", tensors(shape, ("bias",), 200), attributes(shape, {}), machine=machine, tolerance=7e-7)
 
 
 @machines
-def test_stride_with_dilation_is_refused(machine: Machine) -> None:
+def test_conv1d_rejects_stride_with_dilation(machine: Machine) -> None:
     shape = (4, 4, 3, 2, 1, 2)
     with pytest.raises(NotImplementedError, match="stride and dilation together"):
         run("conv1d", tensors(shape, (), 20), attributes(shape, {}), machine=machine)
@@ -157,9 +157,9 @@ def test_stride_with_dilation_is_refused(machine: Machine) -> None:
 
 @here
 @pytest.mark.parametrize("extras", ["plain", "all"])
-def test_accumulators_stay_in_registers(machine: Machine, extras: str) -> None:
-    """The workspace holds the slab and the sums of a tile; accumulators in it would cost three times the
-    time."""
+def test_conv1d_keeps_accumulators_in_registers(machine: Machine, extras: str) -> None:
+    """Expect only the slab and the sums of a tile in the workspace."""
+    # Accumulators there would take three times as long.
     shape = SHAPES["three taps"]
     present, more = EXTRAS[extras]
     module = compiled_for(machine, "conv1d", tensors(shape, present, 64), attributes(shape, more))

@@ -1,4 +1,4 @@
-"""Convolutions by minimal filtering: a few bits less, nothing else less."""
+"""Convolutions by minimal filtering on CPUs."""
 
 from __future__ import annotations
 
@@ -81,27 +81,27 @@ def check_every_length(name: str, inputs: int, outputs: int, machine: Machine) -
 
 @machines
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_length(name: str, machine: Machine) -> None:
+def test_filtered_conv1d_matches_reference_at_every_length(name: str, machine: Machine) -> None:
     check_every_length(name, 21, 32, machine)
 
 
 @machines
 @pytest.mark.parametrize("name", some_of(LAYERS, FEW, OTHER_LAYERS))
-def test_every_length_of_columns_that_fill_no_block(name: str, machine: Machine) -> None:
+def test_filtered_conv1d_matches_reference_with_partial_column_blocks(name: str, machine: Machine) -> None:
     check_every_length(name, 32, 21, machine)
 
 
 @machines
-def test_wide_layers(machine: Machine) -> None:
-    """The kernel transforms their weights itself, for blocks of one tile and of several."""
+def test_filtered_conv1d_matches_reference_for_wide_layers(machine: Machine) -> None:
+    """Let the kernel transform the weights, for blocks of one tile and of several."""
     for steps in (1, 7, 126, 300, 847):
-        made = tensors("3 taps", steps, 520, 512)
-        check("conv1d", made, attributes("3 taps"), machine=machine, tolerance=filtered(3))
+        arguments = tensors("3 taps", steps, 520, 512)
+        check("conv1d", arguments, attributes("3 taps"), machine=machine, tolerance=filtered(3))
 
 
 @machines
 @pytest.mark.parametrize("name", some_of(LAYERS, FEW, OTHER_LAYERS))
-def test_masked(name: str, machine: Machine) -> None:
+def test_filtered_conv1d_matches_reference_when_masked(name: str, machine: Machine) -> None:
     given_tensors = tensors(name, 400)
 
     def holds(length: int) -> None:
@@ -119,8 +119,8 @@ def test_masked(name: str, machine: Machine) -> None:
         pytest.param("11 taps, 5 apart", 3.2e-6, marks=pytest.mark.slow(OTHER_LAYERS)),
     ],
 )
-def test_the_error_is_that_of_a_few_bits(name: str, limit: float, machine: Machine) -> None:
-    """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the results."""
+def test_filtered_conv1d_loses_few_bits(name: str, limit: float, machine: Machine) -> None:
+    """Measure a layer as wide as Kokoro's: root mean square error relative to that of the results."""
     arguments = tensors(name, 2000, 128, 128), attributes(name)
     want = reference("conv1d", *arguments)
     error = run("conv1d", *arguments, machine=machine) - want
@@ -129,35 +129,35 @@ def test_the_error_is_that_of_a_few_bits(name: str, limit: float, machine: Machi
 
 @machines
 @pytest.mark.parametrize("name", ["3 taps", "7 taps"])
-def test_one_tap_and_strides_lose_nothing(name: str, machine: Machine) -> None:
-    """There are no products to save: the kernel is the plain one."""
-    made = tensors(name, 201) | {"residual": None}
-    check("conv1d", made, attributes(name) | {"stride": 2}, machine=machine)
-    weight = made["weight"]
+def test_conv1d_does_not_filter_one_tap_or_strides(name: str, machine: Machine) -> None:
+    """Expect the bits of the plain kernel: there are no products to save."""
+    arguments = tensors(name, 201) | {"residual": None}
+    check("conv1d", arguments, attributes(name) | {"stride": 2}, machine=machine)
+    weight = arguments["weight"]
     assert weight is not None
-    made["weight"] = weight[:, :, :1].contiguous()
-    check("conv1d", made, {"tolerant": True}, machine=machine)
+    arguments["weight"] = weight[:, :, :1].contiguous()
+    check("conv1d", arguments, {"tolerant": True}, machine=machine)
 
 
 @machines
-def test_far_apart_taps_have_a_kernel(machine: Machine) -> None:
-    """A register tile holds whole dilations as long as it can; farther apart it is the plain one."""
-    made = tensors("3 taps", 201) | {"residual": None}
+def test_filtered_conv1d_supports_large_dilation(machine: Machine) -> None:
+    """Use dilations that fit a register tile, and larger ones, which are not filtered."""
+    arguments = tensors("3 taps", 201) | {"residual": None}
     for dilation in (6, 7, 12, 13):
         result = {"dilation": dilation, "padding": dilation, "tolerant": True}
-        check("conv1d", made, result, machine=machine, tolerance=filtered(3))
+        check("conv1d", arguments, result, machine=machine, tolerance=filtered(3))
 
 
 @pytest.mark.parametrize("steps", [1, 33, 513])
-def test_static_shape(steps: int) -> None:
+def test_filtered_conv1d_accepts_static_shape(steps: int) -> None:
     arguments = tensors("7 taps, 3 apart", steps), attributes("7 taps, 3 apart")
     got = check("conv1d", *arguments, dynamic=False, tolerance=filtered(7))
     assert got.tobytes() == run("conv1d", *arguments).tobytes()
 
 
 @here
-def test_accumulators_stay_in_registers(machine: Machine) -> None:
-    """The workspace holds the transformed input and the products of a block."""
+def test_filtered_conv1d_keeps_accumulators_in_registers(machine: Machine) -> None:
+    """Expect only the transformed input and the products of a block in the workspace."""
     arguments = tensors("7 taps, 3 apart", 64), attributes("7 taps, 3 apart")
     module = compiled_for(machine, "conv1d", *arguments)
     calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))

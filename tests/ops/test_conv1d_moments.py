@@ -1,4 +1,4 @@
-"""Convolutions that leave the moments of their results behind."""
+"""Convolutions that emit the moments of their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tiers import some_of
 
 from kokoro_tvm import ops
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 
 from .samples import assert_moments, combined
@@ -43,21 +43,21 @@ def attributes(name: str) -> dict[str, Any]:
     return {"dilation": dilation, "padding": dilation * (taps - 1) // 2, "tolerant": tolerant, "gain": 0.7}
 
 
-def taken(y: np.ndarray) -> np.ndarray:
-    """The moments of y as the reference takes them, in float64."""
+def reference_moments(y: np.ndarray) -> np.ndarray:
+    """Compute the moments of y by the reference, in float64."""
     return ops.moments(torch.from_numpy(y).double()).numpy()
 
 
 @machines
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_length(name: str, machine: Machine) -> None:
-    """The result is the same to the last bit; its moments are those of the very numbers that were written."""
+def test_conv1d_moments_matches_reference_at_every_length(name: str, machine: Machine) -> None:
+    """Compare the result bit for bit, and the moments with those of the result that was written."""
 
     def holds(steps: int) -> None:
         arguments = tensors(name, steps, 64), attributes(name)
         y, moments = results("conv1d", *arguments, machine=machine, moments=True)
         assert y.tobytes() == run("conv1d", *arguments, machine=machine).tobytes()
-        assert_moments(moments, taken(y))
+        assert_moments(moments, reference_moments(y))
 
     every_length(holds, 1300)
 
@@ -66,51 +66,52 @@ def test_every_length(name: str, machine: Machine) -> None:
 @pytest.mark.parametrize("outputs", [32, 64, 128])
 @pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
 @pytest.mark.parametrize("steps", [12_001, 30_000])
-def test_many_blocks(steps: int, name: str, outputs: int, machine: Machine) -> None:
+def test_conv1d_moments_match_reference_over_many_blocks(
+    steps: int, name: str, outputs: int, machine: Machine
+) -> None:
     y, moments = results(
         "conv1d", tensors(name, steps, outputs), attributes(name), machine=machine, moments=True
     )
-    assert_moments(moments, taken(y))
+    assert_moments(moments, reference_moments(y))
 
 
 @machines
 @pytest.mark.parametrize("name", ["direct", "filtered"])
-def test_large_means(name: str, machine: Machine) -> None:
-    """The sums are of differences, so a mean of a thousand spreads costs nothing."""
-    made = tensors(name, 5000, 32, mean=1000.0)
-    y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
-    assert_moments(moments, taken(y))
+def test_conv1d_moments_keep_precision_of_large_means(name: str, machine: Machine) -> None:
+    """Use a mean of a thousand spreads; sums of differences lose nothing."""
+    arguments = tensors(name, 5000, 32, mean=1000.0)
+    y, moments = results("conv1d", arguments, attributes(name), machine=machine, moments=True)
+    assert_moments(moments, reference_moments(y))
 
 
 @machines
 @pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
-def test_a_first_step_that_is_an_outlier(name: str, machine: Machine) -> None:
-    """Ten thousand spreads off, at the start of the first block: sums about it would lose four digits."""
-    made = tensors(name, 2000, 32)
-    residual = made["residual"]
+def test_conv1d_moments_tolerate_outlying_first_step(name: str, machine: Machine) -> None:
+    """Use a first step ten thousand spreads off; sums about it would lose four digits."""
+    arguments = tensors(name, 2000, 32)
+    residual = arguments["residual"]
     assert residual is not None
     residual[:, 0] = 1e4
-    y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
-    assert_moments(moments, taken(y))
+    y, moments = results("conv1d", arguments, attributes(name), machine=machine, moments=True)
+    assert_moments(moments, reference_moments(y))
 
 
 @machines
 @pytest.mark.parametrize("name", some_of(LAYERS, ("direct, dilated", "filtered, 3 apart"), OTHER_LAYERS))
-def test_masked(name: str, machine: Machine) -> None:
-    """Result and moments are, to the last bit, those of the valid part alone, whatever stands in the tails;
-    slots that the valid part leaves are marked as empty."""
-    made = tensors(name, 1000, 32)
+def test_conv1d_moments_matches_reference_when_masked(name: str, machine: Machine) -> None:
+    """Compare bit for bit with the valid part alone; unused slots must be marked as empty."""
+    arguments = tensors(name, 1000, 32)
 
     def holds(length: int) -> None:
-        cut = {n: t[:, :length].contiguous() if n in ("x", "residual") else t for n, t in made.items()}  # type: ignore[index]
+        cut = {n: t[:, :length].contiguous() if n in ("x", "residual") else t for n, t in arguments.items()}  # type: ignore[index]
         want, want_moments = results("conv1d", cut, attributes(name), machine=machine, moments=True)
         for fill in (np.nan, -1e30):
-            filled = {n: t.clone() for n, t in made.items() if t is not None}
+            poisoned = {n: t.clone() for n, t in arguments.items() if t is not None}
             for part in ("x", "residual"):
-                filled[part][:, length:] = fill
-            filled["length"] = torch.tensor([length])
+                poisoned[part][:, length:] = fill
+            poisoned["length"] = torch.tensor([length])
             y, moments = results(
-                "conv1d", filled, attributes(name), dynamic=False, machine=machine, moments=True
+                "conv1d", poisoned, attributes(name), dynamic=False, machine=machine, moments=True
             )
             assert y[:, :length].tobytes() == want.tobytes()
             used = want_moments[:, 3, 0] > 0
@@ -121,16 +122,15 @@ def test_masked(name: str, machine: Machine) -> None:
 
 
 @machines
-def test_who_can(machine: Machine) -> None:
-    """Columns that only fill a block up have no results, and short blocks, which CPUs have where channels are
-    many, would need too many slots."""
+def test_conv1d_can_emit_moments_of_whole_blocks(machine: Machine) -> None:
+    """Reject columns that only pad a block, and short blocks, which would need too many slots."""
 
     def gives(name: str, inputs: int, outputs: int) -> bool:
         taps, _, _ = LAYERS[name]
         shapes = {"x": (1, "n", inputs), "weight": (outputs, inputs, taps)}
         result = {"stride": 1, **attributes(name)}
-        call = Call(shapes, result, (1, "n", outputs), machine.features)
-        return registry()["conv1d"].kernel_for(machine.features).gives_moments(call)
+        call = OpCall(shapes, result, (1, "n", outputs), machine.features)
+        return registry()["conv1d"].kernel_for(machine.features).can_emit_moments(call)
 
     for name in LAYERS:
         assert gives(name, 128, 128)
@@ -139,15 +139,15 @@ def test_who_can(machine: Machine) -> None:
     assert gives("filtered, 5 apart", 60_000, 128) == (machine.kind != "llvm")
 
 
-def test_only_these_can() -> None:
+def test_only_listed_operations_can_emit_moments() -> None:
     shapes = {"x": (1, "n", 64)}
     attributes = {"stride": 4, "lead": 0}
     gives = set()
     for kind in ("cpu", "gpu"):
-        call = Call(shapes, attributes, (1, "y_1", 64), Features(lanes=8, registers=16, kernels=kind))
+        call = OpCall(shapes, attributes, (1, "y_1", 64), Features(lanes=8, registers=16, kernels=kind))
         gives |= {
             (name, kind)
             for name, operation in registry().items()
-            if name != "conv1d" and operation.kernel_for(call.features).gives_moments(call)
+            if name != "conv1d" and operation.kernel_for(call.features).can_emit_moments(call)
         }
     assert gives == {("join", "cpu"), ("join", "gpu"), ("conv_transpose1d", "gpu")}

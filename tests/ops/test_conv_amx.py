@@ -1,4 +1,4 @@
-"""Convolutions by tiles of AMX, emulated where the CPU has none: only operands are rounded to bfloat16."""
+"""Convolutions by AMX tiles, emulated on CPUs without AMX: only operands are rounded to bfloat16."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from machines import machine_of
 
 from kokoro_tvm import ops
 from kokoro_tvm.ops.base.filtering import DIRECT
-from kokoro_tvm.ops.cpu.conv_plan import Plan
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan
 
 from .samples import Use, assert_moments, conv1d
 from .support import check_masked, every_length, needs_bfloat16, random_lengths, results, run, short_lengths
@@ -28,12 +28,12 @@ MACHINE = machine_of(
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_length(name: str) -> None:
+def test_amx_conv1d_matches_reference_at_every_length(name: str) -> None:
     every_length(lambda steps: check(LAYERS[name], steps, MOVED, MACHINE), 700, LAYERS[name].shortest)
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_operands_are_rounded_and_nothing_else(name: str) -> None:
+def test_amx_conv1d_rounds_operands_only(name: str) -> None:
     plain = without(LAYERS[name], *{"norm", "alpha"} & set(LAYERS[name].tensors(LAYERS[name].shortest)))
     plain = replace(plain, attributes=plain.attributes | {"slope": 1.0})
     for steps in (plain.shortest, 16, 31, 32, 33, 700):
@@ -43,21 +43,21 @@ def test_operands_are_rounded_and_nothing_else(name: str) -> None:
 
 @settings(max_examples=examples(12))
 @given(ANY_LAYER, ABSENT)
-def test_random_layers_at_every_short_length(layer: Use, absent: set[str]) -> None:
+def test_amx_conv1d_matches_reference_for_random_layers(layer: Use, absent: set[str]) -> None:
     layer = without(layer, *absent & set(layer.tensors(layer.shortest)))
     for steps in short_lengths(layer.shortest):
         check(layer, steps, MOVED, MACHINE)
 
 
-def test_wide_layers() -> None:
-    """Which threads share by columns."""
+def test_amx_conv1d_matches_reference_for_wide_layers() -> None:
+    """Use layers whose columns threads split."""
     layer = conv1d(512, 1024, 3, stride=1, dilation=1, padding=1, tolerant=True)
     for steps in (1, 17, 70):
         check(layer, steps, MOVED, MACHINE)
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_masked(name: str) -> None:
+def test_amx_conv1d_matches_reference_when_masked(name: str) -> None:
     layer = LAYERS[name]
 
     def holds(length: int) -> None:
@@ -68,7 +68,7 @@ def test_masked(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["far", "7 taps, 3 apart"])
-def test_moments_are_those_of_what_was_written(name: str) -> None:
+def test_amx_conv1d_emits_moments_of_its_result(name: str) -> None:
     layer = LAYERS[name]
 
     def holds(steps: int) -> None:
@@ -81,10 +81,10 @@ def test_moments_are_those_of_what_was_written(name: str) -> None:
 
 
 @pytest.mark.parametrize("taps", [1, 3, 7, 11])
-def test_products_are_saved_nowhere(taps: int) -> None:
-    """Multiplying takes less time than transforming would."""
-    plan = Plan(128, 128, taps, 1, MACHINE.features, tolerant=True)
+def test_amx_conv1d_is_never_filtered(taps: int) -> None:
+    """Expect plain convolution: multiplying takes less time than transforming."""
+    plan = ConvPlan(128, 128, taps, 1, MACHINE.features, tolerant=True)
     assert plan.tiles_multiply
     assert plan.filtering == DIRECT
-    assert not Plan(128, 128, taps, 1, MACHINE.features).tiles_multiply, "intolerant"
-    assert not Plan(48, 128, taps, 1, MACHINE.features, tolerant=True).tiles_multiply, "not whole pairs"
+    assert not ConvPlan(128, 128, taps, 1, MACHINE.features).tiles_multiply, "intolerant"
+    assert not ConvPlan(48, 128, taps, 1, MACHINE.features, tolerant=True).tiles_multiply, "not whole pairs"

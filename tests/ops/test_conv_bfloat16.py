@@ -1,4 +1,4 @@
-"""Convolutions of operands rounded to bfloat16, against the reference of operands rounded likewise."""
+"""Convolutions of operands rounded to bfloat16, compared with the reference of rounded operands."""
 
 from __future__ import annotations
 
@@ -65,25 +65,25 @@ def operation(layer: Use) -> str:
 
 
 def bfloat16(values: Tensor) -> Tensor:
-    """The nearest, in the dtype they came in."""
+    """Round to bfloat16, in the input's dtype."""
     return values.float().bfloat16().to(values.dtype)
 
 
 def of_rounded(layer: Use, tensors: Tensors) -> np.ndarray:
-    """What the reference makes in float64 of the activated input and the weight, each rounded to bfloat16."""
+    """Compute the reference in float64 of the activated input and the weight, each rounded to bfloat16."""
     slope = layer.attributes.get("slope", 1.0)
     x, weight = tensors["x"], tensors["weight"]
     assert x is not None
     assert weight is not None
     norm, alpha = (t.double() if (t := tensors.get(name)) is not None else None for name in ("norm", "alpha"))
-    activated = activate(x.double(), norm, alpha, slope)
-    rounded = {**tensors, "x": bfloat16(activated), "weight": bfloat16(weight)}
+    activate_value = activate(x.double(), norm, alpha, slope)
+    rounded = {**tensors, "x": bfloat16(activate_value), "weight": bfloat16(weight)}
     rounded |= {name: None for name in ("norm", "alpha") if name in tensors}
     return reference(operation(layer), rounded, layer.attributes | {"slope": 1.0})
 
 
 def without(layer: Use, *absent: str) -> Use:
-    """The same with fewer arguments."""
+    """Remove arguments."""
     return replace(layer, tensors=lambda steps: layer.tensors(steps) | dict.fromkeys(absent))
 
 
@@ -98,13 +98,13 @@ def check(layer: Use, steps: int, tolerance: float, machine: Machine | None = BF
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_length(name: str) -> None:
+def test_bfloat16_conv1d_matches_reference_at_every_length(name: str) -> None:
     tolerance = TRANSFORMED if name in FILTERED else MOVED
     every_length(lambda steps: check(LAYERS[name], steps, tolerance), 700, LAYERS[name].shortest)
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_plain_convolution_rounds_operands_and_nothing_else(name: str) -> None:
+def test_bfloat16_conv1d_rounds_operands_only(name: str) -> None:
     plain = without(PLAIN[name], *{"norm", "alpha"} & set(PLAIN[name].tensors(1)))
     plain = replace(plain, attributes=plain.attributes | {"slope": 1.0})
     for steps in (plain.shortest, 31, 700):
@@ -133,14 +133,14 @@ ABSENT = st.sets(st.sampled_from(["bias", "norm", "alpha", "residual"]))
 @settings(max_examples=examples(12))
 @given(ANY_LAYER, ABSENT)
 @example(FILTERED["7 taps, 3 apart"], {"norm", "alpha", "residual", "bias"})
-def test_random_layers_at_every_short_length(layer: Use, absent: set[str]) -> None:
+def test_bfloat16_conv1d_matches_reference_for_random_layers(layer: Use, absent: set[str]) -> None:
     layer = without(layer, *absent & set(layer.tensors(layer.shortest)))
     for steps in short_lengths(layer.shortest):
         check(layer, steps, TRANSFORMED)
 
 
 @pytest.mark.parametrize("name", some_of(LAYERS, FEW, OTHER_LAYERS))
-def test_masked(name: str) -> None:
+def test_bfloat16_conv1d_matches_reference_when_masked(name: str) -> None:
     layer = LAYERS[name]
     for length in (layer.shortest, 33, 199, 200):
         check_masked(operation(layer), layer.tensors(200), layer.attributes, length=length, machine=BFLOAT16)
@@ -149,7 +149,7 @@ def test_masked(name: str) -> None:
 @pytest.mark.parametrize(
     "name", some_of(("far", "3 taps", "7 taps, 3 apart", "11 taps, 5 apart"), ("far", "3 taps"), OTHER_LAYERS)
 )
-def test_moments_are_those_of_what_was_written(name: str) -> None:
+def test_bfloat16_conv1d_emits_moments_of_its_result(name: str) -> None:
     layer = LAYERS[name]
 
     def holds(steps: int) -> None:
@@ -168,8 +168,8 @@ def test_moments_are_those_of_what_was_written(name: str) -> None:
         pytest.param(11, 5, 5e-3, marks=pytest.mark.slow(OTHER_LAYERS)),
     ],
 )
-def test_what_rounding_costs(taps: int, dilation: int, limit: float) -> None:
-    """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the unrounded results."""
+def test_bfloat16_conv1d_error_is_bounded(taps: int, dilation: int, limit: float) -> None:
+    """Measure a layer as wide as Kokoro's: root mean square error relative to the unrounded results."""
     padding = dilation * (taps - 1) // 2
     layer = conv1d(128, 128, taps, stride=1, dilation=dilation, padding=padding, tolerant=True)
     arguments = "conv1d", layer.tensors(1000), layer.attributes
@@ -183,7 +183,7 @@ def test_what_rounding_costs(taps: int, dilation: int, limit: float) -> None:
     [(32, False), (48, True)],
     ids=["intolerant", "channels that are not pairs of vectors"],
 )
-def test_others_are_float32_to_the_last_bit(inputs: int, tolerant: bool) -> None:
+def test_bfloat16_leaves_other_layers_in_float32(inputs: int, tolerant: bool) -> None:
     layer = conv1d(inputs, 32, 7, stride=1, dilation=1, padding=3, tolerant=tolerant)
     arguments = "conv1d", layer.tensors(300), layer.attributes
     assert run(*arguments, machine=BFLOAT16).tobytes() == run(*arguments, machine=NATIVE).tobytes()

@@ -1,5 +1,7 @@
-"""Convolutions on GPUs whose weights and activations memory holds as float16, against the reference of values
-rounded likewise: what is computed with is float32, so only the result is rounded besides."""
+"""GPU convolutions whose weights and activations memory holds as float16.
+
+The reference takes values rounded likewise. Kernels compute in float32, so only the result is rounded again.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pytest
 import torch
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 
 from .on_gpu import AS_CPP, GPUS
@@ -42,7 +44,7 @@ def operation(layer: Use) -> str:
 
 
 def rounded(tensors: Tensors) -> dict[str, torch.Tensor]:
-    """What memory makes of weights and activations."""
+    """Round weights and activations to float16."""
     kept = {name: t for name, t in tensors.items() if t is not None}
     return {n: t.half().float() if n in (*HALVES, "weight") else t for n, t in kept.items()}
 
@@ -57,8 +59,8 @@ def computed(layer: Use, steps: int, machine: Machine, moments: bool = False) ->
 
 @machines
 @layers
-def test_only_what_memory_holds_is_rounded(layer: Use, machine: Machine) -> None:
-    """A rounded result is off by half of its last bit at most, and what float32 computes by very little."""
+def test_float16_conv1d_rounds_memory_only(layer: Use, machine: Machine) -> None:
+    """Allow half of the result's last bit, and little for float32."""
     for steps in (layer.shortest, 150):
         (got,) = computed(layer, steps, machine)
         assert got.dtype == np.float16
@@ -69,7 +71,7 @@ def test_only_what_memory_holds_is_rounded(layer: Use, machine: Machine) -> None
 
 
 @machines
-def test_moments_are_taken_before_rounding(machine: Machine) -> None:
+def test_float16_conv1d_emits_moments_before_rounding(machine: Machine) -> None:
     layer = LAYERS["3 taps"]
     y, moments = computed(layer, 150, machine, moments=True)
     exact = reference("conv1d", rounded(layer.tensors(150)), layer.attributes)
@@ -78,17 +80,17 @@ def test_moments_are_taken_before_rounding(machine: Machine) -> None:
 
 
 @machines
-def test_a_layer_that_tolerates_nothing_has_float32(machine: Machine) -> None:
+def test_float16_leaves_intolerant_layers_in_float32(machine: Machine) -> None:
     layer = conv1d(32, 32, 3, stride=1, dilation=1, padding=1, tolerant=False)
     tensors = layer.tensors(40)
     (got,) = results("conv1d", tensors, layer.attributes, machine=machine)
     assert_near(got, reference("conv1d", tensors, layer.attributes))
     shapes = {name: tuple(t.shape) for name, t in tensors.items() if t is not None}
-    call = Call(shapes, {**layer.attributes, "slope": 1.0, "repeat": 1}, (1, 40, 32), machine.features)
+    call = OpCall(shapes, {**layer.attributes, "slope": 1.0, "repeat": 1}, (1, 40, 32), machine.features)
     assert registry()["conv1d"].kernel_for(machine.features).halves(call) == frozenset()
 
 
-def test_a_weight_that_float16_does_not_hold_is_refused() -> None:
+def test_float16_conv1d_rejects_overflowing_weight() -> None:
     layer = LAYERS["3 taps"]
     tensors = layer.tensors(9)
     weight = tensors["weight"]

@@ -1,5 +1,4 @@
-"""Convolutions on CPUs whose weights memory holds as float16, against the reference of weights rounded
-likewise: what is computed with is float32."""
+"""CPU convolutions whose weights memory holds as float16, compared with the reference of rounded weights."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from tiers import some_of
 
 from kokoro_tvm.cpu_features import FLOAT16, features_of_cpu
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.ops.conv1d import plan_of
 
 from .samples import conv1d
@@ -32,7 +31,7 @@ SUMS, TRANSFORMED = 2e-5, 1e-2
 
 
 @pytest.mark.parametrize("name", some_of(LAYERS, ("one tap", "wide", *FEW), OTHER_LAYERS))
-def test_only_weights_are_rounded(name: str) -> None:
+def test_float16_weights_are_all_that_is_rounded(name: str) -> None:
     layer, tolerance = LAYERS[name], TRANSFORMED if name in FILTERED else SUMS
     for steps in (layer.shortest, 61):
         tensors = layer.tensors(steps)
@@ -44,22 +43,22 @@ def test_only_weights_are_rounded(name: str) -> None:
         assert np.abs(got - want).max() / max(np.abs(want).max(), 1.0) <= tolerance
 
 
-def call(tolerant: bool) -> Call:
+def call(tolerant: bool) -> OpCall:
     shapes = {"x": (1, "n", 64), "weight": (64, 64, 3)}
     attributes = {"stride": 1, "padding": 1, "dilation": 1, "tolerant": tolerant}
-    return Call(shapes, attributes, (1, "n", 64), MACHINE.features)
+    return OpCall(shapes, attributes, (1, "n", 64), MACHINE.features)
 
 
-def test_layers_that_tolerate_no_rounding_keep_their_weights() -> None:
+def test_float16_weights_leave_intolerant_layers() -> None:
     assert (plan_of(call(True)).operand.stored, plan_of(call(False)).operand.stored) == ("float16", "float32")
 
 
-def test_a_weight_that_float16_does_not_hold() -> None:
+def test_float16_weights_reject_overflow() -> None:
     packing = registry()["conv1d"].packings(call(True))["weight"]
     with pytest.raises(BuildError, match=r"float16 holds no weight of .*: use a recipe of precision float32"):
         packing.pack(np.full((64, 64, 3), 1e5, np.float32))
 
 
-def test_a_cpu_that_does_not_widen_float16() -> None:
+def test_float16_weights_need_widening_cpu() -> None:
     with pytest.raises(BuildError, match=r"float16 needs a CPU that widens float16 \(f16c or neon\), which"):
         machine_of("x86-64-v2", "x86_64-linux-gnu", (), "float16")

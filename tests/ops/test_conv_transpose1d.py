@@ -34,13 +34,13 @@ def tensors(
     name: str, steps: int, extras: tuple[str, ...] = ("bias", "residual")
 ) -> dict[str, torch.Tensor | None]:
     inputs, outputs, stride, lead = SHAPES[name]
-    made = {
+    arguments = {
         "x": random(1, steps, inputs),
         "weight": random(inputs, outputs, 2 * stride, seed=2) / (2 * inputs) ** 0.5,
         "bias": random(outputs, seed=3),
         "residual": random(1, steps * stride + lead, outputs, seed=4),
     }
-    return {n: t if n in ("x", "weight", *extras) else None for n, t in made.items()}
+    return {n: t if n in ("x", "weight", *extras) else None for n, t in arguments.items()}
 
 
 def attributes(name: str, slope: float = 0.1) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def attributes(name: str, slope: float = 0.1) -> dict[str, Any]:
 
 @machines
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_length(name: str, machine: Machine) -> None:
+def test_conv_transpose1d_matches_reference_at_every_length(name: str, machine: Machine) -> None:
     def holds(steps: int) -> None:
         check("conv_transpose1d", tensors(name, steps), attributes(name), machine=machine)
 
@@ -58,8 +58,8 @@ def test_every_length(name: str, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", SHAPES)
-def test_filtered(name: str, machine: Machine) -> None:
-    """The weights of an early phase and of a late one are transformed to see the same steps of the input."""
+def test_conv_transpose1d_matches_reference_when_filtered(name: str, machine: Machine) -> None:
+    """Expect that the weights of early and late phases read the same steps of the input."""
 
     def holds(steps: int) -> None:
         how = attributes(name) | {"tolerant": True}
@@ -69,7 +69,7 @@ def test_filtered(name: str, machine: Machine) -> None:
 
 
 @machines
-def test_filtered_and_masked(machine: Machine) -> None:
+def test_conv_transpose1d_matches_reference_when_filtered_and_masked(machine: Machine) -> None:
     given_tensors, how = tensors("last", 300), attributes("last") | {"tolerant": True}
 
     def holds(length: int) -> None:
@@ -80,14 +80,16 @@ def test_filtered_and_masked(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("extras", [(), ("bias",), ("residual",)], ids=["plain", "bias", "residual"])
-def test_every_optional_argument(extras: tuple[str, ...], machine: Machine) -> None:
+def test_conv_transpose1d_matches_reference_with_optional_arguments(
+    extras: tuple[str, ...], machine: Machine
+) -> None:
     slope = 0.1 if extras == ("bias",) else 1.0
     check("conv_transpose1d", tensors("last", 31, extras), attributes("last", slope), machine=machine)
 
 
 @machines
 @pytest.mark.parametrize("name", SHAPES)
-def test_masked(name: str, machine: Machine) -> None:
+def test_conv_transpose1d_matches_reference_when_masked(name: str, machine: Machine) -> None:
     given_tensors = tensors(name, 300)
 
     def holds(length: int) -> None:
@@ -98,20 +100,20 @@ def test_masked(name: str, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", SHAPES)
-def test_static_shape(name: str, machine: Machine) -> None:
+def test_conv_transpose1d_accepts_static_shape(name: str, machine: Machine) -> None:
     arguments = tensors(name, 33), attributes(name)
     got = check("conv_transpose1d", *arguments, dynamic=False, machine=machine)
     assert got.tobytes() == run("conv_transpose1d", *arguments, machine=machine).tobytes()
 
 
 @machines
-def test_lead_is_the_reflection_of_the_second_step(machine: Machine) -> None:
+def test_conv_transpose1d_lead_reflects_second_step(machine: Machine) -> None:
     got = run("conv_transpose1d", tensors("last", 9, ("bias",)), attributes("last"), machine=machine)
     assert (got[:, 0] == got[:, 2]).all()
 
 
 @here
-def test_accumulators_stay_in_registers(machine: Machine) -> None:
+def test_conv_transpose1d_keeps_accumulators_in_registers(machine: Machine) -> None:
     module = compiled_for(machine, "conv_transpose1d", tensors("first", 64), attributes("first"))
     calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))
     assert 1 <= len(calls) <= 2

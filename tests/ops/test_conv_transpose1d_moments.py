@@ -1,4 +1,4 @@
-"""Transposed convolutions that leave the moments of their results behind, which those on GPUs can."""
+"""Transposed convolutions on GPUs that emit the moments of their results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 
 from .on_gpu import AS_CPP, GPUS, RACES
@@ -24,38 +24,38 @@ gpus = pytest.mark.parametrize(
 )
 
 
-def taken(y: np.ndarray) -> np.ndarray:
+def reference_moments(y: np.ndarray) -> np.ndarray:
     return ops.moments(torch.from_numpy(y).double()).numpy()
 
 
 @gpus
 @pytest.mark.parametrize("name", USES)
-def test_some_lengths(name: str, machine: Machine) -> None:
-    """The result is the same to the last bit; its moments are those of the very numbers that were written."""
+def test_conv_transpose1d_moments_match_reference(name: str, machine: Machine) -> None:
+    """Compare the result bit for bit, and the moments with those of the result that was written."""
     use = USES[name]
     for steps in (1, 7, 63, 64, 65, 200):
         arguments = use.tensors(steps), use.attributes
         y, moments = results("conv_transpose1d", *arguments, machine=machine, moments=True)
         assert y.tobytes() == run("conv_transpose1d", *arguments, machine=machine).tobytes()
-        assert_moments(moments, taken(y))
+        assert_moments(moments, reference_moments(y))
 
 
 @gpus
 @pytest.mark.parametrize("name", USES)
-def test_masked(name: str, machine: Machine) -> None:
-    """To the last bit those of the valid part alone; slots that it leaves are marked as empty."""
+def test_conv_transpose1d_moments_matches_reference_when_masked(name: str, machine: Machine) -> None:
+    """Compare bit for bit with the valid part alone; unused slots must be marked as empty."""
     use, lead = USES[name], USES[name].attributes["lead"]
-    made = {tensor: t for tensor, t in use.tensors(200).items() if t is not None}
+    arguments = {tensor: t for tensor, t in use.tensors(200).items() if t is not None}
     for length in (1, 64, 130):
         steps = {"x": length, "residual": length * use.attributes["stride"] + lead}
-        cut = {n: t[:, : steps[n]].contiguous() if n in steps else t for n, t in made.items()}
+        cut = {n: t[:, : steps[n]].contiguous() if n in steps else t for n, t in arguments.items()}
         want, want_moments = results("conv_transpose1d", cut, use.attributes, machine=machine, moments=True)
-        filled = {n: t.clone() for n, t in made.items()}
+        poisoned = {n: t.clone() for n, t in arguments.items()}
         for name_of, until in steps.items():
-            filled[name_of][:, until:] = np.nan
-        filled["length"] = torch.tensor([length])
+            poisoned[name_of][:, until:] = np.nan
+        poisoned["length"] = torch.tensor([length])
         y, moments = results(
-            "conv_transpose1d", filled, use.attributes, dynamic=False, machine=machine, moments=True
+            "conv_transpose1d", poisoned, use.attributes, dynamic=False, machine=machine, moments=True
         )
         assert y[:, : want.shape[1]].tobytes() == want.tobytes()
         used = want_moments[:, 3, 0] > 0
@@ -63,14 +63,14 @@ def test_masked(name: str, machine: Machine) -> None:
         assert (combined(moments)[0] == want.shape[1]).all()
 
 
-def test_who_can() -> None:
-    """Whole tiles of outputs; and every phase fills its last block only in part, for which slots must do."""
+def test_conv_transpose1d_can_emit_moments_of_whole_tiles() -> None:
+    """Require whole tiles of outputs, and slots for the partial last block of every phase."""
 
     def gives(outputs: int, stride: int) -> bool:
         shapes = {"x": (1, "n", 64), "weight": (64, outputs, 2 * stride)}
         attributes = {"stride": stride, "lead": True}
-        call = Call(shapes, attributes, (1, "n", outputs), GPUS["cuda"].features)
-        return registry()["conv_transpose1d"].gpu.gives_moments(call)
+        call = OpCall(shapes, attributes, (1, "n", outputs), GPUS["cuda"].features)
+        return registry()["conv_transpose1d"].gpu.can_emit_moments(call)
 
     assert gives(128, 6) and gives(256, 10) and gives(256, 14)
     assert not gives(256, 16)

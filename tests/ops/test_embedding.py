@@ -14,11 +14,8 @@ ROWS, CHANNELS = 10, 21
 
 
 @machines
-def test_every_length_and_id(machine: Machine) -> None:
-    """Ids outside the table are taken to its ends: the tail of a masked input may hold anything.
-
-    GPUs have them as int32.
-    """
+def test_embedding_matches_reference_for_every_length_and_id(machine: Machine) -> None:
+    """Include ids outside the table, which are clamped. GPUs take int32."""
     weight = random(ROWS, CHANNELS)
     most = 2**63 if machine.kind == "llvm" else 2**31
 
@@ -31,7 +28,7 @@ def test_every_length_and_id(machine: Machine) -> None:
     holds()
 
 
-def test_static_shape() -> None:
+def test_embedding_accepts_static_shape() -> None:
     weight, ids = random(ROWS, CHANNELS), torch.tensor([[3, 0, 9]])
     got = run("embedding", {"weight": weight, "ids": ids}, dynamic=False)
     assert np.array_equal(got[0], weight.numpy()[[3, 0, 9]])

@@ -1,4 +1,4 @@
-"""Sums and products with their errors, under compilers that take floating-point numbers for real ones too."""
+"""Compensated sums and products, under compilers that treat floating-point numbers as real ones, too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.exact import Exact
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.ops.gpu.exact import CompensatedArithmetic
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 from .on_gpu import AS_CPP, GPUS, arrays_for, on_gpu
@@ -31,24 +31,24 @@ COMPILERS = (
 )
 
 
-class Bare(Exact):
-    """Without what stands against rearrangement."""
+class Bare(CompensatedArithmetic):
+    """Arithmetic that does not hide intermediate values from the compiler."""
 
-    def _fixed(self, value: Any) -> Any:
+    def _hide(self, value: Any) -> Any:
         return self._k.let(value)
 
 
-def pairs(k: Any, exact: Exact, at: Any, inputs: list[Any], outputs: list[Any]) -> None:
-    """The sum and its error, the product and its error."""
+def pairs(k: Any, exact: CompensatedArithmetic, at: Any, inputs: list[Any], outputs: list[Any]) -> None:
+    """Return the sum and its error, the product and its error."""
     a, b = (k.let(x[at]) for x in inputs)
-    for place, value in zip(outputs, (*exact.sum(a, b), *exact.product(a, b)), strict=True):
+    for place, value in zip(outputs, (*exact.two_sum(a, b), *exact.two_product(a, b)), strict=True):
         k.store(place, value, at)
 
 
 @cache
-def compiled(compiler: str, arithmetic: type[Exact] = Exact) -> Any:
+def compiled(compiler: str, arithmetic: type[CompensatedArithmetic] = CompensatedArithmetic) -> Any:
     on_device = compiler in GPUS
-    k = GpuKernel("pairs", GPUS[compiler].features) if on_device else Kernel("pairs", 1)
+    k = GpuKernel("pairs", GPUS[compiler].features) if on_device else CpuKernel("pairs", 1)
     with k:
         inputs = [k.param(name, ("n",)) for name in "ab"]
         outputs = [k.param(name, ("n",)) for name in ("sum", "rest", "product", "missing")]
@@ -69,7 +69,12 @@ def compiled(compiler: str, arithmetic: type[Exact] = Exact) -> Any:
     return tvm.compile(tvm.IRModule({"pairs": k.build()}), target=target)["pairs"]
 
 
-def applied(compiler: str, a: np.ndarray, b: np.ndarray, arithmetic: type[Exact] = Exact) -> list[np.ndarray]:
+def applied(
+    compiler: str,
+    a: np.ndarray,
+    b: np.ndarray,
+    arithmetic: type[CompensatedArithmetic] = CompensatedArithmetic,
+) -> list[np.ndarray]:
     function, results = (
         compiled(compiler, arithmetic),
         [np.full(a.shape, np.nan, np.float32) for _ in range(4)],
@@ -82,7 +87,7 @@ def applied(compiler: str, a: np.ndarray, b: np.ndarray, arithmetic: type[Exact]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_what_is_rounded_off_is_kept(compiler: str) -> None:
+def test_compensated_arithmetic_keeps_rounding_errors(compiler: str) -> None:
     @settings(max_examples=examples(300))
     @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=40))
     def holds(numbers: list[tuple[float, float]]) -> None:
@@ -97,8 +102,8 @@ def test_what_is_rounded_off_is_kept(compiler: str) -> None:
     holds()
 
 
-def test_a_compiler_takes_bare_errors_for_zeros() -> None:
-    """What the rest of these tests would not find if this compiler rearranged nothing."""
+def test_compiler_removes_unhidden_rounding_errors() -> None:
+    """Prove that this compiler rearranges, so that the other tests can fail."""
     a, b = np.float32([1.0]), np.float32([2.0**-30])
     _, kept, *_ = applied("llvm fast-math", a, b)
     _, lost, *_ = applied("llvm fast-math", a, b, Bare)

@@ -22,13 +22,13 @@ any_named = pytest.mark.parametrize("filtering", FILTERINGS + COMPOSED, ids=str)
 
 
 def filtered(filtering: Filtering, taps: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """`outputs` results of the filter, by as many products as there are points."""
+    """Compute `outputs` results of a filter from as many products as there are points."""
     matrices = transforms(filtering)
     return matrices.output @ ((matrices.weight @ taps) * (matrices.signal @ samples))
 
 
 @any_named
-def test_shapes(filtering: Filtering) -> None:
+def test_transforms_have_expected_shapes(filtering: Filtering) -> None:
     matrices, points = transforms(filtering), filtering.points
     assert filtering.samples == filtering.outputs + filtering.taps - 1
     assert matrices.output.shape == (filtering.outputs, points)
@@ -38,26 +38,26 @@ def test_shapes(filtering: Filtering) -> None:
 
 
 @named
-def test_one_filtering_has_as_many_products_as_samples(filtering: Filtering) -> None:
+def test_filtering_points_equal_samples(filtering: Filtering) -> None:
     assert filtering.points == filtering.samples
     assert (filtering.inner, filtering.outer) == (filtering, DIRECT)
 
 
-def test_a_filtering_of_another_has_the_products_of_both() -> None:
+def test_nested_filtering_multiplies_points() -> None:
     composed = Filtering(2, 3).of(Filtering(4, 4))
     assert (composed.outputs, composed.taps, composed.points) == (8, 12, 4 * 7)
     assert (composed.inner, composed.outer) == (Filtering(4, 4), Filtering(2, 3))
     assert str(composed) == "F(2, 3) of F(4, 4)"
 
 
-def test_groups_that_do_not_see_whole_rows_later_are_not_filtered() -> None:
-    with pytest.raises(ValueError, match=r"F\(6, 3\) yields other than as many results as it takes taps"):
+def test_filtering_rejects_unequal_inner() -> None:
+    with pytest.raises(ValueError, match=r"F\(6, 3\) cannot be nested"):
         Filtering(2, 2).of(Filtering(6, 3))
 
 
 @any_named
-def test_every_tap_meets_every_sample(filtering: Filtering) -> None:
-    """Filtering is bilinear: unit taps and unit samples tell all there is."""
+def test_transforms_compute_every_product(filtering: Filtering) -> None:
+    """Use unit taps and unit samples, which suffice because filtering is bilinear."""
     m, r, n = filtering.outputs, filtering.taps, filtering.samples
     for k, taps in enumerate(np.eye(r)):
         for i, samples in enumerate(np.eye(n)):
@@ -67,7 +67,7 @@ def test_every_tap_meets_every_sample(filtering: Filtering) -> None:
 
 @given(st.data())
 @settings(max_examples=200, deadline=None)
-def test_any_filter_of_any_signal(data: st.DataObject) -> None:
+def test_transforms_match_convolution(data: st.DataObject) -> None:
     filtering = data.draw(st.sampled_from([f for f in FILTERINGS + COMPOSED if f.inner.points <= 8]))
     numbers = st.floats(-1e3, 1e3)
     taps, samples = (
@@ -79,15 +79,15 @@ def test_any_filter_of_any_signal(data: st.DataObject) -> None:
     assert np.abs(filtered(filtering, taps, samples) - want).max() <= 1e-12 * scale * filtering.points
 
 
-def test_direct_is_one_product() -> None:
+def test_direct_filtering_has_one_product() -> None:
     matrices = transforms(DIRECT)
     assert [m.tolist() for m in (matrices.output, matrices.weight, matrices.signal)] == [[[1.0]]] * 3
 
 
 @any_named
-def test_signals_and_results_keep_their_size(filtering: Filtering) -> None:
-    """Of about unit gain at every point, by powers of two; what that costs is in the weights. Of two
-    filterings, both gains meet, and inner rows share samples."""
+def test_transforms_have_unit_gain(filtering: Filtering) -> None:
+    """Expect gains of about one at every point, by powers of two."""
+    # In a nested filtering both gains meet, and inner rows share samples.
     matrices, most = transforms(filtering), 2**0.5 if filtering.within is None else 4.0
     for vectors in (matrices.signal, matrices.output.T):
         gains = np.linalg.norm(vectors, axis=1)
@@ -96,14 +96,16 @@ def test_signals_and_results_keep_their_size(filtering: Filtering) -> None:
 
 
 @pytest.mark.parametrize(("outputs", "taps"), [(14, 2), (2, 14), (9, 7)])
-def test_too_many_points(outputs: int, taps: int) -> None:
-    with pytest.raises(ValueError, match=rf"F\({outputs}, {taps}\) needs 15 points, at most 14 are known"):
+def test_transforms_reject_too_many_points(outputs: int, taps: int) -> None:
+    with pytest.raises(
+        ValueError, match=rf"F\({outputs}, {taps}\) needs 15 points, the table has at most 14"
+    ):
         transforms(Filtering(outputs, taps))
 
 
 @named
-def test_opposite_points_share_their_sums(filtering: Filtering) -> None:
-    """Half the sum and half the difference of two opposite rows have no entry in common."""
+def test_transforms_halve_opposite_points(filtering: Filtering) -> None:
+    """Expect half sums and half differences of opposite rows without common entries."""
     matrices = transforms(filtering)
     assert sorted(p for pair in matrices.opposites for p in pair) == list(range(filtering.points))
     signal, output = matrices.halves(matrices.signal), matrices.halves(matrices.output.T)
@@ -130,8 +132,8 @@ def test_opposite_points_share_their_sums(filtering: Filtering) -> None:
     ],
     ids=str,
 )
-def test_loss(filtering: Filtering, limit: float) -> None:
-    """As stated, and as rounding to half as many bits shows."""
+def test_transforms_loss_matches_measured_noise(filtering: Filtering, limit: float) -> None:
+    """Compare with the stated loss, and with the noise of rounding to half as many bits."""
     matrices, outputs, taps = transforms(filtering), filtering.outputs, filtering.taps
     assert 0.95 * limit <= matrices.loss <= limit
     rng = np.random.default_rng(0)
@@ -139,10 +141,10 @@ def test_loss(filtering: Filtering, limit: float) -> None:
     def rounded(values: np.ndarray) -> np.ndarray:
         return values * (1 + 1e-4 * rng.standard_normal(values.shape))
 
-    taken, samples = rng.standard_normal((taps, 20_000)), rng.standard_normal((filtering.samples, 20_000))
-    products = rounded(matrices.weight @ taken) * rounded(matrices.signal @ samples)
+    weights, samples = rng.standard_normal((taps, 20_000)), rng.standard_normal((filtering.samples, 20_000))
+    products = rounded(matrices.weight @ weights) * rounded(matrices.signal @ samples)
     lost = matrices.output @ products - np.stack(
-        [(taken * samples[j : j + taps]).sum(0) for j in range(outputs)]
+        [(weights * samples[j : j + taps]).sum(0) for j in range(outputs)]
     )
     plain = 1e-4 * np.sqrt(2 * taps)
     assert np.sqrt(np.mean(lost**2)) / plain == pytest.approx(matrices.loss, rel=0.05)

@@ -1,4 +1,4 @@
-"""Convolutions on GPUs by minimal filtering: on CPUs see `test_conv1d_filtered`."""
+"""GPU convolutions by minimal filtering; for CPUs see `test_conv1d_filtered`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from kokoro_tvm import ops
 from kokoro_tvm.features import Workgroup
 from kokoro_tvm.ops.base.filtering import transforms
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 from kokoro_tvm.runners.wgpu import WGPU
@@ -33,11 +33,11 @@ layers = pytest.mark.parametrize("layer", [pytest.param(layer, id=name) for name
 
 
 def plain(use: Use, steps: int) -> dict[str, torch.Tensor | None]:
-    """What is compiled fastest: neither activation nor residual."""
+    """Return the attributes that compile fastest: neither activation nor residual."""
     return {name: t for name, t in use.tensors(steps).items() if name in ("x", "weight", "bias")}
 
 
-def test_every_length() -> None:
+def test_gpu_filtered_conv1d_matches_reference_at_every_length() -> None:
     layer = LAYERS["3 taps"]
 
     def holds(steps: int) -> None:
@@ -50,7 +50,7 @@ def test_every_length() -> None:
 
 @AS_CPP
 @layers
-def test_what_surrounds_it(layer: Use) -> None:
+def test_gpu_filtered_conv1d_applies_activation_and_residual(layer: Use) -> None:
     for steps in (1, 95, 96, 97, 300):
         tensors = layer.tensors(steps)
         y, moments = results("conv1d", tensors, layer.attributes, machine=RACES, moments=True)
@@ -63,7 +63,7 @@ def test_what_surrounds_it(layer: Use) -> None:
 @AS_CPP
 @pytest.mark.skipif(WGPU.check() is not None, reason=str(WGPU.check()))
 @pytest.mark.parametrize("name", ["3 taps", "11 taps, 5 apart"])
-def test_in_a_browser_s_language(name: str) -> None:
+def test_gpu_filtered_conv1d_runs_as_wgsl(name: str) -> None:
     layer = LAYERS[name]
     tensors = layer.tensors(200)
     got = run("conv1d", tensors, layer.attributes, machine=GPUS["webgpu"])
@@ -72,7 +72,7 @@ def test_in_a_browser_s_language(name: str) -> None:
 
 @AS_CPP
 @layers
-def test_masked(layer: Use) -> None:
+def test_gpu_filtered_conv1d_matches_reference_when_masked(layer: Use) -> None:
     tensors = layer.tensors(300)
 
     def holds(length: int) -> None:
@@ -85,8 +85,8 @@ def test_masked(layer: Use) -> None:
 @pytest.mark.parametrize(
     ("taps", "dilation", "limit"), [(3, 1, 1.2e-6), (7, 3, 2.4e-6), (11, 5, 3.2e-6)], ids=str
 )
-def test_the_error_is_that_of_a_few_bits(taps: int, dilation: int, limit: float) -> None:
-    """Of a layer as wide as Kokoro's, in the root mean square, relative to the results': as on CPUs."""
+def test_gpu_filtered_conv1d_loses_few_bits(taps: int, dilation: int, limit: float) -> None:
+    """Measure a layer as wide as Kokoro's: root mean square error relative to the results."""
     layer = conv1d(128, 128, taps, 1, dilation, dilation * (taps - 1) // 2, tolerant=True)
     tensors = layer.tensors(500)
     want = reference("conv1d", tensors, layer.attributes)
@@ -95,7 +95,7 @@ def test_the_error_is_that_of_a_few_bits(taps: int, dilation: int, limit: float)
 
 
 @pytest.mark.parametrize(("taps", "lanes"), [(2, 32), (3, 32), (5, 16), (7, 16), (11, 16)])
-def test_a_tile_keeps_within_a_workgroup(taps: int, lanes: int) -> None:
+def test_filtered_tile_fits_workgroup(taps: int, lanes: int) -> None:
     for dilation in (1, 2, 3, 5, 8):
         tile = FilteredTile.choose(128, 128, taps, dilation, LIMITS)
         assert tile is not None
@@ -106,7 +106,7 @@ def test_a_tile_keeps_within_a_workgroup(taps: int, lanes: int) -> None:
         assert tile.seen_rows <= tile.pitch
 
 
-def test_weights_are_those_of_the_filtering() -> None:
+def test_filtered_tile_packs_transformed_weights() -> None:
     tile = FilteredTile.choose(16, 64, 11, 1, LIMITS)
     assert tile is not None
     weight = np.random.default_rng(1).standard_normal((64, 16, 11))
@@ -120,11 +120,13 @@ def test_weights_are_those_of_the_filtering() -> None:
     ("precision", "tolerant", "filtered"),
     [("float32", True, True), ("float32", False, False), ("float16", True, False)],
 )
-def test_only_what_loses_nothing_else_is_filtered(precision: str, tolerant: bool, filtered: bool) -> None:
+def test_gpu_conv1d_filters_tolerant_float32_layers_only(
+    precision: str, tolerant: bool, filtered: bool
+) -> None:
     features = replace(CUDA.features, precision=precision)
     shapes = {"x": (1, "n", 128), "weight": (128, 128, 3)}
     attributes = {"stride": 1, "dilation": 1, "padding": 1, "tolerant": tolerant}
-    call = Call(shapes, attributes, (1, "n", 128), features)
+    call = OpCall(shapes, attributes, (1, "n", 128), features)
     assert ("F(6, 3)" in registry()["conv1d"].packings(call)["weight"].name) == filtered
 
 
@@ -147,5 +149,5 @@ def test_only_what_loses_nothing_else_is_filtered(precision: str, tolerant: bool
         "part of the channels",
     ],
 )
-def test_the_direct_kernel_has_the_rest(refused: tuple[int, int, int, int]) -> None:
+def test_gpu_conv1d_falls_back_to_direct_tile(refused: tuple[int, int, int, int]) -> None:
     assert FilteredTile.choose(*refused, LIMITS) is None

@@ -1,4 +1,4 @@
-"""The vocabulary of GPU kernels, in every language that TVM prints."""
+"""The GPU kernel builder, in every language that TVM prints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.gpu.fold import Columns, sum_of
-from kokoro_tvm.ops.gpu.fourier import hann, sine_of
+from kokoro_tvm.ops.gpu.fold import ChannelReduction, sum_pairwise
+from kokoro_tvm.ops.gpu.fourier import hann, sine_of_fraction
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.targets import Machine
 
@@ -32,8 +32,8 @@ def run(k: GpuKernel, machine: Machine, *arrays: np.ndarray) -> None:
 
 
 @kinds
-def test_constants_are_exact(machine: Machine) -> None:
-    """Seven digits, as TVM prints them for Metal and WGSL, miss every second one."""
+def test_gpu_kernel_constants_are_exact(machine: Machine) -> None:
+    """Use constants that the seven digits of TVM's Metal and WGSL do not identify."""
     rng = np.random.default_rng(1)
     values = (rng.uniform(-10, 10, 50) * 10.0 ** rng.integers(-30, 30, 50)).astype(np.float32)
     assert sum(np.float32(f"{value:e}") != value for value in values) >= 20
@@ -49,14 +49,14 @@ def test_constants_are_exact(machine: Machine) -> None:
 
 
 @kinds
-def test_sums_over_rows(machine: Machine) -> None:
-    """Of 16 rows of 16 channels, where 21 channels exist; what is beyond writes nothing."""
+def test_channel_reduction_sums_rows(machine: Machine) -> None:
+    """Sum 16 rows of 16 channels of which some do not exist; those must write nothing."""
     x = np.arange(16 * 21, dtype=np.float32).reshape(16, 21)
     k = GpuKernel("rows", machine.features)
     with k:
         values, y = k.param("x", (16, 21)), k.param("y", (21,))
-        with k.launch(256, Columns.groups(21, 16)) as (thread, group):
-            columns = Columns.of(k, 16, 16, thread, group, 21)
+        with k.launch(256, ChannelReduction.groups(21, 16)) as (thread, group):
+            columns = ChannelReduction.of(k, 16, 16, thread, group, 21)
             (total,) = columns.totals(values[columns.row, columns.channel])
             with k.when(columns.first):
                 k.store(y, total, columns.channel)
@@ -67,13 +67,13 @@ def test_sums_over_rows(machine: Machine) -> None:
 
 @kinds
 @pytest.mark.parametrize("size", [4, 8, 20, 24])
-def test_sines_of_whole_parts_of_a_turn(size: int, machine: Machine) -> None:
-    """Zeros are exact, and the two halves of a turn symmetrical to the last bit."""
+def test_sine_of_fraction_is_exact(size: int, machine: Machine) -> None:
+    """Expect exact zeros, and two halves of a turn that are symmetrical to the last bit."""
     k = GpuKernel("sines", machine.features)
     with k:
         y = k.param("y", (2, size))
         with k.launch(size, 1) as (thread, _):
-            k.store(y, sine_of(k, thread, size), 0, thread)
+            k.store(y, sine_of_fraction(k, thread, size), 0, thread)
             k.store(y, hann(k, thread, size), 1, thread)
     got = np.full((2, size), np.nan, np.float32)
     run(k, machine, got)
@@ -85,10 +85,10 @@ def test_sines_of_whole_parts_of_a_turn(size: int, machine: Machine) -> None:
     assert np.array_equal(got[1, 1:], got[1, :0:-1])
 
 
-def test_what_a_workgroup_cannot_have_is_refused() -> None:
+def test_gpu_kernel_rejects_exceeded_limits() -> None:
     features = Features(1, 0, "float32", "gpu", workgroup=Workgroup(64, 1024))
 
-    def made(body: Any) -> None:
+    def launch(body: Any) -> None:
         k = GpuKernel("large", features)
         with k:
             body(k)
@@ -98,26 +98,26 @@ def test_what_a_workgroup_cannot_have_is_refused() -> None:
             pass
 
     with pytest.raises(ValueError, match="65 threads, a workgroup has at most 64"):
-        made(launched)
+        launch(launched)
     with pytest.raises(ValueError, match="1028 bytes of shared memory, a workgroup has at most 1024"):
-        made(lambda k: k.shared(257))
+        launch(lambda k: k.shared(257))
     with pytest.raises(ValueError, match="129 elements do not fit registers"):
-        made(lambda k: k.registers(129))
+        launch(lambda k: k.registers(129))
     with pytest.raises(ValueError, match="a GPU kernel needs a machine with workgroups"):
         GpuKernel("none", Features(8, 16))
 
 
-def test_sums_by_pairs() -> None:
-    """Of any number of values."""
+def test_sum_pairwise_adds_in_pairs() -> None:
+    """Add any number of values."""
     for count in range(1, 20):
-        assert sum_of(list(range(count))) == sum(range(count))
+        assert sum_pairwise(list(range(count))) == sum(range(count))
 
 
 @AS_CPP
 @pytest.mark.parametrize("machine", [GPUS["cuda"], RACES], ids=["cuda", "watched"])
-def test_lanes_hold_matrices_as_tvm_has_them(machine: Machine) -> None:
-    """Elements of the instruction by lane, in the order of TVM's map of 16 by 16 elements; the second
-    matrix is held transposed, and has half as many."""
+def test_multiply_matrices_uses_tvm_layout(machine: Machine) -> None:
+    """Compare the instruction's elements by lane with TVM's map of 16 by 16 elements."""
+    # The second matrix is held transposed, and has half as many.
     # TVM parses all its intrinsics for this, which takes longer than collecting all tests.
     from tvm.s_tir.tensor_intrin.cuda import ldmatrix_32x8_to_shared_16x16_layout
 

@@ -1,4 +1,4 @@
-"""Kernels for GPUs in every language that TVM prints them in."""
+"""GPU kernels in every language that TVM prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 import tvm
 
-from kokoro_tvm.compiler.codegen import device_code
+from kokoro_tvm.compiler.codegen import extract_device_code
 from kokoro_tvm.ops.base.semantic import registry
 
 from .on_gpu import AS_CPP, GPUS
@@ -71,18 +71,18 @@ def kernels(operation: str) -> list[Any]:
     tensors, attributes = SAMPLES[operation]
     masked = {"length": torch.tensor([STEPS])} if "length" in registry()[operation].tensors else {}
     return [
-        kernel_for(operation, given, attributes, dynamic=dynamic, machine=GPUS["cuda"])
-        for given, dynamic in ((tensors, True), (tensors | masked, False))
+        kernel_for(operation, arguments, attributes, dynamic=dynamic, machine=GPUS["cuda"])
+        for arguments, dynamic in ((tensors, True), (tensors | masked, False))
     ]
 
 
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_is_one_launch_of_narrow_types(operation: str, kind: str) -> None:
-    """Without a length, and with one where the operation takes it."""
+def test_gpu_kernel_is_one_launch_of_32_bit_types(operation: str, kind: str) -> None:
+    """Build without a length, and with one if the operation takes it."""
     for function in kernels(operation):
         target = tvm.target.Target(TARGETS[kind], {"kind": "llvm"})
-        code = device_code(tvm.tirx.build(tvm.IRModule({operation: function}), target))
+        code = extract_device_code(tvm.tirx.build(tvm.IRModule({operation: function}), target))
         (kernel,) = code.functions.values()
         assert "threadIdx.x" in kernel.launch
         assert not [argument for argument in kernel.arguments if argument[0] != 3 and argument[1] != 32]
@@ -93,8 +93,8 @@ def test_is_one_launch_of_narrow_types(operation: str, kind: str) -> None:
 
 @AS_CPP
 @pytest.mark.parametrize("name", LARGE)
-def test_kokoro_s_sizes_keep_within_a_workgroup(name: str) -> None:
-    """Shared memory, threads and registers; and the result is right."""
+def test_gpu_kernels_of_kokoro_fit_workgroup(name: str) -> None:
+    """Check shared memory, threads and registers, and the result."""
     operation, use = name.split()[0], LARGE[name]
     tensors = use.tensors(max(5, use.shortest))
     got = run(operation, tensors, use.attributes, machine=GPUS["cuda"])
@@ -105,7 +105,7 @@ def test_kokoro_s_sizes_keep_within_a_workgroup(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["conv1d", "conv1d dilated", "conv_transpose1d", "conv_transpose1d leading", "join"]
 )
-def test_so_do_those_that_leave_moments(name: str) -> None:
+def test_gpu_kernels_with_moments_fit_workgroup(name: str) -> None:
     operation, use = name.split()[0], LARGE[name]
     tensors = use.tensors(70)
     y, left = results(operation, tensors, use.attributes, machine=GPUS["cuda"], moments=True)

@@ -1,4 +1,4 @@
-"""Convolutions on GPUs by units that multiply matrices, of operands rounded to float16."""
+"""GPU convolutions on matrix units, of operands rounded to float16."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from kokoro_tvm import ops
 from kokoro_tvm.features import Workgroup
-from kokoro_tvm.ops.base.semantic import Call, activate, registry
+from kokoro_tvm.ops.base.semantic import OpCall, activate, registry
 from kokoro_tvm.ops.gpu.matrix import MatrixTile
 from kokoro_tvm.targets import Machine
 
@@ -37,8 +37,8 @@ def with_units(machine: Machine) -> Machine:
 CUDA, WATCHED = with_units(GPUS["cuda"]), with_units(RACES)
 
 
-def want(layer: Use, tensors: Tensors) -> np.ndarray:
-    """What exact arithmetic makes of operands rounded to float16."""
+def expected_result(layer: Use, tensors: Tensors) -> np.ndarray:
+    """Compute exactly with operands rounded to float16."""
     held = (*HALVES, "weight")
     kept = {name: t if t is None or name not in held else t.half().float() for name, t in tensors.items()}
     x, slope = kept["x"], float(layer.attributes.get("slope", 1.0))
@@ -49,35 +49,35 @@ def want(layer: Use, tensors: Tensors) -> np.ndarray:
     )
 
 
-def assert_near(got: np.ndarray, want: np.ndarray) -> None:
-    """An operand half way between two float16 may be either."""
-    assert (np.abs(got - want) <= 1e-3 * np.sqrt(np.mean(want**2))).all()
+def assert_near(got: np.ndarray, expected_result: np.ndarray) -> None:
+    """Accept either neighbour for an operand half way between two float16."""
+    assert (np.abs(got - expected_result) <= 1e-3 * np.sqrt(np.mean(expected_result**2))).all()
 
 
 def halves(tensors: Tensors) -> tuple[str, ...]:
     return tuple(name for name in HALVES if name in tensors)
 
 
-def test_every_length() -> None:
-    """Of what is compiled fastest: neither activation nor residual."""
+def test_gpu_matrix_conv1d_matches_reference_at_every_length() -> None:
+    """Use what compiles fastest: neither activation nor residual."""
     layer = LAYERS["3 taps"]
 
     def holds(steps: int) -> None:
         tensors = {n: t for n, t in layer.tensors(steps).items() if n in ("x", "weight", "bias")}
         (y,) = results("conv1d", tensors, layer.attributes, machine=CUDA, halves=halves(tensors))
-        assert_near(y, want(layer, tensors))
+        assert_near(y, expected_result(layer, tensors))
 
     every_length(holds, 200)
 
 
 @AS_CPP
 @layers
-def test_what_surrounds_it(layer: Use) -> None:
+def test_gpu_matrix_conv1d_applies_activation_and_residual(layer: Use) -> None:
     for steps in (layer.shortest, 63, 64, 65, 200):
         tensors = layer.tensors(steps)
         held = halves(tensors)
         y, moments = results("conv1d", tensors, layer.attributes, machine=WATCHED, halves=held, moments=True)
-        assert_near(y, want(layer, tensors))
+        assert_near(y, expected_result(layer, tensors))
         assert_moments(moments, ops.moments(torch.from_numpy(y).double()).numpy())
         (rounded,) = results("conv1d", tensors, layer.attributes, machine=CUDA, halves=(*held, "y"))
         assert rounded.tobytes() == y.astype(np.float16).tobytes()
@@ -85,7 +85,7 @@ def test_what_surrounds_it(layer: Use) -> None:
 
 @AS_CPP
 @pytest.mark.parametrize("name", ["3 taps", "wide"])
-def test_masked(name: str) -> None:
+def test_gpu_matrix_conv1d_matches_reference_when_masked(name: str) -> None:
     layer = LAYERS[name]
     tensors = layer.tensors(150)
 
@@ -95,7 +95,7 @@ def test_masked(name: str) -> None:
     random_lengths(holds, 150, layer.shortest, also=(149,))
 
 
-def test_weights_are_as_lanes_hold_them() -> None:
+def test_matrix_tile_packs_lane_layout() -> None:
     tile = MatrixTile.choose(40, 128, 3, 1, LIMITS)
     assert tile is not None
     weight = np.random.default_rng(1).standard_normal((128, 40, 3))
@@ -112,11 +112,13 @@ def test_weights_are_as_lanes_hold_them() -> None:
     ("precision", "matrices", "multiplied"),
     [("float16", True, True), ("float16", False, False), ("float32", True, False)],
 )
-def test_only_what_is_float16_is_multiplied_so(precision: str, matrices: bool, multiplied: bool) -> None:
+def test_gpu_conv1d_uses_matrix_units_for_float16_only(
+    precision: str, matrices: bool, multiplied: bool
+) -> None:
     features = replace(GPUS["cuda"].features, precision=precision, matrices=matrices)
     shapes = {"x": (1, "n", 128), "weight": (128, 128, 3)}
     attributes = {"stride": 1, "dilation": 1, "padding": 1, "tolerant": True}
-    call = Call(shapes, attributes, (1, "n", 128), features)
+    call = OpCall(shapes, attributes, (1, "n", 128), features)
     assert ("m16n8k16" in registry()["conv1d"].packings(call)["weight"].name) == multiplied
 
 
@@ -125,5 +127,5 @@ def test_only_what_is_float16_is_multiplied_so(precision: str, matrices: bool, m
     [(128, 64, 3, 1), (8, 128, 3, 1), (128, 128, 11, 20)],
     ids=["half a tile", "few channels", "more steps than shared memory holds"],
 )
-def test_the_direct_kernel_has_the_rest(refused: tuple[int, int, int, int]) -> None:
+def test_gpu_conv1d_falls_back_without_matrix_tile(refused: tuple[int, int, int, int]) -> None:
     assert MatrixTile.choose(*refused, LIMITS) is None

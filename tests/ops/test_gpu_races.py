@@ -1,5 +1,4 @@
-"""No two threads of a workgroup use an element of shared memory between two barriers where one writes it, and
-there is no barrier too many."""
+"""GPU kernels without data races in shared memory between barriers, and without superfluous barriers."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ NEEDLESS = {"adain_coefficients": [8]}
 
 @AS_CPP
 @kernels
-def test_no_operation_has_a_race(name: str) -> None:
+def test_gpu_kernels_have_no_race(name: str) -> None:
     use, operation = KERNELS[name], name.split()[0]
     for steps in (use.shortest, STEPS, LONG):
         tensors = use.tensors(steps)
@@ -31,7 +30,7 @@ def test_no_operation_has_a_race(name: str) -> None:
 
 @pytest.mark.nightly
 @kernels
-def test_a_barrier_that_is_taken_out_is_missed(name: str) -> None:
+def test_race_check_detects_missing_barrier(name: str) -> None:
     use, operation = KERNELS[name], name.split()[0]
     tensors = use.tensors(LONG)
     kernel, _, _ = prepared(operation, tensors, use.attributes, machine=RACES)

@@ -1,4 +1,4 @@
-"""What kernels for GPUs are written with, executed from each language's text."""
+"""The GPU kernel builder, executed from each language's text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N = 150  # two workgroups and a part of one
 
 
 def vectors() -> Any:
-    """y = 2 x + h, four at a time, through shared memory; z the first of them, in half precision."""
+    """Build y = 2 x + h, four at a time, through shared memory; z is the first of them, in float16."""
     with Writer("vectors", GPUS["cuda"].features) as k:
         x, h = k.param("x", ("n", 4)), k.param("h", ("n", 4), "float16")
         y, z = k.param("y", ("n", 4)), k.param("z", ("n",), "float16")
@@ -54,7 +54,7 @@ def sines(own: bool) -> Any:
 
 
 @kinds
-def test_vectors_and_half_precision(kind: str) -> None:
+def test_gpu_supports_vectors_and_float16(kind: str) -> None:
     random = np.random.default_rng(0)
     x = random.standard_normal((N, 4)).astype(np.float32)
     h = random.standard_normal((N, 4)).astype(np.float16)
@@ -65,7 +65,7 @@ def test_vectors_and_half_precision(kind: str) -> None:
 
 
 @kinds
-def test_our_sine_is_exact_and_the_hardware_s_is_not(kind: str) -> None:
+def test_sine_is_more_exact_than_hardware(kind: str) -> None:
     x = np.linspace(-30, 30, N, dtype=np.float32)
     own, theirs = np.zeros(N, np.float32), np.zeros(N, np.float32)
     GpuKernel(GPUS[kind], sines(own=True))(x, own)

@@ -19,8 +19,8 @@ def attributes(upsample: int = 300, rate: int = 24000) -> dict[str, Any]:
 
 
 def tensors(steps: int, upsample: int = 300, harmonics: int = 9) -> dict[str, torch.Tensor | None]:
-    """Voiced and unvoiced stretches, negative pitches (the predictor's, where it means none) and the
-    threshold."""
+    """Return voiced and unvoiced stretches, negative pitches and the threshold."""
+    # The predictor returns negative pitches in unvoiced steps.
     f0 = torch.where(
         random(1, steps) > -0.5, 165 + 80 * random(1, steps, seed=2), random(1, steps, seed=3) * 3
     )
@@ -34,7 +34,7 @@ def tensors(steps: int, upsample: int = 300, harmonics: int = 9) -> dict[str, to
 
 
 def silent(f0: torch.Tensor, upsample: int) -> dict[str, torch.Tensor | None]:
-    """One harmonic and no noise: the result is tanh(sine of the pitch)."""
+    """Return tensors of one harmonic without noise: the result is tanh(sine of the pitch)."""
     return {
         "f0": f0,
         "noise": torch.zeros(1, f0.shape[1] * upsample),
@@ -44,7 +44,7 @@ def silent(f0: torch.Tensor, upsample: int) -> dict[str, torch.Tensor | None]:
 
 
 @machines
-def test_every_length(machine: Machine) -> None:
+def test_harmonic_source_matches_reference_at_every_length(machine: Machine) -> None:
     def holds(steps: int) -> None:
         check("harmonic_source", tensors(steps), attributes(), machine=machine, tolerance=5e-7)
 
@@ -53,13 +53,15 @@ def test_every_length(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize(("upsample", "harmonics"), [(2, 1), (34, 3)])
-def test_other_factors_and_harmonics(upsample: int, harmonics: int, machine: Machine) -> None:
+def test_harmonic_source_matches_reference_for_other_factors(
+    upsample: int, harmonics: int, machine: Machine
+) -> None:
     given_tensors = tensors(50, upsample, harmonics)
     check("harmonic_source", given_tensors, attributes(upsample), machine=machine, tolerance=5e-7)
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_harmonic_source_matches_reference_when_masked(machine: Machine) -> None:
     given_tensors = tensors(40)
 
     def holds(length: int) -> None:
@@ -69,8 +71,8 @@ def test_masked(machine: Machine) -> None:
 
 
 @machines
-def test_phase_stays_precise_for_100_seconds(machine: Machine) -> None:
-    """At a tenth of the sample rate, so that 100 s are cheap; the phase is as large as at the full one."""
+def test_harmonic_source_keeps_phase_for_100_seconds(machine: Machine) -> None:
+    """Use a tenth of the sample rate, so that 100 s are cheap; the phase is as large as at the full rate."""
     steps, upsample = 8000, 30
     given_tensors = tensors(steps, upsample)
     got = run("harmonic_source", given_tensors, attributes(upsample, 2400), machine=machine)
@@ -82,9 +84,8 @@ def test_phase_stays_precise_for_100_seconds(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("pitch", [50.0, 220.0, 123.456, 599.9])
-def test_constant_pitch_for_100_seconds_is_one_sine(pitch: float, machine: Machine) -> None:
-    """The phase of sample t is pitch/rate * (t + 1/2 + upsample/2) turns, still between the ends' half
-    steps."""
+def test_harmonic_source_of_constant_pitch_is_sine(pitch: float, machine: Machine) -> None:
+    """Expect a phase of pitch/rate * (t + 1/2 + upsample/2) turns, constant in the outer half steps."""
     steps, upsample, rate = 8000, 30, 2400
     f0 = torch.full((1, steps), pitch)
     got = run("harmonic_source", silent(f0, upsample), attributes(upsample, rate), machine=machine)[0]
@@ -96,7 +97,7 @@ def test_constant_pitch_for_100_seconds_is_one_sine(pitch: float, machine: Machi
 
 
 @machines
-def test_pitch_is_voiced_above_the_threshold_only(machine: Machine) -> None:
+def test_harmonic_source_is_voiced_above_threshold_only(machine: Machine) -> None:
     f0 = torch.tensor([[10.0, 10.1, 9.9, -200.0, 200.0]])
     given_tensors = silent(f0, 300)
     got = run("harmonic_source", given_tensors, attributes(), machine=machine)[0].reshape(5, 300)
@@ -104,17 +105,17 @@ def test_pitch_is_voiced_above_the_threshold_only(machine: Machine) -> None:
 
 
 @machines
-def test_static_shape(machine: Machine) -> None:
+def test_harmonic_source_accepts_static_shape(machine: Machine) -> None:
     check("harmonic_source", tensors(19), attributes(), dynamic=False, machine=machine, tolerance=5e-7)
 
 
 @machines
-def test_odd_factors_are_refused(machine: Machine) -> None:
+def test_harmonic_source_rejects_odd_factor(machine: Machine) -> None:
     with pytest.raises(NotImplementedError, match="odd upsampling factor"):
         run("harmonic_source", tensors(3, 15), attributes(15), machine=machine)
 
 
-def test_rates_that_32_bits_cannot_hold_are_refused() -> None:
-    """On GPUs, where phases are integers of Hz."""
+def test_harmonic_source_rejects_rates_beyond_32_bits() -> None:
+    """Build for GPUs, where phases are integers of Hz."""
     with pytest.raises(NotImplementedError, match="phases at this sample rate do not fit 32 bits"):
         run("harmonic_source", tensors(3, 2), attributes(2, 60000), machine=GPUS["cuda"])

@@ -1,4 +1,4 @@
-"""Results in the memory of an argument are to the last bit those in memory of their own."""
+"""Results in an argument's memory equal, bit for bit, those in memory of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 import tvm_ffi
 
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine
 
@@ -37,7 +37,7 @@ LAYERS = {
 @pytest.mark.parametrize("machine", [*HERE, pytest.param(BFLOAT16, id="bfloat16", marks=needs_bfloat16)])
 @pytest.mark.parametrize("over", ["residual", "added"])
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_convolution_over_what_it_adds(name: str, over: str, machine: Machine) -> None:
+def test_conv1d_writes_over_added_tensor(name: str, over: str, machine: Machine) -> None:
     channels, taps, dilation, tolerant = LAYERS[name]
     attributes = {
         "dilation": dilation,
@@ -60,19 +60,19 @@ def test_a_convolution_over_what_it_adds(name: str, over: str, machine: Machine)
     every_length(holds, 300 if channels > 100 else 5000)
 
 
-def test_a_residual_that_is_repeated_keeps_its_memory() -> None:
-    """A step of it is read for two of the result."""
+def test_conv1d_keeps_memory_of_repeated_residual() -> None:
+    """Expect no reuse, because a step of the residual is read for two steps of the result."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "m", 8), "added": (1, "n", 8)}
     attributes = {"stride": 1, "padding": 0, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": False}
-    call = Call(shapes, {**attributes, "repeat": 2}, (1, "n", 8), NATIVE.features)
+    call = OpCall(shapes, {**attributes, "repeat": 2}, (1, "n", 8), NATIVE.features)
     assert registry()["conv1d"].cpu.in_place(call) == {"added"}
 
 
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS)
-def test_gpus_have_memory_for_every_result(machine: Machine) -> None:
-    """WebGPU binds no buffer both to be read and to be written."""
+def test_gpu_kernels_are_not_in_place(machine: Machine) -> None:
+    """Expect no reuse, because WebGPU binds no buffer both for reading and for writing."""
     shapes = {"x": (1, "n", 8), "weight": (8, 8, 1), "residual": (1, "n", 8)}
-    call = Call(shapes, {"repeat": 1}, (1, "n", 8), machine.features)
+    call = OpCall(shapes, {"repeat": 1}, (1, "n", 8), machine.features)
     assert all(operation.gpu.in_place(call) == frozenset() for operation in registry().values())
 
 

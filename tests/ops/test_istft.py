@@ -13,7 +13,7 @@ BINS = 11
 
 
 @machines
-def test_every_length(machine: Machine) -> None:
+def test_istft_matches_reference_at_every_length(machine: Machine) -> None:
     def holds(frames: int) -> None:
         check("istft", {"x": random(1, frames, 2 * BINS)}, SIZES, machine=machine)
 
@@ -21,8 +21,8 @@ def test_every_length(machine: Machine) -> None:
 
 
 @machines
-def test_magnitudes_over_many_decades_and_large_phases(machine: Machine) -> None:
-    """The model's own: log-magnitudes of -20 to 5; the phase's sine is of any number."""
+def test_istft_matches_reference_for_large_phases(machine: Machine) -> None:
+    """Use the model's log magnitudes of -20 to 5, and phases of any size."""
     x = random(1, 300, 2 * BINS)
     x[..., :BINS] = x[..., :BINS] * 5 - 8
     x[..., BINS:] *= 100
@@ -30,7 +30,7 @@ def test_magnitudes_over_many_decades_and_large_phases(machine: Machine) -> None
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_istft_matches_reference_when_masked(machine: Machine) -> None:
     tensors = {"x": random(1, 301, 2 * BINS)}
 
     def holds(length: int) -> None:
@@ -40,8 +40,8 @@ def test_masked(machine: Machine) -> None:
 
 
 @machines
-def test_edges_are_divided_by_their_own_window(machine: Machine) -> None:
-    """A constant DC bin gives a constant signal from the first to the last sample."""
+def test_istft_normalizes_edges(machine: Machine) -> None:
+    """Expect a constant signal, from the first to the last sample, for a constant DC bin."""
     x = torch.full((1, 9, 2 * BINS), -80.0)
     x[..., 0] = 0.0
     x[..., BINS:] = 0.0
@@ -58,6 +58,6 @@ def test_edges_are_divided_by_their_own_window(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("sizes", [{"n_fft": 20, "hop": 8}, {"n_fft": 20, "hop": 4}])
-def test_other_hops_are_refused(sizes: dict[str, int], machine: Machine) -> None:
+def test_istft_rejects_other_hops(sizes: dict[str, int], machine: Machine) -> None:
     with pytest.raises(NotImplementedError, match="hop must divide half the window"):
         run("istft", {"x": random(1, 9, 22)}, sizes, machine=machine)

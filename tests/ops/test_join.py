@@ -15,8 +15,8 @@ WIDTHS = {"two": (21, 39), "four": (70, 5, 1, 1)}
 
 @machines
 @pytest.mark.parametrize("name", WIDTHS)
-def test_every_length(name: str, machine: Machine) -> None:
-    """The very numbers, and the moments of them."""
+def test_join_matches_reference_at_every_length(name: str, machine: Machine) -> None:
+    """Compare values exactly, and their moments."""
 
     def holds(steps: int) -> None:
         tensors = join(*WIDTHS[name]).tensors(steps)
@@ -29,15 +29,15 @@ def test_every_length(name: str, machine: Machine) -> None:
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_join_matches_reference_when_masked(machine: Machine) -> None:
     tensors = join(*WIDTHS["four"]).tensors(300)
     for length in (1, 128, 299):
         check_masked("join", tensors, length=length, machine=machine)
-        filled = {name: tensor.clone() for name, tensor in tensors.items() if tensor is not None}
-        for tensor in filled.values():
+        poisoned = {name: tensor.clone() for name, tensor in tensors.items() if tensor is not None}
+        for tensor in poisoned.values():
             tensor[:, length:] = np.nan
-        filled["length"] = torch.tensor([length])
-        y, moments = results("join", filled, dynamic=False, machine=machine, moments=True)
-        valid = torch.from_numpy(y[:, :length]).double()
-        assert_moments(moments[:16], ops.moments(valid).numpy()[:16])
+        poisoned["length"] = torch.tensor([length])
+        y, moments = results("join", poisoned, dynamic=False, machine=machine, moments=True)
+        valid_part = torch.from_numpy(y[:, :length]).double()
+        assert_moments(moments[:16], ops.moments(valid_part).numpy()[:16])
         assert (combined(moments)[0] == length).all()

@@ -23,7 +23,7 @@ def tensors(steps: int, mean: float = 0.0, spread: float = 1.0) -> dict[str, tor
 
 @machines
 @pytest.mark.parametrize("slope", [1.0, 0.2])
-def test_every_length(slope: float, machine: Machine) -> None:
+def test_layer_norm_matches_reference_at_every_length(slope: float, machine: Machine) -> None:
     def holds(steps: int) -> None:
         check("layer_norm", tensors(steps), {"eps": 1e-5, "slope": slope}, machine=machine)
 
@@ -34,12 +34,14 @@ def test_every_length(slope: float, machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("mean", "spread", "limit"), [(100.0, 0.01, 2e-3), (1e4, 1.0, 2e-3), (0.0, 1e-6, 2e-6)]
 )
-def test_large_means_and_tiny_spreads(mean: float, spread: float, limit: float, machine: Machine) -> None:
+def test_layer_norm_keeps_precision_of_large_means(
+    mean: float, spread: float, limit: float, machine: Machine
+) -> None:
     check("layer_norm", tensors(40, mean, spread), {"eps": 1e-5}, machine=machine, tolerance=limit)
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_layer_norm_matches_reference_when_masked(machine: Machine) -> None:
     given_tensors = tensors(130)
 
     def holds(length: int) -> None:
@@ -50,14 +52,14 @@ def test_masked(machine: Machine) -> None:
     random_lengths(holds, 130)
 
 
-def test_static_shape() -> None:
+def test_layer_norm_accepts_static_shape() -> None:
     arguments = tensors(37), {"eps": 1e-5, "slope": 0.2}
     got = check("layer_norm", *arguments, dynamic=False)
     assert got.tobytes() == run("layer_norm", *arguments).tobytes()
 
 
-def test_a_machine_without_vectors_takes_several_sums() -> None:
-    """The error of a single sum over all channels of BERT is 8 dB larger."""
+def test_layer_norm_uses_partial_sums_without_vectors() -> None:
+    """Expect less than the error of a single sum over all channels of BERT, which is 8 dB larger."""
     machines = (replace(NATIVE, features=Features(lanes, registers=32)) for lanes in (1, 4))
     one, four = (kernel_for("layer_norm", tensors(9), {"eps": 1e-5}, machine=m).script() for m in machines)
     assert one == four

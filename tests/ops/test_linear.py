@@ -10,7 +10,7 @@ from .support import check, machines, random
 @machines
 @pytest.mark.parametrize("outputs", [1, 63, 64, 65, 130])
 @pytest.mark.parametrize("inputs", [1, 128])
-def test_same_as_the_reference(inputs: int, outputs: int, machine: Machine) -> None:
+def test_linear_matches_reference(inputs: int, outputs: int, machine: Machine) -> None:
     tensors = {
         "x": random(1, inputs),
         "weight": random(outputs, inputs, seed=2),

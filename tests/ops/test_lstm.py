@@ -12,25 +12,25 @@ from .support import check, check_masked, machines, prim_func, random, random_le
 
 
 def tensors(hidden: int, steps: int) -> dict[str, torch.Tensor | None]:
-    made: dict[str, torch.Tensor | None] = {}
+    arguments: dict[str, torch.Tensor | None] = {}
     for i, name in enumerate(("forward", "backward")):
-        made[name] = random(1, steps, 4 * hidden, seed=i)
+        arguments[name] = random(1, steps, 4 * hidden, seed=i)
     for i, name in enumerate(("forward", "backward")):
-        made[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
-        made[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
-    return made
+        arguments[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
+        arguments[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
+    return arguments
 
 
 @machines
 @pytest.mark.parametrize("hidden", [1, 5, 8, 32, 48, 256, 300])
-def test_hidden_sizes(hidden: int, machine: Machine) -> None:
-    """Sizes that fill two vectors, one, a part of one, none; Kokoro's; more than a workgroup's threads."""
+def test_lstm_matches_reference_for_hidden_sizes(hidden: int, machine: Machine) -> None:
+    """Use sizes that fill two vectors, one, part of one, none; Kokoro's; more than a workgroup's threads."""
     for steps in (1, 2, 40):
         check("lstm", tensors(hidden, steps), machine=machine)
 
 
 @machines
-def test_every_length(machine: Machine) -> None:
+def test_lstm_matches_reference_at_every_length(machine: Machine) -> None:
     def holds(steps: int) -> None:
         check("lstm", tensors(32, steps), machine=machine)
 
@@ -38,8 +38,8 @@ def test_every_length(machine: Machine) -> None:
 
 
 @machines
-def test_saturated_gates(machine: Machine) -> None:
-    """Gate inputs of some hundreds, as an untrained model would give."""
+def test_lstm_matches_reference_for_saturated_gates(machine: Machine) -> None:
+    """Use gate inputs of some hundreds, as an untrained model gives."""
     given_tensors = tensors(16, 30)
     for name in ("forward", "backward"):
         given_tensors[name] = given_tensors[name] * 100  # type: ignore[operator]
@@ -47,7 +47,7 @@ def test_saturated_gates(machine: Machine) -> None:
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_lstm_matches_reference_when_masked(machine: Machine) -> None:
     given_tensors = tensors(32, 70)
 
     def holds(length: int) -> None:
@@ -56,8 +56,8 @@ def test_masked(machine: Machine) -> None:
     random_lengths(holds, 70, also=(16,))
 
 
-def test_backward_starts_at_the_last_valid_step() -> None:
-    """Its first hidden state depends on no other step; the forward direction's first does neither."""
+def test_lstm_backward_starts_at_last_valid_step() -> None:
+    """Expect that the first hidden state of each direction depends on no other step."""
     given_tensors = tensors(8, 9)
     whole = run("lstm", given_tensors)
     for length in (1, 4, 9):
@@ -71,7 +71,7 @@ def test_backward_starts_at_the_last_valid_step() -> None:
         assert np.array_equal(masked[0, :length, :8], whole[0, :length, :8])
 
 
-def test_directions_are_mirror_images() -> None:
+def test_lstm_directions_are_mirror_images() -> None:
     given_tensors = tensors(8, 21)
     for name in ("forward", "weight_forward", "bias_forward"):
         mirrored = given_tensors[name]
@@ -83,11 +83,11 @@ def test_directions_are_mirror_images() -> None:
     assert np.array_equal(got[0, :, :8], got[0, ::-1, 8:])
 
 
-def test_static_shape() -> None:
+def test_lstm_accepts_static_shape() -> None:
     check("lstm", tensors(32, 33), dynamic=False)
 
 
-def test_code_does_not_grow_with_the_length() -> None:
+def test_lstm_code_size_does_not_depend_on_length() -> None:
     def text(steps: int | str, length: bool) -> list[str]:
         shapes: dict[str, tuple[int | str, ...]] = {"forward": (1, steps, 128), "backward": (1, steps, 128)}
         for name in ("forward", "backward"):

@@ -1,4 +1,4 @@
-"""The largest error of every elementary function, polynomial and rounding together, against float64."""
+"""Largest error of every elementary function, polynomial and rounding together, compared with float64."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kept import native_kernel
 
 from kokoro_tvm.ops.base import math as _math
 from kokoro_tvm.ops.base.expressions import ceildiv
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.targets import Machine, tvm_target
 
@@ -40,7 +40,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 def elementwise(name: str, arguments: int, machine: Machine) -> Any:
     if machine.kind in GPUS:
         return elementwise_on_gpu(name, arguments, machine)
-    k = Kernel(name, machine.features.lanes)
+    k = CpuKernel(name, machine.features.lanes)
     with k:
         inputs = [k.param(f"x{i}", ("n",)) for i in range(arguments)]
         y = k.param("y", ("n",))
@@ -49,7 +49,7 @@ def elementwise(name: str, arguments: int, machine: Machine) -> Any:
             values = [k.let(k.load(x, at, lanes=width)) for x in inputs]
             k.store(y, _FUNCTIONS[name](k, *values), at, lanes=width)
 
-        k.each(y.shape[0], body)
+        k.vectorize(y.shape[0], body)
     return k.build()
 
 
@@ -89,7 +89,7 @@ def apply(name: str, machine: Machine, *arguments: np.ndarray) -> np.ndarray:
 
 
 def spread(low: float, high: float, count: int = 1_000_003) -> np.ndarray:
-    """Values from low to high and, where the range holds zero, ever smaller ones around it."""
+    """Return values from low to high and, if the range contains zero, ever smaller ones around it."""
     values = np.linspace(low, high, count).astype(np.float32)
     if low < 0 < high:
         tiny = np.geomspace(1e-30, min(-low, high), 100_000).astype(np.float32)
@@ -98,8 +98,8 @@ def spread(low: float, high: float, count: int = 1_000_003) -> np.ndarray:
 
 
 def slack(machine: Machine) -> float:
-    """How much larger an error may be: TVM fuses products and sums for WebGPU, and WebAssembly rounds both,
-    which adds up to a ninth."""
+    """Return the factor by which an error may be larger on a machine."""
+    # TVM fuses products and sums for WebGPU, and WebAssembly rounds both, which adds up to a ninth.
     return 1.12 if machine.kind == "webgpu" or "simd128" in machine.required else 1.0
 
 
@@ -117,7 +117,7 @@ def slack(machine: Machine) -> float:
         ("tanh", -200, 200, np.tanh, 1.8e-7),
     ],
 )
-def test_absolute_error(
+def test_math_absolute_error_is_bounded(
     name: str, low: float, high: float, truth: Callable[[Any], Any], limit: float, machine: Machine
 ) -> None:
     x = spread(low, high)
@@ -136,7 +136,7 @@ def test_absolute_error(
         ("sigmoid", -80, 80, lambda x: 1 / (1 + np.exp(-x)), 2e-7),
     ],
 )
-def test_relative_error(
+def test_math_relative_error_is_bounded(
     name: str, low: float, high: float, truth: Callable[[Any], Any], limit: float, machine: Machine
 ) -> None:
     x = spread(low, high)
@@ -156,7 +156,7 @@ def test_exp_saturates(machine: Machine) -> None:
 
 
 @machines
-def test_ends_are_exact(machine: Machine) -> None:
+def test_math_is_exact_at_range_ends(machine: Machine) -> None:
     ends = np.array([-np.inf, -100.0, 0.0, 100.0, np.inf] * 4, np.float32)
     assert np.array_equal(apply("tanh", machine, ends)[:5], [-1, -1, 0, 1, 1])
     assert np.array_equal(apply("exp", machine, np.zeros(17, np.float32)), np.ones(17))
@@ -167,8 +167,8 @@ def test_ends_are_exact(machine: Machine) -> None:
 
 
 @machines
-def test_atan2(machine: Machine) -> None:
-    """Over the whole circle, at magnitudes from 1e-15 to 1e15 and at all ratios."""
+def test_atan2_matches_numpy(machine: Machine) -> None:
+    """Cover the circle at magnitudes from 1e-15 to 1e15 and at all ratios."""
     rng = np.random.default_rng(0)
     angle = rng.uniform(-np.pi, np.pi, 1_000_003)
     size = 10 ** rng.uniform(-15, 15, angle.size)
@@ -182,8 +182,8 @@ def test_atan2(machine: Machine) -> None:
 
 
 @machines
-def test_atan2_on_the_axes(machine: Machine) -> None:
-    """A zero y counts as +0, whatever its sign: +pi on the negative side, never -pi."""
+def test_atan2_is_exact_on_axes(machine: Machine) -> None:
+    """Expect that a zero y counts as +0, whatever its sign: +pi on the negative side, never -pi."""
     y = np.array([0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 0.0, -0.0], np.float32)
     x = np.array([1.0, 1.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0], np.float32)
     pi, half = np.float32(math.pi), np.float32(math.pi / 2)
@@ -192,9 +192,9 @@ def test_atan2_on_the_axes(machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize("name", ["sin", "sin_squared", "exp", "sigmoid", "tanh", "sin_turns"])
-def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> None:
-    """Elements past the last whole vector are computed one by one; masked and exact kernels must agree on
-    them."""
+def test_math_vectors_match_scalars(name: str, machine: Machine) -> None:
+    """Compare vectors with single values, which elements after the last whole vector are."""
+    # Masked and exact kernels must agree on them.
     x = np.random.default_rng(1).uniform(0, 1, 4 * machine.features.lanes - 1).astype(np.float32)
     together = apply(name, machine, x)
     assert np.array_equal(
@@ -204,9 +204,10 @@ def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> 
 
 @machines
 @pytest.mark.parametrize("name", _FUNCTIONS)
-def test_nothing_reaches_libm(name: str, machine: Machine) -> None:
-    """A call to a library function would be made lane by lane; a GPU's own are as exact as it likes. RV64GC,
-    of one lane, has no instruction that rounds."""
+def test_math_does_not_call_libm(name: str, machine: Machine) -> None:
+    """Search the code for calls of libm."""
+    # A library function would be called lane by lane, and a GPU's own may be inexact. RV64GC, of one lane,
+    # has no instruction that rounds.
     if machine.kind in GPUS:
         called = re.findall(r"\b(\w+)\(", compiled(name, 1 + (name == "atan2"), machine).code.source)
         assert f"{name}_kernel" in called, "the pattern finds no call at all"

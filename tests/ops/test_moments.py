@@ -17,7 +17,7 @@ CHANNELS = 21
 
 
 def assert_statistics(x: torch.Tensor, got: np.ndarray, tolerance: float = 1e-6) -> None:
-    """Mean (to so many spreads) and variance are those of x in float64."""
+    """Assert that mean (to `spreads` spreads) and variance are those of x in float64."""
     steps, mean, variance = combined(got)
     values = x.double().numpy()[0]
     assert (steps == len(values)).all()
@@ -27,7 +27,7 @@ def assert_statistics(x: torch.Tensor, got: np.ndarray, tolerance: float = 1e-6)
 
 
 @machines
-def test_every_length(machine: Machine) -> None:
+def test_moments_matches_reference_at_every_length(machine: Machine) -> None:
     def holds(steps: int) -> None:
         x = random(1, steps, CHANNELS)
         assert_moments(run("moments", {"x": x}, machine=machine), reference("moments", {"x": x}))
@@ -38,28 +38,28 @@ def test_every_length(machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("ratio", [0.0, 10.0, 1e3, 1e5])
 @pytest.mark.parametrize("steps", [2, 64, 5000])
-def test_large_means_and_tiny_spreads(ratio: float, steps: int, machine: Machine) -> None:
-    """A mean of a hundred thousand spreads costs nothing."""
+def test_moments_keep_precision_of_large_means(ratio: float, steps: int, machine: Machine) -> None:
+    """Use a mean of a hundred thousand spreads."""
     x = random(1, steps, CHANNELS) + ratio
     assert_statistics(x, run("moments", {"x": x}, machine=machine))
 
 
 @machines
-def test_a_first_step_that_is_an_outlier(machine: Machine) -> None:
+def test_moments_tolerate_outlying_first_step(machine: Machine) -> None:
     x = random(1, 700, CHANNELS)
     x[:, ::256] = 300.0
     assert_statistics(x, run("moments", {"x": x}, machine=machine))
 
 
 @machines
-def test_drift(machine: Machine) -> None:
-    """Blocks whose means lie far apart."""
+def test_moments_keep_precision_of_drift(machine: Machine) -> None:
+    """Use blocks with very different means."""
     x = random(1, 3000, CHANNELS) + torch.arange(3000)[None, :, None]
     assert_statistics(x, run("moments", {"x": x}, machine=machine))
 
 
 @machines
-def test_constants_have_no_variance(machine: Machine) -> None:
+def test_moments_of_constants_have_no_variance(machine: Machine) -> None:
     x = torch.full((1, 777, CHANNELS), 1234.567)
     _, mean, variance = combined(run("moments", {"x": x}, machine=machine))
     assert (mean == float(np.float32(1234.567))).all()
@@ -67,8 +67,8 @@ def test_constants_have_no_variance(machine: Machine) -> None:
 
 
 @machines
-def test_masked(machine: Machine) -> None:
-    """To the last bit, and the slots that the valid part leaves are marked as empty."""
+def test_moments_matches_reference_when_masked(machine: Machine) -> None:
+    """Compare bit for bit; unused slots must be marked as empty."""
     x = random(1, 1500, CHANNELS)
 
     def holds(length: int) -> None:
@@ -81,20 +81,20 @@ def test_masked(machine: Machine) -> None:
 
 
 @machines
-def test_static_shape(machine: Machine) -> None:
+def test_moments_accepts_static_shape(machine: Machine) -> None:
     x = random(1, 300, CHANNELS)
     static = run("moments", {"x": x}, dynamic=False, machine=machine)
     assert static.tobytes() == run("moments", {"x": x}, machine=machine).tobytes()
 
 
 @given(st.integers(1, 10**6))
-def test_slots_are_enough(steps: int) -> None:
-    """For blocks of as few steps as they may have, and a dozen more."""
+def test_slots_suffice_for_every_length(steps: int) -> None:
+    """Use blocks of as few steps as allowed, and a dozen more."""
     assert slots(steps) >= -(-steps // FEWEST_STEPS) + 12
 
 
 @pytest.mark.parametrize("steps", [1, 2, 70])
-def test_the_reference_is_one_block(steps: int) -> None:
+def test_moments_reference_is_one_block(steps: int) -> None:
     x = random(1, steps, 3).double()
     got = ops.moments(x).numpy()
     assert got.shape == (slots(steps), 4, 3)

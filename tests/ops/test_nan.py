@@ -1,4 +1,4 @@
-"""NaN in, NaN out: what is no number in the reference's result is none in the kernel's."""
+"""NaN propagates: a result that is NaN in the reference is NaN in the kernel."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ KEPT = {"moments": lambda result: result[:, :3].any(0)}  # blocks are the kernel
 
 
 def poisoned(operation: str) -> Iterator[tuple[str, Tensors]]:
-    """The sample with one NaN: at both ends and in the middle of every float tensor; of moments, whose last
-    row counts steps, before that."""
+    """Return the sample with one NaN: at both ends and in the middle of every float tensor."""
+    # The last row of moments counts steps, so NaN goes before it.
     tensors, _ = SAMPLES[operation]
     for name, tensor in tensors.items():
         if tensor is None or tensor.dtype != torch.float32:
@@ -34,7 +34,7 @@ def poisoned(operation: str) -> Iterator[tuple[str, Tensors]]:
 
 
 def keeps_nan(operation: str, computed: Callable[[Tensors], np.ndarray]) -> None:
-    """Asserts that the result is NaN at least where the reference's is."""
+    """Assert that the result is NaN at least where the reference's is."""
     kept = KEPT.get(operation, lambda result: result)
     lost = {}
     for where, tensors in poisoned(operation):
@@ -45,8 +45,8 @@ def keeps_nan(operation: str, computed: Callable[[Tensors], np.ndarray]) -> None
     assert not lost, lost
 
 
-def test_a_sample_makes_nan_of_nan() -> None:
-    """All operations but those whose values do not depend on a float's."""
+def test_reference_propagates_nan() -> None:
+    """Check all operations whose values depend on a float's."""
     silent = set()
     for operation in OPERATIONS:
         results = [reference(operation, t, SAMPLES[operation][1]) for _, t in poisoned(operation)]
@@ -57,13 +57,13 @@ def test_a_sample_makes_nan_of_nan() -> None:
 
 @machines
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_kernel_keeps_nan(operation: str, machine: Machine) -> None:
+def test_kernel_propagates_nan(operation: str, machine: Machine) -> None:
     keeps_nan(operation, lambda tensors: run(operation, tensors, SAMPLES[operation][1], machine=machine))
 
 
 @needs_bfloat16
 @pytest.mark.parametrize("operation", ["conv1d", "conv_transpose1d"])
-def test_a_kernel_that_rounds_keeps_nan(operation: str) -> None:
+def test_rounding_kernel_propagates_nan(operation: str) -> None:
     def computed(tensors: dict[str, Tensor | None]) -> np.ndarray:
         attributes = SAMPLES[operation][1] | {"tolerant": True}
         return run(operation, tensors, attributes, machine=BFLOAT16)

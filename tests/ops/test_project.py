@@ -17,7 +17,7 @@ def tensors(steps: int, channels: int = 21) -> dict[str, torch.Tensor | None]:
 
 
 @machines
-def test_every_length_is_rounded_once(machine: Machine) -> None:
+def test_project_rounds_once_at_every_length(machine: Machine) -> None:
     def holds(steps: int) -> None:
         got = run("project", tensors(steps), machine=machine)
         want = reference("project", tensors(steps))
@@ -27,7 +27,7 @@ def test_every_length_is_rounded_once(machine: Machine) -> None:
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_project_matches_reference_when_masked(machine: Machine) -> None:
     given_tensors = tensors(130)
 
     def holds(length: int) -> None:
@@ -36,5 +36,5 @@ def test_masked(machine: Machine) -> None:
     random_lengths(holds, 130)
 
 
-def test_static_shape() -> None:
+def test_project_accepts_static_shape() -> None:
     assert run("project", tensors(37), dynamic=False).tobytes() == run("project", tensors(37)).tobytes()

@@ -1,4 +1,4 @@
-"""What holds for every operation alike."""
+"""Properties that every operation has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 import tvm
 
-from kokoro_tvm.ops.base.semantic import Call, PackedWeight, registry
+from kokoro_tvm.ops.base.semantic import OpCall, PackedWeight, registry
 from kokoro_tvm.targets import Machine, tvm_target
 
 from .samples import SAMPLES, STEPS, STRATEGIES, USES
@@ -19,7 +19,7 @@ OPERATIONS = sorted(registry())
 other_cpu = pytest.mark.slow("compiles every operation for another CPU")
 
 
-def test_every_operation_is_tested() -> None:
+def test_every_operation_has_a_test() -> None:
     assert sorted(USES) == sorted(STRATEGIES) == sorted(AXES) == OPERATIONS
     assert {path.stem for path in Path(__file__).parent.glob("test_*.py")} >= {
         f"test_{o}" for o in OPERATIONS
@@ -28,8 +28,8 @@ def test_every_operation_is_tested() -> None:
 
 @machines
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_nothing_outside_the_arguments_is_touched(operation: str, machine: Machine) -> None:
-    """With the forbidden page behind every argument, then before it; the results are the same bits."""
+def test_kernel_writes_only_its_arguments(operation: str, machine: Machine) -> None:
+    """Put the guard page after every argument, then before it; the results must be the same bits."""
     tensors, attributes = SAMPLES[operation]
     behind, before = (
         run(operation, tensors, attributes, machine=machine, guard=guard) for guard in ("end", "start")
@@ -39,7 +39,7 @@ def test_nothing_outside_the_arguments_is_touched(operation: str, machine: Machi
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_shape_is_the_reference_s(operation: str) -> None:
+def test_operation_shape_matches_reference(operation: str) -> None:
     tensors, attributes = SAMPLES[operation]
     result = registry()[operation].torch(*tensors.values(), **attributes)
     assert tuple(result.shape) == result_shape(operation, tensors, attributes)
@@ -48,7 +48,7 @@ def test_shape_is_the_reference_s(operation: str) -> None:
 
 @other_cpu
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_builds_for_aarch64(operation: str, tmp_path: Path) -> None:
+def test_kernel_builds_for_aarch64(operation: str, tmp_path: Path) -> None:
     assert (ARM.features.lanes, ARM.features.registers) == (4, 32)
     path = tmp_path / "kernel.o"
     compiled_for(ARM, operation, *SAMPLES[operation]).write_to_file(str(path), "o")
@@ -58,8 +58,8 @@ def test_builds_for_aarch64(operation: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_text_of_a_kernel_parses_back(operation: str) -> None:
-    """Modules travel between stages as TVMScript."""
+def test_kernel_script_parses_back(operation: str) -> None:
+    """Parse the TVMScript, which is how modules travel between stages."""
     function = kernel_for(operation, *SAMPLES[operation])
     module = tvm.IRModule({operation: function})
     tvm.ir.assert_structural_equal(tvm.script.from_source(module.script(show_meta=True)), module)
@@ -67,7 +67,7 @@ def test_text_of_a_kernel_parses_back(operation: str) -> None:
 
 @other_cpu
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS if "length" in registry()[o].tensors])
-def test_masked_kernels_build_for_every_machine(operation: str) -> None:
+def test_masked_kernel_builds_for_every_machine(operation: str) -> None:
     tensors, attributes = SAMPLES[operation]
     masked = tensors | {"length": torch.tensor([STEPS])}
     function = kernel_for(operation, masked, attributes, dynamic=False, machine=ARM)
@@ -76,11 +76,11 @@ def test_masked_kernels_build_for_every_machine(operation: str) -> None:
 
 @machines
 @pytest.mark.parametrize("operation", ["adain_coefficients", "conv1d", "conv_transpose1d", "linear", "lstm"])
-def test_packings_are_data(operation: str, machine: Machine) -> None:
+def test_packed_weight_survives_json(operation: str, machine: Machine) -> None:
     tensors, attributes = SAMPLES[operation]
     shapes = {n: tuple(t.shape) for n, t in tensors.items() if t is not None}
     full = {"stride": 1, "dilation": 1, "tolerant": False} | attributes
-    call = Call(shapes, full, result_shape(operation, tensors, attributes), machine.features)
+    call = OpCall(shapes, full, result_shape(operation, tensors, attributes), machine.features)
     for argument, packing in registry()[operation].packings(call).items():
         packed = PackedWeight(operation, argument, call, packing.name)
         weight = tensors[argument]

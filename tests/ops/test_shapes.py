@@ -1,4 +1,4 @@
-"""Every kernel against its torch reference: random shapes, each at short lengths, by night all up to 70."""
+"""Every kernel compared with its torch reference: random shapes at short lengths, by night all up to 70."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .support import here, reference, run, short_lengths
 
 @here
 @pytest.mark.parametrize("operation", STRATEGIES)
-def test_random_shapes_at_every_short_length(operation: str, machine: Machine) -> None:
-    """One kernel for all lengths: they are known only at run time."""
+def test_operations_match_reference_for_random_shapes(operation: str, machine: Machine) -> None:
+    """Use one kernel for all lengths, which are known only at run time."""
 
     @settings(max_examples=examples(8))
     @given(STRATEGIES[operation])
@@ -30,8 +30,8 @@ def test_random_shapes_at_every_short_length(operation: str, machine: Machine) -
 
 @AS_CPP
 @pytest.mark.parametrize("operation", list(STRATEGIES))
-def test_every_operation_on_a_gpu(operation: str) -> None:
-    """Many threads one after another, from the CUDA that TVM prints: a few lengths."""
+def test_operations_match_reference_on_gpu(operation: str) -> None:
+    """Run the CUDA that TVM prints, threads one after another, at a few lengths."""
     for steps in (0, 1, 32, 69):
         at_length(operation, USES[operation], USES[operation].shortest + steps, GPUS["cuda"])
 
@@ -39,8 +39,8 @@ def test_every_operation_on_a_gpu(operation: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("operation", list(STRATEGIES))
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS.keys())
-def test_random_shapes_on_a_gpu(operation: str, machine: Machine) -> None:
-    """Every shape is a program to compile."""
+def test_operations_match_reference_for_random_shapes_on_gpu(operation: str, machine: Machine) -> None:
+    """Compile a program for every shape."""
 
     @settings(max_examples=3)
     @given(STRATEGIES[operation])

@@ -1,4 +1,4 @@
-"""Calls that share a launch give the bits that each gives alone."""
+"""Calls that share a launch return the bits that each returns alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 
 from .on_gpu import AS_CPP, GPUS, RACES, on_gpu
@@ -28,7 +28,7 @@ kinds = pytest.mark.parametrize(
 
 
 def member(slots: int, seed: int) -> dict[str, torch.Tensor]:
-    """The tensors of a call of its own, but for the style."""
+    """Return the tensors of a call, except the style."""
     moments = random(slots, 4, CHANNELS, seed=seed)
     moments[:, 2] = moments[:, 2].abs() + moments[:, 1] ** 2
     moments[:, 3] = 5.0
@@ -41,17 +41,17 @@ def member(slots: int, seed: int) -> dict[str, torch.Tensor]:
     }
 
 
-def call_of(members: int, features: Features) -> Call:
+def call_of(members: int, features: Features) -> OpCall:
     shapes = {name: tuple(tensor.shape) for name, tensor in member(1, 0).items()}
     shapes = {"moments": ("moments_0", 4, CHANNELS), "style": (1, STYLE)} | {
         name: shape for name, shape in shapes.items() if name != "moments"
     }
-    return Call(shapes, {"eps": EPS}, (3, CHANNELS), features, members=members)
+    return OpCall(shapes, {"eps": EPS}, (3, CHANNELS), features, members=members)
 
 
 @kinds
 @pytest.mark.parametrize("slots", [(7, 1), (1, 30, 4), (3, 3, 2, 17)])
-def test_the_bits_of_calls_alone(slots: tuple[int, ...], machine: Machine) -> None:
+def test_shared_launch_matches_single_calls(slots: tuple[int, ...], machine: Machine) -> None:
     style = random(1, STYLE)
     members = [member(count, 10 * seed) for seed, count in enumerate(slots)]
     call = call_of(len(slots), machine.features)
@@ -64,12 +64,12 @@ def test_the_bits_of_calls_alone(slots: tuple[int, ...], machine: Machine) -> No
         for name in OPERATION.gpu.sharing.joined  # type: ignore[union-attr]
     ]
     written = [np.full((3, CHANNELS), np.nan, np.float32) for _ in members]
-    given = [
+    inputs = [
         *(own["moments"].numpy() for own in members),
         style.numpy(),
         np.concatenate([array.ravel() for array in joined]),
     ]
-    arrays = [_guarded(array, "end") for array in (*given, *written)]
+    arrays = [_guarded(array, "end") for array in (*inputs, *written)]
     kernel(*arrays)
     for own, got in zip(members, arrays[-len(members) :], strict=True):
         alone = run(
@@ -80,13 +80,13 @@ def test_the_bits_of_calls_alone(slots: tuple[int, ...], machine: Machine) -> No
         assert got.tobytes() == alone.tobytes()
 
 
-def test_as_many_as_webgpu_has_buffers_for() -> None:
-    """A kernel takes two buffers for each member, the style and the weights: of ten."""
+def test_shared_launch_fits_webgpu_buffers() -> None:
+    """Count two buffers for each member, the style and the weights: at most ten."""
     features = GPUS["webgpu"].features
     sharing = OPERATION.gpu.sharing
     assert sharing is not None
     assert len(OPERATION.kernel(call_of(sharing.most, features)).params) == 10
 
 
-def test_a_cpu_shares_no_launch() -> None:
+def test_cpu_kernels_share_no_launch() -> None:
     assert all(operation.cpu.sharing is None for operation in registry().values())

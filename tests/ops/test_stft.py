@@ -17,8 +17,7 @@ BINS = 11
 
 
 def points(spectrum: np.ndarray) -> np.ndarray:
-    """Magnitude and phase as complex numbers: -pi and pi are one phase, and the phase of nothing is
-    nothing."""
+    """Convert magnitude and phase to complex numbers: -pi equals pi, and silence has no phase."""
     return spectrum[..., :BINS] * np.exp(1j * spectrum[..., BINS:].astype(np.float64))
 
 
@@ -28,7 +27,7 @@ def assert_same_points(got: np.ndarray, want: np.ndarray, tolerance: float = 5e-
 
 
 @machines
-def test_every_length(machine: Machine) -> None:
+def test_stft_matches_reference_at_every_length(machine: Machine) -> None:
     def holds(samples: int) -> None:
         tensors = {"x": random(1, samples)}
         assert_same_points(run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES))
@@ -37,7 +36,7 @@ def test_every_length(machine: Machine) -> None:
 
 
 @machines
-def test_magnitudes_and_phases_by_themselves(machine: Machine) -> None:
+def test_stft_matches_numpy_magnitudes_and_phases(machine: Machine) -> None:
     tensors = {"x": random(1, 2000)}
     got, want = run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)
     assert np.abs(got[..., :BINS] - want[..., :BINS]).max() <= 5e-7 * want[..., :BINS].max()
@@ -48,7 +47,7 @@ def test_magnitudes_and_phases_by_themselves(machine: Machine) -> None:
 
 
 @machines
-def test_dc_and_nyquist_are_zero_or_plus_pi(machine: Machine) -> None:
+def test_stft_phase_of_dc_and_nyquist_is_zero_or_pi(machine: Machine) -> None:
     phases = run("stft", {"x": random(1, 3000)}, SIZES, machine=machine)[0, :, BINS:]
     ends = phases[:, [0, -1]]
     assert set(ends.ravel().tolist()) == {0.0, float(np.float32(math.pi))}
@@ -57,8 +56,8 @@ def test_dc_and_nyquist_are_zero_or_plus_pi(machine: Machine) -> None:
 
 
 @machines
-def test_the_first_frame_is_zero_or_plus_pi(machine: Machine) -> None:
-    """Its signal is mirrored about its centre, so it is real; rounding errors must not decide its phases."""
+def test_stft_phase_of_first_frame_is_zero_or_pi(machine: Machine) -> None:
+    """Expect real values, because the first frame is mirrored about its centre; rounding must not decide."""
     for seed in range(20):
         tensors = {"x": random(1, 15 + 5 * seed, seed=seed)}
         for phases in (run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)):
@@ -69,13 +68,13 @@ def test_the_first_frame_is_zero_or_plus_pi(machine: Machine) -> None:
 
 
 @machines
-def test_silence_has_no_magnitude_and_phase_zero(machine: Machine) -> None:
+def test_stft_of_silence_is_zero(machine: Machine) -> None:
     got = run("stft", {"x": torch.zeros(1, 100)}, SIZES, machine=machine)
     assert not got.any()
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_stft_matches_reference_when_masked(machine: Machine) -> None:
     tensors = {"x": random(1, 1500)}
 
     @settings(max_examples=examples(20))
@@ -90,14 +89,14 @@ def test_masked(machine: Machine) -> None:
 
 
 @machines
-def test_static_shape(machine: Machine) -> None:
+def test_stft_accepts_static_shape(machine: Machine) -> None:
     tensors = {"x": random(1, 300)}
     got = run("stft", tensors, SIZES, dynamic=False, machine=machine)
     assert_same_points(got, reference("stft", tensors, SIZES))
 
 
 @machines
-def test_another_transform(machine: Machine) -> None:
+def test_stft_matches_reference_for_other_sizes(machine: Machine) -> None:
     sizes = {"n_fft": 16, "hop": 4}
     tensors = {"x": random(1, 333)}
     got, want = run("stft", tensors, sizes, machine=machine), reference("stft", tensors, sizes)

@@ -21,7 +21,7 @@ def tensors(steps: int, norm: bool = True) -> dict[str, torch.Tensor | None]:
 
 @machines
 @pytest.mark.parametrize("norm", [True, False])
-def test_every_length(norm: bool, machine: Machine) -> None:
+def test_upsample_pool_matches_reference_at_every_length(norm: bool, machine: Machine) -> None:
     def holds(steps: int) -> None:
         check("upsample_pool", tensors(steps, norm), {"slope": 0.2}, machine=machine)
 
@@ -29,7 +29,7 @@ def test_every_length(norm: bool, machine: Machine) -> None:
 
 
 @machines
-def test_masked(machine: Machine) -> None:
+def test_upsample_pool_matches_reference_when_masked(machine: Machine) -> None:
     given_tensors = tensors(130)
 
     def holds(length: int) -> None:
@@ -39,7 +39,7 @@ def test_masked(machine: Machine) -> None:
 
 
 @machines
-def test_static_shape(machine: Machine) -> None:
+def test_upsample_pool_accepts_static_shape(machine: Machine) -> None:
     for slope in (1.0, 0.2):
         arguments = tensors(37), {"slope": slope}
         got = check("upsample_pool", *arguments, dynamic=False, machine=machine)

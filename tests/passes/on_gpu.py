@@ -19,14 +19,14 @@ TARGET = tvm_target(GPU)
 
 @cache
 def phases(component: str, policy: str) -> dict[str, Any]:
-    """The module of a toy component after every pass."""
-    found: dict[str, Any] = {}
-    lowered_program(program(component, policy), component, machine=GPU, dump=found.__setitem__)
-    return found
+    """Return the module of a toy component after every pass."""
+    modules: dict[str, Any] = {}
+    lowered_program(program(component, policy), component, machine=GPU, dump=modules.__setitem__)
+    return modules
 
 
 def kernels(module: Any) -> dict[str, Any]:
-    """Its TIR functions, by name."""
+    """Return its TIR functions by name."""
     return {
         variable.name_hint: function
         for variable, function in module.functions.items()

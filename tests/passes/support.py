@@ -8,15 +8,15 @@ from tvm import relax
 
 
 def calls(module: Any, component: str) -> list[Any]:
-    """Every call in the component's function."""
-    found: list[Any] = []
+    """Return every call in the component's function."""
+    result: list[Any] = []
     relax.analysis.post_order_visit(
         module[f"{component}_forward"],
-        lambda node: found.append(node) if isinstance(node, relax.Call) else None,
+        lambda node: result.append(node) if isinstance(node, relax.Call) else None,
     )
-    return found
+    return result
 
 
 def operators(module: Any, component: str) -> Counter[str]:
-    """How often each Relax operator is called."""
+    """Count the calls of each Relax operator."""
     return Counter(c.op.name for c in calls(module, component) if isinstance(c.op, tvm.ir.Op))

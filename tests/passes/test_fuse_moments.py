@@ -9,7 +9,7 @@ from lowering import MACHINE, lowered, lowered_program, small_program
 from tvm import relax
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.relax import use_of
+from kokoro_tvm.ops.base.relax import resolve_call
 
 from .support import calls
 
@@ -26,19 +26,19 @@ Weights = dict[str, torch.Tensor]
 
 
 def semantic(module: Any, component: str = "small") -> list[tuple[str, Any]]:
-    """(operation, call) of every semantic call."""
-    found = [(use_of(c, MACHINE.features, {}), c) for c in calls(module, component)]
-    return [(use.operation.name, call) for use, call in found if use is not None]
+    """Return (operation, call) of every semantic call."""
+    resolved = [(resolve_call(c, MACHINE.features, {}), c) for c in calls(module, component)]
+    return [(use.operation.name, call) for use, call in resolved if use is not None]
 
 
 def fused(forward: Callable[[Weights, torch.Tensor], Any]) -> list[tuple[str, Any]]:
-    """The semantic calls of a few lines behind the pass."""
+    """Return the semantic calls of a small program after the pass."""
     phases: dict[str, Any] = {}
     lowered_program(small_program(forward, WEIGHTS), "small", dump=phases.__setitem__)
     return semantic(phases["fuse_moments"])
 
 
-def test_the_producer_gets_a_second_result() -> None:
+def test_fuse_moments_adds_second_result() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
         return y, ops.moments(y)
@@ -46,13 +46,13 @@ def test_the_producer_gets_a_second_result() -> None:
     ((operation, call),) = fused(forward)
     assert operation == "conv1d"
     assert isinstance(call.ty, relax.TupleType)
-    use = use_of(call, MACHINE.features, {})
+    use = resolve_call(call, MACHINE.features, {})
     assert use is not None
     assert use.call.result == (1, 9, 64)
     assert use.call.moments == (16, 4, 64)
 
 
-def test_the_kernel_writes_both() -> None:
+def test_fuse_moments_kernel_writes_both_results() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
         return y, ops.moments(y)
@@ -64,8 +64,8 @@ def test_the_kernel_writes_both() -> None:
     assert "moments: T.Buffer((16, 4, 64)" in head
 
 
-def test_moments_of_one_tensor_are_taken_once() -> None:
-    """Two normalisations of one tensor, each with its own coefficients, as in the generator's blocks."""
+def test_fuse_moments_shares_moments_of_a_tensor() -> None:
+    """Normalize a tensor twice with different coefficients, as the generator's blocks do."""
 
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
@@ -77,14 +77,14 @@ def test_moments_of_one_tensor_are_taken_once() -> None:
         )
         return ops.conv1d(y, w["b"], norm=first), ops.conv1d(y, w["b"], norm=second)
 
-    found = fused(forward)
-    assert sorted(operation for operation, _ in found) == ["adain_coefficients"] * 2 + ["conv1d"] * 3
-    assert [isinstance(call.ty, relax.TupleType) for operation, call in found if operation == "conv1d"].count(
-        True
-    ) == 1
+    resolved = fused(forward)
+    assert sorted(operation for operation, _ in resolved) == ["adain_coefficients"] * 2 + ["conv1d"] * 3
+    assert [
+        isinstance(call.ty, relax.TupleType) for operation, call in resolved if operation == "conv1d"
+    ].count(True) == 1
 
 
-def test_moments_of_an_input_are_taken_once() -> None:
+def test_fuse_moments_shares_moments_of_an_input() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return ops.moments(x), ops.moments(x) + 1.0
 
@@ -92,8 +92,8 @@ def test_moments_of_an_input_are_taken_once() -> None:
 
 
 @pytest.mark.parametrize("weight", ["odd", "upsample_pool", "sum"])
-def test_what_cannot_give_moments_is_left_alone(weight: str) -> None:
-    """Columns that only fill up a block, other operations, and plain sums."""
+def test_fuse_moments_leaves_incapable_producers(weight: str) -> None:
+    """Use columns that only pad a block, other operations, and plain sums."""
 
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if weight == "odd":
@@ -104,13 +104,13 @@ def test_what_cannot_give_moments_is_left_alone(weight: str) -> None:
             y = ops.gelu(x)
         return y, ops.moments(y)
 
-    found = fused(forward)
-    assert len(found) == 2
-    assert {operation for operation, _ in found} > {"moments"}
-    assert not any(isinstance(call.ty, relax.TupleType) for _, call in found)
+    resolved = fused(forward)
+    assert len(resolved) == 2
+    assert {operation for operation, _ in resolved} > {"moments"}
+    assert not any(isinstance(call.ty, relax.TupleType) for _, call in resolved)
 
 
-def test_a_convolution_nobody_asks_is_left_alone() -> None:
+def test_fuse_moments_leaves_unused_moments() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
         return ops.moments(x), y, ops.conv1d(y, w["b"], padding=1)
@@ -119,13 +119,13 @@ def test_a_convolution_nobody_asks_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_the_decoder_s_blocks_read_nothing_twice(policy: str) -> None:
-    """What takes moments by itself is what no convolution of whole columns has made."""
+def test_fuse_moments_removes_moments_kernels_of_decoder(policy: str) -> None:
+    """Expect moments kernels only for tensors that no convolution of whole columns writes."""
     _, phases = lowered("decoder", policy)
     before, after = (semantic(phases[phase], "decoder") for phase in ("import", "fuse_moments"))
 
-    def count(found: list[tuple[str, Any]], name: str) -> int:
-        return sum(operation == name for operation, _ in found)
+    def count(resolved: list[tuple[str, Any]], name: str) -> int:
+        return sum(operation == name for operation, _ in resolved)
 
     pairs = sum(isinstance(call.ty, relax.TupleType) for _, call in after)
     assert pairs > 0

@@ -1,4 +1,4 @@
-"""What convolutions that tolerate rounding hand to one another is float16 in memory, and nothing else."""
+"""Only tensors between tolerant convolutions are float16 in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from lowering import lowered_program, program, small_program
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.relax import use_of
+from kokoro_tvm.ops.base.relax import resolve_call
 
 from .on_gpu import GPU
 from .support import calls
@@ -29,10 +29,10 @@ Weights = dict[str, torch.Tensor]
 
 
 def halves(exported: Any, component: str, machine: Any = HALF) -> list[tuple[str, set[str]]]:
-    """(operation, its tensors of float16, "y" for the result) of every semantic call behind the pass."""
+    """Return (operation, its float16 tensors, "y" for the result) of every semantic call after the pass."""
     phases: dict[str, Any] = {}
     lowered_program(exported, component, dump=phases.__setitem__, machine=machine)
-    uses = [use_of(call, machine.features, {}) for call in calls(phases["halve"], component)]
+    uses = [resolve_call(call, machine.features, {}) for call in calls(phases["halve"], component)]
     return [(use.operation.name, set(use.call.halves)) for use in uses if use is not None]
 
 
@@ -40,7 +40,7 @@ def of(forward: Callable[[Weights, torch.Tensor], Any], machine: Any = HALF) -> 
     return halves(small_program(forward, WEIGHTS), "small", machine)
 
 
-def test_what_only_tolerant_layers_read() -> None:
+def test_halve_stores_tensors_of_tolerant_layers_as_float16() -> None:
     def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
         y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
         z = ops.conv1d(y, w["b"], padding=1, tolerant=True)
@@ -50,7 +50,7 @@ def test_what_only_tolerant_layers_read() -> None:
     assert of(forward, GPU) == [("conv1d", set())] * 3
 
 
-def test_a_result_keeps_its_moments() -> None:
+def test_halve_keeps_moments() -> None:
     def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
         y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
         norm = ops.adain_coefficients(
@@ -61,8 +61,8 @@ def test_a_result_keeps_its_moments() -> None:
     assert of(forward) == [("conv1d", {"y"}), ("adain_coefficients", set()), ("conv1d", {"x"})]
 
 
-def test_what_anything_else_reads_stays() -> None:
-    """A layer that tolerates nothing, an operation without such a kernel, a plain one, and the caller."""
+def test_halve_leaves_tensors_with_other_readers() -> None:
+    """Use an intolerant layer, an operation without such a kernel, a plain one, and the caller."""
 
     def exact(w: Weights, x: torch.Tensor) -> torch.Tensor:
         y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
@@ -84,12 +84,12 @@ def test_what_anything_else_reads_stays() -> None:
         assert not [names for _, names in of(forward) if names]
 
 
-def test_the_generator_s_activations_and_weights() -> None:
-    """Most of the decoder's convolutions; what becomes of its inputs and of its result stays float32."""
-    found = halves(program("decoder"), "decoder")
-    convolutions = [names for operation, names in found if operation.startswith("conv")]
+def test_halve_stores_generator_activations_as_float16() -> None:
+    """Expect float16 in most of the decoder's convolutions; its inputs and its result stay float32."""
+    tensors_by_call = halves(program("decoder"), "decoder")
+    convolutions = [names for operation, names in tensors_by_call if operation.startswith("conv")]
     assert sum("y" in names for names in convolutions) > len(convolutions) / 2
-    assert {operation for operation, names in found if names} == {"conv1d", "conv_transpose1d"}
+    assert {operation for operation, names in tensors_by_call if names} == {"conv1d", "conv_transpose1d"}
     lowered = lowered_program(program("decoder"), "decoder", machine=HALF)
     dtypes = {p.name: p.dtype for p in lowered.parameters}
     assert dtypes["decoder.generator.resblocks.0.convs1.0.weight"] == "float16"
@@ -98,7 +98,7 @@ def test_the_generator_s_activations_and_weights() -> None:
     assert str(getattr(result, "dtype", "float32")) == "float32"
 
 
-def test_pitch_is_not_rounded() -> None:
+def test_halve_leaves_pitch() -> None:
     lowered = lowered_program(program("f0n"), "f0n", machine=HALF)
     assert {p.dtype for p in lowered.parameters} == {"float32"}
     assert not [names for _, names in halves(program("f0n"), "f0n") if names]

@@ -1,4 +1,4 @@
-"""Where two buffers of a kernel may be one memory, its code promises nobody that they are not."""
+"""A kernel whose buffers may share memory must not promise that pointers do not alias."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elsewhere import RECIPES, generated_for, machine_for, recipe_of
 from lowering import lowered_program, program
 from tvm import relax
 
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.recipe import list_recipes
 
 # One recipe of every kind of target and, of `llvm`, of every platform; names of machines differ besides.
@@ -25,14 +25,14 @@ def kind_of(name: str) -> tuple[Any, ...]:
     return target.kind, getattr(target, "platform", None)
 
 
-def test_every_kind_of_target_is_here() -> None:
+def test_noalias_samples_cover_every_target_kind() -> None:
     shipped = {kind_of(name) for name in list_recipes(RECIPES)}
     assert {kind_of(name) for name in NAMES} >= shipped
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_kernels_given_one_memory_twice_do_not_promise_otherwise(name: str) -> None:
-    """As the finished function calls them, by the storages that its tensors are taken from."""
+def test_noalias_is_off_for_in_place_kernels(name: str) -> None:
+    """Follow the storages of the finished function's tensors."""
     machine = machine_for(name)
     modules: dict[str, Any] = {}
     lowered_program(program("bert"), "bert", dump=modules.__setitem__, machine=machine)
@@ -46,8 +46,8 @@ def test_kernels_given_one_memory_twice_do_not_promise_otherwise(name: str) -> N
         elif isinstance(value, relax.Call) and value.op == ALLOC_TENSOR:
             storage[binding.var] = value.args[0]
         elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
-            taken = [place for a in value.args if (place := storage.get(a)) is not None]
-            if len(set(taken)) < len(taken):
+            storages = [place for a in value.args if (place := storage.get(a)) is not None]
+            if len(set(storages)) < len(storages):
                 assert not module[value.op].attrs["tirx.noalias"], value.op.name_hint
                 shared += 1
     assert (shared > 0) == (machine.features.kernels == "cpu")
@@ -55,13 +55,13 @@ def test_kernels_given_one_memory_twice_do_not_promise_otherwise(name: str) -> N
 
 @pytest.mark.parametrize("name", [n for n in NAMES if kind_of(n)[0] == "llvm"])
 @pytest.mark.parametrize("residual", [False, True])
-def test_llvm_is_promised_what_holds(name: str, residual: bool) -> None:
-    """`noalias` on parameters of the code that LLVM is given; without anything to write over, it stays."""
+def test_noalias_reaches_llvm(name: str, residual: bool) -> None:
+    """Search the LLVM IR for `noalias` on parameters; kernels that are not in place keep it."""
     machine = machine_for(name)
     shapes: dict[str, Any] = {"x": (1, "n", 16), "weight": (16, 16, 3)}
     shapes |= {"residual": (1, "n", 16)} if residual else {}
     attributes = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "repeat": 1}
-    call = Call(shapes, attributes | {"tolerant": True}, (1, "n", 16), machine.features)
+    call = OpCall(shapes, attributes | {"tolerant": True}, (1, "n", 16), machine.features)
     text = str(generated_for(name, registry()["conv1d"].kernel(call)).inspect_source("ll"))
     promised = re.search(r"^(define|declare).*\bnoalias\b.*%\w*(y|residual)\b", text, re.MULTILINE)
     assert (promised is None) == residual

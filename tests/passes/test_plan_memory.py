@@ -22,18 +22,18 @@ ALLOC_STORAGE = "relax.memory.alloc_storage"
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_every_allocation_is_explicit_and_freed(policy: str) -> None:
-    """A kernel writes into memory it is handed; what is not returned is freed after its last use."""
+def test_plan_memory_frees_every_allocation(policy: str) -> None:
+    """Expect that every tensor that is not returned is freed after its last use."""
     _, phases = lowered("duration", policy)
-    found = operators(phases["plan_memory"], "duration")
-    assert found["relax.call_tir"] == 0
-    assert found["relax.memory.alloc_storage"] > 0
-    assert found["relax.memory.kill_storage"] == found["relax.memory.alloc_storage"]
-    assert found["relax.memory.kill_tensor"] >= found["relax.memory.alloc_tensor"] - 2  # two are returned
+    counts = operators(phases["plan_memory"], "duration")
+    assert counts["relax.call_tir"] == 0
+    assert counts["relax.memory.alloc_storage"] > 0
+    assert counts["relax.memory.kill_storage"] == counts["relax.memory.alloc_storage"]
+    assert counts["relax.memory.kill_tensor"] >= counts["relax.memory.alloc_tensor"] - 2  # two are returned
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-def test_tensors_of_different_size_share_storage(policy: str) -> None:
+def test_plan_memory_shares_storage_of_different_sizes(policy: str) -> None:
     module = lowered("decoder", policy)[1]["plan_memory"]
     sizes = {
         str(call.args[2]) for call in calls(module, "decoder") if call.op == _op("relax.memory.alloc_tensor")
@@ -42,21 +42,21 @@ def test_tensors_of_different_size_share_storage(policy: str) -> None:
 
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
-def test_nothing_is_read_after_its_storage_went_to_another(component: str) -> None:
-    """Followed through the finished function, other names of a tensor (views, tuples) included. A kernel that
-    allows it reads what its result takes the place of, and is the last to do so."""
+def test_plan_memory_keeps_storage_until_last_read(component: str) -> None:
+    """Follow the finished function, other names of a tensor (views, tuples) included."""
+    # A kernel that works in place reads the argument that its result replaces, and is the last to do so.
     module = lowered(component, "exact")[1]["plan_memory"]
     function = module[f"{component}_forward"]
     where: dict[Any, set[Any]] = {}  # variable -> the storages its memory lies in
     lost: set[Any] = set()
-    taken = in_place = 0
+    reused = in_place = 0
     for binding in (b for block in function.body.blocks for b in block.bindings):
         value = binding.value
         if isinstance(value, relax.Call) and value.op == _op("relax.memory.alloc_tensor"):
             storage = value.args[0]
             lost |= {variable for variable, storages in where.items() if storage in storages}
             where[binding.var] = {storage}
-            taken += 1
+            reused += 1
         elif not (isinstance(value, relax.Call) and value.op == _op("relax.memory.kill_tensor")):
             used = set(relax.analysis.free_vars(value))
             over = _read_and_overwritten(module, value, where)
@@ -64,7 +64,7 @@ def test_nothing_is_read_after_its_storage_went_to_another(component: str) -> No
             in_place += len(over)
             if not (isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)):
                 where[binding.var] = {storage for variable in used for storage in where.get(variable, ())}
-    assert taken > 5
+    assert reused > 5
     assert lost
     assert (in_place > 0) == (component in ("bert", "f0n", "decoder"))  # those with residuals
     assert not set(relax.analysis.free_vars(function.body.body)) & lost
@@ -77,9 +77,9 @@ TENSORS = st.lists(
 
 
 @given(TENSORS)
-def test_every_tensor_fits_and_has_its_storage_alone(result: list[tuple[int, int, int, int]]) -> None:
-    """Sizes are `slope * n + offset` bytes, lives an interval of bindings. Every third tensor may take the
-    place of those that end before it does."""
+def test_plan_memory_assigns_fitting_exclusive_storage(result: list[tuple[int, int, int, int]]) -> None:
+    """Use sizes of `slope * n + offset` bytes and lifetimes that are intervals of bindings."""
+    # Every third tensor may reuse the memory of those that end before it does.
     variable = relax.Var("x", relax.TensorType([LENGTH], "float32"))
     lengths = plan_memory._Lengths(relax.Function([variable], variable, variable.ty))
     tensors = []
@@ -90,7 +90,7 @@ def test_every_tensor_fits_and_has_its_storage_alone(result: list[tuple[int, int
         }
         over = frozenset(ended) if place % 3 == 0 else frozenset()
         tensors.append(plan_memory._Tensor(place, size, lengths.typical(size), first, last, over))
-    slots = plan_memory._shared(tensors, lengths)
+    slots = plan_memory._assign_slots(tensors, lengths)
     assert sorted(map(id, tensors)) == sorted(id(t) for slot in slots for t in slot.tensors)
     for slot in slots:
         for one, other in itertools.combinations(slot.tensors, 2):
@@ -102,8 +102,8 @@ def test_every_tensor_fits_and_has_its_storage_alone(result: list[tuple[int, int
 
 
 @pytest.mark.parametrize("component", ["duration", "decoder"])
-def test_lengths_of_one_step_take_the_same_storages(component: str) -> None:
-    """The pool hands back blocks of the very same size only."""
+def test_plan_memory_rounds_lengths_to_steps(component: str) -> None:
+    """Expect equal sizes, because the pool returns blocks of exactly the same size only."""
     module = lowered(component, "exact")[1]["plan_memory"]
     storages = [c.args[0].values[0] for c in calls(module, component) if c.op == _op(ALLOC_STORAGE)]
     (variable,) = relax.analysis.defined_symbolic_vars(module[f"{component}_forward"])
@@ -116,17 +116,17 @@ def test_lengths_of_one_step_take_the_same_storages(component: str) -> None:
 
 
 @pytest.mark.parametrize("component", ["f0n", "decoder"])
-def test_what_is_returned_shares_its_storage_with_nothing(component: str) -> None:
-    """A caller holds it for as long as it likes."""
+def test_plan_memory_keeps_results_exclusive(component: str) -> None:
+    """Expect a storage of its own, which the caller may keep."""
     function = lowered(component, "exact")[1]["plan_memory"][f"{component}_forward"]
     bindings = [b for block in function.body.blocks for b in block.bindings]
-    made = {b.var: b.value.args[0] for b in bindings if _is_call(b.value, "relax.memory.alloc_tensor")}
-    returned = {made[variable] for variable in _returned(function, bindings) if variable in made}
+    storages = {b.var: b.value.args[0] for b in bindings if _is_call(b.value, "relax.memory.alloc_tensor")}
+    returned = {storages[variable] for variable in _returned(function, bindings) if variable in storages}
     assert returned
-    assert all(list(made.values()).count(storage) == 1 for storage in returned)
+    assert all(list(storages.values()).count(storage) == 1 for storage in returned)
 
 
-def test_branches_are_refused() -> None:
+def test_plan_memory_rejects_branches() -> None:
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((4,), "float32"))
     condition = relax.Var("condition", relax.TensorType((), "bool"))
@@ -137,8 +137,8 @@ def test_branches_are_refused() -> None:
         plan_memory.apply(builder.get(), context)
 
 
-def test_results_in_place_save_memory() -> None:
-    """Of the decoder, whose residual blocks are most of it, against the same kernels without `IN_PLACE`."""
+def test_plan_memory_reuses_memory_in_place() -> None:
+    """Compare the decoder, most of which is residual blocks, with the same kernels without `IN_PLACE`."""
     _, phases = lowered("decoder", "exact")
     before = phases[PASSES[PASSES.index("plan_memory") - 1]]
     apart = tvm.IRModule(
@@ -155,14 +155,14 @@ def test_results_in_place_save_memory() -> None:
 
 
 def _total(module: Any) -> int:
-    """Bytes of all storages of the decoder at 10,000 steps."""
+    """Return the bytes of all storages of the decoder at 10,000 steps."""
     (variable,) = relax.analysis.defined_symbolic_vars(module["decoder_forward"])
     storages = [c.args[0].values[0] for c in calls(module, "decoder") if c.op == _op(ALLOC_STORAGE)]
     return sum(_at(size, 10_000, variable) for size in storages)
 
 
 def _read_and_overwritten(module: Any, value: Any, where: dict[Any, set[Any]]) -> set[Any]:
-    """The arguments of a kernel whose memory its result takes."""
+    """Return the arguments of a kernel whose memory its result reuses."""
     if not (isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)):
         return set()
     places = json.loads((module[value.op].attrs or {}).get(IN_PLACE, '{"over": []}'))
@@ -181,12 +181,12 @@ def _is_call(value: Any, name: str) -> bool:
 
 
 def _returned(function: Any, bindings: list[Any]) -> set[Any]:
-    """The variables a function returns, and those they are other names of."""
-    found = set(relax.analysis.free_vars(function.body.body))
+    """Return the variables that a function returns, and those that they are other names of."""
+    variables = set(relax.analysis.free_vars(function.body.body))
     for binding in reversed(bindings):
-        if binding.var in found and not _is_call(binding.value, "relax.memory.alloc_tensor"):
-            found |= set(relax.analysis.free_vars(binding.value))
-    return found
+        if binding.var in variables and not _is_call(binding.value, "relax.memory.alloc_tensor"):
+            variables |= set(relax.analysis.free_vars(binding.value))
+    return variables
 
 
 def _at(size: Any, length: int, variable: Any = LENGTH) -> int:

@@ -17,14 +17,13 @@ _LAUNCH = re.compile(r'(?:thread_binding\(|launch_thread\("threadIdx.x", )(\d+)(
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
-def test_every_kernel_has_a_launch(component: str, policy: str) -> None:
-    """Those by hand and those of plain operations; none has more threads than a workgroup of the machine, or
-    a wide index."""
+def test_schedule_gpu_adds_launches(component: str, policy: str) -> None:
+    """Check hand-written and plain kernels: threads fit a workgroup, and no index is int64."""
     workgroup = GPU.features.workgroup
     assert workgroup is not None
-    found = kernels(phases(component, policy)["plan_memory"])
-    assert found
-    for name, function in found.items():
+    modules = kernels(phases(component, policy)["plan_memory"])
+    assert modules
+    for name, function in modules.items():
         text = function.script()
         threads = [int(number) for number in _LAUNCH.findall(text)]
         assert threads, f"{name} has no launch"
@@ -32,41 +31,41 @@ def test_every_kernel_has_a_launch(component: str, policy: str) -> None:
         assert not re.search(r"\b(int64|float64)\b", text), name
 
 
-def test_machines_without_a_gpu_keep_their_loops() -> None:
+def test_schedule_gpu_leaves_cpu_modules() -> None:
     before, after = (lowered("text_encoder")[1][phase] for phase in ("fuse", "schedule_gpu"))
     assert after.same_as(before)
 
 
 def arguments(function: Any) -> list[np.ndarray]:
-    """Numbers for what it reads, NaN for what it writes: its last parameter."""
+    """Return numbers for what a kernel reads and NaN for its last parameter, which it writes."""
     generator = np.random.default_rng(1)
-    made: list[np.ndarray] = []
+    arrays: list[np.ndarray] = []
     for parameter in function.params:
         shape = tuple(int(extent) for extent in parameter.ty.shape)
         wide = str(parameter.ty.dtype) == "float32"
-        made.append(
+        arrays.append(
             generator.standard_normal(shape, np.float32)
             if wide
             else generator.integers(0, 2, shape, np.int32)
         )
-    if made[-1].dtype == np.float32:
-        made[-1][...] = np.nan
-    return made
+    if arrays[-1].dtype == np.float32:
+        arrays[-1][...] = np.nan
+    return arrays
 
 
 @AS_CPP
-def test_the_same_is_computed() -> None:
-    """Each function as it was before, compiled for this machine, and its launch from CUDA's text."""
-    found = phases("duration", "masked")
-    before, after = kernels(found["fuse"]), kernels(found["schedule_gpu"])
+def test_schedule_gpu_keeps_results() -> None:
+    """Compare each function, compiled for this machine before the pass, with its launch from CUDA's text."""
+    modules = phases("duration", "masked")
+    before, after = kernels(modules["fuse"]), kernels(modules["schedule_gpu"])
     assert before.keys() == after.keys()
     for name in before:
         plain, launch = (module[name].with_attr("global_symbol", name) for module in (before, after))
-        given = arguments(plain)
-        want, got = [a.copy() for a in given], [a.copy() for a in given]
+        inputs = arguments(plain)
+        expected, actual = [a.copy() for a in inputs], [a.copy() for a in inputs]
         on_host = tvm.compile(tvm.IRModule({name: plain}), target="llvm")
-        on_host[name](*map(tvm_ffi.from_dlpack, want))
+        on_host[name](*map(tvm_ffi.from_dlpack, expected))
         executed = on_gpu(GPUS["cuda"], launch)
         assert executed is not None
-        executed(*got)
-        np.testing.assert_allclose(got[-1], want[-1], rtol=1e-6, atol=1e-6, err_msg=name)
+        executed(*actual)
+        np.testing.assert_allclose(actual[-1], expected[-1], rtol=1e-6, atol=1e-6, err_msg=name)

@@ -14,14 +14,14 @@ from kokoro_tvm.passes.select_kernels import PACKINGS
 from .support import operators
 
 
-def test_every_semantic_operation_has_its_kernel() -> None:
+def test_select_kernels_replaces_every_operation() -> None:
     _, phases = lowered("bert")
     before, after = (operators(phases[phase], "bert") for phase in ("fuse", "select_kernels"))
     assert after["relax.call_dps_packed"] == 0
     assert after["relax.call_tir"] == before["relax.call_tir"] + before["relax.call_dps_packed"]
 
 
-def test_equal_calls_share_a_kernel() -> None:
+def test_select_kernels_shares_kernels_of_equal_calls() -> None:
     _, phases = lowered("bert")
     kernels = [v.name_hint for v in phases["select_kernels"].get_global_vars() if "_conv1d_" in v.name_hint]
     assert 0 < len(kernels) < operators(phases["fuse"], "bert")["relax.call_dps_packed"]
@@ -29,7 +29,7 @@ def test_equal_calls_share_a_kernel() -> None:
     assert len(set(numbered)) == len(kernels)
 
 
-def test_packings_are_in_the_module() -> None:
+def test_select_kernels_records_packings() -> None:
     function = lowered("duration")[1]["select_kernels"]["duration_forward"]
     packings = json.loads(function.attrs[PACKINGS])
     assert {p["operation"] for p in packings.values()} >= {"conv1d", "linear", "lstm"}
@@ -41,7 +41,7 @@ def lower_small(forward: Any, weights: dict[str, tuple[int, ...]]) -> Any:
     return lowered_program(small_program(forward, weights), "small")
 
 
-def test_a_weight_used_twice_alike_is_packed_once() -> None:
+def test_select_kernels_packs_shared_weight_once() -> None:
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         return ops.conv1d(ops.conv1d(x, w["a"], padding=1), w["a"], padding=1)
 
@@ -50,17 +50,17 @@ def test_a_weight_used_twice_alike_is_packed_once() -> None:
     assert parameter.packing.name.startswith("convolution(")
 
 
-def test_a_weight_wanted_in_two_packings_is_refused() -> None:
+def test_select_kernels_rejects_two_packings_of_a_weight() -> None:
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return ops.conv1d(x, w["a"], padding=1), ops.conv1d(x, w["a"], padding=1, stride=2)
 
     with pytest.raises(
-        BuildError, match=r"small: p_a is wanted as convolution\(.*\) and as convolution\(.*stride=2\)"
+        BuildError, match=r"small: p_a is needed as convolution\(.*\) and as convolution\(.*stride=2\)"
     ):
         lower_small(forward, {"a": (4, 4, 3)})
 
 
-def test_a_weight_wanted_packed_and_as_it_is_is_refused() -> None:
+def test_select_kernels_rejects_packed_and_plain_weight() -> None:
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         pooled = ops.upsample_pool(x, w["a"], w["b"])
         return pooled, ops.conv1d(x[..., :1], w["a"], padding=1)
@@ -69,7 +69,7 @@ def test_a_weight_wanted_packed_and_as_it_is_is_refused() -> None:
         lower_small(forward, {"a": (4, 1, 3), "b": (4,)})
 
 
-def test_a_weight_wanted_packed_and_added_to_is_refused() -> None:
+def test_select_kernels_rejects_packed_weight_in_plain_operation() -> None:
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return ops.conv1d(x, w["a"], padding=1), w["a"] + 1.0
 
@@ -77,7 +77,7 @@ def test_a_weight_wanted_packed_and_added_to_is_refused() -> None:
         lower_small(forward, {"a": (4, 4, 3)})
 
 
-def test_a_computed_weight_is_refused() -> None:
+def test_select_kernels_rejects_computed_weight() -> None:
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         return ops.conv1d(x, w["a"] * 2.0, padding=1)
 
@@ -87,7 +87,7 @@ def test_a_computed_weight_is_refused() -> None:
         lower_small(forward, {"a": (4, 4, 3)})
 
 
-def test_what_no_kernel_covers_is_refused() -> None:
+def test_select_kernels_rejects_call_without_kernel() -> None:
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         return ops.conv1d(x, w["a"], padding=2, stride=2, dilation=2)
 

@@ -1,4 +1,4 @@
-"""What the equivalence tests of the patches share: random modules, tolerances, tails."""
+"""Support for tests that patches are equivalent to the stock model: random modules, tolerances, tails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from kokoro_tvm.model.kokoro import default_dtype
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 STYLE = 5
@@ -22,7 +22,7 @@ TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-10}
 
 
 def stock(make: Callable[[], nn.Module], dtype: torch.dtype, seed: int = 0) -> Any:
-    """A stock module with random weights throughout (norms, biases and alphas too), frozen."""
+    """Return a stock module with random weights throughout (norms, biases and alphas too), frozen."""
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
         torch.manual_seed(seed)
@@ -40,7 +40,7 @@ def random(*shape: int, dtype: torch.dtype, seed: int = 1) -> Tensor:
 
 
 def assert_same(got: Tensor, want: Tensor, tolerance: float | None = None) -> None:
-    """Equal shape and dtype, and values within the tolerance of the dtype, relative to the largest."""
+    """Assert equal shape and dtype, and values within the dtype's tolerance relative to the largest."""
     assert got.dtype == want.dtype
     assert got.shape == want.shape
     error = (got - want).abs().max() / want.abs().max().clamp(min=1e-30)
@@ -49,7 +49,7 @@ def assert_same(got: Tensor, want: Tensor, tolerance: float | None = None) -> No
 
 
 def tails(x: Tensor, length: int) -> Iterator[Tensor]:
-    """`x` (1, T, ...) with nothing changed before `length` and NaN, 1e30 or other numbers from there on."""
+    """Return copies of `x` (1, T, ...) with NaN, 1e30 or other numbers from step `length` on."""
     for fill in (torch.nan, 1e30, None):
         y = x.clone()
         y[:, length:] = random(*y[:, length:].shape, dtype=x.dtype, seed=9) if fill is None else fill
@@ -63,8 +63,7 @@ def assert_masked(
     factor: int = 1,
     plus: int = 0,
 ) -> None:
-    """The valid part of `run(*inputs, length)` is what `run` gives for the valid inputs alone,
-    to the last bit whatever stands in the tails.
+    """Assert that the valid part of `run(*inputs, length)` equals `run` of the valid inputs, bit for bit.
 
     Time is axis 1: of inputs a multiple of the first, of results `factor` times the first, `plus`.
     """
@@ -90,12 +89,12 @@ def _all(results: Tensor | Sequence[Tensor]) -> list[Tensor]:
 
 @contextmanager
 def patched(names: Sequence[str], module: nn.Module, dtype: torch.dtype) -> Iterator[None]:
-    with default_dtype(dtype), applied(names, module), torch.no_grad():
+    with default_dtype(dtype), apply_patches(names, module), torch.no_grad():
         yield
 
 
-class SourceNoise(torch.overrides.TorchFunctionMode):
-    """Answers `torch.randn_like` of the source's sines with given noise, (1, samples, H), else with zeros."""
+class FixedNoise(torch.overrides.TorchFunctionMode):
+    """Replaces `torch.randn_like` of the source's sines by known noise (1, samples, H), others by zeros."""
 
     def __init__(self, noise: Tensor) -> None:
         super().__init__()
@@ -108,18 +107,20 @@ class SourceNoise(torch.overrides.TorchFunctionMode):
 
 
 def projected(noise: Tensor, source: Any) -> Tensor:
-    """Nine channels of noise (1, samples, 9) as the one (1, samples) that the source's linear layer makes of
-    them, divided by the norm of its weights."""
+    """Project nine channels of noise (1, samples, 9) to one (1, samples), as the source's linear layer does.
+
+    The result is divided by the norm of the layer's weights.
+    """
     weight = source.l_linear.weight[0].to(noise.dtype)
     return (noise @ weight / torch.linalg.vector_norm(weight)).detach()
 
 
 @contextmanager
 def plus_pi(stft: Any) -> Iterator[None]:
-    """Phases of -pi, as far as a `TorchSTFT` finds any, count as +pi.
+    """Replace phases of -pi that a `TorchSTFT` returns by +pi.
 
-    The reflected edge makes the first frame symmetric, so its spectrum is real but for rounding: in every bin
-    with a negative real part the stock phase is pi or -pi by the last bit of the excitation.
+    The reflected edge makes the first frame symmetric, so its spectrum is real except for rounding. In every
+    bin with a negative real part the stock phase is pi or -pi by the last bit of the excitation.
     """
     before = stft.__dict__.get("transform")
     transform = stft.transform

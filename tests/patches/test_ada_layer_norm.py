@@ -15,7 +15,7 @@ def make() -> nn.Module:
 
 @DTYPES
 @pytest.mark.parametrize("steps", [1, 2, 17])
-def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
+def test_ada_layer_norm_matches_stock(dtype: torch.dtype, steps: int) -> None:
     module = stock(make, dtype)
     x, style = random(1, steps, 8, dtype=dtype) + 3, random(1, STYLE, dtype=dtype, seed=2)
     want = module(x, style)
@@ -24,7 +24,7 @@ def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
 
 
 @DTYPES
-def test_masked(dtype: torch.dtype) -> None:
+def test_ada_layer_norm_masks_invalid_steps(dtype: torch.dtype) -> None:
     module = stock(make, dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(["ada_layer_norm"], module, dtype):

@@ -23,7 +23,7 @@ def make(outputs: int, upsample: object) -> nn.Module:
 @DTYPES
 @KINDS
 @pytest.mark.parametrize("steps", [2, 3, 17])
-def test_same_as_stock(dtype: torch.dtype, outputs: int, upsample: object, steps: int) -> None:
+def test_adain_resblock_matches_stock(dtype: torch.dtype, outputs: int, upsample: object, steps: int) -> None:
     module = stock(partial(make, outputs, upsample), dtype)
     x, style = random(1, steps, 6, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
     with patched([], module, dtype):
@@ -35,7 +35,9 @@ def test_same_as_stock(dtype: torch.dtype, outputs: int, upsample: object, steps
 @DTYPES
 @KINDS
 @pytest.mark.parametrize("length", [1, 2, 6])
-def test_masked(dtype: torch.dtype, outputs: int, upsample: object, length: int) -> None:
+def test_adain_resblock_masks_invalid_steps(
+    dtype: torch.dtype, outputs: int, upsample: object, length: int
+) -> None:
     module = stock(partial(make, outputs, upsample), dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     factor = 1 if upsample == "none" else 2
@@ -43,8 +45,8 @@ def test_masked(dtype: torch.dtype, outputs: int, upsample: object, length: int)
         assert_masked(lambda x, n: module(x, style, n), [random(1, 7, 6, dtype=dtype)], length, factor)
 
 
-def test_variance_is_centred() -> None:
-    """A mean of a thousand spreads: E[x^2] - E[x]^2 in float32 keeps no digit of the variance."""
+def test_adain_resblock_centres_variance() -> None:
+    """Use a mean of a thousand spreads: E[x^2] - E[x]^2 in float32 keeps no digit of the variance."""
     module = stock(partial(make, 6, "none"), torch.float32)
     spread = random(1, 50, 6, dtype=torch.float32)
     x = (spread + 1000).double()

@@ -31,7 +31,7 @@ def tokens(steps: int) -> torch.Tensor:
 
 @DTYPES
 @pytest.mark.parametrize("steps", [1, 2, 17, 32])
-def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
+def test_albert_matches_stock(dtype: torch.dtype, steps: int) -> None:
     module = stock(make, dtype)
     ids = tokens(steps)
     want = module(ids, attention_mask=torch.ones(1, steps, dtype=torch.int32))
@@ -39,7 +39,7 @@ def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
         assert_same(module(ids), want)
 
 
-def test_groups_and_inner_layers_run_in_stock_order() -> None:
+def test_albert_runs_layers_in_stock_order() -> None:
     module = stock(lambda: make(num_hidden_layers=5, num_hidden_groups=2, inner_group_num=2), torch.float64)
     ids = tokens(4)
     want = module(ids, attention_mask=torch.ones(1, 4, dtype=torch.int32))
@@ -49,7 +49,7 @@ def test_groups_and_inner_layers_run_in_stock_order() -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 6])
-def test_masked(dtype: torch.dtype, length: int) -> None:
+def test_albert_masks_invalid_steps(dtype: torch.dtype, length: int) -> None:
     module = stock(make, dtype)
     ids = tokens(9)
     with patched(["albert"], module, dtype):
@@ -62,7 +62,7 @@ def test_masked(dtype: torch.dtype, length: int) -> None:
     assert_same(results[0], want)
 
 
-def test_other_activations_are_refused() -> None:
+def test_albert_rejects_other_activations() -> None:
     module = stock(lambda: make(hidden_act="relu"), torch.float32)
     with patched(["albert"], module, torch.float32), pytest.raises(BuildError, match="gelu_new, not relu"):
         module(tokens(3))

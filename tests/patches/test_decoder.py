@@ -8,7 +8,7 @@ from torch.nn.utils import weight_norm
 from .support import (
     DTYPES,
     STYLE,
-    SourceNoise,
+    FixedNoise,
     assert_masked,
     assert_same,
     patched,
@@ -31,7 +31,7 @@ CHANNELS, SAMPLES = 6, 600
 
 
 def make() -> nn.Module:
-    """The stock decoder, with smaller parts in place of its fixed 1024 and 512 channels."""
+    """Create the stock decoder with smaller parts in place of its fixed 1024 and 512 channels."""
     from kokoro.istftnet import AdainResBlk1d, Decoder, Generator
 
     decoder = Decoder.__new__(Decoder)
@@ -65,13 +65,13 @@ def inputs(frames: int, dtype: torch.dtype, *channels: int) -> list[torch.Tensor
 
 
 @pytest.mark.parametrize("frames", [2, 3, 6])
-def test_same_as_stock(frames: int) -> None:
+def test_decoder_matches_stock(frames: int) -> None:
     dtype = torch.float64
     decoder = build(dtype)
     asr, f0, n, noise = inputs(frames, dtype, 9)
     style = random(1, STYLE, dtype=dtype, seed=2)
     stft = decoder.generator.stft
-    with patched([], decoder, dtype), SourceNoise(noise), plus_pi(stft), torch.random.fork_rng(devices=[]):
+    with patched([], decoder, dtype), FixedNoise(noise), plus_pi(stft), torch.random.fork_rng(devices=[]):
         want = decoder(asr.transpose(1, 2), f0, n, style).squeeze(1)
     noise = projected(noise, decoder.generator.m_source)
     with patched(PATCHES, decoder, dtype), plus_pi(stft):
@@ -80,7 +80,7 @@ def test_same_as_stock(frames: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 2])
-def test_masked(dtype: torch.dtype, length: int) -> None:
+def test_decoder_masks_invalid_steps(dtype: torch.dtype, length: int) -> None:
     decoder = build(dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, decoder, dtype):

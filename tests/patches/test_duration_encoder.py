@@ -17,7 +17,7 @@ def make() -> nn.Module:
 
 @DTYPES
 @pytest.mark.parametrize("steps", [1, 2, 17])
-def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
+def test_duration_encoder_matches_stock(dtype: torch.dtype, steps: int) -> None:
     module = stock(make, dtype)
     x, style = random(1, steps, 8, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
     lengths, mask = torch.tensor([steps]), torch.zeros(1, steps, dtype=torch.bool)
@@ -29,7 +29,7 @@ def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 6])
-def test_masked(dtype: torch.dtype, length: int) -> None:
+def test_duration_encoder_masks_invalid_steps(dtype: torch.dtype, length: int) -> None:
     module = stock(make, dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, module, dtype):

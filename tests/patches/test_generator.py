@@ -9,7 +9,7 @@ from kokoro_tvm.errors import BuildError
 from .support import (
     DTYPES,
     STYLE,
-    SourceNoise,
+    FixedNoise,
     assert_masked,
     assert_same,
     patched,
@@ -44,15 +44,15 @@ def inputs(steps: int, dtype: torch.dtype, *channels: int) -> list[torch.Tensor]
 
 
 @pytest.mark.parametrize("steps", [2, 3, 8])
-def test_same_as_stock(steps: int) -> None:
-    """float64 only, and to 1e-6: phases of quiet bins are as sensitive as stock's excitation is imprecise."""
+def test_generator_matches_stock(steps: int) -> None:
+    """Compare in float64 only, to 1e-6: phases of quiet bins magnify the stock excitation's error."""
     dtype = torch.float64
     module = generator(dtype)
     x, f0, noise = inputs(steps, dtype, 9)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with (
         patched([], module, dtype),
-        SourceNoise(noise),
+        FixedNoise(noise),
         plus_pi(module.stft),
         torch.random.fork_rng(devices=[]),
     ):
@@ -64,7 +64,7 @@ def test_same_as_stock(steps: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 3])
-def test_masked(dtype: torch.dtype, length: int) -> None:
+def test_generator_masks_invalid_steps(dtype: torch.dtype, length: int) -> None:
     module = generator(dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, module, dtype):
@@ -76,7 +76,7 @@ def test_masked(dtype: torch.dtype, length: int) -> None:
         )
 
 
-def test_other_upsampling_is_refused() -> None:
+def test_generator_rejects_other_upsampling() -> None:
     module = stock(lambda: make(taps=10), torch.float32)
     x, f0, noise = inputs(2, torch.float32)
     with patched(PATCHES, module, torch.float32), pytest.raises(BuildError, match="not 10 taps, stride 6"):

@@ -15,7 +15,7 @@ def make() -> nn.Module:
 
 @DTYPES
 @pytest.mark.parametrize("steps", [1, 2, 17])
-def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
+def test_lstm_patch_matches_stock(dtype: torch.dtype, steps: int) -> None:
     module = stock(make, dtype)
     x = random(1, steps, 6, dtype=dtype)
     want = module(x)[0]
@@ -25,13 +25,13 @@ def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 2, 6])
-def test_backward_starts_at_the_last_valid_step(dtype: torch.dtype, length: int) -> None:
+def test_lstm_patch_backward_starts_at_last_valid_step(dtype: torch.dtype, length: int) -> None:
     module = stock(make, dtype)
     with patched(["lstm"], module, dtype):
         assert_masked(module, [random(1, 7, 6, dtype=dtype)], length)
 
 
-def test_same_as_a_packed_sequence() -> None:
+def test_lstm_patch_matches_packed_sequence() -> None:
     module = stock(make, torch.float64)
     x = random(1, 7, 6, dtype=torch.float64)
     packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([4]), batch_first=True)
@@ -43,7 +43,7 @@ def test_same_as_a_packed_sequence() -> None:
 @pytest.mark.parametrize(
     "other", [{"num_layers": 2}, {"bidirectional": False}, {"bias": False}, {"proj_size": 2}]
 )
-def test_other_lstms_are_refused(other: dict[str, int]) -> None:
+def test_lstm_patch_rejects_other_lstms(other: dict[str, int]) -> None:
     module = stock(lambda: nn.LSTM(6, 4, **{"bidirectional": True, **other}), torch.float32)
-    with patched(["lstm"], module, torch.float32), pytest.raises(BuildError, match="patch lstm knows"):
+    with patched(["lstm"], module, torch.float32), pytest.raises(BuildError, match="patch lstm supports"):
         module(random(1, 3, 6, dtype=torch.float32))

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.patches import applied, available, get, stock_attribute
+from kokoro_tvm.patches import apply_patches, get_patch, list_patches, resolve_attribute
 
 from .support import stock
 
@@ -20,76 +20,79 @@ def make() -> nn.Module:
     return TextEncoder(channels=4, kernel_size=5, depth=2, n_symbols=9)
 
 
-def test_every_file_is_a_patch_of_its_own_name_that_replaces_something_stock() -> None:
-    assert "lstm" in available()
-    for name in available():
-        patch = get(name)
+def test_every_file_defines_a_patch_of_its_name() -> None:
+    assert "lstm" in list_patches()
+    for name in list_patches():
+        patch = get_patch(name)
         assert patch.name == name
         assert patch.replaces
         for dotted in patch.replaces:
-            assert callable(stock_attribute(dotted))
+            assert callable(resolve_attribute(dotted))
 
 
-def test_documentation_names_every_patch_and_what_it_replaces() -> None:
+def test_docs_list_every_patch() -> None:
     text = (Path(__file__).parents[2] / "docs" / "patches.md").read_text(encoding="utf-8")
-    for name in available():
+    for name in list_patches():
         row = next((line for line in text.splitlines() if line.startswith(f"| `{name}` ")), None)
         assert row is not None, f"docs/patches.md has no row for {name}"
-        for dotted in get(name).replaces:
+        for dotted in get_patch(name).replaces:
             assert ".".join(dotted.split(".")[-2:]) in row
 
 
-def test_only_patches_asked_for_are_imported() -> None:
+def test_get_patch_imports_only_that_patch() -> None:
     code = (
-        "import sys; import kokoro_tvm.patches as p; p.available(); p.get('lstm');"
+        "import sys; import kokoro_tvm.patches as p; p.list_patches(); p.get_patch('lstm');"
         "print(*sorted(m for m in sys.modules if m.startswith('kokoro_tvm.patches.') and '.base' not in m))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["kokoro_tvm.patches.lstm"]
 
 
-def test_unknown_patch_names_the_nearest() -> None:
+def test_get_patch_suggests_nearest_name() -> None:
     with (
         pytest.raises(BuildError, match="unknown patch 'lsmt': did you mean lstm"),
-        applied(["lsmt"], nn.Linear(1, 1)),
+        apply_patches(["lsmt"], nn.Linear(1, 1)),
     ):
         pass
     with pytest.raises(BuildError, match="unknown patch 'zzz': there are ada_layer_norm"):
-        get("zzz")
+        get_patch("zzz")
     with pytest.raises(BuildError, match="unknown patch '_length'"):
-        get("_length")
+        get_patch("_length")
 
 
-def test_a_patch_that_finds_nothing_is_refused_and_leaves_no_trace() -> None:
+def test_apply_patches_rejects_patch_without_match() -> None:
     module = stock(make, torch.float32)
     before = snapshot(module)
     for names in (["weight_norm", "lstm", "generator"], ["generator"]):
         message = r"patch generator replaces kokoro\.istftnet\.Generator\.forward, but nothing"
-        with pytest.raises(BuildError, match=message), applied(names, module):
+        with pytest.raises(BuildError, match=message), apply_patches(names, module):
             pass
         assert snapshot(module) == before
-    with pytest.raises(BuildError, match="finds no weight norm"), applied(["weight_norm"], nn.Linear(1, 1)):
+    with (
+        pytest.raises(BuildError, match="finds no weight norm"),
+        apply_patches(["weight_norm"], nn.Linear(1, 1)),
+    ):
         pass
 
 
-def test_patches_in_force_cannot_be_applied_again() -> None:
+def test_apply_patches_rejects_patch_in_force() -> None:
     module = stock(make, torch.float32)
     before = snapshot(module)
-    with pytest.raises(BuildError, match="replaced already"), applied(["lstm", "lstm"], module):
+    with pytest.raises(BuildError, match="replaced already"), apply_patches(["lstm", "lstm"], module):
         pass
     assert snapshot(module) == before
-    with applied(["lstm"], module):
+    with apply_patches(["lstm"], module):
         inside = snapshot(module)
         with (
             pytest.raises(BuildError, match="which a patch in force has replaced already"),
-            applied(["lstm"], module),
+            apply_patches(["lstm"], module),
         ):
             pass
         assert snapshot(module) == inside
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_everything_is_restored(fails: bool) -> None:
+def test_apply_patches_restores_module(fails: bool) -> None:
     module = stock(make, torch.float32)
     other = stock(make, torch.float32)
     tokens = torch.tensor([[1, 2, 3]])
@@ -97,7 +100,7 @@ def test_everything_is_restored(fails: bool) -> None:
     want = module(tokens, lengths, mask)
     before = snapshot(module)
     try:
-        with applied(["weight_norm", "lstm", "text_encoder"], module):
+        with apply_patches(["weight_norm", "lstm", "text_encoder"], module):
             assert snapshot(module) != before
             assert torch.equal(other(tokens, lengths, mask), want), "another model is touched"
             if fails:
@@ -111,17 +114,17 @@ def test_everything_is_restored(fails: bool) -> None:
 
 
 def snapshot(module: nn.Module) -> list[object]:
-    """State names in order, hooks and instance methods of every submodule."""
+    """Return state names in order, hooks and instance methods of every submodule."""
     return [
         (name, list(m._parameters), list(m._forward_pre_hooks.values()), sorted(m.__dict__))
         for name, m in module.named_modules()
     ]
 
 
-def test_restoring_keeps_values_bit_for_bit() -> None:
+def test_apply_patches_restores_values_exactly() -> None:
     module = stock(make, torch.float32)
     before = {name: t.clone() for name, t in module.state_dict().items()}
-    with applied(["weight_norm", "lstm", "text_encoder"], module):
+    with apply_patches(["weight_norm", "lstm", "text_encoder"], module):
         module(torch.tensor([[1, 2]]))
     after = module.state_dict()
     assert list(after) == list(before)

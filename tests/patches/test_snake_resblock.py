@@ -20,7 +20,7 @@ def make(taps: int) -> nn.Module:
 @DTYPES
 @pytest.mark.parametrize("taps", [3, 7, 11])
 @pytest.mark.parametrize("steps", [2, 9, 40])
-def test_same_as_stock(dtype: torch.dtype, taps: int, steps: int) -> None:
+def test_snake_resblock_matches_stock(dtype: torch.dtype, taps: int, steps: int) -> None:
     module = stock(partial(make, taps), dtype)
     x, style = random(1, steps, 6, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
     want = module(x.transpose(1, 2), style).transpose(1, 2)
@@ -31,7 +31,7 @@ def test_same_as_stock(dtype: torch.dtype, taps: int, steps: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 5, 19])
-def test_masked(dtype: torch.dtype, length: int) -> None:
+def test_snake_resblock_masks_invalid_steps(dtype: torch.dtype, length: int) -> None:
     module = stock(partial(make, 7), dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, module, dtype):

@@ -20,7 +20,7 @@ def make(window: int = N_FFT) -> nn.Module:
 
 
 def stft(dtype: torch.dtype, window: int = N_FFT) -> nn.Module:
-    """The window is a plain attribute, which `Module.to` does not see."""
+    """Create the stock module; its window is a plain attribute, which `Module.to` does not move."""
     module = stock(lambda: make(window), dtype)
     module.window = torch.hann_window(window, dtype=dtype)
     return module
@@ -28,7 +28,7 @@ def stft(dtype: torch.dtype, window: int = N_FFT) -> nn.Module:
 
 @DTYPES
 @pytest.mark.parametrize("samples", [15, 20, 300])
-def test_transform_is_the_stock_one(dtype: torch.dtype, samples: int) -> None:
+def test_stft_patch_matches_stock_transform(dtype: torch.dtype, samples: int) -> None:
     module = stft(dtype)
     x = random(1, samples, dtype=dtype)
     magnitude, phase = module.transform(x)
@@ -43,7 +43,7 @@ def test_transform_is_the_stock_one(dtype: torch.dtype, samples: int) -> None:
 
 
 @DTYPES
-def test_phase_of_dc_and_nyquist_is_zero_or_plus_pi(dtype: torch.dtype) -> None:
+def test_stft_patch_phase_of_dc_and_nyquist_is_zero_or_pi(dtype: torch.dtype) -> None:
     module = stft(dtype)
     with patched(["stft"], module, dtype):
         phase = module.transform(random(1, 3000, dtype=dtype))[..., N_FFT // 2 + 1 :]
@@ -54,7 +54,7 @@ def test_phase_of_dc_and_nyquist_is_zero_or_plus_pi(dtype: torch.dtype) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("frames", [4, 5, 61])
-def test_inverse_is_the_stock_one(dtype: torch.dtype, frames: int) -> None:
+def test_stft_patch_matches_stock_inverse(dtype: torch.dtype, frames: int) -> None:
     module = stft(dtype)
     bins = N_FFT // 2 + 1
     x = random(1, frames, N_FFT + 2, dtype=dtype)
@@ -66,7 +66,7 @@ def test_inverse_is_the_stock_one(dtype: torch.dtype, frames: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [15, 60, 95])
-def test_transform_masked(dtype: torch.dtype, length: int) -> None:
+def test_stft_patch_masks_transform(dtype: torch.dtype, length: int) -> None:
     module = stft(dtype)
     x = random(1, 100, dtype=dtype)
     with patched(["stft"], module, dtype):
@@ -81,13 +81,13 @@ def test_transform_masked(dtype: torch.dtype, length: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [4, 20])
-def test_inverse_masked(dtype: torch.dtype, length: int) -> None:
+def test_stft_patch_masks_inverse(dtype: torch.dtype, length: int) -> None:
     module = stft(dtype)
     with patched(["stft"], module, dtype):
         assert_masked(module.inverse, [random(1, 21, N_FFT + 2, dtype=dtype)], length, factor=HOP, plus=-HOP)
 
 
-def test_shorter_windows_are_refused() -> None:
+def test_stft_patch_rejects_shorter_windows() -> None:
     module = stft(torch.float32, window=10)
     with patched(["stft"], module, torch.float32), pytest.raises(BuildError, match=r"\(20\), not 10"):
         module.transform(random(1, 100, dtype=torch.float32))

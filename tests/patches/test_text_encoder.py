@@ -21,7 +21,7 @@ def tokens(steps: int) -> torch.Tensor:
 
 @DTYPES
 @pytest.mark.parametrize("steps", [1, 2, 17])
-def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
+def test_text_encoder_matches_stock(dtype: torch.dtype, steps: int) -> None:
     module = stock(make, dtype)
     ids, mask = tokens(steps), torch.zeros(1, steps, dtype=torch.bool)
     with patched([], module, dtype):
@@ -32,7 +32,7 @@ def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("length", [1, 6])
-def test_masked(dtype: torch.dtype, length: int) -> None:
+def test_text_encoder_masks_invalid_steps(dtype: torch.dtype, length: int) -> None:
     module = stock(make, dtype)
     ids = tokens(9)
     with patched(PATCHES, module, dtype):
@@ -45,8 +45,8 @@ def test_masked(dtype: torch.dtype, length: int) -> None:
     assert_same(results[0], want)
 
 
-def test_stock_mask_and_length_agree() -> None:
-    """The stock encoder, given a mask, computes what the patched one computes from a length."""
+def test_text_encoder_length_matches_stock_mask() -> None:
+    """Compare the stock encoder with a mask and the patched one with a length."""
     module = stock(make, torch.float64)
     ids, length = tokens(9), 5
     mask = (torch.arange(9) >= length)[None]

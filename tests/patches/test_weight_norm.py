@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.utils import weight_norm
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.patches import applied
+from kokoro_tvm.patches import apply_patches
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
 from .support import random, stock
@@ -18,11 +18,11 @@ def make() -> nn.Module:
     )
 
 
-def test_folded_weight_is_the_exact_one_rounded_once() -> None:
+def test_fold_weight_norm_rounds_once() -> None:
     module = stock(make, torch.float32)
     pairs = [(m.weight_g.double(), m.weight_v.double()) for m in module[:2]]
     exact = [v / v.flatten(1).norm(dim=1)[:, None, None] * g for g, v in pairs]
-    with applied(["weight_norm"], module):
+    with apply_patches(["weight_norm"], module):
         assert [n for n, _ in module.named_parameters()] == [
             "0.bias", "0.weight", "1.bias", "1.weight", "2.weight", "2.bias",
         ]  # fmt: skip
@@ -33,29 +33,29 @@ def test_folded_weight_is_the_exact_one_rounded_once() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-14)])
-def test_same_as_the_hook(dtype: torch.dtype, tolerance: float) -> None:
+def test_weight_norm_matches_hook(dtype: torch.dtype, tolerance: float) -> None:
     module = stock(make, dtype)
     x = random(1, 4, 9, dtype=dtype)
     want = module(x)
-    with applied(["weight_norm"], module):
+    with apply_patches(["weight_norm"], module):
         got = module(x)
     assert (got - want).abs().max() <= tolerance * want.abs().max()
 
 
-def test_state_and_module_fold_to_the_same_bits_and_names() -> None:
+def test_fold_weight_norm_matches_patched_module() -> None:
     module = stock(make, torch.float32)
     folded = fold_weight_norm(module.state_dict())
-    with applied(["weight_norm"], module):
+    with apply_patches(["weight_norm"], module):
         state = module.state_dict()
     assert set(folded) == set(state)
     assert all(torch.equal(folded[name], state[name]) for name in state)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # weight_norm is deprecated; stock uses it
-def test_meta_only_has_shapes() -> None:
+def test_weight_norm_folds_meta_tensors() -> None:
     with torch.device("meta"):
         module = make()
-    with applied(["weight_norm"], module):
+    with apply_patches(["weight_norm"], module):
         assert module[0].weight.is_meta
         assert module[0].weight.shape == (6, 4, 3)
     assert "weight" not in dict(module[0].named_parameters())
@@ -84,15 +84,18 @@ def test_meta_only_has_shapes() -> None:
         ),
     ],
 )
-def test_states_that_cannot_be_folded(state: dict[str, torch.Tensor], message: str) -> None:
+def test_fold_weight_norm_rejects_invalid_states(state: dict[str, torch.Tensor], message: str) -> None:
     with pytest.raises(BuildError, match=message):
         fold_weight_norm(state)
 
 
-def test_a_weight_that_cannot_be_folded_restores_those_before_it() -> None:
+def test_weight_norm_restores_after_an_error() -> None:
     module = stock(make, torch.float32)
     module[1].weight_v.data.zero_()
-    with pytest.raises(BuildError, match=r"1\.weight cannot be folded"), applied(["weight_norm"], module):
+    with (
+        pytest.raises(BuildError, match=r"1\.weight cannot be folded"),
+        apply_patches(["weight_norm"], module),
+    ):
         pass
     assert {"weight_g", "weight_v"} <= set(dict(module[0].named_parameters()))
     module[0](random(1, 4, 9, dtype=torch.float32))

@@ -25,8 +25,72 @@ class Function:
     @property
     def key(self) -> str:
         """As traces name it."""
-        module = self.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        return f"kokoro_tvm.{module}:{self.name}"
+        return f"{_module(self.file)}:{self.name}"
+
+
+def _module(file: str) -> str:
+    return f"kokoro_tvm.{file.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
+
+
+def import_edits(path: Path) -> Iterator[tuple[str, str]]:
+    """Edit what importing a module executes, one thing at a time: the kind, and the module's new text."""
+    text = path.read_text(encoding="utf-8")
+
+    def pick(kind: type[ast.AST], tree: ast.AST) -> list[Any]:
+        return [
+            node for outer in (tree, *pick_classes(tree)) for node in outer.body if isinstance(node, kind)
+        ]
+
+    def pick_classes(tree: Any) -> list[Any]:
+        return [node for node in tree.body if isinstance(node, ast.ClassDef)]
+
+    def decorate(tree: Any) -> list[Any]:
+        functions = pick(ast.FunctionDef, tree)[:1]
+        for function in functions:
+            function.decorator_list.insert(0, ast.parse("lambda f: f", mode="eval").body)
+        return functions
+
+    def change_decorator(tree: Any) -> list[Any]:
+        calls = [d for f in pick(ast.FunctionDef, tree) for d in f.decorator_list if isinstance(d, ast.Call)]
+        for call in calls:
+            call.keywords.append(ast.keyword("_more", ast.Constant(1)))
+        return calls
+
+    def add_default(tree: Any) -> list[Any]:
+        functions = pick(ast.FunctionDef, tree)[-1:]
+        for function in functions:
+            function.args.kwonlyargs.append(ast.arg("_more"))
+            function.args.kw_defaults.append(ast.Constant(1))
+        return functions
+
+    def change_default(tree: Any) -> list[Any]:
+        functions = [f for f in pick(ast.FunctionDef, tree) if f.args.defaults][:1]
+        for function in functions:
+            function.args.defaults[-1] = ast.Constant("another")
+        return functions
+
+    def add_attribute(tree: Any) -> list[Any]:
+        for class_ in pick_classes(tree)[:1]:
+            class_.body.append(ast.parse("_MORE = 1").body[0])
+        return pick_classes(tree)
+
+    def change_constant(tree: Any) -> list[Any]:
+        names = [n for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) != "__all__"]
+        for assignment in names[:1]:
+            assignment.value = ast.Constant("another")
+        return names
+
+    def register(tree: Any) -> list[Any]:
+        tree.body.append(ast.parse("print.__call__('more')").body[0])
+        return [tree]
+
+    for edit in (
+        *(decorate, change_decorator, add_default, change_default),
+        *(add_attribute, change_constant, register),
+    ):
+        tree = ast.parse(text)
+        if edit(tree):
+            yield edit.__name__, ast.unparse(ast.fix_missing_locations(tree))
 
 
 def functions_in(package: Path, *rooms: str) -> list[Function]:
@@ -65,7 +129,16 @@ class Edited:
 
     def ran(self, function: Function) -> set[str]:
         """The stages whose runs executed a function."""
-        return {name for name, d in self._derivations.items() if f"{function.key}()" in d["code"]}
+        return {name for name, d in self._derivations.items() if function.key in d["code"]}
+
+    def executed(self, file: str) -> set[str]:
+        """The stages whose runs executed a function of a file."""
+        start = f"{_module(file)}:"
+        return {n for n, d in self._derivations.items() if any(unit.startswith(start) for unit in d["code"])}
+
+    def counts(self, file: str) -> set[str]:
+        """The stages whose keys have a file's import."""
+        return {name for name, d in self._derivations.items() if _module(file) in d["code"]}
 
     def stale(self) -> set[str]:
         """The stages that used something that is no longer what it was."""
@@ -82,6 +155,17 @@ class Edited:
             yield
         finally:
             path.write_text(text, encoding="utf-8")
+
+    @contextmanager
+    def rewrite(self, file: str, text: str) -> Iterator[None]:
+        """While entered, a file holds another text."""
+        path = self.package / file
+        before = path.read_text(encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(before, encoding="utf-8")
 
     @contextmanager
     def edit_function(self, function: Function) -> Iterator[None]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from edited import Edited, Function, functions_in
+from edited import Edited, Function, functions_in, import_edits
 from toys import doit, write_recipes
 
 import kokoro_tvm
@@ -41,7 +41,17 @@ def edited(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def stages(kinds: str, artifacts: tuple[str, ...] = (*FRAMES, *TOKENS)) -> set[str]:
-    return {f"toy.{kind}.{artifact}" for kind in kinds.split() for artifact in artifacts}
+    return {
+        f"toy.{kind}.{artifact.partition('-')[0] if kind == 'pack' else artifact}"
+        for kind in kinds.split()
+        for artifact in artifacts
+    }
+
+
+COMPILED = stages("compile")
+RUN = stages("validate") | {"toy.speak", "toy.speech"}
+CONVOLVED = stages("export lower pack")
+BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
 
 
 @pytest.mark.parametrize(
@@ -58,12 +68,14 @@ def stages(kinds: str, artifacts: tuple[str, ...] = (*FRAMES, *TOKENS)) -> set[s
             "noise.py",
             "_ROUNDS = 10",
             "_ROUNDS = 7",
-            stages("lower validate", ("decoder-130",)) | {"toy-model.reference"},
+            # All that compares with references can draw noise.
+            stages("lower", ("decoder-130",)) | stages("validate") | {"toy-model.reference", "toy.speech"},
         ),
         ("noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
         ("runtime/text/frontend/normalization/emoji.py", "def names(", "def names(*more, ", set()),
         ("libtvm/wasm.py", "def compile_wasm(", "def compile_wasm(*more, ", set()),
-        ("toolchains/coff.py", "    def link(self, ", "    def link(self, *more, ", set()),
+        ("toolchains/coff.py", "/dll", "/debug", set()),
+        ("toolchains/coff.py", "    def link(self, ", "    def link(self, *more, ", COMPILED | RUN),
         (
             "toolchains/gnu.py",
             '[self.command, "-shared"',
@@ -71,12 +83,30 @@ def stages(kinds: str, artifacts: tuple[str, ...] = (*FRAMES, *TOKENS)) -> set[s
             stages("compile"),
         ),
         # What handles code here is asked by who links and who runs it, not by who lowers it.
-        ("targets/cpu_tools.py", "def toolchain(self", "def toolchain(self, *more", stages("compile")),
+        ("targets/cpu_tools.py", "        if self.spec.platform == WEB:", "        if None:", COMPILED),
+        ("targets/cpu_tools.py", "        if not self.spec.run:", "        if None:", RUN),
+        ("targets/cpu_tools.py", "def runner(self", "def runner(self, *more", COMPILED | RUN),
+        # What the decorator of an operation is given, and the defaults of its arguments.
+        ("ops/conv1d.py", "slope: float = 1.0", "slope: float = 0.5", CONVOLVED),
+        ("ops/conv1d.py", "tolerant: bool = False", "tolerant: bool = True", CONVOLVED),
+        ("ops/conv1d.py", ", in_place=_in_place)", ")", CONVOLVED),
         (
-            "targets/cpu_tools.py",
-            "def runner(self",
-            "def runner(self, *more",
-            stages("validate") | {"toy.speak", "toy.speech"},
+            "ops/moments.py",
+            "semantic_op(_shape,",
+            "semantic_op(lambda **shapes: (1, 4, 1),",
+            stages("export lower", FRAMES) | stages("lower", TOKENS),
+        ),
+        (
+            "ops/gelu.py",
+            "cpu=HandKernel(_kernel)",
+            "cpu=HandKernel(_gpu_kernel)",
+            stages("export lower", BERT),
+        ),
+        (
+            "ops/lstm.py",
+            "flops=lambda call: 16 *",
+            "flops=lambda call: 8 *",
+            stages("export lower pack", LSTM),
         ),
         ("passes/fuse.py", "def apply(", "def apply(*more, ", stages("lower")),
         ("patches/f0n.py", "def _f0n_train(", "def _f0n_train(*more, ", stages("export", ("f0n-130",))),
@@ -96,10 +126,11 @@ def test_who_is_stale_after_an_edit(
 
 def test_a_file_more_runs_nothing(edited: Edited) -> None:
     for room in ("patches", "passes", "targets", "ops"):
-        another = edited.package / room / "another.py"
-        another.write_text("X = 1\n", encoding="utf-8")
-        assert edited.stale() == set()
-        another.unlink()
+        for name in ("another.py", ".llvm.py.swp", "llvm.py~", "#llvm.py#"):  # an editor's, too
+            another = edited.package / room / name
+            another.write_text("X = 1\n", encoding="utf-8")
+            assert edited.stale() == set()
+            another.unlink()
 
 
 def test_what_is_remembered_of_code_decides_about_no_key(edited: Edited, tmp_path: Path) -> None:
@@ -166,6 +197,36 @@ def test_an_edit_of_any_function_makes_stale_what_executed_it(edited: Edited) ->
     judge(edited, functions_in(edited.package, *ROOMS))
 
 
+def judge_imports(edited: Edited, files: list[Path]) -> None:
+    """An edit of what an import executes makes stale every stage that executed a function of the module, and
+    none whose key lacks the module."""
+    current: list[str] = []
+    stale: list[str] = []
+    for path in files:
+        file = str(path.relative_to(edited.package))
+        for kind, text in import_edits(path):
+            with edited.rewrite(file, text):
+                result = edited.stale()
+            current += [f"{file}, {kind}: {name}" for name in edited.executed(file) - result]
+            stale += [f"{file}, {kind}: {name}" for name in result - edited.counts(file)]
+    assert (current, stale) == ([], [])
+
+
+def sources_in(edited: Edited) -> list[Path]:
+    return sorted(path for room in ROOMS for path in (edited.package / room).rglob("*.py"))
+
+
+def test_an_edit_of_what_an_import_executes_makes_stale_who_executes_the_module(edited: Edited) -> None:
+    executed = [p for p in sources_in(edited) if edited.executed(str(p.relative_to(edited.package)))]
+    assert len(executed) > 50
+    judge_imports(edited, random.Random(0).sample(executed, 8))
+
+
+@pytest.mark.nightly
+def test_an_edit_of_what_any_import_executes_makes_stale_who_executes_the_module(edited: Edited) -> None:
+    judge_imports(edited, sources_in(edited))
+
+
 TOUCHED = """
 import os
 
@@ -218,7 +279,7 @@ def test_what_is_recorded_is_what_was_executed(tmp_path: Path, monkeypatch: pyte
         if "code" not in record.derivation:
             continue
         reported = {*(reports / f"{(artifact or [kind])[0]}-{kind}").read_text(encoding="utf-8").splitlines()}
-        recorded = {each.removesuffix("()") for each in record.derivation["code"] if each.endswith("()")}
+        recorded = {each for each in record.derivation["code"] if ":" in each}
         assert recorded - reported <= imported, name
         if kind != "compile":  # which lowers once more, and compares
             assert reported - recorded == set(), name

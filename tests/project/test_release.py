@@ -80,4 +80,5 @@ def test_the_command_prints_what_it_wrote_and_left_out(
     index = (tmp_path / "layout" / "index.json").read_bytes()
     assert bundles_in(index, "layout").keys() == {"toy"}
     assert str(tmp_path / SUMS) in out.out
+    assert not [*tmp_path.glob("*.tar"), *tmp_path.glob("*.whl")], "its bundle is in the layout"
     assert "toy: left out" not in out.err

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import (
+    Loaded,
     ModelFile,
     Recipe,
     check_file,
@@ -145,6 +146,36 @@ def test_gates_by_name(write: Write, root: Path) -> None:
     found = {n: (g.decoder.min_snr_db, g.decoder.min_gain_db, g.f0n.min_snr_db) for n, g in gates.items()}
     assert found == {"a": (20, None, 1), "b": (21, None, 1), "c": (90, 10, 80), "d": (20, None, 80)}
     assert gates["d"].speech.min_snr_db == 3
+
+
+def test_gates_follow_from_the_precision(write: Write, root: Path) -> None:
+    sets = "{bfloat16: {decoder: {min_snr_db: 20, min_gain_db: null}}, loose: {decoder: {min_snr_db: 1}}}"
+    write(
+        model=f"extends: toy\ngate_sets: {sets}\n",
+        a="extends: here\nmodel: model\nprecision: bfloat16\n",
+        b="extends: a\ngates: {decoder: {min_snr_db: 21}}\n",
+        c="extends: a\ngates: loose\n",
+        d="extends: a\nprecision: float32\n",
+    )
+    gates = {name: load_recipe(name, root).gates.decoder for name in "abcd"}
+    assert {name: (gate.min_snr_db, gate.min_gain_db) for name, gate in gates.items()} == {
+        "a": (20, None),
+        "b": (21, None),
+        "c": (1, 10),
+        "d": (30, 10),
+    }
+
+
+def test_check_warns_of_gates_for_another_precision(write: Write, root: Path) -> None:
+    write(mine="extends: here\nprecision: bfloat16\n", other="extends: mine\ngates: {enforce: true}\n")
+    (mine,) = check_file(root / "mine.yaml", root)
+    (other,) = check_file(root / "other.yaml", root)
+    assert isinstance(mine, Loaded)
+    assert isinstance(other, Loaded)
+    assert str(mine.warning).startswith(
+        f"{root / 'mine.yaml'}:2:12: `precision`: the gates are the model's, which are for float32"
+    )
+    assert other.warning is None
 
 
 def test_a_model_names_its_own_set(write: Write) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import check_file, find_recipe, list_recipes, load_recipe
 
 MATRIX = """\
@@ -28,7 +29,7 @@ def matrix(root: Path) -> Path:
 def test_every_combination_is_a_recipe_but_those_excluded(matrix: Path) -> None:
     names = ["x86-64-v2-exact", "x86-64-v3-exact", "x86-64-v3-masked"]
     assert list_recipes(matrix) == ["full", "here", *names]
-    assert [recipe.name for recipe in check_file(matrix / "several.yaml", matrix)] == names
+    assert [loaded.recipe.name for loaded in check_file(matrix / "several.yaml", matrix)] == names
     recipe = load_recipe("x86-64-v3-masked", matrix)
     here = load_recipe("here", matrix)
     assert recipe.target == here.target.model_copy(update={"mcpu": "x86-64-v3"})
@@ -73,6 +74,36 @@ def test_gates_are_an_axis(matrix: Path) -> None:
     )
     gates = [load_recipe(name, matrix).gates for name in ("low", "high")]
     assert [(g.decoder.min_snr_db, g.f0n.min_snr_db) for g in gates] == [(1, 80), (99, 80)]
+
+
+def test_matrix_extends_keeps_the_fields_of_the_file(matrix: Path) -> None:
+    (matrix / "several.yaml").write_text(
+        'matrix: {name: "over-{extends}", extends: [here, full]}\nlength: padded\nbuckets: {frames: [256]}\n'
+        "gates: {enforce: false}\n",
+        encoding="utf-8",
+    )
+    here, full = (load_recipe(name, matrix) for name in ("over-here", "over-full"))
+    assert {recipe.length for recipe in (here, full)} == {"padded"}
+    assert (here.buckets.frames, here.buckets.tokens) == ((256,), (128, 512))
+    assert (full.buckets.frames, full.buckets.tokens) == ((256,), (64,))
+
+
+def test_matrix_extends_beside_extends_is_refused(matrix: Path) -> None:
+    (matrix / "several.yaml").write_text("extends: here\nmatrix: {extends: [full]}\n", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r":2:10: `matrix.extends`: the file has `extends` too; keep one"):
+        check_file(matrix / "several.yaml", matrix)
+
+
+@pytest.mark.parametrize("file", ["aaa.yaml", "zzz.yaml"])
+def test_duplicate_name_is_an_error_of_the_matrix_that_gives_it(matrix: Path, file: str) -> None:
+    """A file's name is that of its recipe; what can be renamed is the choice of a matrix."""
+    (matrix / "several.yaml").rename(matrix / file)
+    (matrix / file).write_text("extends: here\nmatrix:\n  precision: {full: float32}\n", encoding="utf-8")
+    with pytest.raises(RecipeError) as caught:
+        find_recipe("full", matrix)
+    message = str(caught.value)
+    assert message.startswith(f"{matrix / file}:3:3: two recipes are called `full`")
+    assert f"and that of {matrix / 'full.yaml'}:" in message
 
 
 def test_a_matrix_that_cannot_be_read_is_listed_by_its_file(matrix: Path) -> None:

@@ -97,6 +97,8 @@ SPOILED = {
     "quote-left-open": ("here", "exact", '"exact'),
     "escape": ("here", "exact", '"C:\\zoo"'),
     "unknown-utterance": ("here", "length: exact", "length: exact\nutterances: [short, nasl]"),
+    "cpu-by-its-makers-name": ("here", "mcpu: native", "mcpu: zen4, mtriple: x86_64-linux-gnu"),
+    "value-not-indented": ("here", "buckets: {tokens: [128, 512], ", "buckets:\nframes: [1]\n#"),
     "emulated-by-a-path": ("here", "mcpu: native", "mcpu: native, emulate: ../cortex"),
     "target-as-model": ("here", "model: toy", "model: full"),
     "word-is-a-list": ("here", "exact", "[exact]"),

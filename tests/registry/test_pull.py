@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import stat
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -386,6 +387,100 @@ def test_a_name_that_leads_elsewhere(
     with pytest.raises(BundleError, match="which is no name"):
         pull(place)
     assert list(pulled.iterdir()) == []
+
+
+def test_pull_follows_an_output_that_is_a_link(place: Any, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("real/bundle")
+    for _ in range(3):
+        pull(place, link)
+        assert link.is_symlink()
+        assert read_bundle(link).recipe == "toy"
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["bundle"]
+
+
+def test_pull_follows_a_link_of_its_recipes_name(place: Any, pulled: Path, tmp_path: Path) -> None:
+    pulled.mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (pulled / "toy").symlink_to(tmp_path / "elsewhere")
+    for _ in range(2):
+        pull(place)
+    assert (pulled / "toy").is_symlink()
+    assert read_bundle(tmp_path / "elsewhere").recipe == "toy"
+
+
+def _link_folder(work: Path) -> None:
+    (work.parent / "theirs").mkdir()
+    work.symlink_to("theirs")
+
+
+def _open_to_others(work: Path) -> None:
+    work.mkdir()
+    work.chmod(0o777)
+
+
+@pytest.mark.parametrize("plant", [_link_folder, _open_to_others])
+def test_pull_refuses_a_folder_that_others_can_write(
+    plant: Callable[[Path], None], place: Any, registry: FakeRegistry, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    plant(shared / ".kokoro-tvm-pull")
+    with pytest.raises(BundleError, match="can be written by others"):
+        pull(place, shared / "toy")
+    assert not registry.requests
+    assert not (shared / "toy").exists()
+
+
+def test_pull_truncates_no_file_that_its_lock_leads_to(place: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("years")
+    (tmp_path / ".kokoro-tvm-pull").mkdir()
+    (tmp_path / ".kokoro-tvm-pull" / "lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(BundleError, match="lock cannot be written"):
+        pull(place, tmp_path / "toy")
+    assert (tmp_path / "mine").read_text() == "years"
+
+
+def test_pull_works_in_a_folder_of_its_own(
+    place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[int] = []
+    alone = pulling._alone
+
+    def watched(work: Path) -> Any:
+        modes.append(work.stat().st_mode & 0o777)
+        return alone(work)
+
+    monkeypatch.setattr(pulling, "_alone", watched)
+    pull(place, tmp_path / "toy")
+    assert modes == [0o700]
+
+
+def test_pull_refuses_a_folder_that_was_swapped(
+    place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swap = pulling._swap
+
+    def swapped(new: Path, folder: Path) -> None:
+        swap(new, folder)
+        folder.rename(folder.with_name("theirs"))
+        shutil.copytree(folder.with_name("theirs"), folder)
+
+    monkeypatch.setattr(pulling, "_swap", swapped)
+    with pytest.raises(BundleError, match="is not the folder that was verified"):
+        pull(place, tmp_path / "toy")
+
+
+def test_pull_links_no_file_of_another_user(
+    place: Any, registry: FakeRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pull(place, tmp_path / "theirs")
+    monkeypatch.setattr(pulling, "_is_own", lambda status: stat.S_ISDIR(status.st_mode))
+    registry.requests.clear()
+    pull(place, tmp_path / "mine")
+    assert (tmp_path / "mine" / LARGE).stat().st_nlink == 1
+    assert LARGE not in travelled(registry, tmp_path / "mine")
 
 
 def test_a_login_goes_to_its_registry_alone(

@@ -105,6 +105,13 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no signature": (lambda f: (f / SIGNED).unlink(), "here is not signed, and --trust demands it"),
     "no lines": (lambda f: (f / SIGNED).write_text("{"), "bundle.intoto.jsonl is no readable JSON"),
     "no envelopes": (lambda f: (f / SIGNED).write_text('{"a": 1}\n[]'), "signed by nobody"),
+    "a signature that is an object": (
+        lambda f: (f / SIGNED).write_text(
+            '{"payload": "", "payloadType": "x", "signatures": [{"sig": {}, "keyid": "a"}]}'
+        ),
+        "signed by a",
+    ),
+    "no bill": (lambda f: (f / SBOM).write_text("[" * 100_000), "sbom.cdx.json is no readable JSON"),
     "signatures of nothing": (
         lambda f: (f / SIGNED).write_text('{"payload": "", "payloadType": "x", "signatures": [1]}'),
         "signed by nobody",

@@ -15,7 +15,7 @@ from elsewhere import generated_for, library_of, machine_for, recipe_of
 from elsewhere import obstacle as obstacle_of
 from small_kernels import scaled
 
-from kokoro_tvm.compiler.codegen import device_code
+from kokoro_tvm.compiler.codegen import extract_device_code
 from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.runners.process import Place, Server
@@ -82,7 +82,7 @@ def rotate(recipe: str, tmp_path: Path) -> Rotate:
     kernel, number = rotation(), next(NUMBERS)
     library = library_of(recipe, kernel, tmp_path, f"library-{number}")
     loaded, prefix = runner(recipe).host.prepare(library)
-    code = device_code(generated_for(recipe, kernel, prefix=prefix))
+    code = extract_device_code(generated_for(recipe, kernel, prefix=prefix))
     assert code is not None
 
     def run(server: Server, before: str = "", after: str = "", place: Place = "aligned") -> np.ndarray:

@@ -14,7 +14,7 @@ from small_kernels import scaled
 
 from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.ops.base.expressions import Cast
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.runners.wine import WINE, Wine
 from kokoro_tvm.targets import find_runner, tools_for
 
@@ -67,7 +67,7 @@ def test_a_function_may_have_more_than_a_page_of_stack(runner_runtime: Runtime, 
 
 def reordered() -> Any:
     """y[r, at[i]] = x[r, i], by way of eight arrays that stay on the stack, because their places are data."""
-    k = Kernel("reordered", 1)
+    k = CpuKernel("reordered", 1)
     with k:
         at, x, y = k.param("at", (200,), "int32"), k.param("x", (8, 200)), k.param("y", (8, 200))
         rows = [k.registers(200) for _ in range(8)]

@@ -124,7 +124,7 @@ def test_a_head_that_comes_byte_by_byte(start: Callable[..., Server]) -> None:
     server = start(idle=0.3)
 
     def head() -> Iterator[bytes]:
-        yield b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nX: "
+        yield b"POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
         while True:
             yield b"a"
 
@@ -138,7 +138,7 @@ def test_a_body_that_comes_byte_by_byte(start: Callable[..., Server], chunk: byt
     length = b"Content-Length: 99999" if len(chunk) == 1 else b"Transfer-Encoding: chunked"
 
     def body() -> Iterator[bytes]:
-        yield b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\n" + length + b"\r\n\r\n"
+        yield b"POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\n" + length + b"\r\n\r\n"
         while True:
             yield chunk
 
@@ -186,7 +186,9 @@ def test_voices_are_names_and_no_paths(server: Server, voice: str) -> None:
 def test_no_file_beside_the_page_is_sent(server: Server, path: str) -> None:
     refused(server.get(path))
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(f"GET http://a{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(
+            f"GET http://a{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
+        )
         assert connection.makefile("rb").read().split()[1] in (b"400", b"404")
 
 

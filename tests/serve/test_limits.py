@@ -15,7 +15,7 @@ import pytest
 from serving import LONG, Server, serving, wait_for
 from sessions import address
 
-HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\n"
+HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
 def raw(server: Server) -> socket.socket:
@@ -139,7 +139,7 @@ def test_a_connection_that_says_nothing_more_is_closed(
     server = start(idle=0.2)
     with raw(server) as connection:
         if before:
-            connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
         connection.sendall(said)
         assert b"200" not in everything(connection)
@@ -175,7 +175,7 @@ def test_a_client_that_reads_nothing_is_given_up(start: Callable[..., Server]) -
     [
         b"\x16\x03\x01\x02\x00\x01\x00",
         b"GET /\x00 HTTP/1.1\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n",
     ],
 )

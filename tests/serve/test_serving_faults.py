@@ -124,7 +124,7 @@ def test_a_process_that_hangs_ends_itself(bundle: Path, sent: signal.Signals) ->
         server_process(bundle, "--grace", "0", program=HANGS) as server,
         socket.create_connection(("127.0.0.1", server.port), timeout=30) as client,
     ):
-        client.sendall(b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.sendall(b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         server.wait_for("hangs")
         server.process.send_signal(sent)
         assert server.process.wait(30) == -signal.SIGKILL
@@ -262,7 +262,7 @@ def test_a_client_that_reads_a_byte_a_second_stalls_nobody(start: Callable[..., 
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         body = json.dumps({"input": "[pause:250s] Ha. " * 20, "response_format": "pcm"}).encode()
-        head = b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
+        head = b"POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body)
         slow.sendall(head + body)
         wait_for(lambda: server.service.scheduler.jobs)
         (job,) = server.service.scheduler.jobs

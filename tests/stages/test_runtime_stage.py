@@ -41,6 +41,7 @@ def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "package": "some",
         "version": "1.0",
         "platforms": ["linux_of_somebody"],
+        "python": "3.11",
         "member": "some/lib/libsome.so",
         "wheel": hashlib.sha256(path.read_bytes()).hexdigest(),
         "sha256": SHA256,

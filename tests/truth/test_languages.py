@@ -137,7 +137,8 @@ def test_latin_words_are_read_as_english(text: str, code: str) -> None:
 @ASIAN
 def test_latin_words_without_english(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be read is named, and the rest is spoken."""
-    monkeypatch.setitem(__import__("sys").modules, "phonemizer.backend", None)
+    monkeypatch.setitem(__import__("sys").modules, "espeakng_loader", None)
+    monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.espeak_process._process", None)
     monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.languages._converters", {})
     reading = FrontEnd().read(SourceText.of("我用iPhone上网。"), "z")
     assert reading.utterances[0].phonemes == "wo↓jʊ↘ŋ ʂa↘ŋwa↓ŋ."

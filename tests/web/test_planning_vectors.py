@@ -12,7 +12,7 @@ import front_end_vectors
 import pytest
 
 from kokoro_tvm.javascript import WEB
-from kokoro_tvm.runtime.text import abbreviations
+from kokoro_tvm.runtime.text import abbreviations, scripts
 
 
 def test_python_makes_the_vectors(front_end_files: Path, tmp_path: Path) -> None:
@@ -47,3 +47,8 @@ def test_the_page_knows_the_same_abbreviations() -> None:
     words = (WEB / "abbreviation_words.js").read_text(encoding="utf-8").partition("export default ")[2]
     file = Path(abbreviations.__file__).with_suffix(".json")
     assert words == file.read_text(encoding="utf-8").rstrip() + ";\n"
+
+
+def test_the_page_knows_the_same_scripts() -> None:
+    table = (WEB / "scripts.js").read_text(encoding="utf-8").partition("RANGES = ")[2].partition(";")[0]
+    assert json.loads(table.replace("],\n]", "]\n]")) == [list(row) for row in scripts.RANGES]

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { boundSpeed } from "../../kokoro_tvm/web/limits.js";
 import { Plan } from "../../kokoro_tvm/web/plan.js";
 import { Planner } from "../../kokoro_tvm/web/planner.js";
 import { FrontEnd } from "../../kokoro_tvm/web/front_end.js";
@@ -85,4 +86,16 @@ test("a bundle's languages and voices are its own", async () => {
   assert.deepEqual(notices, []);
   assert.deepEqual(describe("anna", languages), { name: "anna", code: "d", language: "German", gender: "unknown" });
   assert.equal(languagesOf(null).z, "Mandarin Chinese");
+});
+
+test("a mix has at most 16 voices, as Python has it", async () => {
+  const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
+  const voices = new Voices(new Map([["a", table]]));
+  assert.deepEqual([...(await voices.table(Array(16).fill("a").join("+"))).values], [1, 2]);
+  await assert.rejects(voices.table(Array(17).fill("a").join("+")), { message: /^A mix may have 16 voices, but this one has 17/ });
+});
+
+test("a rate takes a speed no further than the model can say", () => {
+  assert.deepEqual([boundSpeed(0.25, 0.1), boundSpeed(1, 0.1), boundSpeed(4, 10)], [0.25, 0.25, 4]);
+  assert.deepEqual([boundSpeed(0.1, 1), boundSpeed(8, 1), boundSpeed(1, 1.5)], [0.1, 8, 1.5]);
 });

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import posixpath
+import struct
 import zipfile
 import zlib
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from kokoro_tvm.documents.readers.document import Chapter, Document, left_out
 from kokoro_tvm.documents.readers.html import decoded_page, page_of
@@ -17,6 +19,7 @@ from kokoro_tvm.errors import InputError
 __all__ = ["read"]
 
 _MOST_BYTES = 256 << 20  # of all that is read, unpacked
+_PORTION = 1 << 16  # bytes of XML that are parsed at once
 _MOST_FILES = 20_000
 _MOST_RATIO = 1000  # deflate's own limit is 1032; text has 3 to 20
 _SMALL = 1 << 20  # bytes; below it any ratio is harmless
@@ -25,13 +28,17 @@ _TEXT = frozenset(
     | {"text/x-oeb1-document", "application/x-dtbook+xml"}
 )
 
+# What zipfile raises for damaged archives. RuntimeError: NotImplementedError and encrypted files.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # EPUB 3.3, section 4.2.2
+
 
 def read(data: bytes, path: Path) -> Document:
     """The chapters of a book. Raises InputError for what is no EPUB, is encrypted, or unpacks to too much."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _Book(archive, path).read()
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGE as error:
         raise InputError(f"{path} is no EPUB, or damaged ({error}). Download or convert it again.") from error
 
 
@@ -87,17 +94,31 @@ class _Book:
         return Document(title or self._path.stem, tuple(chapters) or (Chapter("", ""),), notes=tuple(notes))
 
     def _xml(self, name: str) -> ElementTree.Element:
+        """The root of an XML file. Raises InputError where it is malformed or declares anything itself."""
+        place = f"{self._path}: {name}"
+
+        def refuse_declarations(doctype: str, system: str | None, public: str | None, subset: int) -> None:
+            # Entities and defaults of attributes make gigabytes of a small file.
+            if subset:
+                raise InputError(
+                    f"{place} declares entities or attributes in its <!DOCTYPE>, which a book does not need."
+                )
+
+        builder = ElementTree.TreeBuilder()
+        parser = expat.ParserCreate(namespace_separator="}")
+        parser.StartDoctypeDeclHandler = refuse_declarations
+        parser.StartElementHandler = builder.start
+        parser.EndElementHandler = builder.end
+        parser.CharacterDataHandler = builder.data
         data = self._bytes(name)
-        if (
-            b"<!ENTITY" in data
-            or "<!ENTITY".encode("utf-16-le") in data
-            or "<!ENTITY".encode("utf-16-be") in data
-        ):
-            raise InputError(f"{self._path}: {name} declares entities, which a book does not need.")
         try:
-            return ElementTree.fromstring(data)
-        except ElementTree.ParseError as error:
-            raise InputError(f"{self._path}: {name} is not XML ({error}).") from error
+            # In portions, because expat parses a portion to its end after a handler has raised.
+            for start in range(0, len(data), _PORTION):
+                parser.Parse(data[start : start + _PORTION])
+            parser.Parse(b"", True)
+            return builder.close()
+        except (expat.ExpatError, LookupError, ValueError) as error:  # LookupError: an unknown encoding
+            raise InputError(f"{place} is not XML ({error}). Convert the book again.") from error
 
     def _bytes(self, name: str) -> bytes:
         """A file of the archive; no more is unpacked than a book can have, whatever its header says."""
@@ -105,6 +126,8 @@ class _Book:
             info = self._archive.getinfo(name)
         except KeyError:
             raise InputError(f"{self._path} is no EPUB: it lacks {name or 'a package file'}.") from None
+        if info.compress_type not in _METHODS:
+            raise InputError(f"{self._path}: {name} is compressed otherwise than by deflate; no EPUB is.")
         limit = min(self._room, max(_SMALL, info.compress_size * _MOST_RATIO))
         with self._archive.open(info) as stream:
             data = stream.read(limit + 1)

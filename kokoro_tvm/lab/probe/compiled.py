@@ -13,7 +13,7 @@ from torch.export import ExportedProgram
 
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.compiler.lower import lower
-from kokoro_tvm.compiler.pack import packed_weights
+from kokoro_tvm.compiler.pack import compute_packed_weights
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.probe.subject import Subject
 from kokoro_tvm.runners.tiles import use_amx
@@ -53,7 +53,7 @@ class Compiled:
         machine = tvm_ffi.load_module(str(library.resolve()))["vm_load_executable"]()
         machine["vm_initialization"](1, 0, 2)
         self._call = machine[f"{subject.component}_forward"]
-        packed = packed_weights(lowered.parameters, subject.weights)
+        packed = compute_packed_weights(lowered.parameters, subject.weights)
         self._weights = [tvm_ffi.from_dlpack(aligned(a, a.dtype)) for a in packed.values()]
 
     def run(self, inputs: Sequence[Array], threads: int) -> list[Array]:

@@ -13,8 +13,8 @@ import tvm
 import tvm_ffi
 
 from kokoro_tvm.lab.tuning.layers import Layer
-from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.targets import Machine, tvm_target
@@ -28,7 +28,7 @@ _SWEPT = 128 << 20  # bytes
 class CompiledTrial:
     """A layer by a choice."""
 
-    def __init__(self, layer: Layer, choice: Choice, machine: Machine) -> None:
+    def __init__(self, layer: Layer, choice: ConvChoice, machine: Machine) -> None:
         call = replace(layer.call, choice=choice)
         operation = registry()["conv1d"]
         function = operation.kernel(call)
@@ -83,7 +83,7 @@ def _swept() -> np.ndarray:
     return np.ones(_SWEPT // 4, np.float32)
 
 
-def _result_steps(call: Call, steps: int) -> int:
+def _result_steps(call: OpCall, steps: int) -> int:
     """Of a convolution that reads `steps` time steps."""
     weight = call.shapes["weight"]
     taps = int(weight[2]) if len(weight) == 3 else 1

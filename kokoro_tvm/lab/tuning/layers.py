@@ -9,8 +9,8 @@ from typing import Any
 from tvm import relax
 
 from kokoro_tvm.lab.phases import phases_of
-from kokoro_tvm.ops.base.relax import use_of
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.relax import resolve_call
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import Machine
 
@@ -26,7 +26,7 @@ class Layer:
     steps: time steps of the input it is measured with."""
 
     name: str
-    call: Call
+    call: OpCall
     count: int
     steps: int
 
@@ -46,9 +46,9 @@ def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
     return representative(_calls(before, component, machine))
 
 
-def representative(calls: Sequence[tuple[str, Call]]) -> list[Layer]:
+def representative(calls: Sequence[tuple[str, OpCall]]) -> list[Layer]:
     """Equal layers of (operation, Call) together, with the call that does most besides."""
-    found: dict[str, list[Call]] = {}
+    found: dict[str, list[OpCall]] = {}
     for operation, call in calls:
         if (name := registry()[operation].kernel_for(call.features).layer(call)) is not None:
             found.setdefault(name, []).append(_of_any_length(call))
@@ -59,20 +59,20 @@ def representative(calls: Sequence[tuple[str, Call]]) -> list[Layer]:
     return sorted(layers, key=lambda layer: -layer.flops)
 
 
-def _extent_of_work(call: Call) -> tuple[bool, int]:
+def _extent_of_work(call: OpCall) -> tuple[bool, int]:
     return call.moments is not None, len(call.shapes)
 
 
-def _calls(module: Any, component: str, machine: Machine) -> list[tuple[str, Call]]:
+def _calls(module: Any, component: str, machine: Machine) -> list[tuple[str, OpCall]]:
     nodes: list[Any] = []
     relax.analysis.post_order_visit(
         module[f"{component}_forward"], lambda n: nodes.append(n) if isinstance(n, relax.Call) else None
     )
-    uses = [use_of(node, machine.features, {}) for node in nodes]
+    uses = [resolve_call(node, machine.features, {}) for node in nodes]
     return [(use.operation.name, use.call) for use in uses if use is not None]
 
 
-def _of_any_length(call: Call) -> Call:
+def _of_any_length(call: OpCall) -> OpCall:
     """The call as recipes of length `exact` have it."""
     shapes = {
         name: (1, f"{name}_1", shape[2]) if name in ("x", "residual", "added") else shape
@@ -83,6 +83,6 @@ def _of_any_length(call: Call) -> Call:
     return replace(call, shapes=shapes, result=(1, "y_1", call.result[2]), moments=moments)
 
 
-def _steps(call: Call) -> int:
+def _steps(call: OpCall) -> int:
     channels = max(int(call.shapes["x"][2]), int(call.result[2]))
     return next(steps for least, steps in _STEPS if channels >= least)

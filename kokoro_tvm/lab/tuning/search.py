@@ -9,7 +9,7 @@ from typing import Protocol
 
 from kokoro_tvm.lab.tuning.layers import Layer
 from kokoro_tvm.ops.base.filtering import DIRECT, Filtering
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.ops.base.semantic import registry
 from kokoro_tvm.ops.conv1d import plan_of
 
@@ -49,16 +49,16 @@ class Outcome:
     of either, from the same rounds; wrong: choices that were tried and refused for their error."""
 
     layer: Layer
-    rule: Choice
-    choice: Choice | None
+    rule: ConvChoice
+    choice: ConvChoice | None
     before: float
     after: float
-    wrong: tuple[Choice, ...]
+    wrong: tuple[ConvChoice, ...]
 
 
 def search(
     layers: Iterable[Layer],
-    prepare: Callable[[Layer, Choice], Trial],
+    prepare: Callable[[Layer, ConvChoice], Trial],
     seconds: float,
     clock: Callable[[], float],
 ) -> Iterator[Outcome]:
@@ -70,13 +70,13 @@ def search(
         yield _tuned(layer, prepare)
 
 
-def _tuned(layer: Layer, prepare: Callable[[Layer, Choice], Trial]) -> Outcome:
+def _tuned(layer: Layer, prepare: Callable[[Layer, ConvChoice], Trial]) -> Outcome:
     rule = _complete(layer, None)
     trials = {rule: prepare(layer, rule)}
-    wrong: list[Choice] = []
+    wrong: list[ConvChoice] = []
     precision = plan_of(layer.call).operand.name
 
-    def best(choices: Iterable[Choice]) -> Choice:
+    def best(choices: Iterable[ConvChoice]) -> ConvChoice:
         for choice in choices:
             if choice in trials or choice in wrong or not _possible(layer, choice):
                 continue
@@ -101,17 +101,17 @@ def _tuned(layer: Layer, prepare: Callable[[Layer, Choice], Trial]) -> Outcome:
     return Outcome(layer, rule, found, before, after, tuple(wrong))
 
 
-def _complete(layer: Layer, filtering: Filtering | None) -> Choice:
+def _complete(layer: Layer, filtering: Filtering | None) -> ConvChoice:
     """A filtering, None the rule's, with the tiles that the rule has for it."""
-    choice = Choice(filtering.outputs, filtering.taps) if filtering is not None else None
+    choice = ConvChoice(filtering.outputs, filtering.taps) if filtering is not None else None
     plan = plan_of(replace(layer.call, choice=choice))
-    return Choice(plan.filtering.outputs, plan.filtering.taps, plan.tiles)
+    return ConvChoice(plan.filtering.outputs, plan.filtering.taps, plan.tiles)
 
 
-def _possible(layer: Layer, choice: Choice) -> bool:
+def _possible(layer: Layer, choice: ConvChoice) -> bool:
     """Whether the layer can still leave behind the moments that the next one wants."""
     call = replace(layer.call, choice=choice)
-    return call.moments is None or registry()["conv1d"].kernel_for(call.features).gives_moments(call)
+    return call.moments is None or registry()["conv1d"].kernel_for(call.features).can_emit_moments(call)
 
 
 def _medians(trials: Sequence[Trial], rounds: int) -> list[float]:

@@ -2,9 +2,19 @@
 
 #include <string.h>
 
+#include "languages.h"
 #include "markup.h"
 #include "paragraphs.h"
 #include "scanner.h"
+#include "scripts.h"
+
+enum { MOST_WORDS = 20, MOST_SHOWN = 40 }; /* words that a message lists, and characters of each */
+
+static const char *script_of(int32_t c) { /* of a letter or figure; NULL: a rare one */
+  for (size_t i = 0; i < sizeof SCRIPTS / sizeof *SCRIPTS; ++i)
+    if (SCRIPTS[i].first <= c && c <= SCRIPTS[i].last) return SCRIPTS[i].name;
+  return NULL;
+}
 
 void add_notice(work *w, strings *notices, string notice) {
   for (size_t i = 0; i < notices->count; ++i)
@@ -12,15 +22,37 @@ void add_notice(work *w, strings *notices, string notice) {
   PUSH(w, *notices, notice);
 }
 
+string in_script(work *w, string text) {
+  const char *names[sizeof SCRIPTS / sizeof *SCRIPTS];
+  size_t count = 0;
+  builder out = {0};
+  for (size_t i = 0; i < text.size; ++i) {
+    const char *name = is_alnum(text.at[i]) ? script_of(text.at[i]) : NULL;
+    size_t known = 0;
+    while (name && known < count && strcmp(names[known], name) != 0) ++known;
+    if (!name || known < count) continue;
+    put_ascii(w, &out, count ? ", " : " (");
+    put_ascii(w, &out, name);
+    names[count++] = name;
+  }
+  if (count) put_ascii(w, &out, " script)");
+  return BUILT(out);
+}
+
+string shortened(work *w, string text) {
+  return text.size <= MOST_SHOWN ? text : joined(w, slice(text, 0, MOST_SHOWN), decoded(w, "…"));
+}
+
 /* Words once each, as a sentence: "Left out: a b." */
 static void add_list(work *w, strings *notices, const char *begin, const strings *words, const char *between, const char *end) {
   builder out = {0};
   if (!words->count) return;
   put_ascii(w, &out, begin);
-  for (size_t i = 0; i < words->count; ++i) {
+  for (size_t i = 0; i < words->count && i < MOST_WORDS; ++i) {
     if (i) put_ascii(w, &out, between);
-    put(w, &out, words->all[i]);
+    put(w, &out, shortened(w, words->all[i]));
   }
+  if (words->count > MOST_WORDS) put_ascii(w, &out, format(w->s, w->memory, " and %zu more", words->count - MOST_WORDS));
   put_ascii(w, &out, end);
   add_notice(w, notices, BUILT(out));
 }
@@ -34,6 +66,8 @@ const reader *open_reader(scope *s, const tensors *file, char letter, const read
   if (letter == 'a' || letter == 'b') made->english = open_english(s, file, letter == 'b');
   else if (!(made->sounds = open_sounds(s, file, name))) return NULL;
   made->american = american;
+  for (size_t i = 0; i < sizeof LANGUAGES / sizeof *LANGUAGES; ++i)
+    if (LANGUAGES[i].letter == letter) made->name = LANGUAGES[i].name;
   made->forms = open_language(s, file, name, letter);
   return made;
 }
@@ -97,9 +131,14 @@ static void find_left_out(work *w, const source *plain, const tokens *made, stri
   }
   if (!plain->text.size) return;
   char *spoken = room(w, last - first, 1);
-  for (size_t i = 0; i < made->count; ++i)
-    if (made->all[i].origin == FROM_GIVEN || has_sound(&made->all[i]))
-      for (size_t place = made->all[i].start; place < made->all[i].end; ++place) spoken[place - first] = 1;
+  const token *done = NULL; /* each word of a long number spans all of its figures */
+  for (size_t i = 0; i < made->count; ++i) {
+    const token *t = &made->all[i];
+    if (done && t->start == done->start && t->end == done->end) continue;
+    if (t->origin != FROM_GIVEN && !has_sound(t)) continue;
+    for (size_t place = t->start; place < t->end; ++place) spoken[place - first] = 1;
+    done = t;
+  }
   for (size_t start = 0, end; start < plain->text.size; start = end + 1) {
     for (end = start; end < plain->text.size && !is_space(plain->text.at[end]);) ++end;
     if (start == end || !any_of(spoken, plain->starts[start] - first, plain->ends[end - 1] - first, 0)) continue;
@@ -168,6 +207,9 @@ utterances read_text(work *w, const reader *r, const source *whole, strings *not
   for (size_t i = 0; i < of_latin.count; ++i) add_notice(w, notices, of_latin.all[i]);
   add_list(w, notices, "Read by their letters, because the lexicon does not have them: ", &guessed, " ",
            whole->marked ? ". Give their phonemes, [word](/phonemes/)." : ". Give their phonemes.");
-  add_list(w, notices, "Left out, because there are no phonemes for it: ", &lost, " ", "");
+  builder all_lost = {0};
+  for (size_t i = 0; i < lost.count; ++i) put(w, &all_lost, lost.all[i]);
+  add_list(w, notices, format(w->s, w->memory, "Left out, because %s has no phonemes for it: ", r->name), &lost, " ",
+           encoded(w, in_script(w, BUILT(all_lost))));
   return found;
 }

@@ -10,6 +10,7 @@
 
 /* What is open of a language. */
 typedef struct reader {
+  const char *name;       /* of the language, for messages */
   const english *english; /* NULL: it is read by its sounds */
   const sounds *sounds;
   const struct reader *american; /* reads words in Latin letters where the language has none; NULL of English */
@@ -32,6 +33,12 @@ normalized normalize(work *w, source from, const reader *r, strings *notices);
 /* The tokens of every paragraph of a text, which may have none; each notice once. */
 typedef LIST(tokens) utterances;
 utterances read_text(work *w, const reader *r, const source *whole, strings *notices);
+
+/* A text as a message shows it: its first characters, and "…" if there are more. */
+string shortened(work *w, string text);
+
+/* The scripts of a text for a message, such as " (Japanese, Chinese script)"; empty if it has none (runtime/text/scripts.py). */
+string in_script(work *w, string text);
 
 /* A notice, unless it is there. */
 void add_notice(work *w, strings *notices, string notice);

@@ -25,7 +25,7 @@ static int next_sentence(planner *p, breath *found) {
   while (p->next == p->ready.count) {
     if (!next_passage(&p->w, &p->passages, &start, &end, &ends)) return 0;
     string text = slice(p->passages.text, start, end);
-    if (!p->seen.size) p->seen = text;
+    if (!p->seen.size || (!any_alnum(p->seen) && any_alnum(text))) p->seen = text;
     p->ready = read_sentences(&p->w, p->reader, text, start, ends, &p->notices);
     p->next = 0;
   }
@@ -189,7 +189,11 @@ NORETURN static void refuse_length(planner *p, const breath *of) {
 NORETURN static void refuse_text(planner *p) {
   if (p->read) fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: the model knows none of the text's phonemes.");
   if (!p->seen.size) fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: the text is empty.");
-  fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: %s has no letter or digit.", encoded(&p->w, quoted(&p->w, p->seen, 20)));
+  string shown = quoted(&p->w, p->seen, 20);
+  if (any_alnum(p->seen))
+    fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: %s has no phonemes for %s%s. Choose a voice of another language.",
+         p->reader->name, encoded(&p->w, shown), encoded(&p->w, in_script(&p->w, shown)));
+  fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: %s has no letter or digit.", encoded(&p->w, shown));
 }
 
 int next_piece(planner *p, scope *s, piece *found) {

@@ -45,7 +45,7 @@ static string *open_labels(scope *s, const tensors *file, size_t count) {
     int32_t *text = take(s, s->kept, size, sizeof *text);
     for (size_t c = 0; c < size; ++c) text[c] = (unsigned char)at[c];
     labels[i] = (string){text, size};
-    at = next + 1;
+    at = next ? next + 1 : end;
   }
   return labels;
 }

@@ -162,9 +162,13 @@ def _load(path: Path) -> GraphProto:
 
     try:
         # Data outside of the file would be data that no checksum covers.
-        return onnx.load(str(path), load_external_data=False).graph
-    except DecodeError as error:
+        graph = onnx.load(str(path), load_external_data=False).graph
+    except (DecodeError, OSError, ValueError) as error:
         raise BuildError(f"{path} is not an ONNX file, or a part of one: {error}") from error
+    texts = [text for node in graph.node for text in (node.name, node.op_type, *node.input)]
+    if not all(isinstance(text, str) for text in [*texts, *(tensor.name for tensor in graph.initializer)]):
+        raise BuildError(f"{path} has names that are not UTF-8: it is damaged. Copy it again.")
+    return graph
 
 
 def _values(tensor: TensorProto, path: Path) -> torch.Tensor:
@@ -174,4 +178,7 @@ def _values(tensor: TensorProto, path: Path) -> torch.Tensor:
         raise BuildError(
             f"{path}: the values of tensor {tensor.name!r} lie outside of the file; that is not supported"
         )
-    return torch.from_numpy(numpy_helper.to_array(tensor).copy()).to(torch.float32)
+    try:
+        return torch.from_numpy(numpy_helper.to_array(tensor).copy()).to(torch.float32)
+    except (ValueError, TypeError, LookupError, OverflowError) as error:
+        raise BuildError(f"{path}: tensor {tensor.name!r} is damaged ({error}). Copy it again.") from error

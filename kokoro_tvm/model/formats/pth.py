@@ -12,6 +12,12 @@ from kokoro_tvm.errors import BuildError
 
 __all__ = ["read"]
 
+# What torch raises for a damaged archive or pickle.
+_DAMAGE = (
+    *(pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, TypeError),
+    *(LookupError, AttributeError, ArithmeticError, AssertionError),
+)
+
 
 def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
     """Reads Kokoro's own layout (submodule to state dict, each key behind `module.`) or one flat state dict.
@@ -20,7 +26,7 @@ def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
+    except _DAMAGE as error:
         first_line = str(error).partition("\n")[0]
         raise BuildError(
             f"{path} cannot be loaded as a PyTorch checkpoint (weights only): {first_line}"
@@ -30,7 +36,7 @@ def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch
     flat: dict[str, torch.Tensor] = {}
     for name, value in content.items():
         if isinstance(value, Mapping):
-            flat.update({f"{name}.{key.removeprefix('module.')}": tensor for key, tensor in value.items()})
+            flat.update({f"{name}.{str(key).removeprefix('module.')}": part for key, part in value.items()})
         else:
             flat[name] = value
     for name, value in flat.items():

@@ -19,5 +19,5 @@ def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch
 
     try:
         return load_file(path)
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError, LookupError, TypeError, RuntimeError) as error:
         raise BuildError(f"{path} cannot be loaded as safetensors: {error}") from error

@@ -18,11 +18,17 @@ _LARGEST = 1 << 28  # bytes of a file in an archive
 _PIP_TIMEOUT_S = 900.0
 
 
-def download_wheel(package: str, version: str, work: Path, log: Log, platforms: Sequence[str] = ()) -> Path:
-    """A wheel, as pip fetches it into the empty folder `work`; nothing is built or installed.
+def download_wheel(
+    package: str, version: str, work: Path, log: Log, platforms: Sequence[str] = (), python: str | None = None
+) -> Path:
+    """Download a wheel with pip into the empty folder `work`; build and install nothing.
 
-    platforms: tags of another platform than this one. Raises SourceUnavailableError where the index does not
-    answer or has no such wheel.
+    Args:
+        platforms: tags of another platform than this one.
+        python: version of another CPython than this one, such as "3.11".
+
+    Raises:
+        SourceUnavailableError: the index does not answer or has no such wheel.
     """
     wanted = f"{package}=={version}"
     log(f"downloading {wanted} with pip")
@@ -30,6 +36,8 @@ def download_wheel(package: str, version: str, work: Path, log: Log, platforms: 
     command += ["--no-input", "--no-deps", "--only-binary=:all:", "--dest", str(work)]
     command += ["--ignore-requires-python"]  # its code is not run
     command += [word for platform in platforms for word in ("--platform", platform)]
+    if python is not None:
+        command += ["--python-version", python]
     try:
         done = subprocess.run(
             [*command, wanted], capture_output=True, text=True, timeout=_PIP_TIMEOUT_S, check=False

@@ -1,0 +1,1 @@
+"""Code that kernels of every kind share: expressions, loops, packings, the registry of operations."""

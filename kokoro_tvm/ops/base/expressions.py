@@ -1,4 +1,4 @@
-"""TIR expressions that kernels of every kind are written with."""
+"""TIR expressions that kernels for CPUs and GPUs share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
     "logical_and",
     "maximum",
     "minimum",
-    "nothing",
+    "nan_or_zero",
     "select",
     "sqrt",
 ]
@@ -31,39 +31,42 @@ Expr = Any  # a TIR expression, or a Python number where TIR takes one
 
 
 def const(value: float | int, dtype: str) -> Expr:
-    """A constant of `dtype`, broadcast where the type has lanes."""
+    """Return a constant of `dtype`, broadcast if the dtype has lanes."""
     return tvm.tirx.const(value, dtype)
 
 
 def lanes_of(value: Expr) -> int:
-    """How many lanes a value has (1 for a scalar)."""
+    """Return the number of lanes of a value, 1 for a scalar."""
     return int(tvm.DataType(str(value.ty.dtype)).lanes)
 
 
 def minimum(a: Expr, b: Expr) -> Expr:
+    """Return the smaller of two values: a Python int if both are, else a TIR expression."""
     return min(a, b) if isinstance(a, int) and isinstance(b, int) else tvm.tirx.min(a, b)
 
 
 def maximum(a: Expr, b: Expr) -> Expr:
+    """Return the larger of two values: a Python int if both are, else a TIR expression."""
     return max(a, b) if isinstance(a, int) and isinstance(b, int) else tvm.tirx.max(a, b)
 
 
 def ceildiv(a: Expr, b: int) -> Expr:
-    """`a / b` rounded up, for a >= 0."""
+    """Return `a / b` rounded up, for a >= 0."""
     return (a + (b - 1)) // b
 
 
 def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
-    """Lane-wise choice; both sides are evaluated."""
+    """Choose lane by lane; both sides are evaluated."""
     return tvm.tirx.Select(condition, yes, no)
 
 
-def nothing(value: Expr) -> Expr:
-    """float32 0 of a number, NaN of NaN: to be added to what is made of the value in integers."""
+def nan_or_zero(value: Expr) -> Expr:
+    """Return NaN if the float32 value is NaN, else 0."""
+    # Code that computes in integers loses a NaN; adding this to its result restores it.
     return select(value < const(3.0e38, "float32"), const(0.0, "float32"), value)
 
 
 def iota(lanes: int) -> Expr:
-    """0, 1, 2, ... in int32 lanes."""
+    """Return 0, 1, 2, ... in int32 lanes."""
     first = const(0, "int32")
     return first if lanes == 1 else tvm.tirx.Ramp(first, const(1, "int32"), lanes)

@@ -1,12 +1,12 @@
-"""Minimal filtering in one dimension: `outputs` results of a filter of `taps` taps from `outputs + taps - 1`
-products instead of `outputs * taps`.
+"""Minimal filtering (Winograd convolution) in one dimension.
 
-Toom and Cook's construction, turned round as Winograd did: filter and signal are evaluated at as many points,
-multiplied point by point, and interpolated. Points are chosen, and rows scaled by powers of two, so that
-float32 loses little: see `_MAGNITUDES`.
+F(m, r) computes m results of a filter of r taps from m + r - 1 products instead of m * r. The construction is
+Toom and Cook's, transposed as Winograd did: filter and signal are evaluated at as many points, multiplied
+point by point, and interpolated. Points are chosen, and rows scaled by powers of two, so that float32 loses
+little: see `_MAGNITUDES`.
 
-Many taps lose much, for they need many points. So groups of taps are filtered in their turn: where a
-filtering of m taps yields m results, the next group of taps sees what the first one sees m results later.
+Many taps need many points, which lose many bits. So groups of taps are filtered in turn: if the inner
+filtering takes m taps and yields m results, the next group of taps sees the same samples m results later.
 Transformed rows are then the samples, and transformed groups the taps, of an outer filtering. F(2, 2) of
 F(4, 4) has 21 products for 8 results of 8 taps and loses little more than F(4, 4) does.
 """
@@ -23,9 +23,9 @@ import numpy as np
 __all__ = ["DIRECT", "MOST_POINTS", "Filtering", "Transforms", "transforms"]
 
 
-# Magnitudes of the finite points, by how many such points there are: each stands for itself and its opposite,
-# and zero is one more where the number is odd; the last point is infinity. Of all sixteenths (few bits, so
-# that matrices are nearly exact) those that lose least, see `Transforms.loss`.
+# Magnitudes of the finite points, by the number of such points. A magnitude stands for a point and its
+# opposite; an odd number has zero as well; the last point of a filtering is infinity. These sixteenths (few
+# bits, so that matrices are nearly exact) have the least `Transforms.loss`.
 _MAGNITUDES = {
     1: (),
     2: ("5/8",),
@@ -47,9 +47,12 @@ MOST_POINTS = max(_MAGNITUDES) + 1
 
 @dataclass(frozen=True)
 class Filtering:
-    """How many results a tile yields, and how many taps it takes at a time; 1 and 1 is plain convolution.
+    """Size of a minimal filtering: results and taps of a tile. F(1, 1) is plain convolution.
 
-    within: the filtering of the groups of taps that an outer one filters, where there are two.
+    Attributes:
+        outputs: Results of a tile.
+        taps: Taps that a tile takes at a time.
+        within: Inner filtering of the groups of taps that an outer one filters, or None.
     """
 
     outputs: int
@@ -58,31 +61,41 @@ class Filtering:
 
     @property
     def samples(self) -> int:
-        """Of the signal, that a tile's results see."""
+        """Samples of the signal that a tile reads."""
         return self.outputs + self.taps - 1
 
     @property
     def points(self) -> int:
-        """Products per tile; more points save more products and lose more bits."""
+        """Products per tile."""
+        # More points save more products and lose more bits.
         return self.samples if self.within is None else self.inner.points * self.outer.points
 
     @property
     def inner(self) -> Filtering:
-        """That of samples and taps."""
+        """Filtering of samples and taps."""
         return self if self.within is None else self.within
 
     @property
     def outer(self) -> Filtering:
-        """That of the inner one's rows and groups of taps: plain convolution of one where there is none."""
+        """Filtering of the inner one's rows and groups of taps: F(1, 1) if there is none."""
         if self.within is None:
             return DIRECT
         return Filtering(self.outputs // self.within.outputs, self.taps // self.within.taps)
 
     def of(self, inner: Filtering) -> Filtering:
-        """This filtering of the groups of taps, and of the rows, of another. Raises ValueError where a group
-        does not see what the one before sees whole rows later."""
+        """Compose this filtering with `inner`.
+
+        Args:
+            inner: Filtering of each group of taps; this one filters its rows and groups.
+
+        Returns:
+            The nested filtering.
+
+        Raises:
+            ValueError: `inner` yields fewer or more results than it takes taps.
+        """
         if inner.outputs != inner.taps:
-            raise ValueError(f"{inner} yields other than as many results as it takes taps")
+            raise ValueError(f"{inner} cannot be nested: its results and its taps differ in number")
         return Filtering(self.outputs * inner.outputs, self.taps * inner.taps, inner)
 
     def __str__(self) -> str:
@@ -96,12 +109,17 @@ DIRECT = Filtering(1, 1)
 
 @dataclass(frozen=True)
 class Transforms:
-    """float64 matrices with: results = output @ ((weight @ taps) * (signal @ samples)).
+    """Matrices of a filtering: results = output @ ((weight @ taps) * (signal @ samples)).
 
-    output (outputs, points), weight (points, taps), signal (points, samples). opposites: every point once,
-    with its opposite where it has one; empty for a filtering of another, both of which have theirs. Rows of
-    `signal` and columns of `output` that belong to opposites differ in the sign of every other entry alone,
-    so that `halves` of them have only half as many.
+    Rows of `signal` and columns of `output` that belong to opposite points differ only in the sign of every
+    other entry, so that their `halves` have half as many nonzero entries.
+
+    Attributes:
+        output: float64 (outputs, points).
+        weight: float64 (points, taps).
+        signal: float64 (points, samples).
+        opposites: Every point once, paired with its opposite if it has one. Empty for nested filterings,
+            whose inner and outer filtering have their own.
     """
 
     output: np.ndarray
@@ -111,14 +129,14 @@ class Transforms:
 
     @property
     def loss(self) -> float:
-        """What rounding taps, samples and products adds to a result, relative to what it adds to that of
-        plain convolution: root mean square over the results, for noise."""
+        """Rounding error of a result relative to plain convolution: root mean square, for noise."""
+        # Counts the rounding of taps, of samples and of products.
         weights, signals = (np.linalg.norm(matrix, axis=1) for matrix in (self.weight, self.signal))
         errors = np.linalg.norm(self.output * weights * signals, axis=1)
         return float(np.sqrt(np.mean(errors**2) / self.weight.shape[1]))
 
     def halves(self, rows: np.ndarray) -> np.ndarray:
-        """Half the sum and half the difference of the rows of opposites in place of both."""
+        """Replace the rows of opposite points by half their sum and half their difference."""
         halved = rows.copy()
         for first, second in (pair for pair in self.opposites if len(pair) == 2):
             halved[first] = (rows[first] + rows[second]) / 2
@@ -128,19 +146,23 @@ class Transforms:
 
 @cache
 def transforms(filtering: Filtering) -> Transforms:
-    """The matrices of F(outputs, taps). Raises ValueError where there are not enough points."""
+    """Compute the matrices of a filtering.
+
+    Raises:
+        ValueError: The filtering needs more than `MOST_POINTS` points.
+    """
     if filtering.within is not None:
-        return _composed(filtering)
+        return _compose(filtering)
     m, r, n = filtering.outputs, filtering.taps, filtering.points
     if n == 1:
-        one = np.ones((1, 1))
-        return Transforms(one, one, one, ((0,),))
+        identity = np.ones((1, 1))
+        return Transforms(identity, identity, identity, ((0,),))
     if n > MOST_POINTS:
-        raise ValueError(f"F({m}, {r}) needs {n} points, at most {MOST_POINTS} are known")
+        raise ValueError(f"F({m}, {r}) needs {n} points, the table has at most {MOST_POINTS}")
     magnitudes = [Fraction(magnitude) for magnitude in _MAGNITUDES[n - 1]]
-    alone = (n - 1) % 2  # zero
-    points = [Fraction(0)] * alone + [sign * a for a in magnitudes for sign in (1, -1)]
-    pairs = [(first, first + 1) for first in range(alone, n - 1, 2)]
+    zeros = (n - 1) % 2
+    points = [Fraction(0)] * zeros + [sign * a for a in magnitudes for sign in (1, -1)]
+    pairs = [(first, first + 1) for first in range(zeros, n - 1, 2)]
     output = [[a**j for a in points] + [Fraction(int(j == m - 1))] for j in range(m)]
     weight, signal = [], []
     for a in points:
@@ -152,25 +174,26 @@ def transforms(filtering: Filtering) -> Transforms:
         signal.append([*_polynomial(others), Fraction(0)])
     weight.append([Fraction(int(k == r - 1)) for k in range(r)])
     signal.append(_polynomial(points))
-    opposites = (*([(0,)] * alone), *pairs, (n - 1,))
+    opposites = (*([(0,)] * zeros), *pairs, (n - 1,))
     return Transforms(
-        *_balanced(*(np.array(matrix, np.float64) for matrix in (output, weight, signal))), opposites
+        *_balance(*(np.array(matrix, np.float64) for matrix in (output, weight, signal))), opposites
     )
 
 
-def _composed(filtering: Filtering) -> Transforms:
-    """The matrices of one filtering of another: points of the outer one, each with those of the inner one."""
+def _compose(filtering: Filtering) -> Transforms:
+    """Compute the matrices of a nested filtering."""
+    # Each point of the outer filtering has all points of the inner one.
     inner, outer = transforms(filtering.inner), transforms(filtering.outer)
-    samples, apart = filtering.inner.samples, filtering.inner.outputs
+    samples, stride = filtering.inner.samples, filtering.inner.outputs
     signal = np.zeros((filtering.points, filtering.samples))
     for row, coefficients in enumerate(outer.signal.T):
-        part = slice(row * apart, row * apart + samples)
+        part = slice(row * stride, row * stride + samples)
         signal[:, part] += np.kron(coefficients[:, None], inner.signal)
     return Transforms(np.kron(outer.output, inner.output), np.kron(outer.weight, inner.weight), signal, ())
 
 
 def _polynomial(roots: Sequence[Fraction]) -> list[Fraction]:
-    """Coefficients of the product of (x - root), lowest power first."""
+    """Expand the product of (x - root) to coefficients, lowest power first."""
     result = [Fraction(1)]
     for root in roots:
         shifted = [Fraction(0), *result]
@@ -178,11 +201,11 @@ def _polynomial(roots: Sequence[Fraction]) -> list[Fraction]:
     return result
 
 
-def _balanced(
+def _balance(
     output: np.ndarray, weight: np.ndarray, signal: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same with transforms of about unit gain at every point; the weights, which are transformed in
-    float64, take what that costs."""
+    """Scale the transforms to about unit gain at every point."""
+    # The weights, which are transformed in float64, absorb the scales.
 
     def power(vectors: np.ndarray) -> np.ndarray:
         return 2.0 ** -np.round(np.log2(np.linalg.norm(vectors, axis=1)))

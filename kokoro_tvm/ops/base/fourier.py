@@ -1,4 +1,4 @@
-"""The window and the real Fourier bases of short transforms, as matrices."""
+"""Hann window and real Fourier bases of short transforms, as matrices."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ __all__ = ["forward_basis", "hann", "inverse_basis"]
 
 
 def hann(n: int) -> np.ndarray:
-    """Periodic Hann window, float64 (n,)."""
+    """Return the periodic Hann window, float64 (n,)."""
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n) / n)
 
 
 def _angles(n: int) -> np.ndarray:
+    """Return the angles of bin b and sample i, (n/2 + 1, n), reduced modulo a turn."""
     return 2 * np.pi * (np.arange(n // 2 + 1)[:, None] * np.arange(n)[None, :] % n) / n
 
 
 def _clean(basis: np.ndarray) -> np.ndarray:
-    """Exact zeros where only rounding differs from them, so that kernels can leave the products out."""
+    """Replace rounding errors about zero by exact zeros."""
+    # Kernels leave products with zeros out.
     return np.where(np.abs(basis) < 1e-12, 0.0, basis)
 
 
 def forward_basis(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Windowed (cosines, sines), each (n/2 + 1, n): real = x . cosines, imaginary = x . sines."""
+    """Return the windowed (cosines, sines), each (n/2 + 1, n): real = x . cosines, imaginary = x . sines."""
     return _clean(np.cos(_angles(n)) * hann(n)), _clean(-np.sin(_angles(n)) * hann(n))
 
 
 def inverse_basis(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Windowed (cosines, sines), each (n/2 + 1, n): x = real . cosines + imaginary . sines."""
+    """Return the windowed (cosines, sines), each (n/2 + 1, n): x = real . cosines + imaginary . sines."""
     weight = np.full((n // 2 + 1, 1), 2.0 / n)
     weight[[0, -1]] = 1.0 / n
     return _clean(weight * np.cos(_angles(n)) * hann(n)), _clean(-weight * np.sin(_angles(n)) * hann(n))

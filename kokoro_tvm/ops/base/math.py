@@ -1,12 +1,11 @@
-"""Elementary functions as polynomials on whole vectors or single values.
+"""Elementary functions as polynomials, on vectors or single values.
 
-NaN gives NaN: values are compared and selected; the minimum or maximum of NaN and a number may be either.
+NaN gives NaN: values are compared and selected, because the minimum or maximum of NaN and a number may be
+either. No function calls libm lane by lane, or a GPU's own functions, of which WGSL asks 11 bits only.
 
-None of them reaches libm one lane at a time, or a GPU's own functions, of which WGSL wants 11 bits only.
-
-Coefficients are near-minimax fits (iteratively reweighted least squares in double precision); the stated
-errors are of the polynomial alone, float32 rounding comes on top and dominates. tests/ops/test_math.py
-measures the sum.
+Coefficients are near-minimax fits (iteratively reweighted least squares in double precision). The stated
+errors are those of the polynomial; float32 rounding is added and dominates. tests/ops/test_math.py measures
+the sum.
 """
 
 from __future__ import annotations
@@ -84,14 +83,17 @@ _TANH = (
 
 
 def dtype(lanes: int, base: str = "float32") -> str:
+    """Return the name of a vector type: `float32x4` for 4 lanes, `float32` for one."""
     return base if lanes == 1 else f"{base}x{lanes}"
 
 
 def _c(k: BaseKernel, value: float, like: Expr) -> Expr:
+    """Return a float32 constant with the lanes of `like`."""
     return k.real(value, lanes_of(like))
 
 
 def _horner(k: BaseKernel, x: Expr, coefficients: Sequence[float]) -> Expr:
+    """Evaluate a polynomial by Horner's scheme; coefficients from the lowest power up."""
     result = _c(k, coefficients[-1], x)
     for c in reversed(coefficients[:-1]):
         result = result * x + _c(k, c, x)
@@ -99,8 +101,8 @@ def _horner(k: BaseKernel, x: Expr, coefficients: Sequence[float]) -> Expr:
 
 
 def _split(value: float, parts: int) -> list[float]:
-    """A constant as float32 pieces whose leading ones have few bits, so that small multiples of them are
-    exact."""
+    """Split a constant into float32 pieces whose leading ones have 12 bits."""
+    # Products of such a piece with small integers are exact.
     pieces = []
     for _ in range(parts - 1):
         piece = np.float32(value)
@@ -115,7 +117,7 @@ _LN2 = _split(math.log(2), 2)
 
 
 def _reduce(k: BaseKernel, x: Expr, inverse: float, pieces: Sequence[float]) -> tuple[Expr, Expr]:
-    """(n, x - n*period) with n the nearest integer to x/period (Cody and Waite)."""
+    """Return (n, x - n*period), n the nearest integer to x/period (Cody and Waite's reduction)."""
     n = k.let(k.nearest(x * _c(k, inverse, x)))
     r = x
     for piece in pieces:
@@ -124,54 +126,56 @@ def _reduce(k: BaseKernel, x: Expr, inverse: float, pieces: Sequence[float]) -> 
 
 
 def _sin_reduced(k: BaseKernel, r: Expr) -> Expr:
+    """Return the sine of a reduced angle, |r| <= pi/2."""
     u = k.let(r * r)
     return r + r * u * _horner(k, u, _SIN)
 
 
 def _odd(k: BaseKernel, n: Expr) -> Expr:
-    """0 where the integral float is even, 1/2 where it is odd."""
+    """Return 0 for an even integral float, 1/2 for an odd one."""
     half = n * _c(k, 0.5, n)
     return half - tvm.tirx.floor(half)
 
 
 def sin(k: BaseKernel, x: Expr) -> Expr:
-    """Sine of radians, |x| up to some thousands."""
+    """Return the sine of radians, |x| up to some thousands."""
     n, r = _reduce(k, x, 1 / math.pi, _PI)
     return _sin_reduced(k, k.let(r)) * (_c(k, 1.0, x) - _c(k, 4.0, x) * _odd(k, n))
 
 
 def sin_squared(k: BaseKernel, x: Expr) -> Expr:
-    """sin(x)**2; the sign of the half period does not matter, which saves the parity."""
+    """Return sin(x)**2."""
+    # The sign of the half period does not matter, which saves the parity.
     _, r = _reduce(k, k.let(x), 1 / math.pi, _PI)
     s = k.let(_sin_reduced(k, k.let(r)))
     return s * s
 
 
 def reduce_cycles(k: BaseKernel, cycles: Expr) -> Expr:
-    """A phase in cycles, in [0, 1), folded to [-1/4, 1/4] with the same sine."""
+    """Fold a phase of [0, 1) cycles to the phase of [-1/4, 1/4] that has the same sine."""
     x = k.let(cycles)
     folded = select(x > _c(k, 0.75, x), x - _c(k, 1.0, x), select(x > _c(k, 0.25, x), _c(k, 0.5, x) - x, x))
     return k.let(folded)
 
 
 def sin_cycles(k: BaseKernel, folded: Expr) -> Expr:
-    """Sine of 2*pi*x for x in [-1/4, 1/4]."""
+    """Return the sine of 2*pi*x for x in [-1/4, 1/4]."""
     return folded * _horner(k, k.let(folded * folded), _SIN_CYCLES)
 
 
 def sin_unit(k: BaseKernel, x: Expr) -> Expr:
-    """Sine of radians, |x| <= pi/2."""
+    """Return the sine of radians, |x| <= pi/2."""
     return _sin_reduced(k, x)
 
 
 def cos_unit(k: BaseKernel, x: Expr) -> Expr:
-    """Cosine of radians, |x| <= 1."""
+    """Return the cosine of radians, |x| <= 1."""
     u = k.let(x * x)
     return _c(k, 1.0, x) - _c(k, 0.5, x) * u + u * u * _horner(k, u, _COS)
 
 
 def exp(k: BaseKernel, x: Expr) -> Expr:
-    """e**x, saturating at |x| = 87."""
+    """Return e**x, saturating at |x| = 87."""
     x = k.let(x)
     x = k.let(select(x > _c(k, 87.0, x), _c(k, 87.0, x), x))
     x = k.opaque(select(x < _c(k, -87.0, x), _c(k, -87.0, x), x))
@@ -179,7 +183,7 @@ def exp(k: BaseKernel, x: Expr) -> Expr:
     n, r = _reduce(k, x, 1 / math.log(2), _LN2)
     r = k.opaque(r)
     y = _c(k, 1.0, x) + r + r * r * _horner(k, r, _EXP)
-    whole = select(n < _c(k, 127.0, x), n, _c(k, 127.0, x))  # no integer is that of NaN
+    whole = select(n < _c(k, 127.0, x), n, _c(k, 127.0, x))  # NaN has no integer
     exponent = tvm.tirx.Cast(dtype(lanes, "int32"), whole) + const(127, dtype(lanes, "int32"))
     power = tvm.tirx.reinterpret(
         dtype(lanes), tvm.tirx.shift_left(exponent, const(23, dtype(lanes, "int32")))
@@ -188,11 +192,13 @@ def exp(k: BaseKernel, x: Expr) -> Expr:
 
 
 def sigmoid(k: BaseKernel, x: Expr) -> Expr:
+    """Return 1 / (1 + e**-x)."""
     return _c(k, 1.0, x) / (_c(k, 1.0, x) + exp(k, x * _c(k, -1.0, x)))
 
 
 def tanh(k: BaseKernel, x: Expr) -> Expr:
-    """Polynomial near zero, where the exponential form would lose relative precision."""
+    """Return the hyperbolic tangent."""
+    # A polynomial near zero, where the exponential form would lose relative precision.
     x = k.let(x)
     u = k.let(x * x)
     near = x + x * u * _horner(k, u, _TANH)
@@ -201,7 +207,7 @@ def tanh(k: BaseKernel, x: Expr) -> Expr:
 
 
 def atan2(k: BaseKernel, y: Expr, x: Expr) -> Expr:
-    """Angle of (x, y) in (-pi, pi]; a y of zero counts as +0."""
+    """Return the angle of (x, y) in (-pi, pi]; a y of zero counts as +0."""
     zero = _c(k, 0.0, x)
     ax, ay = k.let(tvm.tirx.max(x, zero - x)), k.let(tvm.tirx.max(y, zero - y))
     steep = ay > ax

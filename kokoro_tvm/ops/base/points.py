@@ -1,6 +1,6 @@
-"""The code of minimal filtering's transforms: signals to points, products at points to results.
+"""Code of minimal filtering's transforms: signal to points, products at points to results.
 
-Points come in pairs of opposites, whose halves are computed once and added and subtracted.
+Points come in pairs of opposites. Their halves are computed once, then added and subtracted.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ __all__ = ["forward", "inverse"]
 Expr = Any
 
 
-def _combined(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
-    """Linear combination of vectors; zeros and ones cost nothing."""
+def _combine(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
+    """Return a linear combination of vectors; coefficients of zero and one cost nothing."""
     result = None
     for coefficient, value in zip(np.asarray(coefficients, np.float64), values, strict=True):
         if coefficient == 0.0:
@@ -34,27 +34,28 @@ def _combined(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Exp
 
 
 def forward(k: BaseKernel, matrices: Transforms, samples: Sequence[Expr], lanes: int) -> list[Expr]:
-    """The signal at every point."""
+    """Transform samples of a signal to its values at every point."""
     halves = matrices.halves(matrices.signal)
     values = list(samples)
     for pair in matrices.opposites:
-        combined = [k.let(_combined(k, halves[p], samples, lanes)) for p in pair]
-        for p, value in zip(pair, _both(k, combined), strict=True):
+        combined = [k.let(_combine(k, halves[p], samples, lanes)) for p in pair]
+        for p, value in zip(pair, _butterfly(k, combined), strict=True):
             values[p] = value
     return values
 
 
 def inverse(k: BaseKernel, matrices: Transforms, products: Sequence[Expr], lanes: int) -> list[Expr]:
-    """The results of products at every point."""
+    """Transform products at every point to results."""
     values = list(products)
     for pair in matrices.opposites:
-        for p, value in zip(pair, _both(k, [products[p] for p in pair]), strict=True):
+        for p, value in zip(pair, _butterfly(k, [products[p] for p in pair]), strict=True):
             values[p] = value
-    return [k.let(_combined(k, each, values, lanes)) for each in matrices.halves(matrices.output.T).T]
+    rows = matrices.halves(matrices.output.T).T
+    return [k.let(_combine(k, coefficients, values, lanes)) for coefficients in rows]
 
 
-def _both(k: BaseKernel, values: Sequence[Expr]) -> list[Expr]:
-    """Sum and difference of two; one alone as it is."""
+def _butterfly(k: BaseKernel, values: Sequence[Expr]) -> list[Expr]:
+    """Return sum and difference of two values; a single value as it is."""
     if len(values) == 1:
         return list(values)
     first, second = values

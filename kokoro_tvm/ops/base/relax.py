@@ -1,5 +1,4 @@
-"""Semantic operations inside Relax: calls by name, whose last argument says which tensors and attributes they
-have."""
+"""Semantic operations inside Relax: calls by name whose last argument describes tensors and attributes."""
 
 from __future__ import annotations
 
@@ -13,45 +12,68 @@ from tvm import relax
 from tvm.sym import Analyzer
 
 from kokoro_tvm.features import Features
-from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, PackedWeight, SemanticOp, registry
+from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, PackedWeight, SemanticOp, registry
 
-__all__ = ["Use", "call_with", "converters", "names_for", "semantic_call", "shared_call", "use_of"]
+__all__ = [
+    "SemanticCall",
+    "call_with",
+    "converters",
+    "name_extents",
+    "resolve_call",
+    "semantic_call",
+    "shared_call",
+]
 
 _PREFIX = "kokoro."
 
 
 def converters() -> Mapping[str, Callable[..., Any]]:
-    """For `from_exported_program`: how every registered operation is translated."""
+    """Return the converter of every registered operation, as `from_exported_program` takes them."""
     return {f"{name}.default": _converter(operation) for name, operation in registry().items()}
 
 
 @dataclass(frozen=True)
-class Use:
-    """A semantic call of a Relax function. operation, kernel: what is called, and the machine's kernel for
-    it; call: as that sees it; tensors, arguments: the present ones, by name and as they are: of calls that
-    share a launch those of all members, in turn."""
+class SemanticCall:
+    """A semantic call of a Relax function, resolved for a machine.
+
+    Attributes:
+        operation: The operation that is called.
+        kernel: Its implementation for the machine.
+        call: The call as the implementation sees it.
+        tensors: Names of the present tensors; those of all members in turn if calls share a launch.
+        arguments: The Relax expressions of `tensors`.
+    """
 
     operation: SemanticOp
-    kernel: HandKernel
-    call: Call
+    kernel: OpImplementation
+    call: OpCall
     tensors: list[str]
     arguments: list[Any]
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The tensors by name; of what each of several members has, the last one's."""
+    def by_name(self) -> dict[str, Any]:
+        """Arguments by tensor name; if members share a launch, the last member's."""
         return dict(zip(self.tensors, self.arguments, strict=True))
 
     @property
     def packed(self) -> dict[str, PackedWeight]:
-        """How the kernel wants its weights packed, by the tensors' names."""
-        wanted = self.kernel.packings(self.call)
-        return {n: PackedWeight(self.operation.name, n, self.call, p.name) for n, p in wanted.items()}
+        """Packing of each weight that the kernel takes packed, by tensor name."""
+        packings = self.kernel.packings(self.call).items()
+        return {n: PackedWeight(self.operation.name, n, self.call, p.name) for n, p in packings}
 
 
-def use_of(call: Any, features: Features, schedule: Mapping[str, Choice]) -> Use | None:
-    """What a semantic call uses; None for every other expression."""
+def resolve_call(call: Any, features: Features, schedule: Mapping[str, ConvChoice]) -> SemanticCall | None:
+    """Resolve a semantic call for a machine.
+
+    Args:
+        call: Any Relax expression.
+        features: Features of the machine.
+        schedule: Layer key, see `OpImplementation.layer`, to a tuned choice.
+
+    Returns:
+        The resolved call, or None for every other expression.
+    """
     if not (isinstance(call, relax.Call) and isinstance(call.op, tvm.ir.Op)):
         return None
     if call.op.name != "relax.call_dps_packed" or not call.args[0].global_symbol.startswith(_PREFIX):
@@ -61,22 +83,30 @@ def use_of(call: Any, features: Features, schedule: Mapping[str, Choice]) -> Use
     data = json.loads(description.value)
     members = data.get("members", 1)
     first = dict(zip(data["tensors"], arguments, strict=False))
-    shapes = {name: names_for(name, tensor.ty.shape) for name, tensor in first.items()}
+    shapes = {name: name_extents(name, tensor.ty.shape) for name, tensor in first.items()}
     results = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
     written = results if members == 1 else results[:1]
-    result, *others = (names_for(n, r.shape) for n, r in zip(("y", "moments"), written, strict=False))
+    result, *others = (name_extents(n, r.shape) for n, r in zip(("y", "moments"), written, strict=False))
     kinds = {**{name: tensor.ty for name, tensor in first.items()}, "y": results[0]}
     halves = tuple(name for name, kind in kinds.items() if str(kind.dtype) == "float16")
     left = others[0] if others else None
-    semantic = Call(shapes, data["attributes"], result, features, left, halves=halves, members=members)
+    semantic = OpCall(shapes, data["attributes"], result, features, left, halves=halves, members=members)
     kernel = operation.kernel_for(features)
     layer = kernel.layer(semantic)
     choice = schedule.get(layer) if layer is not None else None
-    return Use(operation, kernel, replace(semantic, choice=choice), data["tensors"] * members, arguments)
+    return SemanticCall(
+        operation, kernel, replace(semantic, choice=choice), data["tensors"] * members, arguments
+    )
 
 
 def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> Any:
-    """A call of an operation on its present tensors, by name, with all its attributes."""
+    """Build a call of an operation.
+
+    Args:
+        name: Name of the operation.
+        tensors: Present tensors by name.
+        attributes: All attributes of the operation by name.
+    """
     operation = registry()[name]
     shapes = {t: tuple(tensors[t].ty.shape) if t in tensors else None for t in operation.tensors}
     extents = [_simplified(extent) for extent in operation.shape(**shapes, **attributes)]
@@ -89,21 +119,27 @@ def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str
 
 
 def call_with(call: Any, tensors: Iterable[Any], results: Any, **described: Any) -> Any:
-    """A semantic call again, of other tensors and with results of other types; described: what its
-    description says besides."""
+    """Rebuild a semantic call with other tensors and result types.
+
+    Args:
+        call: The call to copy.
+        tensors: Relax expressions of the new call.
+        results: Its type, or the types of its results.
+        described: Entries to add to its description.
+    """
     *_, description = call.args[1]
     text = json.dumps(json.loads(description.value) | described, sort_keys=True)
     return relax.call_dps_packed(call.args[0], relax.Tuple([*tensors, tvm.ir.StringImm(text)]), results)
 
 
 def shared_call(calls: Sequence[Any]) -> Any:
-    """One call in the place of several of an operation, which have one result each: a tuple of theirs."""
+    """Merge calls of an operation that have one result each into one call with a tuple of results."""
     tensors = [tensor for call in calls for tensor in list(call.args[1])[:-1]]
     return call_with(calls[0], tensors, [call.ty for call in calls], members=len(calls))
 
 
-def names_for(tensor: str, shape: Any) -> tuple[int | str, ...]:
-    """A Relax shape with a name (`tensor`_axis) in place of each extent that is not a number."""
+def name_extents(tensor: str, shape: Any) -> tuple[int | str, ...]:
+    """Replace every symbolic extent of a Relax shape by a name, `tensor`_axis."""
     return tuple(
         int(extent) if isinstance(extent, tvm.tirx.IntImm) else f"{tensor}_{axis}"
         for axis, extent in enumerate(shape)
@@ -111,14 +147,16 @@ def names_for(tensor: str, shape: Any) -> tuple[int | str, ...]:
 
 
 def _converter(operation: SemanticOp) -> Callable[..., Any]:
+    """Return the function that converts an operation's node of the exported graph."""
+
     def convert(node: Any, importer: Any) -> Any:
         schema = node.target._schema
         if schema.name != f"kokoro::{operation.name}":
             raise TypeError(
                 f"{schema.name} is not kokoro::{operation.name}: the model kept a layer no patch replaced"
             )
-        given = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
-        values = {a.name: given.get(a.name, a.default_value) for a in schema.arguments}
+        by_name = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
+        values = {a.name: by_name.get(a.name, a.default_value) for a in schema.arguments}
         tensors = {t: importer.env[values[t]] for t in operation.tensors if values[t] is not None}
         attributes = {a: values[a] for a in operation.attributes}
         return importer.block_builder.emit(semantic_call(operation.name, tensors, attributes))

@@ -1,16 +1,21 @@
-"""What `kokoro-tvm tune` found to be fastest for a layer, in place of the rules of `ops.cpu.conv_plan`."""
+"""Tuned choices for convolution layers, which replace the rules of `ops.cpu.conv_plan`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Choice"]
+__all__ = ["ConvChoice"]
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Minimal filtering F(outputs, taps), 1 and 1 being plain convolution; tiles: register tiles of a block,
-    None: as many as the rule has."""
+class ConvChoice:
+    """How to compute a convolution layer, as `kokoro-tvm tune` measured it.
+
+    Attributes:
+        outputs: Results of the minimal filtering F(outputs, taps); 1 for plain convolution.
+        taps: Taps of the minimal filtering; 1 for plain convolution.
+        tiles: Register tiles of a block, or None for the number that the rule gives.
+    """
 
     outputs: int
     taps: int

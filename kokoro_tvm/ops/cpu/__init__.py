@@ -1,0 +1,1 @@
+"""Code that CPU kernels share: vectors, threads, convolution, bfloat16 and AMX."""

@@ -1,4 +1,4 @@
-"""The activation that precedes a convolution, on vectors: see `ops.base.semantic.activate`."""
+"""Activation of a convolution's input, on vectors: see `ops.base.semantic.activate`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from typing import Any
 
 from kokoro_tvm.ops.base import math as _math
 from kokoro_tvm.ops.base.expressions import const, select
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 
 __all__ = ["Activation"]
 
 
 class Activation:
-    """norm (3, C), alpha (C,): buffers, where there are any."""
+    """Normalization and activation of a convolution's input.
+
+    Attributes are buffers: norm (3, C) and alpha (C,), or None.
+    """
 
     def __init__(self, norm: Any | None, alpha: Any | None, slope: float) -> None:
         self._norm, self._alpha, self._slope = norm, alpha, slope
 
-    def channels(self, k: Kernel, c: Any, lanes: int) -> Callable[[Any], Any]:
-        """Reads the coefficients of `lanes` channels from `c` on; the result maps a vector of values."""
+    def channels(self, k: CpuKernel, c: Any, lanes: int) -> Callable[[Any], Any]:
+        """Read the coefficients of `lanes` channels from `c` on; return the activation of a vector."""
         norm, alpha, slope = self._norm, self._alpha, self._slope
         kind = _math.dtype(lanes)
         coefficients = (

@@ -1,7 +1,8 @@
-"""Registers of AMX: eight tiles of 16 rows of 16 lanes, a thread's own, which multiply pairs of bfloat16.
+"""AMX tiles: eight registers of 16 rows of 16 lanes for each thread, which multiply pairs of bfloat16.
 
-An instruction names its tiles, so their numbers are Python's. A product adds up the even and the odd terms of
-its 16 pairs apart, each in float32, and then both to the sum; subnormal numbers are zero.
+An instruction names its tiles, so tile numbers are Python integers. A product sums the even and the odd terms
+of its 16 pairs separately, each in float32, then adds both to the accumulator. Subnormal numbers count as
+zero.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ import tvm
 from tvm.script.ir_builder import tirx as T
 
 from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 
 __all__ = ["LANES", "ROWS", "add_products", "clear", "configured", "load", "store"]
 
 ROWS = 16
 LANES = 16  # of 32 bits
-# The 64 bytes that configure all tiles alike: palette 1; from byte 16 on the bytes of a row, as uint16; from
-# byte 48 on the rows, as bytes.
+# The 64 bytes of the tile configuration, the same for all tiles: palette 1; from byte 16 the bytes of a row,
+# as uint16; from byte 48 the rows, as uint8.
 _CONFIGURATION = {0: 1, **dict.fromkeys(range(4, 8), 0x00400040), **dict.fromkeys((12, 13), 0x10101010)}
 
 Expr = Any
 
 
 @contextmanager
-def configured(k: Kernel) -> Iterator[None]:
-    """Surrounds the code of a thread that uses tiles, which it gives back: with some in use, whatever
-    interrupts the thread saves 8 KB."""
+def configured(k: CpuKernel) -> Iterator[None]:
+    """Configure the tiles for the enclosed code, then release them."""
+    # While tiles are in use, every interrupt of the thread saves 8 KB.
     words = k.scratch(16, "int32")
     for i in range(16):
         k.store(words, const(_CONFIGURATION.get(i, 0), "int32"), i)
@@ -40,26 +41,27 @@ def configured(k: Kernel) -> Iterator[None]:
 
 
 def clear(tile: int) -> None:
-    """Zeros."""
+    """Set a tile to zero."""
     _do("tilezero", _number(tile))
 
 
 def load(tile: int, buffer: Any, index: tuple[Expr, ...], step: Expr) -> None:
-    """Row after row from an element on, `step` elements of 32 bits apart."""
+    """Load a tile row by row from an element on, rows `step` elements of 32 bits apart."""
     _do("tileloadd64", _number(tile), *_memory(buffer, index, step))
 
 
 def store(tile: int, buffer: Any, index: tuple[Expr, ...], step: Expr) -> None:
-    """The same to memory."""
+    """Store a tile row by row to memory from an element on, rows `step` elements of 32 bits apart."""
     _do("tilestored64", _number(tile), *_memory(buffer, index, step))
 
 
 def add_products(total: int, a: int, b: int) -> None:
-    """total[row][lane] += the sum over pairs p of a[row][p] . b[p][lane]."""
+    """Add to total[row][lane] the sum over pairs p of a[row][p] . b[p][lane]."""
     _do("tdpbf16ps", _number(total), _number(a), _number(b))
 
 
 def _memory(buffer: Any, index: tuple[Expr, ...], step: Expr) -> tuple[Expr, Expr]:
+    """Return address and row stride in bytes."""
     return tvm.tirx.address_of(buffer[index]), const(4, "int64") * step
 
 
@@ -68,4 +70,5 @@ def _number(tile: int) -> Expr:
 
 
 def _do(instruction: str, *operands: Expr) -> None:
+    """Emit an AMX instruction."""
     T.evaluate(T.call_llvm_intrin("void", f"llvm.x86.{instruction}", *operands))

@@ -1,11 +1,10 @@
-"""The convolution kernels: register tiles of products over a block of transformed input.
+"""Convolution kernels for CPUs: register tiles of products over a block of transformed input.
 
-Activations are channels-last. Time is cut into blocks. For each block the rows it needs are activated and
-transformed once, zeros where they lie outside the valid part, so that edges, short lengths and lengths known
-only at run time need no special case. A tile of rows x output channels then stays in registers over all input
-channels and taps, point by point, and is transformed back. Plain convolution is the case of one point. A
-stride becomes more input channels, a transposed convolution more output channels, so that one inner loop
-serves all three.
+Activations are channels-last. Time is cut into blocks. Each block activates and transforms the rows that it
+reads once; rows outside the valid part are zero, so that edges, short lengths and lengths known only at run
+time need no special case. A tile of rows x output channels stays in registers over all input channels and
+taps, point by point, and is transformed back. Plain convolution has one point. A stride becomes more input
+channels, a transposed convolution more output channels, so that one inner loop serves all three.
 """
 
 from __future__ import annotations
@@ -21,35 +20,37 @@ from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.cpu import amx
 from kokoro_tvm.ops.cpu.activation import Activation
-from kokoro_tvm.ops.cpu.conv_plan import Plan
-from kokoro_tvm.ops.cpu.factors import Factors
-from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.moments import clear_slots, gather
+from kokoro_tvm.ops.cpu.conv_plan import ConvPlan
+from kokoro_tvm.ops.cpu.factors import ConvWeights
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.ops.moments import clear_slots, emit_block_moments
 
-__all__ = ["Input", "Output", "emit"]
+__all__ = ["ConvInput", "ConvOutput", "emit"]
 
-_TASKS = 8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share it
-_MANY_TASKS = 16  # of layers with columns enough for it, whatever the length
-_AHEAD = 4  # rows that are fetched before their turn: one channel's steps lie too far apart for the hardware
+_TASKS = 8  # with enough work, tasks are a multiple of this, so that 2, 4 or 8 threads share them
+_MANY_TASKS = 16  # of layers with enough columns, whatever the length
+_AHEAD = 4  # rows prefetched: the steps of a channel lie too far apart for the hardware's prefetcher
 
 Expr = Any
 
 
-class Input:
-    """What a convolution reads: x (1, T, C), valid up to `given` steps, behind an activation."""
+class ConvInput:
+    """Input of a convolution: x (1, T, C), valid up to `valid_steps`, its activation and its stride."""
 
-    def __init__(self, x: Any, given: Expr, activation: Activation, stride: int = 1) -> None:
-        self.x, self.given, self.activation, self.stride = x, given, activation, stride
+    def __init__(self, x: Any, valid_steps: Expr, activation: Activation, stride: int = 1) -> None:
+        self.x, self.valid_steps, self.activation, self.stride = x, valid_steps, activation, stride
         self.channels = int(x.shape[2])
 
 
-class Output:
-    """Where results go: gain * (value + bias + residual) + added into y (1, T, C); a step of the residual
-    counts for `repeat` steps."""
+class ConvOutput:
+    """Writer of results: y (1, T, C) = gain * (value + bias + residual) + added.
+
+    A step of the residual counts for `repeat` steps of the result.
+    """
 
     def __init__(
         self,
-        k: Kernel,
+        k: CpuKernel,
         y: Any,
         bias: Any | None,
         residual: Any | None,
@@ -62,7 +63,7 @@ class Output:
         self.channels = int(y.shape[2])
 
     def put(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:
-        """Writes `lanes` channels from `c` on, of one step."""
+        """Write `lanes` channels of a step from `c` on."""
         k = self._k
         if self._bias is not None:
             value = value + k.load(self._bias, c, lanes=lanes)
@@ -76,7 +77,7 @@ class Output:
         k.store(self._y, value, 0, step, c, lanes=lanes)
 
     def put_some(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:
-        """The same where fewer than `lanes` channels may be left."""
+        """Write up to `lanes` channels of a step from `c` on: those that exist."""
         k = self._k
         if self.channels % lanes == 0:
             with k.when(c < self.channels):
@@ -94,30 +95,36 @@ class Output:
 
 
 def emit(
-    k: Kernel,
-    plan: Plan,
+    k: CpuKernel,
+    plan: ConvPlan,
     weight: Any,
-    source: Input,
+    source: ConvInput,
     origin: int,
     steps: Expr,
     write: Callable[[Expr, Expr, Expr, int], None],
     shift: Callable[[Expr], Expr] | None = None,
     moments: tuple[Any, Any] | None = None,
 ) -> None:
-    """The loops of all convolutions.
+    """Emit the loops of a convolution.
 
-    weight: see `packing`; steps: how many results a stride-1 convolution yields, in time; origin: input step
-    (before folding) that the first tap of the first result sees; write(step, column, value, lanes);
-    shift(column block): rows a column block starts later, for transposed convolution; moments: what `write`
-    fills, and where its moments go, block by block, see `ops.moments`.
+    Args:
+        k: The kernel.
+        plan: Sizes of the convolution.
+        weight: Packed by `conv_plan.packing`.
+        source: The input.
+        origin: Input step (before the stride is folded) that the first tap of the first result reads.
+        steps: How many results a convolution of stride 1 yields in time.
+        write: Called as write(step, column, value, lanes).
+        shift: Returns the rows by which a column block starts later, for transposed convolution.
+        moments: The buffer that `write` fills, and that of its moments, block by block; see `ops.moments`.
     """
     spare = 1 if shift is not None and not plan.transforms_weights else 0
     pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
     matrix = k.table(transforms(plan.filtering).weight) if plan.transforms_weights else None
     tiles = k.opaque(ceildiv(steps, plan.tile_steps))
     needed = k.opaque(ceildiv(tiles, plan.tiles))
-    # Wide layers and those of one tap have columns enough to share out, and read their weights once for all
-    # rows of a block; four blocks, not three, so that tasks are shared evenly.
+    # Wide layers and layers of one tap have enough columns to split, and read their weights once for all rows
+    # of a block. Four blocks, not three, divide evenly among threads.
     even = ceildiv(needed, _TASKS) * _TASKS
     if plan.taps == 1 or plan.wide:
         few = select(needed == 3, const(4, "int64"), needed)
@@ -125,20 +132,20 @@ def emit(
         blocks = k.opaque(select(tiles >= even, even, needed))
     else:
         blocks = k.opaque(select(tiles >= _TASKS, even, tiles))
-    # Where time alone gives too few tasks, tasks share out the column blocks besides.
+    # If time alone gives too few tasks, tasks split the column blocks as well.
     tasks = _MANY_TASKS if plan.taps == 1 or plan.wide or plan.phases > 1 else _TASKS
     parts = minimum(
         ceildiv(const(tasks, "int64"), maximum(blocks, const(1, "int64"))),
         const(plan.column_blocks, "int64"),
     )
     split = k.opaque(select(blocks < tasks, parts, const(1, "int64")))
-    with plan.operand.instructions(), k.threads(blocks * split) as taken:
+    with plan.operand.instructions(), k.threads(blocks * split) as claim:
         signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.operand.dtype)
         products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns)
-        factors = Factors(k, plan, weight, matrix)
-        filled = k.registers(1, k.index_dtype)  # the block that lies in the signal
-        k.store(filled, const(-1, k.index_dtype), 0)
-        with taken() as task, amx.configured(k) if plan.tiles_multiply else nullcontext():
+        factors = ConvWeights(k, plan, weight, matrix)
+        filled_block = k.registers(1, k.index_dtype)  # the block that the signal holds
+        k.store(filled_block, const(-1, k.index_dtype), 0)
+        with claim() as task, amx.configured(k) if plan.tiles_multiply else nullcontext():
             block = k.opaque(task // split)
             part = k.opaque(task - block * split)
             first_tile = k.opaque(block * tiles // blocks)
@@ -146,10 +153,10 @@ def emit(
             start = k.opaque(first_tile * plan.tile_steps)
             rows = k.opaque(own_tiles * plan.rows)
             left = k.opaque(steps - start)
-            with k.when(block != filled[0]):  # else another task of this thread had other columns of it
+            with k.when(block != filled_block[0]):  # else another task of this thread has filled it
                 begin = start * source.stride + origin
                 _fill(k, plan, source, signal, pitch, begin, rows + (plan.halo + spare))
-                k.store(filled, block, 0)
+                k.store(filled_block, block, 0)
             first_column = k.opaque(part * plan.column_blocks // split)
             last_column = k.opaque((part + 1) * plan.column_blocks // split)
             with k.loop(last_column - first_column) as offset:
@@ -177,15 +184,15 @@ def emit(
                     results, gathered = moments
                     count = k.opaque(minimum(rows * plan.filtering.outputs, left))
                     column = k.let(column_block * plan.columns)
-                    gather(k, results, start, count, column, (gathered, block), plan.columns)
+                    emit_block_moments(k, results, start, count, column, (gathered, block), plan.columns)
             if moments is not None:
                 with k.when(task == 0):
                     clear_slots(k, moments[1], blocks)
 
 
 def _interpolate(
-    k: Kernel,
-    plan: Plan,
+    k: CpuKernel,
+    plan: ConvPlan,
     products: Any,
     column_block: Expr,
     rows: Expr,
@@ -193,11 +200,10 @@ def _interpolate(
     left: Expr,
     write: Callable[[Expr, Expr, Expr, int], None],
 ) -> None:
-    """Turns the products of a block back into results, of which `left` are left from `start` on, and writes
-    them."""
+    """Transform the products of a block back to results and write those below `left`, from `start` on."""
     lanes, outputs, dilation = plan.features.lanes, plan.filtering.outputs, plan.dilation
     inner, outer = transforms(plan.filtering.inner), transforms(plan.filtering.outer)
-    # Results of a row are a dilation apart, rows of one dilation a step.
+    # Results of a row are `dilation` steps apart, rows within a dilation one step.
     with k.loop(rows) as row:
         at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
         with k.when(at < left):
@@ -215,7 +221,9 @@ def _interpolate(
                     for p in range(n)
                 ]
                 values = [
-                    value for each in zip(*by_point, strict=True) for value in inverse(k, inner, each, lanes)
+                    value
+                    for points in zip(*by_point, strict=True)
+                    for value in inverse(k, inner, points, lanes)
                 ]
                 for j, value in enumerate(values):
                     with k.when(at + j * dilation < left) if j else nullcontext():
@@ -223,16 +231,20 @@ def _interpolate(
 
 
 def _multiply(
-    k: Kernel,
-    plan: Plan,
+    k: CpuKernel,
+    plan: ConvPlan,
     rows: int,
     factors: Callable[[Expr, Expr], list[Expr]],
     ends: tuple[tuple[Any, Expr], tuple[Any, Expr]],
 ) -> None:
-    """One register tile: sums over groups and channels of `rows` rows of the signal times columns of weights.
+    """Multiply one register tile: `rows` rows of the signal times a block of columns of weights.
 
-    factors(group, channel): vectors of weights, one for each of `vectors`; ends: the scratch with the signal
-    and the first row of the tile in it; where the sums go, and from which element on.
+    Args:
+        k: The kernel.
+        plan: Sizes of the convolution.
+        rows: Rows of the tile.
+        factors: Called as factors(group, channel); returns `plan.vectors` vectors of weights.
+        ends: Scratch of the signal and the tile's first row in it; scratch of the sums and the first element.
     """
     (signal, first_row), (products, target) = ends
     lanes = plan.features.lanes
@@ -251,7 +263,7 @@ def _multiply(
         with k.loop(plan.groups) as g:
 
             def add_products(offset: Expr, together: int, first: Expr = first, g: Expr = g) -> None:
-                """Those of `together` neighbouring channels, one after another."""
+                """Add the products of `together` neighbouring channels, one after another."""
                 c = k.let(first + offset)
                 values: list[Expr] = []
                 for term in range(together):
@@ -262,7 +274,7 @@ def _multiply(
                         values = [k.load(signal, at, lanes=together) for at in starts]
                         values = values if together == 1 else [k.let(value) for value in values]
                     for row, value in enumerate(values):
-                        factor = k.let(k.spread(value, term, lanes))
+                        factor = k.let(k.broadcast_lane(value, term, lanes))
                         for v, vector in enumerate(vectors):
                             register = acc[row, v]
                             summed = k.load(register, 0, lanes=lanes)
@@ -271,7 +283,7 @@ def _multiply(
                             )
 
             if plan.features.by_lane:
-                k.each(terms, add_products)
+                k.vectorize(terms, add_products)
             else:
                 with k.loop(terms) as offset:
                     add_products(offset, 1)
@@ -292,19 +304,24 @@ def _multiply(
 
 
 def _multiply_tiles(
-    k: Kernel,
-    plan: Plan,
+    k: CpuKernel,
+    plan: ConvPlan,
     rows: int,
     weights: tuple[Any, tuple[Expr, Expr]],
     ends: tuple[tuple[Any, Expr], tuple[Any, Expr]],
 ) -> None:
-    """The same by tiles of AMX, a sum for each tile of rows and of columns.
+    """Multiply one register tile by AMX, with an accumulator for each tile of rows and of columns.
 
-    weights: all of them, and the column block and point that are multiplied by.
+    Args:
+        k: The kernel.
+        plan: Sizes of the convolution.
+        rows: Rows of the register tile.
+        weights: All weights, and the column block and point to multiply by.
+        ends: See `_multiply`.
     """
     (weight, place), ((signal, first_row), (products, target)) = weights, ends
     across, down = plan.vectors, rows // amx.ROWS
-    values, factors = range(4, 4 + down), range(6, 6 + across)  # tiles; those before hold the sums
+    values, factors = range(4, 4 + down), range(6, 6 + across)  # tiles; tiles 0 to 3 hold the sums
     places = [(row, v) for row in range(down) for v in range(across)]
     for row, v in places:
         amx.clear(row * across + v)
@@ -322,31 +339,32 @@ def _multiply_tiles(
         amx.store(row * across + v, products, (at,), plan.columns)
 
 
-def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr) -> None:
-    """signal[point][row][channel]: the activated input of every row, transformed; zeros outside what is
-    given."""
+def _fill(
+    k: CpuKernel, plan: ConvPlan, source: ConvInput, signal: Any, pitch: int, origin: Expr, rows: Expr
+) -> None:
+    """Fill signal[point][row][channel] with activated, transformed rows; zeros outside the valid steps."""
     inner, outer = plan.filtering.inner, plan.filtering.outer
     terms = plan.operand.terms
     fresh, kept = inner.outputs, inner.taps - 1
 
     def channels(residue: int, c: Expr, width: int) -> None:
-        """All rows of as many neighbouring vectors of `width` channels as go into one of packed lanes."""
+        """Fill all rows of the neighbouring vectors of `width` channels that are packed into one."""
         starts = [c, *(c + i * width for i in range(1, terms))]
         applies = [source.activation.channels(k, start, width) for start in starts]
         zero = const(0.0, dtype(width))
 
         def nearest(time: Expr) -> Expr:
-            """The step itself, or the nearest there is."""
-            return k.let(maximum(minimum(time, source.given - 1), const(0, "int64")))
+            """Clamp a step to those that exist."""
+            return k.let(maximum(minimum(time, source.valid_steps - 1), const(0, "int64")))
 
         def fetch(time: Expr) -> None:
             within = nearest(time)
             for start in starts:
                 k.prefetch(source.x, 0, within, start)
 
-        def activated(time: Expr) -> list[Expr]:
-            """One step's vectors, zero where there is no such step."""
-            inside = k.let(logical_and(time >= 0, time < source.given))
+        def activate_step(time: Expr) -> list[Expr]:
+            """Return the activated vectors of a step, zero if the step does not exist."""
+            inside = k.let(logical_and(time >= 0, time < source.valid_steps))
             within = nearest(time)
             return [
                 k.let(select(inside, apply(k.load(source.x, 0, within, start, lanes=width)), zero))
@@ -359,7 +377,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
 
         if plan.filtering == DIRECT:
             with k.loop(rows) as row:
-                put(0, row, activated(k.let(origin + row * source.stride + residue)))
+                put(0, row, activate_step(k.let(origin + row * source.stride + residue)))
             return
 
         def hold(registers: Sequence[Any], values: Sequence[Expr]) -> None:
@@ -369,8 +387,8 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
         def held(registers: Sequence[Any]) -> list[Expr]:
             return [k.let(k.load(register, 0, lanes=width)) for register in registers]
 
-        # Neighbouring rows of a residue of the dilation share all but `fresh` of their steps, and all but the
-        # outer filtering's results of their inner rows.
+        # Neighbouring rows of a residue of the dilation share all steps but `fresh`, and all inner rows but
+        # as many as the outer filtering has results.
         with k.loop(plan.dilation) as step:
             window = [[k.registers(width) for _ in starts] for _ in range(inner.samples)]
             before = [
@@ -379,38 +397,39 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
             ]
 
             def next_row(begin: Expr) -> list[list[Expr]]:
-                """What is kept and the samples from `begin` on, at every point, for each of `starts`."""
+                """Transform the next inner row, whose fresh samples start at `begin`, for every start."""
                 for i in range(fresh):
-                    hold(window[kept + i], activated(k.let(begin + i * plan.dilation)))
+                    hold(window[kept + i], activate_step(k.let(begin + i * plan.dilation)))
                     fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
-                samples = [held(each) for each in window]
+                samples = [held(registers) for registers in window]
                 for i in range(kept):
                     hold(window[i], samples[fresh + i])
-                return [forward(k, transforms(inner), each, width) for each in zip(*samples, strict=True)]
+                by_start = zip(*samples, strict=True)
+                return [forward(k, transforms(inner), values, width) for values in by_start]
 
             def start_of(row: Expr) -> Expr:
-                """The first fresh step of an inner row."""
+                """Return the first fresh step of an inner row."""
                 return k.opaque(origin + step + (row * fresh + kept) * plan.dilation)
 
             for i in range(kept):
-                hold(window[i], activated(k.let(origin + step + i * plan.dilation)))
+                hold(window[i], activate_step(k.let(origin + step + i * plan.dilation)))
             for row, registers in enumerate(before):
-                for each, values in zip(registers, next_row(start_of(row)), strict=True):
-                    hold(each, values)
+                for point, values in zip(registers, next_row(start_of(row)), strict=True):
+                    hold(point, values)
             with k.loop(rows // plan.dilation) as q:
                 first = q * outer.outputs + (outer.taps - 1)
-                known = [[held(each) for each in registers] for registers in before]
-                known += [next_row(start_of(first + i)) for i in range(outer.outputs)]
+                rows_seen = [[held(point) for point in registers] for registers in before]
+                rows_seen += [next_row(start_of(first + i)) for i in range(outer.outputs)]
                 for p in range(inner.points):
                     by_start = [
-                        forward(k, transforms(outer), [row[s][p] for row in known], width)
+                        forward(k, transforms(outer), [row[s][p] for row in rows_seen], width)
                         for s in range(len(starts))
                     ]
                     for o, vectors in enumerate(zip(*by_start, strict=True)):
                         put(o * inner.points + p, q * plan.dilation + step, vectors)
-                for registers, row in zip(before, known[outer.outputs :], strict=True):
-                    for each, values in zip(registers, row, strict=True):
-                        hold(each, values)
+                for registers, row in zip(before, rows_seen[outer.outputs :], strict=True):
+                    for point, values in zip(registers, row, strict=True):
+                        hold(point, values)
 
     for residue in range(source.stride):
-        plan.operand.each_lane(k, source.channels, partial(channels, residue))
+        plan.operand.loop_lanes(k, source.channels, partial(channels, residue))

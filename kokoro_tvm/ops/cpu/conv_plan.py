@@ -1,4 +1,4 @@
-"""Sizes and weight layouts of the convolution kernels."""
+"""Sizes and weight layouts of the CPU convolution kernels."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ import numpy as np
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.expressions import ceildiv
 from kokoro_tvm.ops.base.filtering import DIRECT, MOST_POINTS, Filtering, transforms
-from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.ops.base.semantic import Packing
 from kokoro_tvm.ops.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
-__all__ = ["Plan", "folded", "packing", "phases"]
+__all__ = ["ConvPlan", "fold_stride", "packing", "split_phases"]
 
-# Layers this wide have so many weights that reading transformed ones, two to three times as many, takes long.
+# From this many weights on, reading transformed weights, two to three times as many, takes too long.
 _WIDE = 512 * 512
-_TILE_ROWS = 32  # of two tiles of AMX, each with the two of a column block
+_TILE_ROWS = 32  # two AMX tiles; each is multiplied by the two tiles of a column block
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
 
-# What the transformed input of a block may take of the second-level cache; of one point, where the weights of
-# a point are transformed there too.
+# Share of the second-level cache for the transformed input of a block; for the input of one point if the
+# kernel transforms the weights of a point there, too.
 _BLOCK_FLOATS = 96 * 1024
 
 
 @dataclass(frozen=True)
-class Plan:
-    """One convolution in the form that all share: stride 1, taps `dilation` steps apart.
+class ConvPlan:
+    """A convolution of stride 1 with dilated taps, the form that all convolutions are reduced to.
 
-    A row is `filtering.outputs` results, `dilation` steps apart; rows beside one another are a step apart
-    within a dilation. Of a tile of `rows` rows x `columns` output channels, registers hold `held` rows.
+    Taps are `dilation` steps apart. A row is `filtering.outputs` results, `dilation` steps apart.
+    Neighbouring rows are a step apart within a dilation. Of a tile of `rows` rows x `columns` output
+    channels, registers hold `held` rows.
     """
 
     channels: int  # of the input, times the stride
@@ -42,32 +43,34 @@ class Plan:
     dilation: int
     features: Features
     tolerant: bool = False  # whether rounding may cost a few bits
-    stride: int = 1  # how many of the channels are one channel of the input
-    phases: int = 1  # how many of the outputs are one channel of the result
-    choice: Choice | None = None  # what to take in place of the rules
+    stride: int = 1  # number of the channels that are one channel of the input
+    phases: int = 1  # number of the outputs that are one channel of the result
+    choice: ConvChoice | None = None  # replaces the rules
 
     @cached_property
     def operand(self) -> Operand:
-        """That of the features' precision where a few bits may be lost and the channels fill its lanes."""
-        wanted = OPERANDS[self.features.precision]
-        whole = self.channels // self.stride % (wanted.terms * self.features.lanes) == 0
-        return wanted if self.tolerant and (whole or wanted.terms == 1) else FLOAT32
+        """Operand of the features' precision; float32 if the layer cannot use it."""
+        # It loses a few bits, which only tolerant layers may, and channels must fill its lanes.
+        operand = OPERANDS[self.features.precision]
+        whole = self.channels // self.stride % (operand.terms * self.features.lanes) == 0
+        return operand if self.tolerant and (whole or operand.terms == 1) else FLOAT32
 
     @property
     def tiles_multiply(self) -> bool:
-        """Whether AMX does: so fast that filtering, which saves products, saves no time."""
+        """Whether AMX multiplies."""
+        # AMX is so fast that filtering, which saves products, saves no time.
         return self.features.tiles and self.operand is BFLOAT16
 
     @cached_property
     def filtering(self) -> Filtering:
-        """Minimal filtering where a few bits may be lost and it saves products."""
+        """Minimal filtering of the layer: the tuned choice or the rule's, F(1, 1) if it does not pay."""
         if self.choice is not None:
             return self.operand.filtering(self.choice.outputs, self.choice.taps)
         if not self._filters:
             return DIRECT
-        found = self.operand.filtering_by_rule(self.reach, self.features.lanes)
+        filtering = self.operand.filtering_by_rule(self.reach, self.features.lanes)
         stored_transformed = not self.wide and self.phases == 1
-        return found if stored_transformed or self._transformable(found) else DIRECT
+        return filtering if stored_transformed or self._transformable(filtering) else DIRECT
 
     @property
     def wide(self) -> bool:
@@ -76,7 +79,7 @@ class Plan:
 
     @property
     def transforms_weights(self) -> bool:
-        """Whether the kernel transforms weights, those of a column block and a point at a time."""
+        """Whether the kernel itself transforms weights, those of a column block and a point at a time."""
         return (self.wide or self.phases > 1) and self._transformable(self.filtering)
 
     @property
@@ -90,17 +93,18 @@ class Plan:
 
     @property
     def _filters(self) -> bool:
-        """Whether minimal filtering is possible and of use at all."""
+        """Whether minimal filtering is possible and useful."""
         able = self.tolerant and self.stride == 1 and self.taps > 1 and self.dilation <= _LARGEST_DILATION
         return able and not self.tiles_multiply
 
     @property
     def reach(self) -> int:
-        """Steps that the results of all phases see; those of late ones start a step later."""
+        """Steps that the results of all phases read; late phases start a step later."""
         return self.taps + (1 if self.phases > 1 else 0)
 
     def allows(self, filtering: Filtering) -> bool:
-        """Whether there is a kernel with this filtering: a further group of taps sees whole rows later."""
+        """Return whether a kernel with this filtering exists."""
+        # A further group of taps must read whole rows later.
         if filtering == DIRECT:
             return True
         if self.phases > 1 and not self._transformable(filtering):
@@ -110,18 +114,19 @@ class Plan:
 
     @property
     def terms(self) -> int:
-        """Lanes a result sums per tap and point."""
+        """Lanes that a result sums per tap and point."""
         return self.channels // self.operand.terms
 
     @property
     def groups(self) -> int:
-        """Groups of taps; each sees the rows a dilation later than the one before."""
+        """Groups of taps; each reads the rows a dilation after those of the previous group."""
         return ceildiv(self.taps, self.filtering.taps)
 
     @property
     def held(self) -> int:
-        """Rows of a register tile: whole dilations, where there are registers for one. Two accumulators each,
-        and room for operands: a vector of values of every row, where they are read so."""
+        """Rows of a register tile: whole dilations if the registers suffice."""
+        # Each row has two accumulators. Operands need registers, too: a vector of values for every row if
+        # kernels work by lane.
         if self.tiles_multiply:
             return _TILE_ROWS
         many = 10 if self.features.by_lane else 12
@@ -133,41 +138,44 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """Rows of a tile, of one register tile or several: whole dilations, so that a block starts where a
-        dilation starts."""
+        """Rows of a tile: one register tile, or as many as make whole dilations."""
+        # Blocks start where dilations start.
         return self.held if self.filtering == DIRECT else math.lcm(self.held, self.dilation)
 
     @property
     def few_rows(self) -> int:
-        """Rows of the tile that takes the last ones where so few are left; 0 where there is no such tile."""
+        """Rows of the smaller tile for the last rows of a block, or 0 if there is none."""
         return self.rows // 2 if self.filtering == DIRECT else 0
 
     @property
     def vectors(self) -> int:
+        """Vectors of a column block."""
         return 2
 
     @property
     def columns(self) -> int:
+        """Output channels of a column block."""
         return self.vectors * self.features.lanes
 
     @property
     def column_blocks(self) -> int:
+        """Blocks of output channels."""
         return ceildiv(self.outputs, self.columns)
 
     @property
     def row_floats(self) -> int:
-        """From row to row of the transformed input: not a power of two, so that the rows of a tile do not
-        fall on the same cache sets."""
+        """Distance between rows of the transformed input, in elements."""
+        # Not a power of two, so that the rows of a tile do not fall on the same cache sets.
         return self.terms + self.features.lanes
 
     @property
     def halo(self) -> int:
-        """Rows a block reads beyond its own."""
+        """Rows that a block reads beyond its own."""
         return (self.groups - 1) * self.dilation
 
     @property
     def tiles(self) -> int:
-        """Tiles one above the other in the largest block."""
+        """Tiles of the largest block."""
         if self.choice is not None and self.choice.tiles is not None:
             return self.choice.tiles
         rows = _BLOCK_FLOATS // (self.terms * self.stored.points) - self.halo
@@ -175,16 +183,14 @@ class Plan:
 
     @property
     def tile_steps(self) -> int:
-        """Time steps a tile yields."""
+        """Time steps that a tile yields."""
         return self.rows * self.filtering.outputs
 
     @property
     def part(self) -> int:
-        """Input channels summed in one go: the rounding error of a sum grows with its parts, not with its
-        terms.
-
-        Layers of one or few taps make up the text side and the pitch, where errors add up over the utterance.
-        """
+        """Input channels summed in one partial sum."""
+        # The rounding error of a sum grows with its parts, not with its terms. Layers of one or few taps make
+        # up the text side and the pitch, where errors add up over the utterance.
         if self.tolerant:
             return self.terms
         terms = 48 if self.taps <= 5 else 128
@@ -192,30 +198,38 @@ class Plan:
 
     @property
     def packed_shape(self) -> tuple[int, ...]:
-        """Extents of the weights as `packing` lays them out."""
+        """Shape of the weights as `packing` lays them out."""
         groups = ceildiv(self.taps, self.stored.taps)
         return (self.column_blocks, self.stored.points, groups, self.terms, self.columns)
 
     @property
     def layout(self) -> str:
-        """What tells layouts of weights apart."""
+        """Text that identifies the layout of the weights."""
         return f"{self.operand.name}, {self.stored}, columns={self.columns}"
 
 
-def packing(name: str, plan: Plan, weight: Callable[[np.ndarray], np.ndarray]) -> Packing:
-    """(outputs, channels, taps), which `weight` makes of a layer's own, -> `Plan.packed_shape`, transformed.
-    Of the dtype that the operand's weights are stored as."""
+def packing(name: str, plan: ConvPlan, weight: Callable[[np.ndarray], np.ndarray]) -> Packing:
+    """Return the packing of a layer's weight for a plan.
+
+    Args:
+        name: Name of the packing.
+        plan: Sizes of the convolution.
+        weight: Maps the layer's weight to (outputs, channels, taps).
+
+    Returns:
+        A packing to `plan.packed_shape`, transformed, in the dtype of the operand's weights.
+    """
     return Packing(
         name,
-        lambda array: _arranged(weight(array), plan),
+        lambda array: _arrange(weight(array), plan),
         plan.columns,
         transforms(plan.stored).weight,
         plan.operand.pack,
     )
 
 
-def _arranged(weight: np.ndarray, plan: Plan) -> np.ndarray:
-    """Taps where the points will be; zero columns where outputs do not fill a block."""
+def _arrange(weight: np.ndarray, plan: ConvPlan) -> np.ndarray:
+    """Arrange (outputs, channels, taps) in blocks with taps in place of points, padded with zeros."""
     outputs, channels, taps = weight.shape
     group, groups = plan.stored.taps, plan.packed_shape[2]
     padded = np.zeros((plan.column_blocks * plan.columns, channels, groups * group), np.float32)
@@ -224,8 +238,8 @@ def _arranged(weight: np.ndarray, plan: Plan) -> np.ndarray:
     return np.ascontiguousarray(split.transpose(0, 4, 3, 2, 1))
 
 
-def folded(weight: np.ndarray, stride: int) -> np.ndarray:
-    """A strided convolution (O, I, K) as one of stride 1 over `stride` times the channels (residue-major)."""
+def fold_stride(weight: np.ndarray, stride: int) -> np.ndarray:
+    """Fold a strided convolution (O, I, K) to one of stride 1 over stride * I channels, residue-major."""
     outputs, channels, taps = weight.shape
     kept = ceildiv(taps, stride)
     padded = np.zeros((outputs, channels, kept * stride), weight.dtype)
@@ -234,14 +248,18 @@ def folded(weight: np.ndarray, stride: int) -> np.ndarray:
     return split.transpose(0, 3, 1, 2).reshape(outputs, stride * channels, kept)
 
 
-def phases(weight: np.ndarray, stride: int, columns: int) -> np.ndarray:
-    """A transposed convolution (I, O, 2*stride) as `stride` convolutions of two taps, one after another, each
-    filled up to whole blocks of `columns`."""
+def split_phases(weight: np.ndarray, stride: int, columns: int) -> np.ndarray:
+    """Split a transposed convolution (I, O, 2*stride) into `stride` convolutions of two taps.
+
+    The phases follow one another; each is padded to whole blocks of `columns` outputs.
+    """
     inputs, outputs, _ = weight.shape
     width = ceildiv(outputs, columns) * columns
     rows = np.zeros((stride * width, inputs, 2), weight.dtype)
     for phase in range(stride):
         near = (phase + stride // 2) % stride
-        for tap, source in enumerate((near + stride, near)):  # the earlier input step takes the later weight
+        for tap, source in enumerate(
+            (near + stride, near)
+        ):  # the later weight multiplies the earlier input step
             rows[phase * width : phase * width + outputs, :, tap] = weight[:, :, source].T
     return rows

@@ -1,7 +1,7 @@
-"""Products of bfloat16 pairs with float32 sums, and rounding to such pairs (AVX512-BF16, 16 lanes).
+"""Dot products of bfloat16 pairs with float32 sums, and rounding to such pairs (AVX512-BF16, 16 lanes).
 
-TVM prints bfloat16 as float, so pairs are int32 to it, and the instructions are reached through small
-functions of LLVM IR that only rename types.
+TVM prints bfloat16 as float, so pairs are int32 to it. Small functions of LLVM IR, which only cast types,
+call the instructions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import tvm
 from tvm.script.ir_builder import tirx as T
 
-__all__ = ["bfloat16_instructions", "dot_pairs", "round_pairs"]
+__all__ = ["define_bfloat16_instructions", "dot_pairs", "round_pairs"]
 
 _LLVM = """
 declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
@@ -32,16 +32,16 @@ define <16 x i32> @kokoro_round_pairs(<16 x float> %first, <16 x float> %second)
 """
 
 
-def bfloat16_instructions() -> AbstractContextManager[Any]:
-    """Makes the two functions below known to the code within."""
+def define_bfloat16_instructions() -> AbstractContextManager[Any]:
+    """Define the two functions below for the enclosed code."""
     return T.attr(0, "pragma_import_llvm", _LLVM)
 
 
 def dot_pairs(total: Any, a: Any, b: Any) -> Any:
-    """total + a0*b0 + a1*b1 in every lane; total float32x16, a and b pairs of bfloat16 as int32x16."""
+    """Return total + a0*b0 + a1*b1 in every lane; total float32x16, a and b pairs of bfloat16 as int32x16."""
     return tvm.tirx.call_pure_extern("float32x16", "kokoro_dot_pairs", total, a, b)
 
 
 def round_pairs(first: Any, second: Any) -> Any:
-    """Two neighbouring vectors float32x16, rounded to nearest even: 32 bfloat16 in order, as int32x16."""
+    """Round two neighbouring float32x16 to nearest even: 32 bfloat16 in order, as int32x16."""
     return tvm.tirx.call_pure_extern("int32x16", "kokoro_round_pairs", first, second)

@@ -1,4 +1,4 @@
-"""How operands of a convolution are held, rounded and multiplied; sums are float32."""
+"""Operands of a convolution: how they are stored, rounded and multiplied. Sums are float32."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.filtering import Filtering
-from kokoro_tvm.ops.cpu.bfloat16 import pairs
-from kokoro_tvm.ops.cpu.dot import bfloat16_instructions, dot_pairs, round_pairs
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.bfloat16 import pack_pairs
+from kokoro_tvm.ops.cpu.dot import define_bfloat16_instructions, dot_pairs, round_pairs
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 
 __all__ = ["BFLOAT16", "FLOAT16_WEIGHTS", "FLOAT32", "OPERANDS", "Operand"]
 
@@ -22,9 +22,15 @@ Expr = Any
 
 
 class Operand(ABC):
-    """name: the precision; dtype: of a packed lane; stored: of a lane of weights in memory; terms: values, of
-    neighbouring channels, in one lane; filterings: what a register tile yields and how many taps it takes at
-    a time, for up to so many taps on so many lanes or more, the best first."""
+    """Representation of a convolution's operands.
+
+    Attributes:
+        name: The precision.
+        dtype: Of a packed lane.
+        stored: Of a lane of weights in memory.
+        terms: Values of neighbouring channels in one lane.
+        filterings: Rows (most taps, fewest lanes, filtering), the best first.
+    """
 
     name: str
     dtype: str
@@ -33,41 +39,41 @@ class Operand(ABC):
     filterings: tuple[tuple[int, int, Filtering], ...]
 
     def filtering(self, outputs: int, taps: int) -> Filtering:
-        """The one with so many results and taps: of the table, where it has such a filtering of another."""
-        found = (f for *_, f in self.filterings if (f.outputs, f.taps) == (outputs, taps))
-        return next(found, Filtering(outputs, taps))
+        """Return F(outputs, taps), nested if the table nests it."""
+        matches = (f for *_, f in self.filterings if (f.outputs, f.taps) == (outputs, taps))
+        return next(matches, Filtering(outputs, taps))
 
     def filtering_by_rule(self, taps: int, lanes: int) -> Filtering:
-        """The table's for a layer of so many taps, several times where it has none for so many."""
+        """Return the table's filtering for `taps` taps; a layer of more taps repeats the last one."""
         able = [(most, f) for most, least, f in self.filterings if lanes >= least]
         return next((f for most, f in able if taps <= most), able[-1][1])
 
     @abstractmethod
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
-        """Weights (..., channels, columns) as lanes (..., channels / terms, columns)."""
+        """Pack weights (..., channels, columns) to lanes (..., channels / terms, columns)."""
 
     @abstractmethod
     def instructions(self) -> AbstractContextManager[Any]:
-        """Surrounds the code that uses the expressions below."""
+        """Return a context for the code that uses the expressions below."""
 
     @abstractmethod
-    def each_lane(self, k: Kernel, channels: int, body: Callable[[Expr, int], None]) -> None:
-        """`body(c, lanes)` for channels taken together: `terms` vectors of `lanes` of them, from `c` on."""
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+        """Run `body(c, lanes)` for all channels: `terms` vectors of `lanes` channels from `c` on."""
 
     @abstractmethod
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
-        """`terms` neighbouring vectors of float32 as one vector of packed lanes."""
+        """Round `terms` neighbouring float32 vectors to one vector of packed lanes."""
 
     @abstractmethod
     def multiply_add(self, total: Expr, a: Expr, b: Expr) -> Expr:
-        """total + a . b, the products of every lane's terms."""
+        """Return total + a . b, the products of every lane's terms."""
 
 
 class _Float32(Operand):
     name, dtype, stored, terms = "float32", "float32", "float32", 1
     # More points save more products and lose more bits: relative errors of a layer are 5e-7, 6e-6 to 9e-6 and
-    # 1.5e-6. They have more weights, too, which pages load; on 4 lanes neither F(8, 7) nor the filtering of
-    # another was measured to pay, on 8 lanes F(8, 7) was.
+    # 1.5e-6. They also have more weights, which pages load. Measured on 4 lanes, neither F(8, 7) nor nested
+    # filtering pays; on 8 lanes F(8, 7) does.
     filterings: tuple[tuple[int, int, Filtering], ...] = (
         (3, 1, Filtering(6, 3)),
         (7, 8, Filtering(8, 7)),
@@ -82,8 +88,8 @@ class _Float32(Operand):
     def instructions(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
-    def each_lane(self, k: Kernel, channels: int, body: Callable[[Expr, int], None]) -> None:
-        k.each(channels, body)
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+        k.vectorize(channels, body)
 
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
         (vector,) = vectors
@@ -94,14 +100,18 @@ class _Float32(Operand):
 
 
 class _Float16Weights(_Float32):
-    """float32 by weights that memory holds as float16."""
+    """float32 values times weights that memory holds as float16."""
 
     name, stored = "float16", "float16"
-    # A rounded weight loses what the rounding of sums does, as many times as that: no F(8, 7).
+    # F(8, 7) would magnify the rounding errors of weights as it does those of sums.
     filterings = tuple(row for row in _Float32.filterings if row[2] != Filtering(8, 7))
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
-        """Raises BuildError for a weight that float16 does not hold."""
+        """Cast weights to float16.
+
+        Raises:
+            BuildError: A weight exceeds float16.
+        """
         if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(np.float16).max:
             raise BuildError(f"float16 holds no weight of {largest}: use a recipe of precision float32")
         return weight.astype(np.float16)
@@ -111,7 +121,7 @@ class _Bfloat16(Operand):
     """Pairs of neighbouring channels in int32 lanes, the first one low; see `dot`."""
 
     name, dtype, stored, terms = "bfloat16", "int32", "int32", 2
-    # Relative errors of a layer are 2.2e-3, 2.8e-3 and 3.2e-3, where plain convolution has 1.5e-3.
+    # Relative errors of a layer are 2.2e-3, 2.8e-3 and 3.2e-3; that of plain convolution is 1.5e-3.
     filterings = (
         (3, 1, Filtering(4, 3)),
         (9, 16, Filtering(2, 2).of(Filtering(4, 4))),
@@ -120,12 +130,12 @@ class _Bfloat16(Operand):
     )
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
-        return pairs(weight[..., 0::2, :], weight[..., 1::2, :])
+        return pack_pairs(weight[..., 0::2, :], weight[..., 1::2, :])
 
     def instructions(self) -> AbstractContextManager[Any]:
-        return bfloat16_instructions()
+        return define_bfloat16_instructions()
 
-    def each_lane(self, k: Kernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
         together = self.terms * k.lanes
         if channels % together:
             raise ValueError(f"{channels} channels are not whole pairs of vectors of {k.lanes}")

@@ -1,4 +1,4 @@
-"""One vector times a matrix, summed in float64, inside a kernel."""
+"""Product of a vector and a matrix inside a CPU kernel, summed in float64."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from kokoro_tvm.ops.base.expressions import Cast, const
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.semantic import Packing
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.kernel import CpuKernel
 
 __all__ = ["emit", "packed_shape", "packing"]
 
@@ -18,9 +18,19 @@ _BLOCK_VECTORS = 4
 
 
 def emit(
-    k: Kernel, lanes: int, x: Any, weight: Any, bias: Any, outputs: int, put: Callable[[Any, Any], None]
+    k: CpuKernel, lanes: int, x: Any, weight: Any, bias: Any, outputs: int, put: Callable[[Any, Any], None]
 ) -> None:
-    """put(output, value) for every output of x (1, I), weight packed by `packing`, bias (O,)."""
+    """Emit weight @ x + bias.
+
+    Args:
+        k: The kernel.
+        lanes: Lanes of a vector.
+        x: (1, I).
+        weight: Packed by `packing`.
+        bias: (O,).
+        outputs: O.
+        put: Called as put(output, value) for every output.
+    """
     blocks, inputs, width = (int(extent) for extent in weight.shape)
     wide = dtype(lanes, "float64")
     with k.loop(blocks) as block:
@@ -28,10 +38,10 @@ def emit(
         for register in acc:
             k.store(register, const(0.0, wide), 0, lanes=lanes)
         with k.loop(inputs) as i:
-            factor = k.let(k.splat(Cast("float64", x[0, i]), lanes))
+            factor = k.let(k.broadcast(Cast("float64", x[0, i]), lanes))
             for v, register in enumerate(acc):
                 row = Cast(wide, k.load(weight, block, i, v * lanes, lanes=lanes))
-                k.store(register, k.load(register, 0, lanes=lanes) + factor * row, 0, lanes=lanes)
+                k.accumulate(register, factor * row, 0, lanes=lanes)
         for v, register in enumerate(acc):
             for lane in range(lanes):
                 at = k.let(block * width + (v * lanes + lane))
@@ -40,13 +50,13 @@ def emit(
 
 
 def packed_shape(outputs: int, inputs: int, lanes: int) -> tuple[int, int, int]:
-    """Of weights for `emit`."""
+    """Return the shape of weights that `packing` packs."""
     width = _BLOCK_VECTORS * lanes
     return -(-outputs // width), inputs, width
 
 
 def packing(lanes: int) -> Packing:
-    """Of weights for `emit`."""
+    """Return the packing of weights for `emit`."""
     width = _BLOCK_VECTORS * lanes
 
     def arrange(weight: np.ndarray) -> np.ndarray:

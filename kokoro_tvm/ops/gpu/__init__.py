@@ -1,0 +1,1 @@
+"""Code that GPU kernels share: launches, reductions, convolution, compensated arithmetic."""

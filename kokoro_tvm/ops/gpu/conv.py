@@ -1,6 +1,6 @@
-"""Convolution over time, tiled twice: for a workgroup in shared memory, for a thread in registers.
+"""Convolution over time on GPUs, tiled for a workgroup in shared memory and for a thread in registers.
 
-The steps that a tile reads, with the halo of its taps, are read, normalised and activated once for all taps
+The steps that a tile reads, with the halo of its taps, are read, normalized and activated once for all taps
 and all channels of the tile.
 """
 
@@ -16,20 +16,24 @@ from tvm import tirx
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, minimum
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer, held_as
+from kokoro_tvm.ops.gpu.layer import ConvLayer, cast_weight
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["Tile", "convolve"]
 
-_SHARED = 16384  # bytes, what every kind of GPU has
+_SHARED = 16384  # bytes, available on every kind of GPU
 
 
 @dataclass(frozen=True)
 class Tile:
     """Sizes of a convolution's tiles.
 
-    steps, outputs: of a workgroup's tile; own_steps, own_outputs: of a thread's; depth: channels of the input
-    that shared memory holds at a time.
+    Attributes:
+        steps: Steps of a workgroup's tile.
+        outputs: Outputs of a workgroup's tile.
+        own_steps: Steps of a thread's tile.
+        own_outputs: Outputs of a thread's tile.
+        depth: Input channels that shared memory holds at a time.
     """
 
     steps: int
@@ -40,24 +44,25 @@ class Tile:
 
     @property
     def threads(self) -> int:
+        """Threads of a workgroup."""
         return self.steps // self.own_steps * (self.outputs // self.own_outputs)
 
     @property
     def layout(self) -> str:
-        """What decides how weights are packed."""
+        """Text that identifies the layout of packed weights."""
         return f"{self.depth}x{self.outputs}"
 
     @property
     def partial_sums(self) -> int:
-        """Sums over its own steps that all threads have, one for each of its own outputs."""
+        """Partial sums of all threads, one for each of a thread's outputs."""
         return self.steps // self.own_steps * self.outputs
 
     def rows(self, taps: int, dilation: int) -> int:
-        """Steps of the input that a tile reads."""
+        """Return the steps of the input that a tile reads."""
         return self.steps + (taps - 1) * dilation
 
     def pack(self, weight: np.ndarray, dtype: str) -> np.ndarray:
-        """Weight (O, I, K) as (K, I', O'), zeros beyond what there is: I' and O' are whole tiles."""
+        """Pack a weight (O, I, K) as (K, I', O'); I' and O' are whole tiles, padded with zeros."""
         outputs, inputs, taps = weight.shape
         rows, columns = (
             ceildiv(inputs, self.depth) * self.depth,
@@ -65,13 +70,23 @@ class Tile:
         )
         packed = np.zeros((taps, rows, columns))
         packed[:, :inputs, :outputs] = weight.transpose(2, 1, 0)
-        return held_as(dtype, packed)
+        return cast_weight(dtype, packed)
 
     @classmethod
     def choose(cls, channels: int, outputs: int, taps: int, dilation: int, moments: bool = False) -> Tile:
-        """Wide layers are short in time and narrow ones long; the depth is what fits beside the halo.
+        """Choose the tile of a layer.
 
-        moments: whether each tile is to leave those of its results, which takes FEWEST_STEPS at least."""
+        Args:
+            channels: Input channels.
+            outputs: Output channels.
+            taps: Taps of the filter.
+            dilation: Steps between taps.
+            moments: Whether each tile emits the moments of its results, which takes at least `FEWEST_STEPS`.
+
+        Returns:
+            The tile, as deep as shared memory allows beside the halo.
+        """
+        # Wide layers are short in time and narrow ones long.
         for tile in _TILES:
             if outputs > tile.outputs // 2 or tile is _TILES[-1]:
                 break
@@ -91,19 +106,24 @@ _TILES = (Tile(32, 64, 4, 8, 16), Tile(64, 32, 4, 8, 16), Tile(128, 8, 2, 8, 16)
 def convolve(
     k: GpuKernel,
     tile: Tile,
-    layer: Layer,
+    layer: ConvLayer,
     *,
     shift: Callable[[Any], Any] = lambda output: 0,
     phases: int = 1,
     leading: int = 0,
     tolerant: bool = False,
 ) -> None:
-    """Emits the launch.
+    """Emit the launch of a convolution.
 
-    shift: rows by which an output reads later, the same for all outputs of a tile; phases: how many times the
-    result's channels the outputs are, each time at steps of their own, which have moments of their own;
-    leading: slots before those of all tiles, which `write` fills; tolerant: see `conv1d`: sums are taken in
-    one go, else in parts of some channels.
+    Args:
+        k: The kernel.
+        tile: Sizes of the tiles.
+        layer: The convolution.
+        shift: Returns the rows by which an output reads later, the same for all outputs of a tile.
+        phases: How many times the result's channels the outputs are, each time at other steps, which have
+            their own moments.
+        leading: Slots before those of all tiles, which `layer.write` fills.
+        tolerant: See `conv1d`. If true, sums are taken in one go, else in parts of some channels.
     """
     threads, depth, rows = tile.threads, tile.depth, tile.rows(layer.taps, layer.dilation)
     across, apart = tile.outputs // tile.own_outputs, tile.steps // tile.own_steps
@@ -125,7 +145,7 @@ def convolve(
         if layer.moments is not None:
             channels_out = layer.outputs // phases
             phase = k.let(tirx.truncdiv(first_output, channels_out)) if phases > 1 else k.index(0)
-            left = TileMoments(
+            tile_moments = TileMoments(
                 k,
                 layer.moments,
                 slot=k.let(bx * phases + phase + leading),
@@ -137,31 +157,30 @@ def convolve(
             )
         with k.when(first < layer.needed):
             with k.loop(ceildiv(layer.channels, depth)) as part:
-                with k.shares(rows * depth, thread, threads) as number:
-                    at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
+                with k.strided_loop(rows * depth, thread, threads) as number:
+                    at, c = k.divmod(number, depth)
                     channel = k.let(part * depth + c)
 
-                    def given(at: Any = at, c: Any = c, channel: Any = channel) -> None:
+                    def fill(at: Any = at, c: Any = c, channel: Any = channel) -> None:
                         k.store(values, layer.read(k.let(begin + at), channel), c * rows + at)
 
-                    def absent(at: Any = at, c: Any = c) -> None:
+                    def clear(at: Any = at, c: Any = c) -> None:
                         k.store(values, const(0.0, "float32"), c * rows + at)
 
                     if layer.channels % depth == 0:
-                        given()
+                        fill()
                     else:
-                        k.choose(channel < layer.channels, given, absent)
+                        k.choose(channel < layer.channels, fill, clear)
                 if not tolerant:
                     for at in own:
                         k.store(sums, const(0.0, "float32"), at)
                 with k.loop(layer.taps) as tap:
-                    with k.shares(depth * tile.outputs, thread, threads) as number:
-                        c, o = (
-                            k.let(tirx.truncdiv(number, tile.outputs)),
-                            k.let(tirx.truncmod(number, tile.outputs)),
-                        )
+                    with k.strided_loop(depth * tile.outputs, thread, threads) as number:
+                        c, o = k.divmod(number, tile.outputs)
                         k.store(
-                            factors, k.wide(layer.weight[tap, part * depth + c, first_output + o]), number
+                            factors,
+                            k.to_float32(layer.weight[tap, part * depth + c, first_output + o]),
+                            number,
                         )
                     k.barrier()
                     with k.loop(depth) as c:
@@ -176,11 +195,11 @@ def convolve(
                         for i, value in enumerate(x):
                             for j, factor in enumerate(w):
                                 at = i * tile.own_outputs + j
-                                k.store(sums, sums[at] + value * factor, at)
+                                k.accumulate(sums, value * factor, at)
                     k.barrier()
                 if not tolerant:
                     for at in own:
-                        k.store(totals, totals[at] + sums[at], at)
+                        k.accumulate(totals, sums[at], at)
             for i in range(tile.own_steps):
                 step = k.let(first + row + i * apart)
                 for j in range(tile.own_outputs):
@@ -194,9 +213,11 @@ def convolve(
                         if layer.moments is not None:
                             k.store(totals, written, at)
             if layer.moments is not None:
-                there = [k.let(first + row + i * apart < layer.needed) for i in range(tile.own_steps)]
-                left.leave(totals, there, minimum(layer.needed - first, tile.steps), values, factors)
+                exists_at = [k.let(first + row + i * apart < layer.needed) for i in range(tile.own_steps)]
+                tile_moments.emit(
+                    totals, exists_at, minimum(layer.needed - first, tile.steps), values, factors
+                )
         if layer.moments is not None:
             with k.when(layer.needed <= first):
-                left.clear()
-            left.clear_rest(tiles * phases + leading, bx + phase == 0)
+                tile_moments.clear()
+            tile_moments.clear_remaining(tiles * phases + leading, bx + phase == 0)

@@ -1,4 +1,4 @@
-"""What a tile of a convolution leaves for the statistics of its channels: see `ops.moments`."""
+"""Moments of the results of a convolution's tile, for the statistics of its channels: see `ops.moments`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm.ops.base.expressions import Cast, const, select
-from kokoro_tvm.ops.gpu.fold import sum_of
+from kokoro_tvm.ops.gpu.fold import sum_pairwise
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["TileMoments"]
@@ -15,11 +15,18 @@ __all__ = ["TileMoments"]
 
 @dataclass(frozen=True)
 class TileMoments:
-    """A workgroup's tile of results (steps x outputs), as its threads have them.
+    """Moments of a workgroup's tile of results (steps x outputs), which its threads hold in registers.
 
-    moments: (slots, 4, outputs of all tiles); slot: the tile's; first_output: its first; row: a thread's,
-    which has no results where it is none of the rows; places: the outputs, of so many of the tile, that a
-    thread has of some steps, at i * len(places) + j of its registers.
+    Attributes:
+        k: The kernel.
+        moments: (slots, 4, outputs of all tiles).
+        slot: Slot of the tile.
+        first_output: First output of the tile.
+        row: Row of the thread; it has no results if this is none of the `rows`.
+        rows: Rows of threads that have results.
+        places: Outputs, within the tile, that a thread has results of, at i * len(places) + j of its
+            registers.
+        outputs: Outputs of the tile.
     """
 
     k: GpuKernel
@@ -31,27 +38,33 @@ class TileMoments:
     places: Sequence[Any]
     outputs: int
 
-    def leave(self, results: Any, there: Sequence[Any], count: Any, parts: Any, others: Any) -> None:
-        """Writes the moments of results in registers. there: which of its steps a thread has results of;
-        count: of the tile's steps; parts, others: shared memory of an element for each row and output,
-        others such as nobody reads now, parts such as nobody reads behind the next barrier.
+    def emit(self, results: Any, exists_at: Sequence[Any], count: Any, parts: Any, others: Any) -> None:
+        """Write the moments of results in registers.
 
-        As on CPUs twice over the results, so that the pivot is the mean. All threads must come here.
+        Every thread must call it. As on CPUs, two passes over the results make the mean the pivot.
+
+        Args:
+            results: Registers of the results.
+            exists_at: For each of the thread's steps, whether it has results.
+            count: Steps of the tile.
+            parts: Shared memory, an element for each row and output, that nobody reads after the next
+                barrier.
+            others: Shared memory of the same size that nobody reads now.
         """
         k, zero = self.k, const(0.0, "float32")
         count = k.let(Cast("float32", count), "count")
         places, outputs = self.places, self.outputs
 
         def about(j: int, pivot: Any) -> list[Any]:
-            """Differences of an output's results from a pivot."""
-            values = [results[i * len(places) + j] for i in range(len(there))]
-            return [k.let(select(t, v - pivot, zero)) for t, v in zip(there, values, strict=True)]
+            """Return the differences of an output's results from a pivot."""
+            values = [results[i * len(places) + j] for i in range(len(exists_at))]
+            return [k.let(select(t, v - pivot, zero)) for t, v in zip(exists_at, values, strict=True)]
 
         def total(buffer: Any, j: int) -> Any:
-            """The sum over all rows."""
-            return k.let(sum_of([buffer[row * outputs + places[j]] for row in range(self.rows)]))
+            """Return the sum over all rows."""
+            return k.let(sum_pairwise([buffer[row * outputs + places[j]] for row in range(self.rows)]))
 
-        def put(buffer: Any, j: int, value: Any) -> None:
+        def share(buffer: Any, j: int, value: Any) -> None:
             with k.when(self.row < self.rows):
                 k.store(buffer, value, self.row * outputs + places[j])
 
@@ -61,14 +74,14 @@ class TileMoments:
         k.barrier()
         starts = [k.let(others[place]) for place in places]
         for j, start in enumerate(starts):
-            put(parts, j, sum_of(about(j, start)))
+            share(parts, j, sum_pairwise(about(j, start)))
         k.barrier()
         means = [k.let(start + total(parts, j) / count) for j, start in enumerate(starts)]
         k.barrier()
         for j, mean in enumerate(means):
             differences = about(j, mean)
-            put(parts, j, sum_of(differences))
-            put(others, j, sum_of([value * value for value in differences]))
+            share(parts, j, sum_pairwise(differences))
+            share(others, j, sum_pairwise([value * value for value in differences]))
         k.barrier()
         for j, mean in enumerate(means):
             with k.when(self.row == j):
@@ -76,11 +89,11 @@ class TileMoments:
                     k.store(self.moments, value, self.slot, i, self.first_output + places[j])
 
     def clear(self) -> None:
-        """Marks the tile's slot as empty."""
+        """Mark the tile's slot as empty."""
         self._clear(self.slot)
 
-    def clear_rest(self, used: Any, first: Any) -> None:
-        """A tile that is the first of its outputs marks the slots behind the used ones as empty."""
+    def clear_remaining(self, used: Any, first: Any) -> None:
+        """Mark the slots after the used ones as empty, in the first tile of its outputs."""
         with self.k.when(first), self.k.loop(self.moments.shape[0] - used) as i:
             self._clear(used + i)
 

@@ -1,10 +1,10 @@
 """Convolution over time by minimal filtering (`ops.base.filtering`) in one launch.
 
-A workgroup has a tile of rows and outputs. A row is `filtering.outputs` results, `dilation` steps apart; rows
-beside one another are a step apart within a dilation, as on CPUs. The input of some channels is activated
-once for all rows that see it, and transformed, in shared memory. Every point has threads of its own, each
-with sums of 8 rows times 8 outputs in registers, so that no two of them want the same weights but for another
-8 rows: weights go from memory to registers. In the end the sums of all points meet in shared memory.
+A workgroup computes a tile of rows and outputs. A row is `filtering.outputs` results, `dilation` steps apart.
+Neighbouring rows are a step apart within a dilation, as on CPUs. The input of some channels is activated once
+for all rows that read it, and transformed, in shared memory. Every point has its own threads, each with sums
+of 8 rows times 8 outputs in registers. Only threads of other rows read the same weights, so weights go from
+memory straight to registers. At the end the sums of all points meet in shared memory.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kokoro_tvm.ops.base.filtering import Filtering, transforms
 from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
-from kokoro_tvm.ops.gpu.layer import Layer, held_as
+from kokoro_tvm.ops.gpu.layer import ConvLayer, cast_weight
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["FilteredTile", "convolve"]
 
 _OWN = 8  # rows, and outputs, of a thread
-_HELD = 2 * _OWN  # rows for which there are registers
-_MOST_LANES = 32
-_MOST_DEPTH = 16
-# By the most taps of a layer. More points save more products, and take more of shared memory.
+_HELD = 2 * _OWN  # rows that registers hold
+_MAX_LANES = 32
+_MAX_DEPTH = 16
+# By the most taps of a layer. More points save more products, and take more shared memory.
 _FILTERINGS = ((3, Filtering(6, 3)), (7, Filtering(5, 7)), (12, Filtering(6, 6)))
 # Layers this wide have so many weights that reading transformed ones takes longer than multiplying.
 _WIDE = 512 * 512
@@ -40,7 +40,12 @@ _WIDE = 512 * 512
 class FilteredTile:
     """Sizes of a filtered convolution's tiles.
 
-    lanes: threads of a point; depth: channels of the input that shared memory holds at a time.
+    Attributes:
+        filtering: The minimal filtering.
+        taps: Taps of the layer.
+        dilation: Steps between taps.
+        lanes: Threads of a point.
+        depth: Input channels that shared memory holds at a time.
     """
 
     filtering: Filtering
@@ -51,6 +56,7 @@ class FilteredTile:
 
     @property
     def threads(self) -> int:
+        """Threads of a workgroup."""
         return self.lanes * self.filtering.points
 
     @property
@@ -60,105 +66,121 @@ class FilteredTile:
 
     @property
     def outputs(self) -> int:
+        """Outputs of a tile."""
         return self.across * _OWN
 
     @property
     def rows(self) -> int:
-        """Whole dilations, so that a tile's results follow one another."""
+        """Rows of a tile: whole dilations, so that a tile's results follow one another."""
         return _HELD // self.dilation * self.dilation
 
     @property
     def steps(self) -> int:
-        """Results over time."""
+        """Results of a tile over time."""
         return self.rows * self.filtering.outputs
 
     @property
     def groups(self) -> int:
-        """Groups of taps; each sees the rows a dilation later than the one before."""
+        """Groups of taps; each reads the rows a dilation after those of the previous group."""
         return ceildiv(self.taps, self.filtering.taps)
 
     @property
     def seen_rows(self) -> int:
-        """Rows of the input, with those that only later groups see."""
+        """Rows of the input, including those that only later groups read."""
         return self.rows + (self.groups - 1) * self.dilation
 
     @property
     def pitch(self) -> int:
-        """From point to point of the transformed input."""
+        """Distance between points of the transformed input."""
         return _HELD + (self.groups - 1) * self.dilation
 
     @property
     def seen_steps(self) -> int:
+        """Steps of the input that a tile reads."""
         last = self.seen_rows // self.dilation - 1
         return (last * self.filtering.outputs + self.filtering.samples) * self.dilation
 
     @property
     def shared(self) -> tuple[int, int]:
-        """Elements of the transformed input, and of the input; in the end the first holds sums at all points,
-        and both what becomes of them, of an eighth of the outputs."""
+        """Elements of the two shared arrays: the transformed input and the input."""
+        # At the end the first holds the sums at all points, and both hold the moments of an eighth of the
+        # outputs.
         points, results = self.filtering.points, _HELD * self.across
         transformed = max(self.depth * points * self.pitch, points * results)
         return transformed, max(self.depth * self.seen_pitch, results)
 
     @property
     def seen_pitch(self) -> int:
-        """From channel to channel of the input: odd, so that channels lie in different banks."""
+        """Distance between channels of the input: odd, so that channels lie in different banks."""
         return self.seen_steps | 1
 
     @property
     def layout(self) -> str:
-        """What decides how weights are packed."""
+        """Text that identifies the layout of packed weights."""
         return str(self.filtering)
 
     @classmethod
     def choose(
         cls, channels: int, outputs: int, taps: int, dilation: int, workgroup: Workgroup
     ) -> FilteredTile | None:
-        """None where there is no such kernel, or where the direct one reads so much less that it is as
-        fast."""
+        """Choose the tile of a layer.
+
+        Args:
+            channels: Input channels.
+            outputs: Output channels.
+            taps: Taps of the filter.
+            dilation: Steps between taps.
+            workgroup: Limits of the machine.
+
+        Returns:
+            The tile, or None if no such kernel exists or the direct kernel is as fast.
+        """
         if taps == 1 or dilation > _HELD // 2 or channels * outputs >= _WIDE:
             return None
         filtering = next((f for most, f in _FILTERINGS if taps <= most), _FILTERINGS[-1][1])
-        lanes = _MOST_LANES
+        lanes = _MAX_LANES
         while lanes * filtering.points > workgroup.threads:
             lanes //= 2
-        tile = cls(filtering, taps, dilation, lanes, _MOST_DEPTH)
+        tile = cls(filtering, taps, dilation, lanes, _MAX_DEPTH)
         while tile.depth > 1 and 4 * sum(tile.shared) > workgroup.shared_bytes:
             tile = cls(filtering, taps, dilation, lanes, tile.depth // 2)
         whole = channels % tile.depth == outputs % tile.outputs == 0
         return tile if whole and tile.steps >= FEWEST_STEPS else None
 
     def pack(self, weight: np.ndarray, dtype: str) -> np.ndarray:
-        """Weight (O, I, K) as (groups, points, I, O), transformed in float64. Raises BuildError for one that
-        the dtype does not hold."""
+        """Pack a weight (O, I, K) as (groups, points, I, O), transformed in float64.
+
+        Raises:
+            BuildError: A value exceeds the dtype.
+        """
         outputs, inputs, taps = weight.shape
         group = self.filtering.taps
         padded = np.zeros((outputs, inputs, self.groups * group))
         padded[:, :, :taps] = weight
         split = padded.reshape(outputs, inputs, self.groups, group)
         matrix = transforms(self.filtering).weight
-        return held_as(dtype, np.einsum("pk,ocgk->gpco", matrix, split, optimize=True))
+        return cast_weight(dtype, np.einsum("pk,ocgk->gpco", matrix, split, optimize=True))
 
 
-def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
-    """Emits the launch."""
+def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
+    """Emit the launch of a filtered convolution."""
     filtering, dilation, depth, across = tile.filtering, tile.dilation, tile.depth, tile.across
     points, matrices = filtering.points, transforms(filtering)
     tiles = ceildiv(layer.steps, tile.steps)
     with k.launch(tile.threads, tiles, layer.outputs // tile.outputs) as (thread, bx, by):
-        transformed, given = map(k.shared, tile.shared)
+        transformed, activated_input = map(k.shared, tile.shared)
         sums = k.zeros(_OWN * _OWN)
         first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
 
         def begin(row: Any) -> Any:
-            """The first step of a row, from the tile's first."""
+            """Return the first step of a row, relative to the tile's first."""
             turn = k.let(tirx.truncdiv(row, dilation))
             return k.let(turn * ((filtering.outputs - 1) * dilation) + row)
 
-        row, column = k.let(tirx.truncdiv(thread, across)), k.let(tirx.truncmod(thread, across))
+        row, column = k.divmod(thread, across)
 
         def moments_of(turn: Any) -> TileMoments:
-            """Those of the outputs that a turn has."""
+            """Return the moments of the outputs of a turn."""
             outputs_of_turn = k.let(first_output + turn * across)
             return TileMoments(k, layer.moments, bx, outputs_of_turn, row, _HELD, (column,), across)
 
@@ -166,19 +188,19 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
             point = k.let(tirx.truncdiv(thread, tile.lanes))
             own_row = k.let(tirx.truncmod(row, _HELD // _OWN) * _OWN)
             with k.loop(layer.channels // depth) as part:
-                with k.shares(tile.seen_steps * depth, thread, tile.threads) as number:
-                    at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
+                with k.strided_loop(tile.seen_steps * depth, thread, tile.threads) as number:
+                    at, c = k.divmod(number, depth)
                     k.store(
-                        given,
+                        activated_input,
                         layer.read(k.let(first + at), k.let(part * depth + c)),
                         c * tile.seen_pitch + at,
                     )
                 k.barrier()
-                with k.shares(tile.seen_rows * depth, thread, tile.threads) as number:
+                with k.strided_loop(tile.seen_rows * depth, thread, tile.threads) as number:
                     c = k.let(tirx.truncdiv(number, tile.seen_rows))
                     seen = k.let(number - c * tile.seen_rows)
                     start = k.let(c * tile.seen_pitch + begin(seen))
-                    samples = [k.let(given[start + i * dilation]) for i in range(filtering.samples)]
+                    samples = [k.let(activated_input[start + i * dilation]) for i in range(filtering.samples)]
                     for p, value in enumerate(forward(k, matrices, samples, 1)):
                         k.store(transformed, value, (c * points + p) * tile.pitch + seen)
                 k.barrier()
@@ -193,14 +215,14 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
                     for i, value in enumerate(x):
                         for j, factor in enumerate(w):
                             at = i * _OWN + j
-                            k.store(sums, sums[at] + value * factor, at)
+                            k.accumulate(sums, value * factor, at)
             start = begin(row)
             own = [k.let(first + start + i * dilation) for i in range(filtering.outputs)]
-            # A row that computes none ends before the first step. `and` is a branch in WGSL: with as many as
-            # a kernel has, a compiler takes minutes and gigabytes.
+            # A row without results ends before the first step. `and` is a branch in WGSL: with as many as a
+            # kernel has, a compiler takes minutes and gigabytes.
             end = k.let(select(row < tile.rows, layer.needed, 0))
-            there = [k.let(step < end) for step in own]
-            found = k.registers(filtering.outputs) if layer.moments is not None else None
+            exists_at = [k.let(step < end) for step in own]
+            results = k.registers(filtering.outputs) if layer.moments is not None else None
             # An eighth of the outputs in turn. Registers are indexed by constants, so the next sums move to
             # the front.
             with k.loop(_OWN) as turn:
@@ -214,13 +236,13 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
                     ]
                     output = k.let(first_output + turn * across + column)
                     for i, value in enumerate(inverse(k, matrices, products, 1)):
-                        with k.when(there[i]):
+                        with k.when(exists_at[i]):
                             written = layer.write(own[i], output, value)
-                            if found is not None:
-                                k.store(found, written, i)
-                if found is not None:
+                            if results is not None:
+                                k.store(results, written, i)
+                if results is not None:
                     count = minimum(layer.needed - first, tile.steps)
-                    moments_of(turn).leave(found, there, count, transformed, given)
+                    moments_of(turn).emit(results, exists_at, count, transformed, activated_input)
                 for i in range(_OWN):
                     for j in range(_OWN - 1):
                         k.store(sums, sums[i * _OWN + j + 1], i * _OWN + j)
@@ -228,4 +250,4 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
             with k.loop(_OWN) as turn:
                 with k.when(layer.needed <= first):
                     moments_of(turn).clear()
-                moments_of(turn).clear_rest(tiles, bx == 0)
+                moments_of(turn).clear_remaining(tiles, bx == 0)

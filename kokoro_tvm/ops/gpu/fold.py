@@ -1,4 +1,4 @@
-"""What the threads of a workgroup have, combined into one."""
+"""Reductions over the threads of a workgroup."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tvm import tirx
 from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["Columns", "fold", "sum_of"]
+__all__ = ["ChannelReduction", "reduce_workgroup", "sum_pairwise"]
 
-_AT_ONCE = 4  # threads' values that a thread combines between two barriers
+_FAN_IN = 4  # threads' values that a thread combines between two barriers
 
 Combine = Callable[[Any, Any], Sequence[Any]]
 
 
-def fold(
+def reduce_workgroup(
     k: GpuKernel,
     thread: Any,
     threads: int,
@@ -26,36 +26,45 @@ def fold(
     combine: Combine,
     remaining: int = 1,
 ) -> list[Any]:
-    """Every thread's values (float32) combined with those of all threads whose number is the same modulo
-    `remaining`; threads of the same remainder get the same bits.
+    """Combine every thread's values with those of all threads of the same number modulo `remaining`.
 
-    threads, remaining: powers of two; combine: of two threads' values, in any order. Every thread takes part,
-    those whose result nobody needs as well, so that nothing stands in a condition.
+    Every thread must call it, so it stands in no condition. Threads of the same remainder get the same bits.
+
+    Args:
+        k: The kernel.
+        thread: Number of the thread.
+        threads: Threads of the workgroup, a power of two.
+        values: float32 values of the thread.
+        combine: Combines the values of two threads, in any order.
+        remaining: How many results remain, a power of two.
+
+    Returns:
+        The combined values.
     """
     places = [k.shared(threads) for _ in values]
-    found = list(values)
+    results = list(values)
     count = threads
     while count > remaining:
         if count < threads:
             k.barrier()
-        for place, value in zip(places, found, strict=True):
+        for place, value in zip(places, results, strict=True):
             k.store(place, value, thread)
         k.barrier()
-        group = min(_AT_ONCE, count // remaining)
+        group = min(_FAN_IN, count // remaining)
         count //= group
         first = k.let(tirx.truncmod(thread, count))
         others = [[place[first + i * count] for place in places] for i in range(group)]
 
-        def combined(one: Any, other: Any) -> list[Any]:
-            return [k.let(value) for value in combine(one, other)]
+        def combine_bound(a: Any, b: Any) -> list[Any]:
+            return [k.let(value) for value in combine(a, b)]
 
-        found = [k.let(value) for value in _pairwise(others, combined)]
-    return found
+        results = [k.let(value) for value in _pairwise(others, combine_bound)]
+    return results
 
 
-def sum_of(values: Sequence[Any]) -> Any:
-    """Their sum, pair by pair, which costs the fewest bits."""
-    return _pairwise(values, lambda one, other: one + other)
+def sum_pairwise(values: Sequence[Any]) -> Any:
+    """Add values pair by pair, which loses the fewest bits."""
+    return _pairwise(values, lambda a, b: a + b)
 
 
 def _pairwise(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
@@ -66,12 +75,18 @@ def _pairwise(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """A thread's place in a workgroup of rows of neighbouring channels, whose threads add up what the rows
-    of a channel found.
+class ChannelReduction:
+    """Place of a thread in a workgroup of rows of neighbouring channels, and sums over the rows.
 
-    row: among `rows`; lane: among `lanes`, each a channel; channel: one that exists, the last one again where
-    `exists` is false; first: whether the thread writes the results of its channel."""
+    Attributes:
+        k: The kernel.
+        rows: Rows of the workgroup.
+        lanes: Channels of the workgroup.
+        row: Row of the thread.
+        lane: Channel of the thread within the workgroup.
+        channel: Channel of the thread, the last one if `exists` is false.
+        exists: Whether there is such a channel.
+    """
 
     k: GpuKernel
     rows: int
@@ -83,32 +98,34 @@ class Columns:
 
     @property
     def first(self) -> Any:
+        """Whether the thread writes the results of its channel."""
         return logical_and(self.row == 0, self.exists)
 
     @classmethod
-    def of(cls, k: GpuKernel, rows: int, lanes: int, thread: Any, group: Any, channels: int) -> Columns:
-        """group: the number of the workgroup among those that share the channels out."""
+    def of(
+        cls, k: GpuKernel, rows: int, lanes: int, thread: Any, group: Any, channels: int
+    ) -> ChannelReduction:
+        """Place a thread; `group` numbers the workgroups that split the channels."""
         row, lane = k.let(thread // lanes), k.let(thread % lanes)
-        wanted = k.let(group * lanes + lane)
-        return cls(k, rows, lanes, row, lane, k.let(minimum(wanted, channels - 1)), wanted < channels)
+        channel = k.let(group * lanes + lane)
+        return cls(k, rows, lanes, row, lane, k.let(minimum(channel, channels - 1)), channel < channels)
 
     @staticmethod
     def groups(channels: int, lanes: int) -> int:
-        """How many workgroups share the channels out."""
+        """Return how many workgroups split the channels."""
         return int(ceildiv(channels, lanes))
 
     def totals(self, *values: Any) -> list[Any]:
-        """The sums over the rows of each channel, known to all of its threads. Every thread of the workgroup
-        must come here."""
+        """Sum values over the rows of each channel; every thread must call it."""
 
-        def added(one: Any, other: Any) -> list[Any]:
-            return [a + b for a, b in zip(one, other, strict=True)]
+        def add(a: Any, b: Any) -> list[Any]:
+            return [x + y for x, y in zip(a, b, strict=True)]
 
         own = self.row * self.lanes + self.lane
-        return fold(self.k, own, self.rows * self.lanes, values, added, self.lanes)
+        return reduce_workgroup(self.k, own, self.rows * self.lanes, values, add, self.lanes)
 
     def over(self, extent: Any, body: Callable[[Any], None]) -> None:
-        """body(i) for every i below the extent, shared out among the rows; without barriers."""
+        """Run body(i) for every i below the extent, split among the rows; `body` must have no barrier."""
         with self.k.loop(ceildiv(self.k.index(extent), self.rows)) as turn:
             at = self.k.let(turn * self.rows + self.row)
             with self.k.when(at < extent):

@@ -1,4 +1,4 @@
-"""The window and the real Fourier bases of short transforms, computed where a workgroup shares memory."""
+"""Hann window and real Fourier bases of short transforms, computed into a workgroup's shared memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from kokoro_tvm.ops.base.expressions import Cast, const, select
 from kokoro_tvm.ops.base.math import sin_cycles
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["fill_bases", "hann", "sine_of"]
+__all__ = ["build_bases", "hann", "sine_of_fraction"]
 
 
-def sine_of(k: GpuKernel, number: Any, parts: int) -> Any:
-    """The sine of `number` / `parts` turns; parts: a multiple of 4. Folded as an integer, so that it is
-    exactly 0 where it should be, and symmetrical to the last bit."""
+def sine_of_fraction(k: GpuKernel, number: Any, parts: int) -> Any:
+    """Return the sine of `number` / `parts` turns; `parts` is a multiple of 4."""
+    # Folded as an integer, so that zeros are exact and values symmetrical to the last bit.
     turn = k.let(number % parts)
     half = select(4 * turn > parts, parts // 2 - turn, turn)
     folded = k.let(select(4 * turn > 3 * parts, turn - parts, half))
@@ -21,20 +21,23 @@ def sine_of(k: GpuKernel, number: Any, parts: int) -> Any:
 
 
 def hann(k: GpuKernel, i: Any, n: int) -> Any:
-    """Value i of the periodic Hann window."""
-    sine = k.let(sine_of(k, 2 * i, 4 * n))
+    """Return value i of the periodic Hann window."""
+    sine = k.let(sine_of_fraction(k, 2 * i, 4 * n))
     return sine * sine
 
 
-def fill_bases(k: GpuKernel, n: int, thread: Any, threads: int, scale: float = 1.0) -> tuple[Any, Any]:
-    """Windowed (cosines, sines) of bin b and sample i at b * n + i, each ((n/2 + 1) * n,), times a scale;
-    sines are negative, as in e**-i. There must be a barrier before they are read."""
+def build_bases(k: GpuKernel, n: int, thread: Any, threads: int, scale: float = 1.0) -> tuple[Any, Any]:
+    """Compute the windowed (cosines, sines) of bin b and sample i at b * n + i, times `scale`.
+
+    Each has ((n/2 + 1) * n,) elements. Sines are negative, as in e**-i. A barrier must precede the first
+    read.
+    """
     count = (n // 2 + 1) * n
     cosines, sines = k.shared(count), k.shared(count)
-    with k.shares(count, thread, threads) as place:
+    with k.strided_loop(count, thread, threads) as place:
         i = k.let(place % n)
         angle = k.let(place // n * i % n * 4)
         window = k.let(hann(k, i, n) * k.real(scale))
-        k.store(cosines, window * sine_of(k, angle + n, 4 * n), place)
-        k.store(sines, (const(0.0, "float32") - window) * sine_of(k, angle, 4 * n), place)
+        k.store(cosines, window * sine_of_fraction(k, angle + n, 4 * n), place)
+        k.store(sines, (const(0.0, "float32") - window) * sine_of_fraction(k, angle, 4 * n), place)
     return cosines, sines

@@ -1,4 +1,4 @@
-"""A convolution over time as the kernels for GPUs compute it."""
+"""A convolution over time as the GPU kernels compute it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,30 @@ import numpy as np
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.expressions import const, select
 from kokoro_tvm.ops.base.math import sin_squared
-from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.ops.base.semantic import OpCall
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["Layer", "activated", "held_as", "weight_dtype"]
+__all__ = ["ConvLayer", "activate_value", "cast_weight", "select_weight_dtype"]
 
 
 @dataclass(frozen=True)
-class Layer:
-    """For each step t and output o the sum over taps j and channels c of read(t + j*dilation, c) *
-    weight[j, c, o].
+class ConvLayer:
+    """A convolution: the sum over taps j and channels c of read(t + j*dilation, c) * w[j, c, o].
 
-    weight: as the kernel's tile packs it; steps: of the result; needed: how many of them are wanted, known
-    only on the GPU: tiles beyond are left out; read(row, channel): an activated value of the input, zero
-    where there is none, with rows up to the end of the last tile and its halo, and channels of [0, channels);
-    write(step, output, sum): called for results that are wanted, gives what it wrote; moments: of the
-    results, where they are to be written: then outputs are whole tiles.
+    It is computed for every step t and output o.
+
+    Attributes:
+        weight: Packed by the kernel's tile.
+        channels: Input channels.
+        taps: Taps of the filter.
+        dilation: Steps between taps.
+        steps: Steps of the result.
+        needed: How many of them are needed, known only on the GPU; tiles beyond are skipped.
+        outputs: Output channels.
+        read: Called as read(row, channel) for rows up to the end of the last tile and its halo; returns an
+            activated value of the input, zero outside.
+        write: Called as write(step, output, sum) for needed results; returns the value that it wrote.
+        moments: Buffer of the results' moments, if they are emitted; outputs are then whole tiles.
     """
 
     weight: Any
@@ -41,9 +49,19 @@ class Layer:
     moments: Any | None = None
 
 
-def activated(k: GpuKernel, value: Any, c: Any, norm: Any | None, alpha: Any | None, slope: float) -> Any:
-    """The activation of a value of channel `c`, see `ops.base.semantic.activate`; norm (3, C), alpha (C,):
-    buffers, where there are any."""
+def activate_value(
+    k: GpuKernel, value: Any, c: Any, norm: Any | None, alpha: Any | None, slope: float
+) -> Any:
+    """Activate a value of channel `c`: see `ops.base.semantic.activate`.
+
+    Args:
+        k: The kernel.
+        value: The value.
+        c: Its channel.
+        norm: Buffer (3, C), or None.
+        alpha: Buffer (C,), or None.
+        slope: Of the leaky ReLU, 1.0 for none.
+    """
     if norm is not None:
         value = k.let((value - norm[0, c]) * norm[1, c] + norm[2, c])
     if alpha is not None:
@@ -54,13 +72,18 @@ def activated(k: GpuKernel, value: Any, c: Any, norm: Any | None, alpha: Any | N
     return value
 
 
-def weight_dtype(call: Call) -> str:
-    """Of a packed weight in memory: float16 where the recipe asks for it and the layer tolerates it."""
+def select_weight_dtype(call: OpCall) -> str:
+    """Return the dtype of a packed weight in memory."""
+    # float16 if the recipe asks for it and the layer tolerates it.
     return "float16" if call.features.precision == "float16" and call.attributes["tolerant"] else "float32"
 
 
-def held_as(dtype: str, weight: np.ndarray) -> np.ndarray:
-    """A weight as memory holds it. Raises BuildError for one that the dtype does not hold."""
+def cast_weight(dtype: str, weight: np.ndarray) -> np.ndarray:
+    """Cast a weight to the dtype in memory.
+
+    Raises:
+        BuildError: A value exceeds the dtype.
+    """
     if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(dtype).max:
         raise BuildError(f"{dtype} does not hold a weight of {largest}: use a recipe of precision float32")
     return np.ascontiguousarray(weight, dtype)

@@ -1,4 +1,4 @@
-"""Calls that share a launch: the tensors of a workgroup's own among those of all members (see `Sharing`)."""
+"""Tensors of calls that share a launch: each workgroup selects those of its member (see `LaunchSharing`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from kokoro_tvm.ops.base.expressions import Expr, select
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["OneOf", "own", "weights"]
+__all__ = ["MemberBuffer", "declare_members", "declare_weights"]
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A tensor within a flat one, from an element on; it is indexed as a buffer is."""
+    """A tensor inside a flat one, from element `start` on; indexed like a buffer."""
 
     flat: Any
     start: Expr
@@ -29,19 +29,25 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class OneOf:
-    """A buffer among several of equal dtype; number: which, the same for all threads of a workgroup."""
+class MemberBuffer:
+    """The buffer of a workgroup's member among those of all members, which have the same dtype.
+
+    Attributes:
+        k: The kernel.
+        buffers: Buffers of all members.
+        number: The member, the same for all threads of a workgroup.
+    """
 
     k: GpuKernel
     buffers: tuple[Any, ...]
     number: Expr
 
     def extent(self, axis: int) -> Expr:
-        """Of the buffer, an int32."""
-        *others, found = (self.k.index(buffer.shape[axis]) for buffer in self.buffers)
+        """Return the buffer's extent along an axis, int32."""
+        *others, extent = (self.k.index(buffer.shape[axis]) for buffer in self.buffers)
         for number, other in enumerate(others):
-            found = select(self.number == number, other, found)
-        return found
+            extent = select(self.number == number, other, extent)
+        return extent
 
     def __getitem__(self, index: tuple[Expr, ...]) -> Expr:
         if len(self.buffers) == 1:
@@ -51,10 +57,12 @@ class OneOf:
         return kept[0]
 
     def store(self, value: Expr, *index: Expr) -> None:
+        """Write a value to the member's buffer."""
         self._each(lambda buffer: self.k.store(buffer, value, *index))
 
     def _each(self, body: Callable[[Any], None]) -> None:
-        """In branches: the other buffers may be shorter."""
+        """Run `body` on the member's buffer, in a branch of its own."""
+        # Other members' buffers may be shorter, so reading all and selecting is no option.
         if len(self.buffers) == 1:
             body(self.buffers[0])
             return
@@ -63,9 +71,8 @@ class OneOf:
                 body(buffer)
 
 
-def own(k: GpuKernel, name: str, shape: Sequence[Expr | str], members: int) -> tuple[Any, ...]:
-    """The parameters of a tensor that each member has; what is known at run time of its shape, each knows by
-    itself."""
+def declare_members(k: GpuKernel, name: str, shape: Sequence[Expr | str], members: int) -> tuple[Any, ...]:
+    """Declare a tensor of every member; extents known at run time get a name for each member."""
     if members == 1:
         return (k.param(name, shape),)
     return tuple(
@@ -74,12 +81,14 @@ def own(k: GpuKernel, name: str, shape: Sequence[Expr | str], members: int) -> t
     )
 
 
-def weights(
+def declare_weights(
     k: GpuKernel, shapes: Mapping[str, tuple[int, ...]], members: int
 ) -> Callable[[Expr], Sequence[Any]]:
-    """The parameters of the weights, or the one that joins those of all members.
+    """Declare the weights, or one tensor that joins those of all members.
 
-    Returns what gives the weights of a member, by its number."""
+    Returns:
+        A function from a member's number to its weights.
+    """
     if members == 1:
         buffers = [k.param(name, shape) for name, shape in shapes.items()]
         return lambda _: buffers

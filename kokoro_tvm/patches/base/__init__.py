@@ -1,0 +1,1 @@
+"""Code that patches share."""

@@ -1,4 +1,4 @@
-"""Stock layers in the words of operations: a convolution, and the AdaIN before it."""
+"""Stock layers as semantic operations: a convolution, and the AdaIN before it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from torch import Tensor, nn
 
 from kokoro_tvm import ops
 
-__all__ = ["coefficients", "convolution"]
+__all__ = ["apply_conv1d", "compute_adain"]
 
 
-def coefficients(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
-    """(mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""
+def compute_adain(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
+    """Compute (mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""
     norm = adain.norm
     return ops.adain_coefficients(
         ops.moments(x, length),
@@ -23,7 +23,7 @@ def coefficients(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | No
     )
 
 
-def convolution(
+def apply_conv1d(
     conv: nn.Conv1d,
     x: Tensor,
     length: Tensor | None,
@@ -37,7 +37,7 @@ def convolution(
     repeat: int = 1,
     tolerant: bool = False,
 ) -> Tensor:
-    """`ops.conv1d` with weight, bias, stride, padding and dilation of a stock layer."""
+    """Call `ops.conv1d` with weight, bias, stride, padding and dilation of a stock layer."""
     return ops.conv1d(
         x,
         conv.weight,

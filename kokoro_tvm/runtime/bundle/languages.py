@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["KOKORO", "SpokenLanguage"]
+__all__ = ["KOKORO", "SpokenLanguage", "name_of"]
 
 
 @dataclass(frozen=True)
@@ -29,3 +29,9 @@ KOKORO: Mapping[str, SpokenLanguage] = {
     "z": SpokenLanguage("Mandarin Chinese"),
 }
 """Those of Kokoro-82M, and of every bundle whose model's recipe names none."""
+
+
+def name_of(code: str, languages: Mapping[str, SpokenLanguage]) -> str:
+    """Return the name of the language of a letter: Kokoro-82M's, else the bundle's."""
+    language = KOKORO.get(code) or languages.get(code)
+    return "This language" if language is None else language.name

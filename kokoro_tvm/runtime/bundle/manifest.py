@@ -21,6 +21,7 @@ __all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port
 SCHEMA = 5
 """The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it; only
 what an older runtime cannot read makes it another."""
+_NOT_IN_NAMES = frozenset("\\:\0")
 LENGTHS = ("exact", "masked", "padded")
 
 
@@ -331,7 +332,8 @@ def _files(root: Path, node: Node, key: str) -> tuple[FileRef, ...]:
 def _file(root: Path, node: Node) -> FileRef:
     name = node.get("file", str)
     pure = PurePosixPath(name)
-    if not name or pure.is_absolute() or ".." in pure.parts or "\0" in name:
+    # On Windows, \\ separates and : follows a drive or precedes a stream; no build writes one.
+    if not name or pure.is_absolute() or ".." in pure.parts or not _NOT_IN_NAMES.isdisjoint(name):
         raise BundleError(f"{node.place}: the file {name!r} lies outside the bundle. Build the bundle again.")
     return FileRef(root / pure, node.get("size", int), node.get("sha256", str))
 

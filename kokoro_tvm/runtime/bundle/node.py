@@ -38,7 +38,10 @@ class Node:
     def number(self, key: str) -> float:
         """Number under `key`, whole or not; raises BundleError."""
         whole = isinstance(self._value.get(key), int)
-        return float(self.get(key, int if whole else float))
+        try:
+            return float(self.get(key, int if whole else float))
+        except OverflowError as error:
+            raise BundleError(f"{self.place}: '{key}' is too large. {_MEND}") from error
 
     def child(self, key: str) -> Node:
         """Object under `key`."""

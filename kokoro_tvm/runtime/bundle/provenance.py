@@ -52,7 +52,7 @@ def read_provenance(path: Path) -> Provenance:
         raise BundleError(
             f"{path} is missing, so it is not known where the bundle comes from. Build it again."
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BundleError(f"{path} is no readable JSON ({error}). Build or copy the bundle again.") from error
     node = Node(content, str(path))
     _require(node, "_type", STATEMENT_TYPE)

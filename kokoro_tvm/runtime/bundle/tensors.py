@@ -86,15 +86,25 @@ def read_safetensors(data: bytes | mmap.mmap) -> dict[str, NDArray[Any]]:
         metadata = header.pop("__metadata__", {})
         entries = [_entry(name, entry) for name, entry in header.items()]
         quantized = json.loads(metadata.get(METADATA, "{}"))
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"has an unreadable safetensors header ({error})") from error
-    found = {entry[0]: _tensor(data, 8 + header_size, *entry) for entry in entries}
-    return found | {name: widened(found[name], **described) for name, described in quantized.items()}
+    try:
+        tensors = {entry[0]: _tensor(data, 8 + header_size, *entry) for entry in entries}
+        return tensors | {name: widened(tensors[name], **described) for name, described in quantized.items()}
+    except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"describes quantized weights that it does not have ({error})") from error
 
 
 def _entry(name: str, entry: dict[str, Any]) -> tuple[str, str, tuple[int, ...], int, int]:
-    start, end = (int(offset) for offset in entry["data_offsets"])
-    return name, entry["dtype"], tuple(int(size) for size in entry["shape"]), start, end
+    start, end, *shape = _whole([*entry["data_offsets"], *entry["shape"]])
+    return name, str(entry["dtype"]), tuple(shape), start, end
+
+
+def _whole(values: list[Any]) -> list[int]:
+    """Values that are whole numbers of at most 63 bits. Raises ValueError."""
+    if not all(type(value) is int and abs(value) < 1 << 63 for value in values):
+        raise ValueError("a size or an offset is no whole number")
+    return values
 
 
 def _tensor(
@@ -104,7 +114,12 @@ def _tensor(
         raise ValueError(f"has {name} of dtype {kind}, not one of {', '.join(_DTYPES)}")
     dtype = np.dtype(_DTYPES[kind])
     count = math.prod(shape)
-    if end - start != count * dtype.itemsize or start < 0 or base + end > len(data):
+    if (
+        end - start != count * dtype.itemsize
+        or start < 0
+        or min(shape, default=0) < 0
+        or base + end > len(data)
+    ):
         raise ValueError(
             f"has {name} of shape {shape}, which takes {count * dtype.itemsize} bytes, but the header gives "
             f"it {start}..{end} of {len(data) - base}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,7 @@ def read_tensor(data: bytes) -> NDArray[Any]:
                 raise ValueError(f"is a ZIP archive, but none of torch.save; {_SAVE}")
             root = names[0].removesuffix("data.pkl")
             return _unpickled(archive.read(names[0]), lambda key: _storage(archive, root, key))
-    except (BadZipFile, EOFError, KeyError, NotImplementedError, RuntimeError) as error:
+    except (BadZipFile, struct.error, EOFError, OSError, LookupError, OverflowError, RuntimeError) as error:
         raise ValueError("is damaged; copy it again") from error
 
 
@@ -121,7 +122,7 @@ def _unpickled(program: bytes, storage: Callable[[str], tuple[bytes, str]]) -> N
                 raise ValueError(f"holds {what}, not one tensor; {_SAVE}")
             else:
                 raise ValueError(f"has {name} in its pickle, which no tensor needs; {_SAVE}")
-    except (IndexError, KeyError, TypeError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"has a pickle that makes no tensor; {_SAVE}") from error
     if len(stack) != 1 or not isinstance(stack[0], np.ndarray) or stack[0].dtype.hasobject:
         raise ValueError(f"has a pickle that makes no tensor; {_SAVE}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import stat
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,13 @@ VOICE_ROWS = 510
 """Rows of a style table: one for each number of phonemes, from 1."""
 
 SUFFIXES = (".pt", ".npy", ".bin", ".safetensors")
+_MOST_AXES = 32
 _MOST_BYTES = 64 << 20  # the 54 voices of Kokoro-82M are 28 MB
+# What numpy raises for headers of .npy: it reads them by Python's own grammar.
+_DAMAGED_HEADER = (
+    *(ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError, MemoryError),
+    tokenize.TokenError,
+)
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
@@ -188,12 +195,14 @@ def _array(data: bytes) -> NDArray[Any]:
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
         shape, transposed, dtype = read(stream)
-    except (ValueError, SyntaxError, RecursionError) as error:
+    except _DAMAGED_HEADER as error:
         raise ValueError("is no .npy file, or a damaged one; write it with numpy.save") from error
     rest = data[stream.tell() :]
     if dtype.hasobject:
         raise ValueError("holds objects of Python's, which are not read; save an array of float32")
     count = int(np.prod([int(size) for size in shape], dtype=object))
+    if dtype.itemsize == 0 or len(shape) > _MOST_AXES or min(shape, default=0) < 0:
+        raise ValueError("has an array that no voice is; save one of float32")
     if len(rest) != count * dtype.itemsize:
         raise ValueError(f"has {len(rest)} bytes of values where {count * dtype.itemsize} should be")
     return np.frombuffer(rest, dtype).reshape(shape, order="F" if transposed else "C")

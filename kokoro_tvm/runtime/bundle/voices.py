@@ -20,7 +20,16 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.words import shorten
 
-__all__ = ["LANGUAGES", "VOICES_REMEMBERED", "VoiceInfo", "Voices", "describe", "languages_of", "style_of"]
+__all__ = [
+    "LANGUAGES",
+    "MOST_VOICES",
+    "VOICES_REMEMBERED",
+    "VoiceInfo",
+    "Voices",
+    "describe",
+    "languages_of",
+    "style_of",
+]
 
 VOICES_REMEMBERED = 32
 """Voices of which a request remembers language and table; each mix is one."""
@@ -29,6 +38,8 @@ LANGUAGES = {code: language.name for code, language in KOKORO.items()}
 _SIGN = re.compile("[-+,]")
 _WEIGHTED = re.compile(r"([^(]*)\(\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*\)", re.ASCII)
 _HEAVIEST = 1000
+MOST_VOICES = 16
+"""Voices of a mix."""
 _DEFAULT = "af_heart"
 _FAR = 4.0  # norms of the rows of Kokoro's 54 voices are 2.3 to 11.8: what is no style is 0, or 1e30
 _GENDERS = {"f": "female", "m": "male"}
@@ -141,17 +152,15 @@ class Voices:
         rows = max(map(len, tables))
         if not {*map(len, tables)} <= {1, rows}:  # a style for every length goes with all
             raise InputError(f"The voices '{voice}' have tables of different lengths and cannot be mixed.")
-        tables = [table if len(table) == rows else np.repeat(table, rows, axis=0) for table in tables]
-        if all(weight == 1 for _, weight in parts):
-            return np.mean(np.stack(tables), axis=0, dtype=np.float32)
+        is_mean = all(weight == 1 for _, weight in parts)
         whole = 0.0
         for _, weight in parts:
             whole += abs(weight)
-        # One table after the other: a matrix product rounds as the machine's BLAS does.
-        mixed = np.zeros_like(tables[0])
+        # One table after the other: memory is that of one, and a matrix product rounds as BLAS does.
+        mixed = np.zeros((rows, tables[0].shape[1]), np.float32)
         for table, (_, weight) in zip(tables, parts, strict=True):
-            mixed += np.float32(weight / whole) * table
-        return mixed
+            mixed += table if is_mean else np.float32(weight / whole) * table
+        return mixed / np.float32(len(tables)) if is_mean else mixed
 
     def _parts(self, voice: str) -> tuple[tuple[str, float], ...]:
         """Names and weights of a mix; those after a minus are below 0. Raises InputError."""
@@ -160,6 +169,11 @@ class Voices:
         if voice in self._tables:
             return ((voice, 1.0),)
         signs, names = ("+", *_SIGN.findall(voice)), _SIGN.split(voice)
+        if len(names) > MOST_VOICES:
+            raise InputError(
+                f"A mix may have {MOST_VOICES} voices, but this one has {len(names)}. Leave some out: to "
+                "make one heavier, give it a weight, as in af_heart(2)."
+            )
         parts = tuple(self._part(part, sign) for part, sign in zip(names, signs, strict=True))
         added = taken = 0.0
         for _, weight in parts:

@@ -4,13 +4,15 @@ frames in between, each of which belongs to a token."""
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.errors import BundleError, OutOfMemoryError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 from kokoro_tvm.runtime.session.device import Output
@@ -48,6 +50,15 @@ def repeat_tokens(features: Floats, index: NDArray[np.int64]) -> Floats:
     """Spread token features (1, C, tokens) over the frames of `index` (frames,): (1, C, frames)."""
     frames = aligned_empty((*features.shape[:2], index.size), features.dtype)
     return np.take(features, index, axis=2, out=frames, mode="clip")  # clip writes straight into `out`
+
+
+@contextmanager
+def _memory_for(entry: str, length: int) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError as error:
+        why = str(error) or "its size is not known"
+        raise OutOfMemoryError.of(f"{entry} for a length of {length}", why) from error
 
 
 class Model:
@@ -99,6 +110,18 @@ class Model:
         `noise` is (samples,), or `seed_words`, of which the decoder draws it; `pitch` a factor on f0 for
         every half frame (2 * frames,).
         """
+        with _memory_for("decoder", int(durations.sum())):
+            return self._decode(tokens, ref_s, durations, features, noise, pitch)
+
+    def _decode(
+        self,
+        tokens: NDArray[np.int64],
+        ref_s: Floats,
+        durations: NDArray[np.int64],
+        features: Floats,
+        noise: Floats | NDArray[np.uint32],
+        pitch: Floats | None,
+    ) -> Floats:
         of_frame = token_of_frame(durations)
         frames = of_frame.size
         (t_en,) = self._run("text_encoder", tokens.shape[1], tokens)
@@ -117,7 +140,7 @@ class Model:
 
     def _run(self, entry: str, length: int, *inputs: Output) -> tuple[Output, ...]:
         start = time.perf_counter()
-        with self.stopping.working():
+        with self.stopping.working(), _memory_for(entry, length):
             outputs = self._runner.run(entry, length, *inputs)
         self.timings[entry.removesuffix("_seeded")] += time.perf_counter() - start
         return outputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.errors import BundleError, InputError, OutOfMemoryError
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.inspection import check_library
 from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, Library, Port
@@ -30,6 +31,7 @@ __all__ = ["Runner", "Session", "SessionBase", "find_parameter"]
 
 Array = NDArray[Any]
 _LENGTH_INPUT = "length"
+_NO_MEMORY = re.compile("bad_alloc|out of memory", re.IGNORECASE)  # of C++, and of GPUs
 _SKIP_RUN = 1  # what an instrument returns to have the call left out (TVM's VMInstrumentReturnKind)
 
 
@@ -194,6 +196,10 @@ class Session(SessionBase):
         try:
             result = compute(self.threads, self._call, component, size, machine, inputs, current_stopping())
         except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
+            if _NO_MEMORY.search(str(error)):
+                raise OutOfMemoryError.of(
+                    f"{component.function} for {length} {component.axis}", _first_line(error)
+                ) from error
             raise BundleError(
                 f"{component.function} of bucket {bucket} failed for {length} {component.axis} "
                 f"({_first_line(error)}). Build the bundle again, and report this if it stays."

@@ -18,6 +18,7 @@ from kokoro_tvm.words import show_number
 
 __all__ = [
     "SPEEDS",
+    "bound_speed",
     "check_ref_s",
     "check_speed",
     "check_token_ids",
@@ -81,6 +82,12 @@ def check_speed(speed: Any) -> float:
     if not math.isfinite(value) or value <= 0:
         raise InputError(f"The speed should be a finite number above 0, such as 1.0, but is {value:g}.")
     return value
+
+
+def bound_speed(speed: float, rate: float) -> float:
+    """Return the speed of a word at its rate, which a rate takes beyond SPEEDS no further than `speed` is."""
+    low, high = SPEEDS
+    return min(max(speed * rate, min(speed, low)), max(speed, high))
 
 
 def check_token_ids(token_ids: Any, bundle: Bundle) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.routing import TooLongError
+from kokoro_tvm.runtime.speech.checks import SPEEDS, bound_speed
 from kokoro_tvm.runtime.speech.division import Breath, Division, breaths, halves, symbols_of
 from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, pause_after
 from kokoro_tvm.runtime.speech.piece import Piece, Word
@@ -50,7 +51,7 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
     Raises InputError for a part that exceeds the largest bucket and has no place to divide it at, and where
     the model knows none of the phonemes.
     """
-    notices = _Notices(model.bundle.vocabulary)
+    notices = _Notices(model.bundle.vocabulary, style.speed)
     keep: int | None = None
     number = 0
     spoken = False
@@ -82,7 +83,7 @@ def _silence(part: Breath, style: Style, sample_rate: int) -> tuple[int | None, 
         return (release, pause + attack, 0) if part.boundary == "end" else (release, pause, attack)
     if part.boundary == "end":
         return None, 0, 0
-    seconds = style.pauses.after(part.words, part.boundary) / (style.speed * part.words[-1].rate)
+    seconds = style.pauses.after(part.words, part.boundary) / bound_speed(style.speed, part.words[-1].rate)
     return pause_after(seconds, sample_rate)
 
 
@@ -136,12 +137,23 @@ def _indivisible(model: Model, words: tuple[Word, ...], speed: float) -> str:
 
 class _Notices:
     """Names every symbol that the model does not know once in a text, and the word it is in; but for marks,
-    which have no sound."""
+    which have no sound. Names the first word whose rate is beyond what the model can say."""
 
-    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+    def __init__(self, vocabulary: Mapping[str, int], speed: float) -> None:
         self._known = {*vocabulary, *MARKS}
+        self._speed = speed
+        self._bounded = False
 
     def warn(self, words: tuple[Word, ...]) -> None:
+        for word in words if not self._bounded else ():
+            if bound_speed(self._speed, word.rate) != self._speed * word.rate:
+                self._bounded = True
+                low, high = SPEEDS
+                warn(
+                    f"Rate times speed is beyond what the model can say, {low:g} to {high:g}, and is kept "
+                    f"within it from '{word.text:.40}' on."
+                )
+                break
         found: dict[str, str] = {}
         for word in words:
             unknown = {s for s in word.symbols if s not in self._known and not s.isspace()}

@@ -16,6 +16,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import seed_words
+from kokoro_tvm.runtime.speech.checks import bound_speed
 from kokoro_tvm.runtime.speech.joins import fade_in, fade_out, mute, muted
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
@@ -47,8 +48,8 @@ def predict(model: Model, table: Floats, piece: Piece, speed: float) -> tuple[ND
     Raises InputError for phonemes the model does not know; TooLongError, one too, for too many tokens.
     """
     duration, features = model.predict(token_ids(model, piece), table[_row(table, piece)])
-    rates = [rate for word in piece.words for rate in [word.rate] * len(word.symbols)]
-    return spoken_durations(duration, speed * np.array([1.0, *rates, 1.0])), features
+    speeds = [bound_speed(speed, word.rate) for word in piece.words for _ in word.symbols]
+    return spoken_durations(duration, np.array([speed, *speeds, speed])), features
 
 
 def with_predicted(piece: Piece, predicted: NDArray[np.int64], ends: bool) -> Piece:

@@ -20,7 +20,7 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.markup import Item, Known, Manner, parse
 from kokoro_tvm.runtime.text.markup.passages import MarkedPassage, marked_passages
 from kokoro_tvm.runtime.text.phonemes import clean, has_sound
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.reading import nothing_spoken, read_utterances
 
 __all__ = ["sentences_of_phonemes", "sentences_of_text", "words_of"]
 
@@ -40,8 +40,11 @@ def sentences_of_text(
 
 
 def _sentences(items: Iterable[Item], known: Known, front_end: FrontEnd) -> Iterator[Breath]:
-    spoken, seen, lead = False, "", 0.0  # seconds requested before the first word
+    spoken, lead = False, 0.0  # seconds requested before the first word
+    seen, language = "", ""  # the first text, or the first with a letter or digit and its language
     for passage in marked_passages(items):
+        if not language and any(map(str.isalnum, passage.source.text)):
+            seen, language = passage.source.text, known.language(passage.voice)
         seen = seen or passage.source.text
         found = list(_words(passage, known, front_end))
         if found and not spoken:
@@ -57,6 +60,8 @@ def _sentences(items: Iterable[Item], known: Known, front_end: FrontEnd) -> Iter
         else:
             lead += passage.pause or 0.0
     if not spoken:
+        if language:
+            raise InputError(nothing_spoken(seen, front_end.language_name(language)))
         empty = "the text has pauses alone" if lead else "the text is empty"
         reason = f"{quoted(seen, 20)} has no letter or digit" if seen else empty
         raise InputError(f"There is nothing to speak: {reason}.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,6 +96,7 @@ class Synthesizer:
             return FrontEnd(file, words, bundle.languages)
 
         self._assemble(bundle, session, all_voices.joined(own) if own else all_voices, front_end)
+        self._opening = bundle.root.resolve(), threads, False, bundle.sha256, lexicon, voices
 
     @classmethod
     def from_parts(
@@ -114,6 +115,17 @@ class Synthesizer:
 
         self._assemble(bundle, runner, voices, opened)
         return self
+
+    _opening: tuple[Any, ...] | None = None  # arguments that open it again
+
+    def __reduce__(self) -> tuple[type[Synthesizer], tuple[Any, ...]]:
+        """Open the same bundle in the other process, by its folder, digest and options."""
+        if self._opening is None:
+            raise InputError(
+                "A synthesizer of `from_parts` cannot be pickled. Call `from_parts` in the process that "
+                "speaks, or open the bundle by its folder: Synthesizer(path)."
+            )
+        return Synthesizer, self._opening
 
     def _assemble(
         self, bundle: Bundle, runner: Runner, voices: Voices, front_end: Callable[[], FrontEnd]
@@ -403,7 +415,7 @@ class Synthesizer:
             can = f"{low:g} to {high:g}"
             warn(f"Speed {speed:g} is beyond what the model can say, {can}: sounds are lost or drawn out.")
         if self.bundle.synthetic:
-            warn(f"{self.bundle.root} was built from synthetic (random) weights: this is not speech.")
+            warn(f"{self.bundle.root.name} was built from synthetic (random) weights: this is not speech.")
 
 
 def _check_length(text: str | Iterable[str]) -> None:

@@ -12,8 +12,9 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText, aliased
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.markup import Known, parse
 from kokoro_tvm.runtime.text.markup.passages import marked_sections
+from kokoro_tvm.runtime.text.scripts import in_script
 
-__all__ = ["check_text", "read_marked", "read_utterances", "spoken_utterances"]
+__all__ = ["check_text", "nothing_spoken", "read_marked", "read_utterances", "spoken_utterances"]
 
 
 def check_text(source: SourceText) -> None:
@@ -27,6 +28,15 @@ def check_text(source: SourceText) -> None:
         raise InputError("The text is not valid UTF-8. Convert it to UTF-8 first.")
     if not source.speakable:
         raise InputError(f"There is nothing to speak: {quoted(text, 20)} has no letter or digit.")
+
+
+def nothing_spoken(text: str, language: str) -> str:
+    """Return the message for a text with letters or digits that a language has no phonemes for."""
+    shown = quoted(text, 20)
+    return (
+        f"There is nothing to speak: {language} has no phonemes for {shown}{in_script(shown)}. "
+        "Choose a voice of another language."
+    )
 
 
 def spoken_utterances(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
@@ -72,12 +82,13 @@ def read_marked(
     lexicon has. Raises InputError for what cannot be spoken, and for markup that makes no sense.
     """
     utterances: list[Utterance] = []
-    speakable = False
+    code = ""  # of the first language that has something to read
     for section in marked_sections(parse(text, known, ssml, markup)):
         found: list[Utterance] = []
         if section.own.speakable:
-            speakable = True
-            for utterance in spoken_utterances(section.own, known.language(section.voice), front_end):
+            language = known.language(section.voice)
+            code = code or language
+            for utterance in spoken_utterances(section.own, language, front_end):
                 found.append(Utterance(tuple(_placed(t, section.source) for t in utterance.tokens)))
         if section.pause is not None:
             *before, last = found or [Utterance(())]
@@ -86,8 +97,8 @@ def read_marked(
     if not any(utterance.tokens for utterance in utterances):
         check_text(SourceText.of(text))
         raise InputError(
-            f"There is nothing to speak: no phonemes came of {quoted(text)}."
-            if speakable
+            nothing_spoken(text, front_end.language_name(code))
+            if code
             else "There is nothing to speak: outside of markup, the text has no letter or digit."
         )
     return utterances

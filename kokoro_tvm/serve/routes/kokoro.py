@@ -10,6 +10,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice
+from kokoro_tvm.runtime.notices import receiving
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.serve.bodies import Audio, Captions
 from kokoro_tvm.serve.body import read_request
@@ -19,7 +20,7 @@ from kokoro_tvm.serve.names import letter_of, with_own_names
 from kokoro_tvm.serve.openapi import ApiRoute
 from kokoro_tvm.serve.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
 from kokoro_tvm.serve.service import Service
-from kokoro_tvm.serve.spoken import SpokenResponse, answer
+from kokoro_tvm.serve.spoken import ComputedResponse, SpokenResponse, answer, notices_header
 
 __all__ = ["routes"]
 
@@ -47,28 +48,32 @@ def routes(service: Service) -> list[Route]:
             job, partial(Audio, wanted.response_format, 1.0), headers, service.settings.patience
         )
 
-    async def phonemize(request: Request) -> Response:
+    async def phonemize(request: Request) -> ComputedResponse:
         wanted, headers = await read_request(request, PhonemizeRequest, service.settings)
         tts = service.bundles.of()
         languages = tts.bundle.languages
         code = letter_of(wanted.language or next(iter(languages)), languages, "language")
 
         def phonemes() -> JSONResponse:
-            lines = tts.phonemize(wanted.text, tts.voices.names[0], language=code)
+            notices: list[str] = []
+            with receiving(notices.append):
+                lines = tts.phonemize(wanted.text, tts.voices.names[0], language=code)
             tokens = [id for line in lines for id in encode(line, tts.bundle.vocabulary)]
-            return JSONResponse({"phonemes": "\n".join(lines), "tokens": tokens}, headers=headers)
+            found = {"phonemes": "\n".join(lines), "tokens": tokens}
+            return JSONResponse(found, headers=headers | notices_header(notices))
 
-        return await service.aside(phonemes)
+        return ComputedResponse(service.scheduler.compute(phonemes, request.state.priority))
 
-    async def combine(request: Request) -> Response:
+    async def combine(request: Request) -> ComputedResponse:
         wanted, headers = await read_request(request, CombineRequest, service.settings)
         voices = service.bundles.of().voices
         headers |= {"Content-Disposition": "attachment; filename=voice.pt"}
 
-        def file() -> bytes:
-            return encode_voice(voices.table(with_own_names(wanted.voices, voices)), ".pt")
+        def file() -> Response:
+            data = encode_voice(voices.table(with_own_names(wanted.voices, voices)), ".pt")
+            return Response(data, media_type="application/octet-stream", headers=headers)
 
-        return Response(await service.aside(file), media_type="application/octet-stream", headers=headers)
+        return ComputedResponse(service.scheduler.compute(file, request.state.priority))
 
     async def download(request: Request) -> FileResponse:
         name = request.path_params["name"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from kokoro_tvm.errors import InputError
@@ -21,8 +21,9 @@ from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.names import with_own_names
 from kokoro_tvm.serve.openapi import ApiRoute
 from kokoro_tvm.serve.requests import DialogueRequest, SsmlRequest
+from kokoro_tvm.serve.scheduler import read_in_turns
 from kokoro_tvm.serve.service import Service
-from kokoro_tvm.serve.spoken import SpokenResponse, answer
+from kokoro_tvm.serve.spoken import ComputedResponse, SpokenResponse, answer
 
 __all__ = ["routes"]
 
@@ -41,7 +42,7 @@ def routes(service: Service) -> list[Route]:
             }
         )
 
-    async def brackets(request: Request) -> Response:
+    async def brackets(request: Request) -> ComputedResponse:
         wanted, headers = await read_request(request, SsmlRequest, service.settings)
         bundle = service.bundles.of().bundle
         # Which voices there are is decided when the text is spoken.
@@ -52,10 +53,10 @@ def routes(service: Service) -> list[Route]:
         def parsed() -> JSONResponse:
             text = wanted.text
             if is_ssml(text):
-                text = in_brackets(parse(text, known, ssml=True), wanted.voice or None)
+                text = in_brackets(parse(read_in_turns(text), known, ssml=True), wanted.voice or None)
             return JSONResponse({"text": text}, headers=headers)
 
-        return await service.aside(parsed)
+        return ComputedResponse(service.scheduler.compute(parsed, request.state.priority))
 
     async def dialogue(request: Request) -> SpokenResponse:
         wanted, headers = await read_request(request, DialogueRequest, service.settings)

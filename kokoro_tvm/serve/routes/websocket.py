@@ -232,11 +232,17 @@ class _Session:
         async with speech.job as job:
             await job.begin()
             async for chunk in job:
+                await self._notices(speech, job)
                 if wanted.words and chunk.words:
                     await self._send("speech.audio.words", speech_id=speech.id, words=words_of(chunk.words))
                 await self._deltas(speech, await asyncio.to_thread(body.write, chunk))
+            await self._notices(speech, job)
             if not speech.cancelled:
                 await self._deltas(speech, await asyncio.to_thread(body.close))
+
+    async def _notices(self, speech: _Speech, job: Job) -> None:
+        for notice in job.take_notices():
+            await self._send("speech.audio.notice", speech_id=speech.id, notice=notice)
 
     async def _deltas(self, speech: _Speech, data: bytes) -> None:
         for place in range(0, len(data), _BLOCK):

@@ -12,7 +12,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.wyoming.connection import Connection
-from kokoro_tvm.serve.wyoming.events import Event, encode
+from kokoro_tvm.serve.wyoming.events import BLOCK, Event, encode
 
 __all__ = ["WyomingServer", "check_port"]
 
@@ -49,7 +49,7 @@ class WyomingServer:
         settings = self._service.settings
         shared = settings.workers > 1 or None  # every process listens
         self._server = await asyncio.start_server(
-            self._client, host, port, limit=settings.most_bytes, reuse_port=shared
+            self._client, host, port, limit=min(BLOCK, settings.most_bytes), reuse_port=shared
         )
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.fields import text
-from kokoro_tvm.serve.requests import SpeechRequest
+from kokoro_tvm.serve.requests import VOICE, SpeechRequest
 from kokoro_tvm.serve.scheduler import Feed, Job
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.wyoming.events import Event, encode, read_event
@@ -51,10 +51,11 @@ class Connection:
         except Exception as error:
             await self._fail(error)
         finally:
-            self._ahead.cancel()
             self._cancel()
-            if self._speech is not None:
-                self._speech.cancel()
+            tasks = [self._ahead, *([] if self._speech is None else [self._speech])]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)  # both may have ended as the client went
             self._writer.close()
 
     async def _read(self) -> Event | None:
@@ -139,7 +140,7 @@ class Connection:
             raise ApiError(400, "`voice` should be an object.", "voice", "invalid_type")
         name, language = wanted.get("name"), wanted.get("language")
         if name is not None:
-            return self._string(wanted, "name")
+            return str(VOICE.read(name, "name"))
         if language is None:
             return None
         tts = self._service.bundles.of(self._model)
@@ -165,7 +166,9 @@ class Connection:
                     sent += block.size
             if job.cancelled:
                 raise ConnectionResetError
-        await self._send(Event("audio-stop", {"timestamp": 1000 * sent // SAMPLE_RATE}))
+        # Clients pass over what they do not know of an event, but not every client an event of another type.
+        notices = {"notices": job.notices} if job.notices else {}
+        await self._send(Event("audio-stop", {"timestamp": 1000 * sent // SAMPLE_RATE} | notices))
 
     async def _send(self, event: Event) -> None:
         async with self._writing:

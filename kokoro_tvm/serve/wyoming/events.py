@@ -12,9 +12,13 @@ from typing import Any
 from kokoro_tvm.serve.body import aside_if_large, parse_json
 from kokoro_tvm.serve.errors import ApiError
 
-__all__ = ["Event", "encode", "read_event"]
+__all__ = ["BLOCK", "Event", "encode", "read_event"]
 
 _VERSION = "1.10.2"  # of the protocol as its reference implementation, the package wyoming, numbers it
+
+
+BLOCK = 1 << 16
+"""Bytes that are read of a client at a time; asyncio keeps as many again."""
 
 
 @dataclass(frozen=True)
@@ -38,28 +42,41 @@ def encode(event: Event) -> bytes:
 
 
 async def read_event(reader: asyncio.StreamReader, most: int) -> Event | None:
-    """The next event without its payload, None at the end; most: bytes of each part, as of `reader`.
+    """The next event without its payload, None at the end; most: bytes of each part.
 
     Raises ApiError for what is no event, and one with a part that is too large.
     """
     try:
-        line = await reader.readuntil(b"\n")
+        line = await _read_line(reader, most)
     except asyncio.IncompleteReadError as error:
         if error.partial.strip():
             raise _wrong("it ends early") from None
         return None
-    except asyncio.LimitOverrunError:
-        raise _wrong(f"its line is longer than {most} bytes") from None
     head = await _object(line)
     kind, data = head.get("type"), head.get("data") or {}
     if not isinstance(kind, str) or not isinstance(data, dict):
         raise _wrong("it needs a string `type`, and `data` is an object")
     try:
         more = await reader.readexactly(_length(head, "data_length", most))
-        await reader.readexactly(_length(head, "payload_length", most))  # audio, which is for others
+        payload = _length(head, "payload_length", most)  # audio, which is for others
+        for place in range(0, payload, BLOCK):
+            await reader.readexactly(min(BLOCK, payload - place))
     except asyncio.IncompleteReadError:
         raise _wrong("it ends early") from None
     return Event(kind, data | (await _object(more) if more else {}))
+
+
+async def _read_line(reader: asyncio.StreamReader, most: int) -> bytes:
+    """Read a line; raises ApiError for one that is longer than `most` bytes."""
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        try:
+            line += await reader.readuntil(b"\n")
+        except asyncio.LimitOverrunError as error:  # the line is longer than the reader's buffer
+            line += await reader.readexactly(error.consumed)
+        if len(line) > most:
+            raise _wrong(f"its line is longer than {most} bytes")
+    return bytes(line)
 
 
 def _length(head: Mapping[str, Any], name: str, most: int) -> int:

@@ -14,7 +14,7 @@ from kokoro_tvm.lab.probe.probe import Findings, Probe
 from kokoro_tvm.lab.probe.subject import Subject
 from kokoro_tvm.lab.probe.values import select
 from kokoro_tvm.ops.base import semantic as _semantic
-from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.ops.base.semantic import OpCall
 from probe.conftest import LENGTH, inputs_of, subject_of
 
 TOLERANCE = 1e-4
@@ -78,10 +78,10 @@ def slanted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A leaky ReLU of another slope than the model's in the kernel of layer_norm."""
     sound = _semantic._REGISTRY["layer_norm"]
 
-    def kernel(call: Call) -> object:
+    def kernel(call: OpCall) -> object:
         return sound.cpu.build(replace(call, attributes={**call.attributes, "slope": 0.5}))
 
-    slanted = replace(sound, cpu=_semantic.HandKernel(kernel))
+    slanted = replace(sound, cpu=_semantic.OpImplementation(kernel))
     monkeypatch.setitem(_semantic._REGISTRY, "layer_norm", slanted)
 
 

@@ -12,8 +12,8 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.lab.tuning.kernels import prepared
 from kokoro_tvm.lab.tuning.layers import Layer
 from kokoro_tvm.lab.tuning.search import ALLOWED_ERROR
-from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.ops.base.semantic import OpCall
 from kokoro_tvm.ops.conv1d import plan_of
 
 MACHINE = machine_of("native", None, ())
@@ -26,7 +26,7 @@ ATTRIBUTES = {
     "repeat": 1,
     "tolerant": True,
 }
-CALL = Call(
+CALL = OpCall(
     {
         "x": (1, "x_1", 64),
         "weight": (64, 64, 3),
@@ -43,8 +43,8 @@ CALL = Call(
 LAYER = Layer("toy", CALL, 1, 300)
 
 
-@pytest.mark.parametrize("choice", [Choice(1, 1, 4), Choice(4, 3, 8), Choice(4, 4, 16)])
-def test_every_choice_computes_the_same(choice: Choice) -> None:
+@pytest.mark.parametrize("choice", [ConvChoice(1, 1, 4), ConvChoice(4, 3, 8), ConvChoice(4, 4, 16)])
+def test_every_choice_computes_the_same(choice: ConvChoice) -> None:
     trial = prepared(MACHINE)(LAYER, choice)
     assert trial.error <= ALLOWED_ERROR["float32"]
     assert trial.seconds() > 0
@@ -60,13 +60,13 @@ def test_what_amx_multiplies_is_measured_here_too() -> None:
     machine = machine_of("x86-64-v4", "x86_64-linux-gnu", mattr, "bfloat16")
     layer = replace(LAYER, call=replace(CALL, features=machine.features))
     assert plan_of(layer.call).tiles_multiply
-    assert prepared(machine)(layer, Choice(1, 1, 4)).error <= ALLOWED_ERROR["bfloat16"]
+    assert prepared(machine)(layer, ConvChoice(1, 1, 4)).error <= ALLOWED_ERROR["bfloat16"]
     with pytest.raises(BuildError, match="tune again"):
-        plan_of(replace(layer.call, choice=Choice(4, 3, 4)))
+        plan_of(replace(layer.call, choice=ConvChoice(4, 3, 4)))
 
 
 def test_an_error_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = prepared(MACHINE)(LAYER, Choice(4, 3, 8))
+    trial = prepared(MACHINE)(LAYER, ConvChoice(4, 3, 8))
     monkeypatch.setattr(trial, "_pack", lambda array, pack=trial._pack: pack(array * np.float32(1.0001)))
     assert ALLOWED_ERROR["float32"] < trial.error < 1e-3
 
@@ -74,4 +74,4 @@ def test_an_error_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("outputs_and_taps", [(6, 2), (2, 1), (13, 3), (3, 13)])
 def test_a_choice_without_a_kernel_is_refused(outputs_and_taps: tuple[int, int]) -> None:
     with pytest.raises(BuildError, match=r"'conv1d 64->64 k3 d3 float32 .* F\(.*tune again"):
-        plan_of(replace(CALL, choice=Choice(*outputs_and_taps, 4)))
+        plan_of(replace(CALL, choice=ConvChoice(*outputs_and_taps, 4)))

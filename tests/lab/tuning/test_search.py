@@ -11,17 +11,17 @@ import pytest
 from kokoro_tvm.features import Features
 from kokoro_tvm.lab.tuning.layers import Layer, representative
 from kokoro_tvm.lab.tuning.search import Outcome, search
-from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.ops.conv1d import plan_of
 
 FEATURES = Features(8, 16)
 
 
-def call(channels: int = 16, taps: int = 3, **attributes: object) -> Call:
+def call(channels: int = 16, taps: int = 3, **attributes: object) -> OpCall:
     found_result = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": True}
     shapes = {"x": (1, "x_1", channels), "weight": (channels, channels, taps), "length": (1,)}
-    return Call(shapes, found_result | attributes, (1, "y_1", channels), FEATURES)
+    return OpCall(shapes, found_result | attributes, (1, "y_1", channels), FEATURES)
 
 
 LAYER = representative([("conv1d", call())])[0]
@@ -33,24 +33,24 @@ class FakeTrial:
 
 
 def outcome(
-    times: Callable[[Choice], float], errors: Callable[[Choice], float], layer: Layer = LAYER
+    times: Callable[[ConvChoice], float], errors: Callable[[ConvChoice], float], layer: Layer = LAYER
 ) -> Outcome:
-    def prepare(layer: Layer, choice: Choice) -> FakeTrial:
+    def prepare(layer: Layer, choice: ConvChoice) -> FakeTrial:
         return FakeTrial(lambda: times(choice), errors(choice))
 
     (found,) = search([layer], prepare, 1.0, lambda: 0.0)
     return found
 
 
-def right(choice: Choice) -> float:
+def right(choice: ConvChoice) -> float:
     return 1e-6
 
 
-def asked_for(layer: Layer) -> list[Choice]:
+def asked_for(layer: Layer) -> list[ConvChoice]:
     """The choices that are tried where few tiles are fast."""
-    requests: list[Choice] = []
+    requests: list[ConvChoice] = []
 
-    def errors(choice: Choice) -> float:
+    def errors(choice: ConvChoice) -> float:
         requests.append(choice)
         return 0.0
 
@@ -77,7 +77,7 @@ def test_tiles_are_searched() -> None:
 def test_a_wrong_result_is_refused_however_fast(error: float) -> None:
     rule = outcome(lambda c: 1.0, right).rule
 
-    def errors(choice: Choice) -> float:
+    def errors(choice: ConvChoice) -> float:
         return 1e-6 if choice == rule else error
 
     found = outcome(lambda c: 2.0 if c == rule else 1.0, errors)
@@ -96,9 +96,9 @@ def test_what_is_no_faster_is_refused(gain: float) -> None:
 def test_what_was_fast_only_once_is_refused() -> None:
     """The second, longer measurement decides."""
     rule = outcome(lambda c: 1.0, right).rule
-    calls: dict[Choice, itertools.count[int]] = {}
+    calls: dict[ConvChoice, itertools.count[int]] = {}
 
-    def times(choice: Choice) -> float:
+    def times(choice: ConvChoice) -> float:
         count = next(calls.setdefault(choice, itertools.count()))
         return 1.0 if choice == rule else 0.5 if count < 16 else 1.5
 
@@ -116,7 +116,7 @@ def test_a_layer_still_gives_the_moments_that_are_wanted() -> None:
     wanted = replace(LAYER.call, moments=("moments_0", 4, 16))
     requests = asked_for(replace(LAYER, call=wanted))
     assert requests
-    gives = registry()["conv1d"].cpu.gives_moments
+    gives = registry()["conv1d"].cpu.can_emit_moments
     assert all(gives(replace(wanted, choice=choice)) for choice in requests)
 
 

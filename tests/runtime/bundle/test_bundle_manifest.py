@@ -81,6 +81,9 @@ def test_half_a_manifest(plain_bundle: Path) -> None:
         (lambda m: m["components"]["bert"].update(weights=None), "'weights' should be dict but is nothing"),
         (lambda m: m["voices"].update(file="../voices"), "outside the bundle"),
         (lambda m: m["voices"].update(file="/etc/passwd"), "outside the bundle"),
+        (lambda m: m["voices"].update(file="..\\..\\evil.dll"), "outside the bundle"),
+        (lambda m: m["voices"].update(file="C:evil.dll"), "outside the bundle"),
+        (lambda m: m["voices"].update(file="a\\b"), "outside the bundle"),
     ],
 )
 def test_manifest_that_makes_no_sense(

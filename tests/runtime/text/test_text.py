@@ -13,6 +13,7 @@ from tiers import ASIAN
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.runtime.text.frontend import espeak_process
 from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK, JAPANESE
@@ -86,7 +87,7 @@ def test_other_languages_speak_through_espeak(code: str) -> None:
 @pytest.mark.parametrize(
     ("code", "module", "package"),
     [
-        ("e", "phonemizer.backend", "phonemizer-fork espeakng-loader"),
+        ("e", "espeakng_loader", "phonemizer-fork espeakng-loader"),
         ("j", "mojimoji", "misaki fugashi jaconv mojimoji unidic-lite"),
         ("z", "jieba", "misaki jieba pypinyin cn2an ordered-set"),
     ],
@@ -94,6 +95,8 @@ def test_other_languages_speak_through_espeak(code: str) -> None:
 def test_missing_language_package(
     monkeypatch: pytest.MonkeyPatch, code: str, module: str, package: str
 ) -> None:
+    monkeypatch.setattr(g2p, "_converters", {})
+    monkeypatch.setattr(espeak_process, "_process", None)
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.delattr(misaki, module.removeprefix("misaki."), raising=False)
     with pytest.raises(InputError) as caught:
@@ -129,7 +132,8 @@ def test_words_without_phonemes_are_listed() -> None:
 @pytest.mark.usefixtures("capitals")
 def test_nothing_came_of_it() -> None:
     known = Known(frozenset("xyz"), lambda voice: "a")
-    with pytest.warns(SpeechWarning), pytest.raises(InputError, match="no phonemes came of 'xyzzy'"):
+    message = r"English has no phonemes for 'xyzzy' \(Latin script\)"
+    with pytest.warns(SpeechWarning), pytest.raises(InputError, match=message):
         read_marked("xyzzy", known, FrontEnd())
 
 

@@ -86,14 +86,22 @@ class FrontEndFile:
     def forms(self, language: str) -> Mapping[str, Any] | None:
         """Written forms of a language (ISO 639-1), as `normalization.language` reads them; None where the
         file has none of it."""
-        packed = self._tensors.get(f"text.{language}")
-        return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
+        return self._json(f"text.{language}")
 
     def sounds(self, language: str) -> Mapping[str, Any] | None:
         """Rules of letter-to-sound of a language (ISO 639-1), as `sounds.Sounds` reads them; None where the
         file has none of it."""
-        packed = self._tensors.get(f"sounds.{language}")
-        return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
+        return self._json(f"sounds.{language}")
+
+    def _json(self, name: str) -> Any:
+        """The JSON in a tensor, None where there is none. Raises BundleError where it is damaged."""
+        packed = self._tensors.get(name)
+        try:
+            return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
+        except (ValueError, RecursionError, zlib.error) as error:
+            raise BundleError(
+                f"{self._path} has a damaged {name} ({error}). Build or copy the bundle again."
+            ) from error
 
     @cached_property
     def tokenizer(self) -> TokenizerRules:

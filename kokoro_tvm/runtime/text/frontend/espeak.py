@@ -7,15 +7,14 @@ EspeakFallback have them (hexgrad, Apache-2.0; misaki/espeak.py).
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import unicodedata
 
-from kokoro_tvm.runtime.forks import held_at_forks
+from kokoro_tvm.runtime.notices import quoted, warn
+from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, one_at_a_time, phonemize
+from kokoro_tvm.runtime.text.scripts import script_of
 
-__all__ = ["EspeakEnglish", "EspeakText", "one_at_a_time"]
+__all__ = ["EspeakEnglish", "EspeakError", "EspeakText", "is_readable", "one_at_a_time"]
 
 _SYLLABIC = "\u0329"
 # Applied one after the other; ^ ties what is spoken as one.
@@ -37,62 +36,87 @@ _QUOTED = (("«", "“"), ("»", "”"), ("(", "«"), (")", "»"))
 _DANDA = (("।", "."), ("॥", "."))  # espeak-ng and misaki leave nothing of it, not even a pause
 
 
-# espeak-ng keeps its state in globals of its library. Reentrant, because an import within may fork.
-_lock = held_at_forks()
-
-
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """While it is entered, no other thread uses espeak-ng."""
-    with _lock:
-        yield
+# Scripts beside Latin, by the first part of espeak-ng's name of a language.
+_SCRIPTS = {
+    **dict.fromkeys(("ba", "be", "bg", "cu", "cv", "kk", "ky", "mk", "ru", "tt", "uk"), ("Cyrillic",)),
+    **dict.fromkeys(("sr", "bs", "uz"), ("Cyrillic",)),
+    **dict.fromkeys(("ar", "fa", "sd", "ug", "ur"), ("Arabic",)),
+    **dict.fromkeys(("hi", "kok", "mr", "ne"), ("Devanagari",)),
+    **dict.fromkeys(("as", "bn", "bpy"), ("Bengali",)),
+    **dict.fromkeys(("cmn", "hak", "yue"), ("Chinese",)),
+    **dict.fromkeys(("el", "grc"), ("Greek",)),
+    "am": ("Ethiopic",), "chr": ("Cherokee",), "gu": ("Gujarati",), "he": ("Hebrew",), "hy": ("Armenian",),
+    "hyw": ("Armenian",), "ja": ("Japanese", "Chinese"), "ka": ("Georgian",), "kn": ("Kannada",),
+    "ko": ("Korean", "Chinese"), "ml": ("Malayalam",), "my": ("Burmese",), "or": ("Odia",),
+    "pa": ("Gurmukhi",), "shn": ("Burmese",), "si": ("Sinhala",), "ta": ("Tamil",), "te": ("Telugu",),
+    "th": ("Thai",),
+}  # fmt: skip
+_LONGEST = 64
+"""Characters of a word. espeak-ng's buffers hold 160 bytes and 200 phonemes of one, and not all are guarded:
+"é" and 68 times "'s" end the process."""
+_PICTURES = "\u2200"  # signs below are read, such as ° and ™
+_JOINERS = "\u200c\u200d"  # of letters, in Indic scripts and Persian
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST}}}(?=\S)")
 
 
 class EspeakText:
-    """Whole texts by espeak-ng, as misaki's EspeakG2P has them. One thread at a time, as `EspeakEnglish`."""
+    """Whole texts by espeak-ng, as misaki's EspeakG2P has them. Threads may share it."""
 
     def __init__(self, language: str) -> None:
         """language: espeak-ng's name of it. Raises ImportError where the packages are not installed."""
-        self._backend = _backend(language, language_switch="remove-flags")
+        self._language = language
+        self._phonemize("")
 
     def __call__(self, text: str) -> str:
-        """Phonemes of a text; "" where espeak-ng has none."""
+        """Phonemes of a text; "" where espeak-ng has none, or fails, with a SpeechWarning."""
+        text = "".join(char if is_readable(char, self._language) else " " for char in text)
+        if _LONG_WORD.search(text):
+            warn(f"Divided, because espeak-ng reads words of {_LONGEST} characters: {quoted(text)}")
+            text = _LONG_WORD.sub(r"\g<0> ", text)
         for symbols, ours in (*_DANDA, *_QUOTED):
             text = text.replace(symbols, ours)
-        found: list[str] = self._backend.phonemize([text])
-        spoken = found[0].strip() if found else ""
+        try:
+            spoken = self._phonemize(text)
+        except EspeakError as error:
+            warn(f"{error} It was {quoted(text)}.")
+            return ""
         for symbols, ours in (*_TIED, ("«", "("), ("»", ")")):
             spoken = spoken.replace(symbols, ours)
         return spoken
 
+    def _phonemize(self, text: str) -> str:
+        return phonemize(text, self._language, language_switch="remove-flags")
+
 
 class EspeakEnglish:
-    """espeak-ng's English. Only one thread at a time may create or call it, or anything else of espeak-ng."""
+    """espeak-ng's English. Threads may share it."""
 
     def __init__(self, british: bool) -> None:
-        """Raises ImportError where the packages are not installed."""
-        self._backend = _backend("en-gb" if british else "en-us")
+        """Raises ImportError where the packages are not installed, EspeakError where they do not start."""
         self._british = british
+        self._language = "en-gb" if british else "en-us"
+        phonemize("", self._language)
 
     def __call__(self, word: str) -> str:
-        """Phonemes of a word; "" where espeak-ng has none."""
-        found: list[str] = self._backend.phonemize([word])
-        return in_alphabet(found[0].strip(), self._british) if found else ""
+        """Phonemes of a word; "" where espeak-ng has none, or it is none that espeak-ng is given.
+
+        Raises EspeakError where espeak-ng dies of it.
+        """
+        if len(word) > _LONGEST or not all(is_readable(char, self._language) for char in word):
+            return ""
+        return in_alphabet(phonemize(word, self._language), self._british)
 
 
-def _backend(language: str, **options: str) -> Any:
-    """phonemizer over the installed espeak-ng. Raises ImportError where the packages are not installed."""
-    import espeakng_loader
-    from phonemizer.backend import EspeakBackend
-    from phonemizer.backend.espeak.wrapper import EspeakWrapper
-
-    EspeakWrapper.set_library(espeakng_loader.get_library_path())
-    EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
-    # For errors alone: phonemizer's own logger prints where espeak-ng writes two words as one.
-    logger = logging.getLogger(__name__)
-    logger.setLevel(logging.ERROR)
-    return EspeakBackend(
-        language, preserve_punctuation=True, with_stress=True, tie="^", logger=logger, **options
+def is_readable(char: str, language: str) -> bool:
+    """Whether espeak-ng is given a character: a letter of Latin or of the language's scripts, a figure, a
+    mark, a sign or space, but no control character and no picture."""
+    if script := script_of(char):
+        return script == "Latin" or script in _SCRIPTS.get(language.partition("-")[0], ())
+    category = unicodedata.category(char)
+    return (
+        char in _JOINERS
+        or char.isspace()
+        or (category[0] in "MNPS" and (category != "So" or char < _PICTURES))
     )
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.files import OpenFile
-from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage, name_of
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.forks import held_at_forks
+from kokoro_tvm.runtime.notices import listed, shortened
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.left_out import left_out
@@ -23,6 +24,7 @@ from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
+from kokoro_tvm.runtime.text.scripts import in_script
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.sounds import Sounds
@@ -60,6 +62,7 @@ class FrontEnd:
         """Kinds of written forms that are left as they stand."""
         self._file = file
         self._english: dict[str, English] = {}
+        self._unknown: dict[str, UnknownWords] = {}
         self._forms: dict[str, Language | None] = {}
         self._sounds: dict[str, Sounds | None] = {}
 
@@ -114,14 +117,20 @@ class FrontEnd:
         else:
             english = self._of(code, self._file)
             spoken = [tuple(english.convert(source)) for source in sources]
-            notices = _guessed(token for tokens in spoken for token in tokens)
+            notices = _guessed((t for tokens in spoken for t in tokens), self._unknown[code].has_espeak)
         notices = [notice for part in normal for notice in part.notices] + notices
         lost = [
             word for part, tokens in zip(normal, spoken, strict=True) for word in left_out(part.plain, tokens)
         ]
         if lost:
-            notices.append(f"Left out, because there are no phonemes for it: {' '.join(dict.fromkeys(lost))}")
+            name = self.language_name(code)
+            scripts = in_script("".join(lost))
+            notices.append(f"Left out, because {name} has no phonemes for it: {listed(lost)}{scripts}")
         return Reading(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(notices)))
+
+    def language_name(self, code: str) -> str:
+        """Return the name of the language of `code` for a message."""
+        return name_of(code, self._languages)
 
     def _with_latin_words(
         self, utterances: Iterable[Iterable[Token]]
@@ -139,7 +148,8 @@ class FrontEnd:
             try:
                 reading = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
-                notices[f"Left out, because there is no English here to read it by: {token.text}"] = None
+                word = shortened(token.text)
+                notices[f"Left out, because there is no English here to read it by: {word}"] = None
                 return replace(token, phonemes="", space=token.space or " ")
             notices.update(dict.fromkeys(reading.notices))
             phonemes = " ".join(utterance.phonemes for utterance in reading.utterances)
@@ -175,7 +185,8 @@ class FrontEnd:
             if code not in self._english:
                 british = code == "b"
                 data = file.english(british)
-                self._english[code] = English(data, british, UnknownWords(data, british))
+                self._unknown[code] = UnknownWords(data, british)
+                self._english[code] = English(data, british, self._unknown[code])
             return self._english[code]
 
 
@@ -190,12 +201,13 @@ def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
     return tuple(spaced)
 
 
-def _guessed(tokens: Iterable[Token]) -> list[str]:
+def _guessed(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
     """A notice of words that were read by their letters."""
     guessed = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
     if not guessed:
         return []
+    install = f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give"
     return [
-        f"Read by their letters, because the lexicon does not have them: {' '.join(guessed)}. Install "
-        f"espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give their phonemes, [word](/phonemes/)."
+        f"Read by their letters, because the lexicon does not have them: {listed(guessed)}. "
+        f"{'Give' if has_espeak else install} their phonemes, [word](/phonemes/)."
     ]

@@ -12,7 +12,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.chinese import Chinese
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakText, one_at_a_time
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakError, EspeakText, one_at_a_time
 from kokoro_tvm.runtime.text.frontend.japanese import Japanese
 from kokoro_tvm.runtime.text.frontend.packages import packages_of
 from kokoro_tvm.runtime.text.frontend.sounds import Sounds
@@ -70,6 +70,11 @@ def _create(code: str, language: SpokenLanguage) -> _Converter:
         raise InputError(
             f"Turning {language.name} text into phonemes needs {packages.name}, which cannot be imported "
             f"({error.name}). To speak it, {packages.remedy}; or give phonemes instead (--phonemes)."
+        ) from error
+    except EspeakError as error:
+        raise InputError(
+            f"Turning {language.name} text into phonemes needs espeak-ng, which does not start: {error} "
+            "Or give phonemes instead (--phonemes)."
         ) from error
     except RuntimeError as error:  # MeCab's, whose dictionary is a download of its own
         raise InputError(

@@ -22,9 +22,13 @@ def left_out(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
     together, and signs that have a name."""
     first, last = min(source.starts, default=0), max(source.ends, default=0)
     spoken = bytearray(last - first)
+    done = (0, 0)
     for token in tokens:
+        if (token.start, token.end) == done:  # each word of a long number spans all of its figures
+            continue
         if token.origin in _SILENT or token.phonemes.strip(_NO_SOUND):
             spoken[token.start - first : token.end - first] = b"\1" * (token.end - token.start)
+            done = (token.start, token.end)
     for word in WORD.finditer(source.text):
         if 0 not in spoken[source.starts[word.start()] - first : source.ends[word.end() - 1] - first]:
             continue

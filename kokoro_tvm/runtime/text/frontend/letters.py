@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import unicodedata
 
+from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
 from kokoro_tvm.runtime.text.frontend.data import EnglishData
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, one_at_a_time
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakError, one_at_a_time
 from kokoro_tvm.runtime.text.frontend.lexicon import Lexicon
 
 __all__ = ["LONGEST", "Letters", "UnknownWords", "context_of", "plain_letters"]
@@ -97,6 +98,11 @@ class UnknownWords:
         spelled = self._lexicon.spell(letters)
         return (spelled, "spelled") if spelled else None
 
+    @property
+    def has_espeak(self) -> bool:
+        """Whether espeak-ng reads words, as far as has been tried."""
+        return not self._without_espeak
+
     def _by_espeak(self, word: str) -> str | None:
         if self._without_espeak:
             return None
@@ -104,7 +110,13 @@ class UnknownWords:
             if self._espeak is None:
                 try:
                     self._espeak = EspeakEnglish(self._british)
-                except ImportError:
+                except (ImportError, EspeakError) as error:
                     self._without_espeak = True
+                    if isinstance(error, EspeakError):
+                        warn(f"{error} Words that no lexicon has are read by their letters.")
                     return None
-            return self._espeak(word)
+            try:
+                return self._espeak(word)
+            except EspeakError as error:
+                warn(f"{error} It was {quoted(word)}, which is read by its letters.")
+                return None

@@ -86,7 +86,7 @@ class SourceText:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where the characters from `start` to `end` (one at least) come from."""
-        return self.starts[start], max(self.ends[start:end])
+        return self.starts[start], self.ends[end - 1]
 
     def joined(self, spans: Iterable[tuple[int, int]]) -> SourceText:
         """Slices of the text, none of them empty, with one space for what stands between them.

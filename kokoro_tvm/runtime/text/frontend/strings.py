@@ -41,7 +41,7 @@ def aligned(text: str, phonemes: str, alone: Callable[[list[str]], list[str]]) -
     words = list(re.finditer(r"\S+", text))
     chunks = [found[0] for found in re.finditer(r"\S+\s*", phonemes)]
     if len(words) != len(chunks):
-        chunks = _cut(phonemes, alone([word[0] for word in words]))
+        chunks = _cut(phonemes, alone([word[0] for word in words])) if chunks else [""] * len(words)
     for word, chunk in zip(words, chunks, strict=True):
         sounds = chunk.rstrip()
         *parts, last = _pieces_of(sounds, word[0], word.start())

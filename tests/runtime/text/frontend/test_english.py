@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ def test_what_was_guessed_and_what_was_lost_is_said(
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
     guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
     assert "does not have them: Qwxyzzyish. Install espeak-ng" in guessed
-    assert lost == "Left out, because there are no phonemes for it: 中文"
+    assert lost == "Left out, because American English has no phonemes for it: 中文 (Chinese script)"
 
 
 def _missing(british: bool) -> None:
@@ -192,3 +193,28 @@ assert not unwanted & {name.partition(".")[0] for name in sys.modules}
     path = str(front_end_files / "front_end.safetensors")
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_words_of_a_long_number_share_one_span() -> None:
+    """Every one of n words stands for n figures: what is done for each must not grow with n."""
+    copied = 0
+
+    class Ends(tuple[int, ...]):
+        def __getitem__(self, place: Any) -> Any:
+            nonlocal copied
+            found = super().__getitem__(place)
+            copied += len(found) if isinstance(place, slice) else 1
+            return found
+
+    source = SourceText.of("9" * 2000)
+    source = replace(source, ends=Ends(source.ends))
+    for _ in range(2000):
+        assert source.span(0, 2000) == (0, 2000)
+    assert copied == 2000
+
+
+def test_messages_shorten_the_words_that_they_list(file: FrontEndFile) -> None:
+    text = " ".join([f"{'qz' * 30}{'q' * i}zyx" for i in range(30)])
+    reading = FrontEnd(file).read(SourceText.of(f"{text} {'漢' * 20_000}"), "a")
+    assert reading.notices
+    assert max(map(len, reading.notices)) < 1200

@@ -217,11 +217,13 @@ def test_a_word_does_not_end_a_text(normal: Normal) -> None:
 
 def test_what_is_left_out_stands_in_a_note(file: FrontEndFile) -> None:
     reading = FrontEnd(file).read(SourceText.of("漢" * 60), "a")
-    assert reading.notices == (f"Left out, because there are no phonemes for it: {'漢' * 60}",)
+    assert reading.notices == (
+        f"Left out, because American English has no phonemes for it: {'漢' * 40}… (Chinese script)",
+    )
     reading = FrontEnd(file).read(SourceText.of("Łódź and Привет, 東京."), "a")
     assert reading.notices == (
         "Read with other letters: Łódź as Lódz",
-        "Left out, because there are no phonemes for it: Привет 東京",
+        "Left out, because American English has no phonemes for it: Привет 東京 (Cyrillic, Chinese script)",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.text.frontend.normalization import characters, emoji, markdown
 from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.normalization.scanner import Scanner
@@ -78,9 +79,9 @@ def normalize(
         source = source.edited(scan.edits)
         changed = dict.fromkeys(f"{written} as {said}" for written, said in scan.changed)
         if changed:
-            notices.append(f"Read with other letters: {', '.join(changed)}")
+            notices.append(f"Read with other letters: {listed(changed, ', ')}")
     divided = list(free(characters.divided(source.text), source.links))
     if divided:
         words = dict.fromkeys(source.text[edit.start : edit.end] for edit in divided)
-        notices.append(f"Divided, because it is too long for a word: {' '.join(words)}")
+        notices.append(f"Divided, because it is too long for a word: {listed(words)}")
     return Normalized(source.edited(divided), plain, tuple(notices))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
 import pytest
 import typer
 from checkout import ROOT
+from doit.exceptions import TaskFailed
 from typer.testing import CliRunner
 
 from kokoro_tvm.cli import doctor as command
 from kokoro_tvm.diagnostics.doctor import examine
-from kokoro_tvm.diagnostics.needs import debian_packages, needs_of
+from kokoro_tvm.engine.reporter import LineReporter
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.project.needs import debian_packages, needs_of, require_tools
+from kokoro_tvm.project.tasks import recipe_tasks
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 
 NAMES = list_recipes(ROOT / "recipes")
@@ -67,6 +72,28 @@ def test_a_need_that_is_missing_names_a_package_that_is_listed(name: str, bare: 
         problem = need.program.check()
         if problem is not None and (named := re.search(r"apt-get install ([^)\s]+)", problem)):
             assert named[1] in debian_packages([recipe(name)])
+
+
+@pytest.mark.usefixtures("bare")
+def test_require_tools_names_each_missing_program_in_one_line() -> None:
+    with pytest.raises(BuildError) as caught:
+        require_tools(recipe("linux-arm64"))
+    programs = [line.split()[2] for line in str(caught.value).splitlines()]
+    assert programs == ["aarch64-linux-gnu-gcc", "ld.lld", "qemu-aarch64"]
+
+
+@pytest.mark.usefixtures("bare")
+def test_doit_checks_tools_before_a_stage_runs(tmp_path: Path) -> None:
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    tasks = {
+        task["basename"]: task for task in recipe_tasks(tmp_path, LineReporter(io.StringIO(), io.StringIO()))
+    }
+    own = [name for name in tasks if name.startswith("linux-arm64.") and name != "linux-arm64:tools"]
+    assert len(own) > 20
+    assert all("linux-arm64:tools" in tasks[name]["task_dep"] for name in own)
+    assert "linux-arm64:tools" not in tasks["kokoro-82m.checkpoint"]["task_dep"]
+    (check,) = tasks["linux-arm64:tools"]["actions"]
+    assert isinstance(check(), TaskFailed)
 
 
 @pytest.mark.slow("what is missing is programs alone: zig and NVRTC are there")

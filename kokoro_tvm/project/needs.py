@@ -14,7 +14,7 @@ from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import CompiledLibrary, Tools, target_kind, tools_for
 from kokoro_tvm.toolchains import problem_of
 
-__all__ = ["Need", "Program", "debian_packages", "needs_of"]
+__all__ = ["Need", "Program", "debian_packages", "needs_of", "require_tools"]
 
 
 class Program(Protocol):
@@ -63,11 +63,12 @@ class _Recogniser:
     packages = ()
 
     def version(self) -> str:
+        if lacking := missing("asr"):
+            raise BuildError(f"{', '.join(lacking)} not installed: `{advice(lacking)}`")
         return f"moonshine-voice {installed('moonshine-voice')}"
 
     def check(self) -> str | None:
-        lacking = missing("asr")
-        return f"{', '.join(lacking)} not installed: `{advice(lacking)}`" if lacking else None
+        return problem_of(self.version)
 
 
 _RECOGNISER = _Recogniser()
@@ -93,6 +94,13 @@ def needs_of(recipe: Recipe) -> list[Need]:
     if recipe.gates.intelligibility.max_word_error_increase is not None:
         found.append(Need("speech recogniser", "intelligibility", _RECOGNISER))
     return found
+
+
+def require_tools(recipe: Recipe) -> None:
+    """Raise BuildError with one line for each program that the recipe's stages need and that is missing."""
+    problems = dict.fromkeys(problem_of(need.program.version) for need in needs_of(recipe))
+    if lines := [line for line in problems if line is not None]:
+        raise BuildError("\n".join(lines))
 
 
 def debian_packages(recipes: Iterable[Recipe]) -> list[str]:
