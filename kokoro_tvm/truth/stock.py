@@ -2,7 +2,8 @@
 
 `KModel.forward_with_tokens` runs unmodified. Forward hooks at the borders of the components record values
 and, in a fed run, replace them. One `TorchFunctionMode` supplies the noise, another one computes the
-decoder's float64 convolutions faster. Hooks, modes, default dtype and random state are restored after the run.
+decoder's float64 convolutions faster. Hooks, modes, default dtype and random state are restored
+after the run.
 """
 
 from __future__ import annotations

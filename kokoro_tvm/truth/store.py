@@ -76,10 +76,16 @@ class ReferenceStore:
         progress: Callable[[str], None] = lambda _: None,
         again: bool = False,
     ):
-        """`checkpoint`: the stage's folder. `progress` hears of every run of the stock model. `again`:
-        whether what is kept is computed again.
+        """Open the cache.
 
-        Raises BuildError when there is no checkpoint.
+        Args:
+            checkpoint: Output folder of the stage `checkpoint`.
+            folder: Where the cache lies.
+            progress: Called with a line of text before every run of the stock model.
+            again: Compute cached references again.
+
+        Raises:
+            BuildError: There is no checkpoint.
         """
         from kokoro_tvm.model.checkpoint_files import is_checkpoint
 

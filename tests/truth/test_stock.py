@@ -214,7 +214,7 @@ def test_everything_is_given_back_after_an_exception(
 
 def test_noise_of_another_shape_is_refused(model: torch.nn.Module, references: list[Reference]) -> None:
     r = references[0]
-    with pytest.raises(ValidationError, match=r"Noise of shape \(\d+,\) was due and \(1,\)"):
+    with pytest.raises(ValidationError, match=r"The noise has shape \(1,\) instead of \(\d+,\)"):
         run_stock(model, r.tokens, r.ref_s, r.speed, lambda samples: draw_noise(0, 1))
 
 
