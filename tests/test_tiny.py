@@ -48,7 +48,7 @@ def test_it_was_validated(toy: Path) -> None:
     for report in reports:
         assert report["passed"]
         assert report["enforce"]
-        assert [u["status"] for u in report["utterances"]] == ["passed"]
+        assert {u["status"] for u in report["utterances"]} == {"passed"}
 
 
 def test_it_says_where_it_comes_from(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:

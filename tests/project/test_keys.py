@@ -60,8 +60,8 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
         # The decoder is lowered with the kernel that draws its noise, which no exported program names.
         (
             "ops/normal_noise.py",
-            "def _kernel(",
-            "def _kernel(*, _more=1, ",
+            "def _build_cpu_kernel(",
+            "def _build_cpu_kernel(*, _more=1, ",
             stages("lower", ("decoder-130",)),
         ),
         (
@@ -89,17 +89,17 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
         # What the decorator of an operation is given, and the defaults of its arguments.
         ("ops/conv1d.py", "slope: float = 1.0", "slope: float = 0.5", CONVOLVED),
         ("ops/conv1d.py", "tolerant: bool = False", "tolerant: bool = True", CONVOLVED),
-        ("ops/conv1d.py", ", in_place=_in_place)", ")", CONVOLVED),
+        ("ops/conv1d.py", ", in_place=_list_in_place\n", "\n", CONVOLVED),
         (
             "ops/moments.py",
-            "semantic_op(_shape,",
+            "semantic_op(_infer_shape,",
             "semantic_op(lambda **shapes: (1, 4, 1),",
             stages("export lower", FRAMES) | stages("lower", TOKENS),
         ),
         (
             "ops/gelu.py",
-            "cpu=HandKernel(_kernel)",
-            "cpu=HandKernel(_gpu_kernel)",
+            "cpu=OpImplementation(_build_cpu_kernel)",
+            "cpu=OpImplementation(_build_gpu_kernel)",
             stages("export lower", BERT),
         ),
         (
@@ -110,7 +110,7 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
         ),
         ("passes/fuse.py", "def apply(", "def apply(*more, ", stages("lower")),
         ("patches/f0n.py", "def _f0n_train(", "def _f0n_train(*more, ", stages("export", ("f0n-130",))),
-        ("patches/__init__.py", '"get", ', "", set()),
+        ("patches/__init__.py", '"get_patch", ', "", set()),
         ("engine/store.py", "    def has(", "    def more(self): ...\n\n    def has(", set()),
         ("engine/digest.py", "def digest(", "def digest(*more, ", set()),
         ("stages/speak.py", "tts.from_phonemes(", "1 * tts.from_phonemes(", {"toy.speak"}),

@@ -47,7 +47,7 @@ def test_a_wrong_symbol_fails_it(
         return [Token(first.text, first.start, first.end, "ə", first.space, first.tag, first.origin), *others]
 
     monkeypatch.setattr(English, "convert", convert)
-    with pytest.raises(ValidationError, match="American English: known_word_errors"):
+    with pytest.raises(ValidationError, match="American English: phoneme_error_rate"):
         stage.run(tmp_path, **arguments)
     assert json.loads((tmp_path / "phonemes.json").read_text(encoding="utf-8"))["differences"]
 
