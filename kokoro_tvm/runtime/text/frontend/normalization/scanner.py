@@ -115,7 +115,8 @@ class Scanner:
             if rule.kind in self._unread or any(map(chars.isdisjoint, rule.needs)):
                 continue
             match = self._language.match(rule, text, place)
-            if match is not None:
+            # An address may run on into a link, whose characters are not the form's.
+            if match is not None and _TAKEN not in match.group():
                 words = say(
                     self._language, rule, match.groupdict(), lambda part: self._read(part, scan, depth)
                 )
