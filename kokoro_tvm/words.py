@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-__all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number", "shown_seconds"]
+__all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number", "shown_seconds", "truncate"]
 
 _LISTED = 60  # choices at most that a message lists: all voices, but not all CPUs
 _NEAR = 0.59  # difflib's ratio above which two words count as one with a typo: `zen4` and `znver4` are 0.6
@@ -56,7 +56,12 @@ def either(words: Iterable[str]) -> str:
 def shorten(word: str) -> str:
     """The word on one line, at most 40 characters of it: what a message can quote."""
     word = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in word[:41])
-    return word if len(word) <= 40 else word[:40] + "…"
+    return truncate(word)
+
+
+def truncate(text: str, most: int = 40) -> str:
+    """Return the first `most` characters of a text, and "…" if there are more."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _one_slip(left: str, right: str) -> bool:

@@ -141,6 +141,10 @@ _TEXTS = (
     "a",
     "It is [never](-2) [too](+1) late: [105](#a&#) or [1](#a#), [tomato](/təmˈAtO/)es, "
     "[New York](/nˈujˌɔɹk/)'s, **[bold](/ˈa/)**, ![a cat](/a.png) [x](/ˈa/).",
+    "See https://x.com/[a](/ˈa/), www.x.com/[b](/ˈa/)c or \ue000 https://\ue000.",
+    "<speak>a <" + "long" * 20 + ">b</" + "long" * 20 + "></speak>",
+    "<speak>a <p " + "long" * 20 + "='x'>b</p> <break time='" + "9" * 60 + "'/></speak>",
+    "[a" + "long" * 20 + "](/b c",
     "日本語です。",
     "word " * 150,
     "😀 and 𝟛 " * 30,

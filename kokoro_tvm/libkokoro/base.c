@@ -72,6 +72,13 @@ char *format(scope *s, arena *from, const char *pattern, ...) {
   return text;
 }
 
+const char *shorten(scope *s, const char *text, size_t size) {
+  enum { MOST = 40 };
+  size_t shown = 0, count = 0;
+  while (shown < size && (((unsigned char)text[shown] & 0xC0) == 0x80 || count++ < MOST)) ++shown;
+  return format(s, &s->scratch, "%.*s%s", (int)shown, text, shown < size ? "…" : "");
+}
+
 void release(arena *all) {
   while (all->blocks) {
     block *last = all->blocks;

@@ -35,6 +35,8 @@ void *take(scope *s, arena *from, size_t count, size_t size);
 void give(scope *s, arena *to, void (*release)(void *), void *resource);
 /* Formatted text. Fails. */
 char *format(scope *s, arena *from, const char *pattern, ...) PRINTF(3, 4);
+/* The first 40 characters of UTF-8, which is right, and "…" if there are more. Fails. */
+const char *shorten(scope *s, const char *text, size_t size);
 void release(arena *all);
 
 /* All bytes of a small file on a path, with a NUL behind them, in scratch memory; NULL where it cannot be read. */

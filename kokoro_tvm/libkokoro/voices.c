@@ -49,9 +49,7 @@ NORETURN static void refuse(scope *s, const kokoro *k, const char *name, size_t 
   if (!size)
     fail(s, KOKORO_INPUT, "The name of a voice is empty. There are %lld, such as %s.", (long long)k->voices.count,
          some);
-  size_t shown = size > 60 ? 60 : size;
-  while (shown < size && shown && ((unsigned char)name[shown] & 0xC0) == 0x80) --shown; /* no half a character */
-  fail(s, KOKORO_INPUT, "There is no voice '%.*s' in this bundle. It has %lld, such as %s.", (int)shown, name,
+  fail(s, KOKORO_INPUT, "There is no voice '%s' in this bundle. It has %lld, such as %s.", shorten(s, name, size),
        (long long)k->voices.count, some);
 }
 
@@ -151,7 +149,8 @@ void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int6
   int64_t rows = most / (int64_t)width, row = symbols < 1 ? 0 : symbols > rows ? rows - 1 : symbols - 1;
   for (int64_t i = 0; i < count; ++i) {
     if (parts[i].table->elements != most && parts[i].table->elements != (int64_t)width)
-      fail(s, KOKORO_INPUT, "The voices '%s' have tables of different lengths and cannot be mixed.", voice);
+      fail(s, KOKORO_INPUT, "The voices '%s' have tables of different lengths and cannot be mixed.",
+           shorten(s, voice, strlen(voice)));
     whole += fabs(parts[i].weight);
     is_mean = is_mean && parts[i].weight == 1;
   }
@@ -184,6 +183,7 @@ const spoken_language *language_of(scope *s, const kokoro *k, const char *voice,
   }
   for (int64_t i = 1; i < count; ++i)
     if (language_named(k->bundle, parts[i].table->name) != found)
-      *notice = format(s, &s->scratch, "The voices of the mix '%s' speak different languages; %s is used.", voice, found->name);
+      *notice = format(s, &s->scratch, "The voices of the mix '%s' speak different languages; %s is used.",
+                       shorten(s, voice, strlen(voice)), found->name);
   return found;
 }

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["SpeechWarning", "listed", "quoted", "receiving", "shortened", "warn"]
+from kokoro_tvm.words import truncate
+
+__all__ = ["SpeechWarning", "listed", "quoted", "receiving", "warn"]
 
 _MOST_WORDS = 20  # that a message lists
 _ROOM = __name__.rpartition(".")[0]
@@ -49,17 +51,12 @@ def receiving(receive: Callable[[str], object]) -> Iterator[None]:
 
 
 def quoted(text: str, most: int = 40) -> str:
-    """The beginning of a text as a message shows it: in one line, of `most` characters."""
-    return f"'{' '.join(text.split())[:most]}'"
-
-
-def shortened(text: str, most: int = 40) -> str:
-    """Return a text as a message shows it: its first `most` characters, and "…" if there are more."""
-    return text if len(text) <= most else f"{text[:most]}…"
+    """Return the beginning of a text as a message shows it: in one line, of `most` characters."""
+    return f"'{truncate(' '.join(text.split()), most)}'"
 
 
 def listed(words: Iterable[str], between: str = " ") -> str:
-    """Return words as a message lists them: each once and shortened, the first twenty."""
+    """Return words as a message lists them: each once and truncated, the first twenty."""
     distinct = list(dict.fromkeys(words))
-    shown = between.join(map(shortened, distinct[:_MOST_WORDS]))
+    shown = between.join(map(truncate, distinct[:_MOST_WORDS]))
     return f"{shown} and {len(distinct) - _MOST_WORDS} more" if len(distinct) > _MOST_WORDS else shown

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.serve.errors import ApiError
+from kokoro_tvm.words import truncate
 
 __all__ = ["letter_of", "listed", "named", "tag_of", "with_own_names"]
 
@@ -71,7 +72,7 @@ def letter_of(wanted: str, languages: Mapping[str, SpokenLanguage], path: str) -
         if wanted.lower() in {name.lower() for name in known}:
             return code
     all_names = ", ".join(name for known in names.values() for name in known)
-    message = f"There is no language {wanted!r:.40} in this bundle. Choose one of {all_names}."
+    message = f"There is no language {truncate(repr(wanted))} in this bundle. Choose one of {all_names}."
     raise ApiError(400, message, path, "invalid_value")
 
 

@@ -18,11 +18,12 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError, KokoroTvmError
-from kokoro_tvm.runtime.notices import receiving, shortened
+from kokoro_tvm.runtime.notices import receiving
 from kokoro_tvm.runtime.session.session import Runner
 from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.serve.settings import Settings
+from kokoro_tvm.words import truncate
 
 __all__ = [
     "BusyError",
@@ -323,7 +324,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
 
     def _note(self, notice: str) -> None:
         if notice not in self._notices and len(self._notices) < _MOST_NOTICES:
-            self._notices.append(shortened(notice, _LONGEST_NOTICE))
+            self._notices.append(truncate(notice, _LONGEST_NOTICE))
 
     def _run(self) -> None:
         _current.job = self

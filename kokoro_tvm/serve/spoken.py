@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from kokoro_tvm.runtime.notices import shortened
 from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.serve.bodies import Body
 from kokoro_tvm.serve.downloads import kept
@@ -18,6 +17,7 @@ from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.scheduler import Computation, Job
 from kokoro_tvm.serve.service import Service
+from kokoro_tvm.words import truncate
 
 __all__ = ["ComputedResponse", "SpokenResponse", "answer", "notices_header"]
 
@@ -51,7 +51,7 @@ async def answer(
 
 def notices_header(notices: Sequence[str]) -> dict[str, str]:
     """Return the header with notices: a list in JSON, ASCII, of as many as fit; none where there are none."""
-    shown = [shortened(notice, _LONGEST_NOTICE) for notice in notices]
+    shown = [truncate(notice, _LONGEST_NOTICE) for notice in notices]
     while len(value := json.dumps(shown)) > _LONGEST_HEADER:
         shown.pop()
     return {"X-Notices": value} if shown else {}

@@ -4,6 +4,12 @@ import { head, split } from "./characters.js";
 
 /** Takes a notice, a sentence. @typedef {(message: string) => void} Warn */
 
+/** The first `most` characters of a text, and "…" if there are more. @param {string} text @param {number} [most] */
+export function truncate(text, most = 40) {
+  const shown = head(text, most);
+  return shown.length < text.length ? `${shown}…` : text;
+}
+
 /** The beginning of a text as a message shows it: in one line, of `most` characters.
  * @param {string} text @param {number} [most] */
-export const quoted = (text, most = 40) => `'${head(split(text).join(" "), most)}'`;
+export const quoted = (text, most = 40) => `'${truncate(split(text).join(" "), most)}'`;

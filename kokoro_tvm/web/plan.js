@@ -8,6 +8,7 @@
 import { InputError } from "./errors.js";
 import { length, quote } from "./characters.js";
 import { FACTORS, LONGEST_PAUSE } from "./limits.js";
+import { quoted, truncate } from "./notices.js";
 import { sounds } from "./phonemes.js";
 
 /** Frames that the last phoneme before a pause is heard at most; what it lasts longer is silence (docs/timing.py). */
@@ -30,8 +31,8 @@ export class Word {
   /** @param {{text: string, start: number, end: number, phonemes: string, space?: string, durations?: number[] | null,
    *   pitch?: number, rate?: number, joined?: boolean}} values */
   constructor({ text, start, end, phonemes, space = "", durations = null, pitch = 1, rate = 1, joined = false }) {
-    checkFactor(pitch, `pitch of the word '${text}'`);
-    checkFactor(rate, `rate of the word '${text}'`);
+    checkFactor(pitch, `pitch of the word ${quoted(text)}`);
+    checkFactor(rate, `rate of the word ${quoted(text)}`);
     this.text = text;
     this.start = start;
     this.end = end;
@@ -42,11 +43,11 @@ export class Word {
     this.rate = rate;
     this.joined = joined;
     if (durations === null) return;
-    for (const frames of durations) checkWhole(frames, `duration in '${text}'`, 1);
+    for (const frames of durations) checkWhole(frames, `duration in ${quoted(text)}`, 1);
     const count = length(this.symbols);
     if (durations.length !== count) {
       throw new InputError(
-        `The word '${text}' has ${durations.length} durations for its ${count} symbols '${this.symbols}' (the space ` +
+        `The word ${quoted(text)} has ${durations.length} durations for its ${count} symbols ${quoted(this.symbols)} (the space ` +
           "after it counts). Give one for each, or none (null).",
       );
     }
@@ -85,7 +86,7 @@ export class Word {
 
   /** The durations; throws an InputError while they are not known. @returns {number[]} */
   get knownDurations() {
-    if (this.durations === null) throw new InputError(`How long '${this.text}' lasts is not known yet.`);
+    if (this.durations === null) throw new InputError(`How long ${quoted(this.text)} lasts is not known yet.`);
     return this.durations;
   }
 }
@@ -265,4 +266,4 @@ function checkFactor(factor, what) {
   throw new InputError(`The ${what} should be a factor from ${low} to ${high}, but is ${show(factor)}.`);
 }
 
-const show = (value) => (typeof value === "string" ? quote(value) : String(value));
+const show = (value) => (truncate(typeof value === "string" ? quote(value) : String(value)));

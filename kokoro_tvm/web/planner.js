@@ -2,9 +2,10 @@
 
 import { DIVISION } from "./division.js";
 import { InputError } from "./errors.js";
-import { head, length, quote } from "./characters.js";
+import { length, quote } from "./characters.js";
 import { PAUSES } from "./joins.js";
 import { SPEEDS } from "./limits.js";
+import { truncate } from "./notices.js";
 import { Plan } from "./plan.js";
 import { planPieces } from "./planning.js";
 import { sentencesOfPhonemes, sentencesOfText } from "./sentences.js";
@@ -96,7 +97,7 @@ export class Planner {
   _known({ voice = this._voices.default, lang, warn = () => {} }) {
     if (lang !== undefined && !(lang in this._languages)) {
       const letters = Object.entries(this._languages).map(([letter, name]) => `${letter} (${name})`);
-      throw new InputError(`There is no language ${quote(head(lang, 40))}. Choose one of ${letters.join(", ")}.`);
+      throw new InputError(`There is no language ${quote(truncate(lang))}. Choose one of ${letters.join(", ")}.`);
     }
     /** @type {Map<string, string>} */
     const languages = new Map(); // so that the notices of a voice come once
@@ -121,7 +122,7 @@ export class Planner {
       return first;
     }
     if (infos.some((info) => info.code !== code)) {
-      warn(`The voices of the mix ${quote(voice)} speak different languages; ${this._languages[code]} is used.`);
+      warn(`The voices of the mix ${quote(truncate(voice))} speak different languages; ${this._languages[code]} is used.`);
     }
     return code;
   }

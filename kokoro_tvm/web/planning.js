@@ -2,10 +2,11 @@
 
 import { breaths, halves, symbolsOf } from "./division.js";
 import { InputError } from "./errors.js";
-import { head, isSpace, length, quote, rint } from "./characters.js";
+import { isSpace, length, quote, rint } from "./characters.js";
 import { ATTACK, pauseAfter, pauseBetween } from "./joins.js";
 import { boundSpeed, SPEEDS } from "./limits.js";
 import { MARKS } from "./marks.js";
+import { quoted, truncate } from "./notices.js";
 import { codeOf, encode, hasSound, sorted } from "./phonemes.js";
 import { Piece } from "./plan.js";
 import { rowOf, styleOf } from "./voices.js";
@@ -158,7 +159,7 @@ function indivisible(model, words, speed) {
   return (
     `A part of the text exceeds the largest bucket of this bundle (${model.most.tokens} tokens, ` +
     `${model.most.frames} frames) at speed ${speed} and cannot be divided, because it has no place to divide it at: ` +
-    `'${head(phonemes, 40)}…' (${length(phonemes)} symbols). Put spaces or punctuation into it, or speak faster.`
+    `'${truncate(phonemes)}' (${length(phonemes)} symbols). Put spaces or punctuation into it, or speak faster.`
   );
 }
 
@@ -179,7 +180,7 @@ class Notices {
       this._bounded = true;
       this._warn(
         `Rate times speed is beyond what the model can say, ${SPEEDS[0]} to ${SPEEDS[1]}, and is kept within it ` +
-          `from '${head(word.text, 40)}' on.`,
+          `from ${quoted(word.text)} on.`,
       );
     }
     /** @type {Map<string, string>} */
@@ -191,7 +192,7 @@ class Notices {
     }
     if (!found.size) return;
     const shown = sorted(found.keys()).map(
-      (symbol) => `${quote(symbol)} (${codeOf(symbol)}) in '${head(found.get(symbol) ?? "", 40)}'`,
+      (symbol) => `${quote(symbol)} (${codeOf(symbol)}) in ${quoted(found.get(symbol) ?? "")}`,
     );
     this._warn(`Left out, because the model does not know them: ${shown.join(", ")}.`);
   }

@@ -5,8 +5,9 @@ import { InputError } from "./errors.js";
 import { MARKS } from "./marks.js";
 import { parse } from "./markup/index.js";
 import { markedPassages, voiceOf } from "./markup/passages.js";
+import { listedSymbols } from "./markup/values.js";
 import { quoted } from "./notices.js";
-import { clean, hasSound, listed, sorted } from "./phonemes.js";
+import { clean, hasSound } from "./phonemes.js";
 import { Word } from "./plan.js";
 import { inScript } from "./scripts.js";
 import { SourceText } from "./source.js";
@@ -82,9 +83,9 @@ export function* sentencesOfPhonemes(phonemes, { symbols, warn }) {
   const texts = Array.from(phonemes, clean);
   const speakable = texts.map((text) => hasSound(text, symbols));
   if (!speakable.includes(true)) {
-    const unknown = new Set([...texts.join(" ")].filter((symbol) => !symbols.has(symbol) && !isSpace(symbol)));
+    const unknown = [...texts.join(" ")].filter((symbol) => !symbols.has(symbol) && !isSpace(symbol));
     throw new InputError(
-      `There is nothing to speak: the model knows none of the phonemes (${listed(sorted(unknown))}).`,
+      `There is nothing to speak: the model knows none of the phonemes (${listedSymbols(unknown)}).`,
     );
   }
   let start = 0;

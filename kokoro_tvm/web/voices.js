@@ -2,6 +2,7 @@
 
 import { BundleError, InputError } from "./errors.js";
 import { length, quote, strip } from "./characters.js";
+import { truncate } from "./notices.js";
 import { nearest } from "./similar.js";
 
 export const LANGUAGES = {
@@ -112,7 +113,7 @@ export class Voices {
     const rows = extreme(tables.map((table) => table.rows), Math.max);
     const { width } = tables[0];
     if (tables.some((table) => table.rows !== rows && table.rows !== 1)) {
-      throw new InputError(`The voices '${voice}' have tables of different lengths and cannot be mixed.`);
+      throw new InputError(`The voices '${truncate(voice)}' have tables of different lengths and cannot be mixed.`);
     }
     const sum = new Float32Array(rows * width);
     const weights = parts.map(([, weight]) => weight);
@@ -141,7 +142,7 @@ export class Voices {
   /** Names and weights of a mix; those after a minus are below 0. @returns {[string, number][]} */
   _parts(voice) {
     if (typeof voice !== "string") {
-      throw new InputError(`A voice should be a name such as 'af_heart', but is ${String(voice)}.`);
+      throw new InputError(`A voice should be a name such as 'af_heart', but is ${truncate(String(voice))}.`);
     }
     if (this._tables.has(voice)) return [[voice, 1]];
     const signs = ["+", ...(voice.match(new RegExp(SIGN, "g")) ?? [])];
@@ -177,7 +178,7 @@ export class Voices {
   _unknown(name) {
     if (!name) return `The name of a voice is empty. ${this._advice([])}`;
     const near = nearest(name.toLowerCase(), this.names, 3);
-    return `There is no voice ${quote(name)} in this bundle. ${this._advice(near)}`;
+    return `There is no voice ${quote(truncate(name))} in this bundle. ${this._advice(near)}`;
   }
 
   _advice(near) {

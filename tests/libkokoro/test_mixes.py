@@ -60,6 +60,8 @@ CASES = [
     "af_heart(0)+am_adam",
     "+".join(["af_heart"] * 16),
     "+".join(["af_heart"] * 17),
+    "+".join(["af_heart"] * 9_000),
+    ",".join(["longer", *NAMES, "longer", "af_heart"]),
     "af_heart(1000.000000001)",
     "none(0)",
     "+af_heart",

@@ -74,7 +74,7 @@ REQUESTS = [
     (("--phonemes", "a", "--voice", "af_heart,"), 2, "The name of a voice is empty. There are 5, such as "),
     (("--phonemes", "a", "--voice", "af_heart(0)+am_adam"), 2, "The weight of af_heart in a mix should be"),
     (("--phonemes", "a", "--voice", b"am_adam+\xff(2)"), 2, "The voice is no UTF-8: byte 9 is no part"),
-    (("--phonemes", "a", "--voice", "☃" * 40), 2, "There is no voice '" + "☃" * 20 + "' in this bundle."),
+    (("--phonemes", "a", "--voice", "☃" * 41), 2, "There is no voice '" + "☃" * 40 + "…' in this bundle."),
     (("--phonemes", "a", "--voice", "(2"), 2, "There is no voice '(2' in this bundle."),
     (("--phonemes", "a", "--speed", "0"), 2, "The speed should be a finite number above 0, such as 1.0"),
     (("--phonemes", "a", "--speed", "nan"), 2, "The speed should be a finite number above 0"),

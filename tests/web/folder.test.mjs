@@ -40,6 +40,27 @@ test("a file that is another, shorter or longer is refused at its end", async ()
   }
 });
 
+test("a name that leads out of the folder is refused before anything is opened", async () => {
+  const opened = [];
+  const source = new Folder(async (name) => opened.push(name) && []);
+  const names = [
+    "", "..", "../x", "a/../../x", "/etc/passwd", "//host/x", "\\\\host\\x", "..\\..\\evil.dll", "C:evil.wasm", "x:stream",
+    "https://host/x", "data:,x", "file:///etc/passwd", "..\t/x", "%2e%2e/x", "x?y", "x#y", undefined, 1, {},
+  ];
+  for (const file of names) {
+    await assert.rejects(read(source, { ...entry(), file }), {
+      name: "BundleError", message: /^bundle\.json: the file '.*' lies outside the bundle\. Build the bundle again\.$/,
+    });
+    await assert.rejects(source.range({ ...entry(), file }, 0, 1), { name: "BundleError" });
+  }
+  assert.deepEqual(opened, []);
+});
+
+test("a manifest that is not JSON is refused", async () => {
+  const source = new Folder(async () => [new TextEncoder().encode("<html>")]);
+  await assert.rejects(source.json("bundle.json"), { name: "BundleError", message: /^bundle\.json is not JSON \(.*\)\. / });
+});
+
 test("a file that is not there is named", async () => {
   await assert.rejects(files.text("none"), { name: "BundleError", message: /^none cannot be had: ENOENT/ });
 });

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kokoro_tvm.documents.readers.document import Chapter, Document, Slot, decoded
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import quoted
 
 __all__ = ["read"]
 
@@ -52,9 +53,9 @@ def _cues(lines: list[str]) -> tuple[list[tuple[float, float, list[str]]], list[
             start, end = (_seconds(found.groups()[:4]), _seconds(found.groups()[4:])) if found else (0.0, 0.0)
             text = []
             if found is None:
-                notes.append(f"line {place + 1}, '{line.strip()[:60]}', are no times such as 00:00:01,000")
+                notes.append(f"line {place + 1}, {quoted(line)}, are no times such as 00:00:01,000")
             elif end <= start:
-                notes.append(f"the cue in line {place + 1}, '{line.strip()[:60]}', ends before it starts")
+                notes.append(f"the cue in line {place + 1}, {quoted(line)}, ends before it starts")
             else:
                 cues.append((start, end, text))
         elif line.strip() and text is not None:
@@ -62,7 +63,7 @@ def _cues(lines: list[str]) -> tuple[list[tuple[float, float, list[str]]], list[
         elif line.strip() and not (
             line.strip().isdecimal() and _MEANT.search("".join(lines[place + 1 : place + 2]))
         ):
-            notes.append(f"line {place + 1}, '{line.strip()[:40]}', has no line with times (-->)")
+            notes.append(f"line {place + 1}, {quoted(line)}, has no line with times (-->)")
     return cues, notes
 
 

@@ -8,7 +8,7 @@
 #include "scanner.h"
 #include "scripts.h"
 
-enum { MOST_WORDS = 20, MOST_SHOWN = 40 }; /* words that a message lists, and characters of each */
+enum { MOST_WORDS = 20 }; /* that a message lists */
 
 static const char *script_of(int32_t c) { /* of a letter or figure; NULL: a rare one */
   for (size_t i = 0; i < sizeof SCRIPTS / sizeof *SCRIPTS; ++i)
@@ -16,10 +16,26 @@ static const char *script_of(int32_t c) { /* of a letter or figure; NULL: a rare
   return NULL;
 }
 
-void add_notice(work *w, strings *notices, string notice) {
-  for (size_t i = 0; i < notices->count; ++i)
-    if (same(notices->all[i], notice)) return;
+/* The slot of a text, or the free one where it would be. FNV-1a, by code points. */
+static size_t *slot_of(const notes *notices, string text) {
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (size_t i = 0; i < text.size; ++i) hash = (hash ^ (uint32_t)text.at[i]) * 0x100000001B3u;
+  for (size_t place = (size_t)(hash ^ hash >> 32);; ++place) {
+    size_t *slot = &notices->slots[place & (notices->slot_count - 1)];
+    if (!*slot || same(notices->all[*slot - 1], text)) return slot;
+  }
+}
+
+void add_notice(work *w, notes *notices, string notice) {
+  if (2 * notices->count >= notices->slot_count) { /* at most half of the slots are taken */
+    notices->slot_count = notices->slot_count ? 2 * notices->slot_count : 16;
+    notices->slots = room(w, notices->slot_count, sizeof *notices->slots);
+    for (size_t i = 0; i < notices->count; ++i) *slot_of(notices, notices->all[i]) = i + 1;
+  }
+  size_t *slot = slot_of(notices, notice);
+  if (*slot) return;
   PUSH(w, *notices, notice);
+  *slot = notices->count;
 }
 
 string in_script(work *w, string text) {
@@ -39,18 +55,18 @@ string in_script(work *w, string text) {
   return BUILT(out);
 }
 
-string shortened(work *w, string text) {
-  return text.size <= MOST_SHOWN ? text : joined(w, slice(text, 0, MOST_SHOWN), decoded(w, "…"));
+string truncated(work *w, string text, size_t most) {
+  return text.size <= most ? text : joined(w, slice(text, 0, most), decoded(w, "…"));
 }
 
 /* Words once each, as a sentence: "Left out: a b." */
-static void add_list(work *w, strings *notices, const char *begin, const strings *words, const char *between, const char *end) {
+static void add_list(work *w, notes *notices, const char *begin, const notes *words, const char *between, const char *end) {
   builder out = {0};
   if (!words->count) return;
   put_ascii(w, &out, begin);
   for (size_t i = 0; i < words->count && i < MOST_WORDS; ++i) {
     if (i) put_ascii(w, &out, between);
-    put(w, &out, shortened(w, words->all[i]));
+    put(w, &out, truncated(w, words->all[i], MOST_SHOWN));
   }
   if (words->count > MOST_WORDS) put_ascii(w, &out, format(w->s, w->memory, " and %zu more", words->count - MOST_WORDS));
   put_ascii(w, &out, end);
@@ -72,9 +88,9 @@ const reader *open_reader(scope *s, const tensors *file, char letter, const read
   return made;
 }
 
-normalized normalize(work *w, source from, const reader *r, strings *notices) {
+normalized normalize(work *w, source from, const reader *r, notes *notices) {
   edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, apostrophes, dashes, emoji_names};
-  strings words = {0};
+  notes words = {0};
   size_t count = sizeof steps / sizeof *steps - !r->english; /* names of emoji are English */
   for (size_t i = 0; i < count; ++i) {
     edits made = steps[i](w, from.text);
@@ -95,7 +111,7 @@ normalized normalize(work *w, source from, const reader *r, strings *notices) {
     add_list(w, notices, "Read with other letters: ", &words, ", ", "");
   }
   edits divided = divided_words(w, found.source.text);
-  strings long_words = {0};
+  notes long_words = {0};
   for (size_t i = 0; i < divided.count; ++i)
     add_notice(w, &long_words, slice(found.source.text, divided.all[i].start, divided.all[i].end));
   add_list(w, notices, "Divided, because it is too long for a word: ", &long_words, " ", "");
@@ -123,7 +139,7 @@ static int is_lost(int32_t c, int within) { /* within: behind what is lost */
 
 /* Letters and figures of a text without markup that none of its tokens speaks, as far as they stand together, and signs
  * that have a name. */
-static void find_left_out(work *w, const source *plain, const tokens *made, strings *lost) {
+static void find_left_out(work *w, const source *plain, const tokens *made, notes *lost) {
   size_t first = (size_t)-1, last = 0;
   for (size_t i = 0; i < plain->text.size; ++i) {
     if (plain->starts[i] < first) first = plain->starts[i];
@@ -156,7 +172,7 @@ static void find_left_out(work *w, const source *plain, const tokens *made, stri
 }
 
 /* Reads words in Latin letters as American English, with spaces at both sides of them. */
-static void read_latin(work *w, const reader *american, int marked, tokens *made, strings *notices) {
+static void read_latin(work *w, const reader *american, int marked, tokens *made, notes *notices) {
   static const int32_t space[] = {' '};
   int english = 0; /* whether the last token is */
   for (size_t i = 0; i < made->count; ++i) {
@@ -187,9 +203,9 @@ static const char NO_STRESS[] =
     "The stress of single words, and how a number is read, can be chosen with the English front end of a bundle alone; here "
     "such links and <emphasis> change nothing.";
 
-utterances read_text(work *w, const reader *r, const source *whole, strings *notices) {
+utterances read_text(work *w, const reader *r, const source *whole, notes *notices) {
   utterances found = {0};
-  strings guessed = {0}, lost = {0}, of_latin = {0};
+  notes guessed = {0}, lost = {0}, of_latin = {0};
   sources parts = paragraphs(w, whole);
   int unmet = 0; /* whether a link asks for what this language does not have */
   for (size_t i = 0; i < parts.count; ++i) {

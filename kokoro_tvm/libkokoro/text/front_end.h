@@ -23,24 +23,32 @@ const reader *open_reader(scope *s, const tensors *file, char letter, const read
 
 typedef LIST(string) strings;
 
+/* Texts in their order, each once: a list with a table of its places, by their hashes. */
+typedef struct notes {
+  string *all;
+  size_t count, room, slot_count;
+  size_t *slots; /* a place + 1; 0: free */
+} notes;
+
 /* A text as it is to be read, and the same as it is written, without markup. */
 typedef struct normalized {
   source source, plain;
 } normalized;
 
-normalized normalize(work *w, source from, const reader *r, strings *notices);
+normalized normalize(work *w, source from, const reader *r, notes *notices);
 
 /* The tokens of every paragraph of a text, which may have none; each notice once. */
 typedef LIST(tokens) utterances;
-utterances read_text(work *w, const reader *r, const source *whole, strings *notices);
+utterances read_text(work *w, const reader *r, const source *whole, notes *notices);
 
+enum { MOST_SHOWN = 40 }; /* characters of a text that a message shows */
 /* A text as a message shows it: its first characters, and "…" if there are more. */
-string shortened(work *w, string text);
+string truncated(work *w, string text, size_t most);
 
 /* The scripts of a text for a message, such as " (Japanese, Chinese script)"; empty if it has none (runtime/text/scripts.py). */
 string in_script(work *w, string text);
 
 /* A notice, unless it is there. */
-void add_notice(work *w, strings *notices, string notice);
+void add_notice(work *w, notes *notices, string notice);
 
 #endif

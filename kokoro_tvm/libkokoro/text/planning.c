@@ -105,9 +105,8 @@ static void note_unknown(planner *p, const words *all) {
     if (i) put_ascii(&p->w, &out, ", ");
     put_char(&p->w, &out, '\'');
     put_char(&p->w, &out, found.all[i].symbol);
-    put_ascii(&p->w, &out, format(p->w.s, &p->memory, "' (U+%04X) in '", (unsigned)found.all[i].symbol));
-    put(&p->w, &out, slice(found.all[i].text, 0, 40));
-    put_char(&p->w, &out, '\'');
+    put_ascii(&p->w, &out, format(p->w.s, &p->memory, "' (U+%04X) in ", (unsigned)found.all[i].symbol));
+    put(&p->w, &out, quoted(&p->w, found.all[i].text, MOST_SHOWN));
   }
   put_char(&p->w, &out, '.');
   add_notice(&p->w, &p->notices, BUILT(out));
@@ -181,9 +180,9 @@ NORETURN static void refuse_length(planner *p, const breath *of) {
   string symbols = symbols_of(&p->w, &of->words);
   fail(p->w.s, KOKORO_INPUT,
        "A part of the text exceeds the largest bucket of this bundle (%lld tokens, %lld frames) at speed %g and cannot be "
-       "divided, because it has no place to divide it at: '%s…' (%zu symbols). Put spaces or punctuation into it, or speak "
+       "divided, because it has no place to divide it at: '%s' (%zu symbols). Put spaces or punctuation into it, or speak "
        "faster.",
-       (long long)p->limits[0], (long long)p->limits[1], p->speed, encoded(&p->w, slice(symbols, 0, 40)), symbols.size);
+       (long long)p->limits[0], (long long)p->limits[1], p->speed, encoded(&p->w, truncated(&p->w, symbols, MOST_SHOWN)), symbols.size);
 }
 
 NORETURN static void refuse_text(planner *p) {
@@ -198,7 +197,7 @@ NORETURN static void refuse_text(planner *p) {
 
 int next_piece(planner *p, scope *s, piece *found) {
   p->w.s = s;
-  p->notices = (strings){0};
+  p->notices = (notes){0};
   if (!p->parts.count && p->next == p->ready.count && !p->holds) { /* nothing is left of what was read */
     release(&p->memory);
     p->w = WORK(s, &p->memory);

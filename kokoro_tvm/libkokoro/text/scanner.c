@@ -94,6 +94,14 @@ static int may_fit(const scan *s, const rule *r) {
   return 1;
 }
 
+/* The form of a rule, which ends before a link: an address may run on into it. */
+static int match_form(scan *s, const rule *r, size_t place, match *found) {
+  if (!match_rule(s->w, r, s->text, place, found)) return 0;
+  for (size_t i = place; i < found->end; ++i)
+    if (s->text.at[i] == TAKEN) return match_rule(s->w, r, slice(s->text, 0, i), place, found);
+  return 1;
+}
+
 /* Says the form that begins at a place by the first rule that fits; 0: none does. */
 static int find_form(scan *s, size_t place, char kind) {
   string text = s->text;
@@ -109,7 +117,7 @@ static int find_form(scan *s, size_t place, char kind) {
     match found;
     if (!next && !may_begin_with(r, text.at[place], kind, 0)) continue;
     if (inside != (r->where == INSIDE) || (joined && r->where == AT_WORD) || !may_fit(s, r)) continue;
-    if (!match_rule(s->w, r, text, place, &found)) continue;
+    if (!match_form(s, r, place, &found)) continue;
     form f = {s->w, s->l, r, text, &found, read_part, s};
     PUSH(s->w, s->made, (edit){place, found.end, say_form(&f)});
     return 1;

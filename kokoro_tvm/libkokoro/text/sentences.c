@@ -44,11 +44,11 @@ static int has_phonemes(const tokens *all) {
 string quoted(work *w, string text, size_t most) {
   builder out = {0}, words = {0};
   text = stripped(text);
-  for (size_t i = 0; i < text.size && words.count < most; ++i)
+  for (size_t i = 0; i < text.size && words.count <= most; ++i)
     if (!is_space(text.at[i])) put_char(w, &words, text.at[i]);
     else if (!is_space(text.at[i - 1])) put_char(w, &words, ' ');
   put_char(w, &out, '\'');
-  put(w, &out, BUILT(words));
+  put(w, &out, truncated(w, BUILT(words), most));
   put_char(w, &out, '\'');
   return BUILT(out);
 }
@@ -59,7 +59,7 @@ static int by_code(const void *a, const void *b) {
 }
 
 /* Signs of a text without a letter or a digit that are more than marks. */
-static void note_signs(work *w, string text, strings *notices) {
+static void note_signs(work *w, string text, notes *notices) {
   builder signs = {0}, out = {0};
   for (size_t i = 0; i < text.size; ++i) {
     int kind = category(text.at[i]);
@@ -86,7 +86,7 @@ static int has_category(string text, int wanted) {
   return 0;
 }
 
-utterances read_passage(work *w, const reader *r, const source *from, strings *notices) {
+utterances read_passage(work *w, const reader *r, const source *from, notes *notices) {
   utterances made = {0};
   source spoken = aliased(w, *from);
   int speakable = is_speakable(w, &spoken);
@@ -99,11 +99,11 @@ utterances read_passage(work *w, const reader *r, const source *from, strings *n
   for (size_t i = 0; i < found.count; ++i)
     if (has_phonemes(&found.all[i])) PUSH(w, made, found.all[i]);
   if (!made.count)
-    add_notice(w, notices, joined(w, decoded(w, "Left out, because no phonemes came of it: "), quoted(w, from->text, 40)));
+    add_notice(w, notices, joined(w, decoded(w, "Left out, because no phonemes came of it: "), quoted(w, from->text, MOST_SHOWN)));
   return made;
 }
 
-breath_list read_sentences(work *w, const reader *r, string text, size_t offset, boundary ends, strings *notices) {
+breath_list read_sentences(work *w, const reader *r, string text, size_t offset, boundary ends, notes *notices) {
   breath_list made = {0};
   source own = source_of(w, text);
   utterances found = read_passage(w, r, &own, notices);

@@ -65,7 +65,7 @@ typedef struct planner {
   breath held;       /* too short to be spoken alone */
   int holds;
   breath_list parts; /* of the breath that is planned, the last first */
-  strings notices;
+  notes notices;
   LIST(int32_t) noted; /* symbols that the model does not know and that a notice has named, in `lasting` */
   arena lasting;
   string seen;           /* the first passage */

@@ -135,7 +135,7 @@ static void write_token(work *w, builder *out, const token *t) {
 }
 
 /* [[[token, ...], ...], [notice, ...]] as JSON. */
-static char *answer(work *w, const utterances *made, const strings *notices) {
+static char *answer(work *w, const utterances *made, const notes *notices) {
   builder out = {0};
   put_ascii(w, &out, "[[");
   for (size_t i = 0; i < made->count; ++i) {
@@ -167,7 +167,7 @@ int reads(int letter) {
 EXPORT(read_request) const char *read_request(int letter);
 const char *read_request(int letter) {
   work w = WORK(&call, &memory);
-  strings notices = {0};
+  notes notices = {0};
   if (setjmp(call.failed)) return NULL;
   source from = source_from(&w, bytes);
   utterances made = read_passage(&w, reader_of((char)letter), &from, &notices);

@@ -18,7 +18,7 @@ from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.notices import warn
-from kokoro_tvm.words import shorten
+from kokoro_tvm.words import shorten, truncate
 
 __all__ = [
     "LANGUAGES",
@@ -151,7 +151,9 @@ class Voices:
             return tables[0]
         rows = max(map(len, tables))
         if not {*map(len, tables)} <= {1, rows}:  # a style for every length goes with all
-            raise InputError(f"The voices '{voice}' have tables of different lengths and cannot be mixed.")
+            raise InputError(
+                f"The voices '{truncate(voice)}' have tables of different lengths and cannot be mixed."
+            )
         is_mean = all(weight == 1 for _, weight in parts)
         whole = 0.0
         for _, weight in parts:
@@ -165,7 +167,7 @@ class Voices:
     def _parts(self, voice: str) -> tuple[tuple[str, float], ...]:
         """Names and weights of a mix; those after a minus are below 0. Raises InputError."""
         if not isinstance(voice, str):
-            raise InputError(f"A voice should be a name such as 'af_heart', but is {voice!r}.")
+            raise InputError(f"A voice should be a name such as 'af_heart', but is {truncate(repr(voice))}.")
         if voice in self._tables:
             return ((voice, 1.0),)
         signs, names = ("+", *_SIGN.findall(voice)), _SIGN.split(voice)
@@ -232,7 +234,7 @@ def languages_of(
     """
     if language is not None and language not in known:
         letters = ", ".join(f"{letter} ({each.name})" for letter, each in known.items())
-        raise InputError(f"There is no language {language!r:.40}. Choose one of {letters}.")
+        raise InputError(f"There is no language {truncate(repr(language))}. Choose one of {letters}.")
 
     @lru_cache(VOICES_REMEMBERED)
     def language_of(other: str | None) -> str:
@@ -251,5 +253,6 @@ def _language(names: tuple[str, ...], voice: str, known: Mapping[str, SpokenLang
         warn(f"The name of the voice {infos[0].name} names no language; {first.name} is used.")
         return code
     if any(info.code != code for info in infos):
-        warn(f"The voices of the mix '{voice}' speak different languages; {known[code].name} is used.")
+        mix = truncate(voice)
+        warn(f"The voices of the mix '{mix}' speak different languages; {known[code].name} is used.")
     return code

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.prosody import FACTORS
-from kokoro_tvm.words import show_number
+from kokoro_tvm.words import show_number, truncate
 
 __all__ = [
     "SPEEDS",
@@ -44,7 +44,7 @@ def whole_number(value: Any, what: str, least: int = 0, most: int | None = None)
     try:
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"The {what} should be a whole number, but is {value!r}.") from None
+        raise InputError(f"The {what} should be a whole number, but is {truncate(repr(value))}.") from None
     if isinstance(value, bool) or number < least or (most is not None and number > most):
         limits = f"{least} or more" if most is None else f"within {least}..{most}"
         raise InputError(f"The {what} should be {limits}, but is {show_number(value)}.")

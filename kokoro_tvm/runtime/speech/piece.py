@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.speech.checks import prosody_factor, set_field, whole_number
+from kokoro_tvm.words import truncate
 
 __all__ = ["LAST_SOUND", "MOST_FRAMES", "Piece", "Word"]
 
@@ -48,25 +50,31 @@ class Word:
     def __post_init__(self) -> None:
         for name in ("text", "phonemes", "space"):
             if not isinstance(getattr(self, name), str):
-                raise InputError(f"A word's {name} should be a string, but is {getattr(self, name)!r}.")
+                shown = truncate(repr(getattr(self, name)))
+                raise InputError(f"A word's {name} should be a string, but is {shown}.")
         if self.space.strip():
-            raise InputError(f"The space after '{self.text}' should be spaces, but is {self.space!r}.")
+            shown = truncate(repr(self.space))
+            raise InputError(f"The space after {quoted(self.text)} should be spaces, but is {shown}.")
         for name in ("start", "end"):
             set_field(self, name, whole_number(getattr(self, name), f"{name} of a word"))
         start, end = self.start, self.end
         if start > end:
-            raise InputError(f"The word '{self.text}' ends at character {end}, before its start at {start}.")
+            raise InputError(
+                f"The word {quoted(self.text)} ends at character {end}, before its start at {start}."
+            )
         for name in ("pitch", "rate"):
-            set_field(self, name, prosody_factor(getattr(self, name), f"{name} of the word '{self.text}'"))
+            what = f"{name} of the word {quoted(self.text)}"
+            set_field(self, name, prosody_factor(getattr(self, name), what))
         if self.durations is None:
             return
         durations = tuple(
-            whole_number(d, f"duration in '{self.text}'", 1, MOST_FRAMES) for d in self.durations
+            whole_number(d, f"duration in {quoted(self.text)}", 1, MOST_FRAMES) for d in self.durations
         )
         if len(durations) != len(self.symbols):
             raise InputError(
-                f"The word '{self.text}' has {len(durations)} durations for its {len(self.symbols)} symbols "
-                f"'{self.symbols}' (the space after it counts). Give one for each, or none (null)."
+                f"The word {quoted(self.text)} has {len(durations)} durations for its {len(self.symbols)} "
+                f"symbols {quoted(self.symbols)} (the space after it counts). "
+                "Give one for each, or none (null)."
             )
         set_field(self, "durations", durations)
 
@@ -101,7 +109,7 @@ class Word:
         """The durations; raises InputError while they are not known."""
         if self.durations is None:
             raise InputError(
-                f"How long '{self.text}' lasts is not known yet: its phonemes were changed. "
+                f"How long {quoted(self.text)} lasts is not known yet: its phonemes were changed. "
                 "Synthesizer.complete(plan) predicts it."
             )
         return self.durations
@@ -134,7 +142,8 @@ class Piece:
             most = None if name == "pause" else MOST_FRAMES
             set_field(self, name, whole_number(getattr(self, name), f"{name} of a piece", least, most))
         if len(self.keep) != 2:
-            raise InputError(f"A piece keeps two numbers of samples, one at either end, not {self.keep!r}.")
+            shown = truncate(repr(self.keep))
+            raise InputError(f"A piece keeps two numbers of samples, one at either end, not {shown}.")
         what = "number of samples that a piece keeps"
         set_field(
             self,
@@ -145,7 +154,7 @@ class Piece:
         if not self.pitch:
             raise InputError("The pitch of a piece needs at least one factor; 1.0 leaves it as predicted.")
         if self.voice is not None and (not isinstance(self.voice, str) or not self.voice):
-            raise InputError(f"The voice of a piece should be a name, but is {self.voice!r}.")
+            raise InputError(f"The voice of a piece should be a name, but is {truncate(repr(self.voice))}.")
         if self.words and not self.symbols:
             raise InputError("The words of a piece have no phonemes. Remove the words instead.")
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.speech.piece import Piece, Word
+from kokoro_tvm.words import truncate
 
 __all__ = ["SCHEMA", "read_plan", "written_plan"]
 
@@ -74,11 +75,11 @@ def _node(thing: Any) -> dict[str, Any]:
 def _values(node: Any, place: str, kind: Any, others: set[str]) -> dict[str, Any]:
     """The fields of a JSON object as arguments of `kind`, lists as tuples; null is for what may be None."""
     if not isinstance(node, dict):
-        raise InputError(f"In the plan, {place} should be a JSON object, but is {node!r:.60}.")
+        raise InputError(f"In the plan, {place} should be a JSON object, but is {truncate(repr(node))}.")
     known = _fields(kind)
     for name in node:
         if name not in known and name not in others:
-            raise InputError(f"In the plan, {place} has the unknown field {name!r}.")
+            raise InputError(f"In the plan, {place} has the unknown field {truncate(repr(name))}.")
     missing = sorted(name for name, field in known.items() if field.default is MISSING and name not in node)
     if missing:
         raise InputError(f"In the plan, {place} lacks {', '.join(map(repr, missing))}.")
@@ -89,7 +90,8 @@ def _values(node: Any, place: str, kind: Any, others: set[str]) -> dict[str, Any
         value = node[name]
         typed, called = _TYPES[re.split(r"\W", str(field.type))[0]]
         if not isinstance(value, typed) or (isinstance(value, bool) and typed is not bool):
-            raise InputError(f"In the plan, '{name}' of {place} should be {called}, but is {value!r:.60}.")
+            shown = truncate(repr(value))
+            raise InputError(f"In the plan, '{name}' of {place} should be {called}, but is {shown}.")
         found[name] = tuple(value) if typed is list else value
     return found
 
@@ -97,7 +99,8 @@ def _values(node: Any, place: str, kind: Any, others: set[str]) -> dict[str, Any
 def _list(node: dict[str, Any], name: str, place: str) -> list[Any]:
     value = node.get(name)
     if not isinstance(value, list):
-        raise InputError(f"In the plan, '{name}' of {place} should be a list, but is {value!r:.60}.")
+        shown = truncate(repr(value))
+        raise InputError(f"In the plan, '{name}' of {place} should be a list, but is {shown}.")
     return value
 
 

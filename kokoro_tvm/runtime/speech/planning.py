@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.routing import TooLongError
@@ -16,6 +16,7 @@ from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, pause_after
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
 from kokoro_tvm.runtime.text.phonemes import has_sound
+from kokoro_tvm.words import truncate
 
 __all__ = ["Planned", "Style", "plan_pieces"]
 
@@ -130,7 +131,7 @@ def _indivisible(model: Model, words: tuple[Word, ...], speed: float) -> str:
     phonemes = symbols_of(words)
     return (
         f"A part of the text exceeds the largest bucket of this bundle ({limits}) at speed {speed:g} and "
-        f"cannot be divided, because it has no place to divide it at: '{phonemes[:40]}…' "
+        f"cannot be divided, because it has no place to divide it at: '{truncate(phonemes)}' "
         f"({len(phonemes)} symbols). Put spaces or punctuation into it, or speak faster."
     )
 
@@ -151,7 +152,7 @@ class _Notices:
                 low, high = SPEEDS
                 warn(
                     f"Rate times speed is beyond what the model can say, {low:g} to {high:g}, and is kept "
-                    f"within it from '{word.text:.40}' on."
+                    f"within it from {quoted(word.text)} on."
                 )
                 break
         found: dict[str, str] = {}
@@ -160,5 +161,5 @@ class _Notices:
             found |= dict.fromkeys(unknown, word.text)
             self._known |= unknown
         if found:
-            listed = ", ".join(f"{s!r} (U+{ord(s):04X}) in '{found[s]:.40}'" for s in sorted(found))
+            listed = ", ".join(f"{s!r} (U+{ord(s):04X}) in {quoted(found[s])}" for s in sorted(found))
             warn(f"Left out, because the model does not know them: {listed}.")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kokoro_tvm import __version__
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
+from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.runtime.speech.checks import bound_speed
@@ -127,7 +128,7 @@ def token_ids(model: Model, piece: Piece) -> NDArray[np.int64]:
     unknown = sorted(set(piece.symbols) - set(model.bundle.vocabulary))
     if unknown:
         raise InputError(
-            f"The plan has phonemes that the model does not know: {' '.join(unknown)}. "
+            f"The plan has phonemes that the model does not know: {listed(unknown)}. "
             "Remove them, with their durations."
         )
     return np.array([encode(piece.symbols, model.bundle.vocabulary)], np.int64)

@@ -19,6 +19,7 @@ from kokoro_tvm.runtime.text.frontend.strings import tokens_of
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.markup import Item, Known, Manner, parse
 from kokoro_tvm.runtime.text.markup.passages import MarkedPassage, marked_passages
+from kokoro_tvm.runtime.text.markup.values import listed_symbols
 from kokoro_tvm.runtime.text.phonemes import clean, has_sound
 from kokoro_tvm.runtime.text.reading import nothing_spoken, read_utterances
 
@@ -85,8 +86,7 @@ def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]
     texts = [clean(text) for text in phonemes]
     speakable = [place for place, text in enumerate(texts) if has_sound(text, vocabulary)]
     if not speakable:
-        unknown = sorted({symbol for text in texts for symbol in text if not symbol.isspace()})
-        listed = ", ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in unknown)
+        listed = listed_symbols(symbol for text in texts for symbol in text if not symbol.isspace())
         raise InputError(f"There is nothing to speak: the model knows none of the phonemes ({listed}).")
     start = 0
     for place, text in enumerate(texts):

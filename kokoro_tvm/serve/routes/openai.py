@@ -16,6 +16,7 @@ from kokoro_tvm.serve.openapi import ApiRoute
 from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.spoken import SpokenResponse, answer
+from kokoro_tvm.words import truncate
 
 __all__ = ["routes"]
 
@@ -39,7 +40,7 @@ def routes(service: Service) -> list[Route]:
         name = request.path_params["name"]
         if name in _names(service):
             return JSONResponse(_model(name))
-        raise ApiError(404, f"There is no model {name!r:.60}.", "model", "model_not_found")
+        raise ApiError(404, f"There is no model {truncate(repr(name))}.", "model", "model_not_found")
 
     async def voices(request: Request) -> JSONResponse:
         tts = service.bundles.of(request.query_params.get("model", ""))

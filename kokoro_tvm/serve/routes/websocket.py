@@ -25,6 +25,7 @@ from kokoro_tvm.serve.fields import field_of, read, text
 from kokoro_tvm.serve.requests import SessionRequest
 from kokoro_tvm.serve.scheduler import BusyError, Feed, Job
 from kokoro_tvm.serve.service import Service
+from kokoro_tvm.words import truncate
 
 __all__ = ["routes"]
 
@@ -146,7 +147,8 @@ class _Session:
             current = asdict(self._wanted) | (given if isinstance(given, dict) else {"": given})
             self._wanted, unknown = read(SessionRequest, current, self._settings, "session")
             if unknown:
-                raise ApiError(400, f"There is no field {unknown[0][:40]!r} of a session.", "session")
+                name = truncate(repr(unknown[0]))
+                raise ApiError(400, f"There is no field {name} of a session.", "session")
             await self._send("session.updated", session=asdict(self._wanted))
         elif kind == "input_text.append":
             await self._append(read(_Append, node, self._settings)[0].text)

@@ -2,6 +2,7 @@
 
 import { InputError } from "../errors.js";
 import { SPACE, charAt, head, length } from "../characters.js";
+import { truncate } from "../notices.js";
 import { wholeCharacters } from "../passages.js";
 import { SourceText } from "../source.js";
 import { parseInline } from "./inline.js";
@@ -53,11 +54,11 @@ function* plain(portions) {
 
 function* strings(text) {
   if (typeof text?.[Symbol.iterator] !== "function") {
-    throw new InputError(`The text to speak is a string, or strings in turn, not ${head(String(text), 40)}.`);
+    throw new InputError(`The text to speak is a string, or strings in turn, not ${truncate(String(text))}.`);
   }
   for (const portion of typeof text === "string" ? [text] : text) {
     if (typeof portion !== "string") {
-      throw new InputError(`The text to speak should come as strings, but ${head(String(portion), 40)} came.`);
+      throw new InputError(`The text to speak should come as strings, but ${truncate(String(portion))} came.`);
     }
     yield portion;
   }

@@ -6,7 +6,8 @@
  * comes in.
  */
 
-import { BLANK_LINE, forth, head, length, split, strip } from "../characters.js";
+import { BLANK_LINE, forth, length, split, strip } from "../characters.js";
+import { quoted } from "../notices.js";
 import { SourceText, linkFrom } from "../source.js";
 import { PLAIN, breakOf, sameManner } from "./items.js";
 import { at, checkSymbols, rate, seconds } from "./values.js";
@@ -102,7 +103,7 @@ class Inline {
         return;
       }
       if (this._buffer[close + 2] === "/") {
-        this._note(`'${head(this._buffer.slice(0, close + 3), 60)}' has no closing round bracket`);
+        this._note(`${quoted(this._buffer.slice(0, close + 3))} has no closing round bracket`);
       }
     }
     yield this._plain(1);

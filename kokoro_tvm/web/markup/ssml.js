@@ -7,10 +7,11 @@
 
 import { InputError } from "../errors.js";
 import { endOf, length, split, strip } from "../characters.js";
+import { quoted, truncate } from "../notices.js";
 import { SourceText, linkFrom } from "../source.js";
 import { LONGEST_LINK } from "./inline.js";
 import { PLAIN, breakOf } from "./items.js";
-import { at, checkSymbols, fromIpa, listedSymbols, pitch, rate, seconds, shown } from "./values.js";
+import { at, checkSymbols, fromIpa, listedSymbols, pitch, rate, seconds } from "./values.js";
 import { Xml } from "./xml.js";
 
 /** @typedef {import("./items.js").Item} Item */
@@ -69,17 +70,17 @@ class Elements {
   get innermost() {
     if (!this._open.length) return "";
     const { name, line, column } = this._open[this._open.length - 1];
-    return `<${name}> of line ${line}, column ${column}`;
+    return `<${truncate(name)}> of line ${line}, column ${column}`;
   }
 
   /** Follow an element; what it asks for holds until it ends. */
   start(name, attributes, line, column) {
-    if (!this._open.length && name !== "speak") throw new InputError(`SSML begins with <speak>, not with <${name}>.`);
+    if (!this._open.length && name !== "speak") throw new InputError(`SSML begins with <speak>, not with <${truncate(name)}>.`);
     if (this._open.length === MOST_OPEN) {
       throw new InputError(`more than ${MOST_OPEN} elements are open. Close some of them.`);
     }
     if (this._held) {
-      throw new InputError(`<${this._open[this._open.length - 1].name}> holds text alone, no <${name}>.`);
+      throw new InputError(`<${this._open[this._open.length - 1].name}> holds text alone, no <${truncate(name)}>.`);
     }
     this._open.push({ name, line, column, manner: this._manner, stress: this._stress });
     if (this._silent || SILENT.includes(name)) {
@@ -89,12 +90,12 @@ class Elements {
     }
     const followed = ELEMENTS.get(name);
     if (!followed) {
-      this._note(`<${name}> is not known; its text is spoken`);
+      this._note(`<${truncate(name)}> is not known; its text is spoken`);
       return;
     }
     this[`_${name}`](attributes);
     for (const other of attributes.keys()) {
-      if (!followed.includes(other) && !PASSED_OVER.test(other)) this._note(`'${other}' of <${name}> changes nothing`);
+      if (!followed.includes(other) && !PASSED_OVER.test(other)) this._note(`${quoted(other)} of <${name}> changes nothing`);
     }
   }
 
@@ -176,7 +177,7 @@ class Elements {
   _break(attributes) {
     const strength = attributes.get("strength") ?? "medium";
     if (!BREAKS.has(strength)) {
-      throw new InputError(`${shown(strength)} is no strength of <break>. Known: ${[...BREAKS.keys()].join(", ")}.`);
+      throw new InputError(`${quoted(strength)} is no strength of <break>. Known: ${[...BREAKS.keys()].join(", ")}.`);
     }
     const time = attributes.get("time");
     const pause = time === undefined ? BREAKS.get(strength) : seconds(time, 'time="0.5s" or time="500ms"');
@@ -191,7 +192,7 @@ class Elements {
     if (alphabet === "misaki") phonemes = checkSymbols(phonemes, this._known.symbols);
     else if (alphabet === "ipa") phonemes = this._fromIpa(phonemes);
     else {
-      this._note(`the alphabet ${shown(alphabet)} of <phoneme> is not known; its text is spoken`);
+      this._note(`the alphabet ${quoted(alphabet)} of <phoneme> is not known; its text is spoken`);
       return;
     }
     if (phonemes) this._hold({ phonemes });
@@ -203,7 +204,7 @@ class Elements {
     const known = ours.filter((symbol) => symbol === " " || this._known.symbols.has(symbol));
     const unknown = listedSymbols(ours.filter((symbol) => !known.includes(symbol)));
     if (unknown) {
-      this._note(`the model does not know these phonemes of ${shown(phonemes)}: ${unknown}; they are left out`);
+      this._note(`the model does not know these phonemes of ${quoted(phonemes)}: ${unknown}; they are left out`);
     }
     return strip(known.join(""));
   }
@@ -230,7 +231,7 @@ class Elements {
   _emphasis(attributes) {
     const level = attributes.get("level") ?? "moderate";
     if (!STRESSES.has(level)) {
-      throw new InputError(`${shown(level)} is no level of <emphasis>. Known: ${[...STRESSES.keys()].join(", ")}.`);
+      throw new InputError(`${quoted(level)} is no level of <emphasis>. Known: ${[...STRESSES.keys()].join(", ")}.`);
     }
     this._stress = STRESSES.get(level);
   }

@@ -1,7 +1,8 @@
 /** Values that markup gives: times, factors, phonemes. An InputError says what to write instead. */
 
 import { InputError } from "../errors.js";
-import { head, split, strip } from "../characters.js";
+import { split, strip } from "../characters.js";
+import { quoted } from "../notices.js";
 import { listed, sorted } from "../phonemes.js";
 import { FACTORS, LONGEST_PAUSE } from "../limits.js";
 
@@ -33,17 +34,14 @@ export function at(line, column, compute) {
   }
 }
 
-/** The beginning of a value, as a message shows it. @param {string} value */
-export const shown = (value) => `'${head(value, 40)}'`;
-
 /** A time such as "0.5s" or "500ms" in seconds; `example` is how to write one.
  * @param {string} value @param {string} example */
 export function seconds(value, example) {
   const found = TIME.exec(strip(value));
-  if (!found) throw new InputError(`${shown(value)} is no length of a pause. Write ${example}.`);
+  if (!found) throw new InputError(`${quoted(value)} is no length of a pause. Write ${example}.`);
   const result = Number(found[1]) / (found[2].toLowerCase() === "ms" ? 1000 : 1);
   if (result > LONGEST_PAUSE) {
-    throw new InputError(`A pause of ${shown(value)} is too long; ${LONGEST_PAUSE} s is the longest.`);
+    throw new InputError(`A pause of ${quoted(value)} is too long; ${LONGEST_PAUSE} s is the longest.`);
   }
   return result;
 }
@@ -57,7 +55,7 @@ export function rate(value) {
   if (found) return limited(Number(found[1]) / (found[2] ? 100 : 1), "speed", value);
   const change = CHANGE.exec(value);
   if (change?.[2] === "%") return limited(1 + Number(change[1]) / 100, "speed", value);
-  throw new InputError(`${shown(value)} is no speed. Write a factor or a percentage, 1.2 or 120%.`);
+  throw new InputError(`${quoted(value)} is no speed. Write a factor or a percentage, 1.2 or 120%.`);
 }
 
 /** A factor on the pitch: a name of SSML, or a change of the one `around`, "+10%" or "-2st".
@@ -76,7 +74,7 @@ export function pitch(value, around) {
   }
   if (/^[-+]?[\d.]+[ \t\n\r\f\v]*hz$/.test(value.toLowerCase())) return null;
   throw new InputError(
-    `${shown(value)} is no pitch. Write a change such as +10% or -2st, or a name such as high.`,
+    `${quoted(value)} is no pitch. Write a change such as +10% or -2st, or a name such as high.`,
   );
 }
 
@@ -87,7 +85,7 @@ export function checkSymbols(phonemes, symbols) {
   const unknown = listedSymbols([...phonemes].filter((symbol) => !symbols.has(symbol) && symbol !== " "));
   if (unknown) {
     throw new InputError(
-      `The model does not know these phonemes of ${shown(phonemes)}: ${unknown}. Write them in ` +
+      `The model does not know these phonemes of ${quoted(phonemes)}: ${unknown}. Write them in ` +
         "misaki's alphabet.",
     );
   }
@@ -109,7 +107,7 @@ export function fromIpa(phonemes, code) {
 function limited(factor, what, value) {
   const [low, high] = FACTORS;
   if (!(low <= factor && factor <= high)) {
-    throw new InputError(`${shown(value)} is no ${what}: the factor should lie within ${low} and ${high.toFixed(1)}.`);
+    throw new InputError(`${quoted(value)} is no ${what}: the factor should lie within ${low} and ${high.toFixed(1)}.`);
   }
   return factor;
 }

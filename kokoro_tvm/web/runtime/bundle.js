@@ -31,7 +31,7 @@ export class Bundle {
    *   pieces: where all files but the manifest are, if they are in pieces; gpu: for a bundle whose components compute on one
    */
   static async open(folder, options = {}) {
-    const manifest = JSON.parse(await folder.text('bundle.json'));
+    const manifest = await folder.json('bundle.json');
     refuse(manifest);
     const bundle = new Bundle(options.pieces ?? folder, manifest);
     bundle.#tvm = await Tvm.start(await bundle.file(manifest.runtime), options);

@@ -109,7 +109,7 @@ async function load(base, others, { threads, onprogress }) {
 /** A model that said the golden word. @param {URL} base @param {URL[]} others bundles of the same site @param {Options} options */
 async function loadOnGpu(base, others, { threads, onprogress }) {
   const folder = new Folder(below(base));
-  const { precision } = JSON.parse(await folder.text('bundle.json'));
+  const { precision } = await folder.json('bundle.json');
   const gpu = await Gpu.open({ float16: precision === 'float16' }); // before anything else is loaded of it
   try {
     const pieces = await Pieces.open(base, onprogress);

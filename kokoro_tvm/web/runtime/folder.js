@@ -1,6 +1,7 @@
 /** The files of a bundle in a folder, compared with their sha256 as they come. */
 
 import { BundleError, ConnectionError } from '../errors.js';
+import { quoted } from '../notices.js';
 import { newSha256 } from './sha256.js';
 
 const PART = 1 << 20; // bytes that are read from a disk at a time
@@ -81,6 +82,16 @@ export class Folder {
     return text + decoder.decode();
   }
 
+  /** Parses a file of JSON. @param {string} name @returns {Promise<any>} fails with a BundleError where it is none */
+  async json(name) {
+    const text = await this.text(name);
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new BundleError(`${name} is not JSON (${error.message}). Load the bundle again.`, { cause: error });
+    }
+  }
+
   /** Bytes of a manifest's entry, which is read once. Fails as `parts`.
    * @param {{file: string, size: number, sha256: string}} entry @param {number} begin @param {number} end
    * @returns {Promise<Uint8Array<ArrayBuffer>>} */
@@ -96,6 +107,7 @@ export class Folder {
    * @returns {AsyncGenerator<Uint8Array>} fails with a BundleError where it is not what the manifest names
    */
   async *parts({ file, size, sha256 }) {
+    refuseOutside(file);
     const digest = await newSha256();
     let there = 0;
     for await (const part of await this.#open(file)) {
@@ -111,6 +123,15 @@ export class Folder {
       );
     }
   }
+}
+
+/** Throws a BundleError for a file's name that leads out of the bundle. @param {unknown} name */
+function refuseOutside(name) {
+  // On Windows, \\ separates; : follows a drive or the scheme of another address. ?, # and % are no part of a path.
+  const leaves = typeof name !== 'string' || !name || /^\/|[\\:?#%\t\r\n]/.test(name) || name.split('/').includes('..');
+  if (!leaves) return;
+  const shown = quoted(String(name));
+  throw new BundleError(`bundle.json: the file ${shown} lies outside the bundle. Build the bundle again.`);
 }
 
 /** A file's bytes. @param {{parts: (entry: any) => AsyncIterable<Uint8Array>}} files

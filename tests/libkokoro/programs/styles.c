@@ -43,7 +43,7 @@ static void print_style(scope *s, const char *voice, void *symbols) {
 }
 
 int main(int count, char **words) {
-  char voice[1000];
+  static char voice[1 << 18];
   size_t size = 0;
   if (count != 3) return 2;
   int64_t symbols = strtoll(words[2], NULL, 10);

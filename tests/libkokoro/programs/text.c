@@ -40,11 +40,11 @@ static void print_places(const size_t *all, size_t count) {
   putchar(']');
 }
 
-static void print_texts(const strings *all) {
+static void print_texts(const string *texts, size_t count) {
   putchar('[');
-  for (size_t i = 0; i < all->count; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     if (i) putchar(',');
-    print_text(all->all[i]);
+    print_text(texts[i]);
   }
   putchar(']');
 }
@@ -63,7 +63,7 @@ static void print_matches(work *w, int number, string text) {
 
 static void print_normal(work *w, const reader *r, string text) {
   source whole = source_of(w, text);
-  strings notices = {0};
+  notes notices = {0};
   normalized made = normalize(w, whole, r, &notices);
   printf("[");
   print_text(made.source.text);
@@ -72,14 +72,14 @@ static void print_normal(work *w, const reader *r, string text) {
   putchar(',');
   print_places(made.source.ends, made.source.text.size);
   putchar(',');
-  print_texts(&notices);
+  print_texts(notices.all, notices.count);
   printf("]");
 }
 
 static void print_reading(work *w, const reader *r, string text) {
   static const char *const origins[] = {"", "lexicon", "letters", "spelled", "mark", "rules", "english"};
   source whole = source_of(w, text);
-  strings notices = {0};
+  notes notices = {0};
   utterances made = read_text(w, r, &whole, &notices);
   printf("[[");
   for (size_t i = 0; i < made.count; ++i) {
@@ -99,7 +99,7 @@ static void print_reading(work *w, const reader *r, string text) {
     putchar(']');
   }
   printf("],");
-  print_texts(&notices);
+  print_texts(notices.all, notices.count);
   printf("]");
 }
 
@@ -199,7 +199,7 @@ static void print_characters(void) {
 static void print_cases(work *w, string text) {
   string all[] = {lower(w, text), upper(w, text), capitalized(w, text), nfc(w, text), nfd(w, text), nfkc(w, text), nfkd(w, text)};
   strings made = {all, sizeof all / sizeof *all, 0};
-  print_texts(&made);
+  print_texts(made.all, made.count);
 }
 
 static void print_piece(work *w, const piece *p) {
@@ -246,7 +246,7 @@ static void print_plan(work *w, const reader *r, model *m, string text) {
     }
   }
   printf("],");
-  print_texts(&notices);
+  print_texts(notices.all, notices.count);
   putchar(']');
   end_plan(&p);
   release(&call.scratch);
@@ -319,7 +319,7 @@ static void fuzz(const reader *r, model *m, const char *given) {
     if (i % every) {
       source whole = source_of(&w, text);
       sources parts = paragraphs(&w, &whole);
-      strings notices = {0};
+      notes notices = {0};
       for (size_t part = 0; part < parts.count; ++part) normalize(&w, parts.all[part], r, &notices);
     } else if (!plan_quietly(r, m, text, &error)) {
       ++refused;
@@ -378,7 +378,7 @@ int main(int count, char **words) {
       if (strncmp(line, "model", 5) == 0) read_model(&m, line);
       if (strncmp(line, "plan", 4) == 0) print_plan(&w, &r, &m, text);
       if (strncmp(line, "steps", 5) == 0) {
-        strings notices = {0};
+        notes notices = {0};
         source whole = source_of(&w, text);
         normalize(&w, whole, &r, &notices);
         printf("%llu", (unsigned long long)w.steps);

@@ -95,6 +95,7 @@ def test_a_bracket_that_is_not_closed(text: str, note: str) -> None:
         ("[pause:3000s] [pause:3000s]", "Pauses that follow each other last 6000 s; 3600 s is the longest."),
         ("ok [voice:xy]", "line 1, column 4: There is no voice 'xy'."),
         ("[rate:quick]", "'quick' is no speed. Write a factor or a percentage, 1.2 or 120%."),
+        (f"[rate:{'9' * 50}]", f"'{'9' * 40}…' is no speed"),
         ("[rate:20]", "'20' is no speed: the factor should lie within 0.1 and 10.0."),
         ("a [b](/ˈa☃/)", "line 1, column 3: The model does not know these phonemes of 'ˈa☃': '☃' (U+2603)."),
     ],

@@ -55,6 +55,10 @@ def test_what_is_followed() -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
+        (
+            f"<speak>a <{'x' * 50}>b</{'x' * 50}></speak>",
+            f"In line 1 of the SSML, <{'x' * 40}…> is not known; its text is spoken.",
+        ),
         ("<speak>a\n<x:y>b</x:y></speak>", "In line 2 of the SSML, <x:y> is not known; its text is spoken."),
         ("<speak><prosody volume='loud'>a</prosody> b</speak>", "'volume' of <prosody> changes nothing"),
         ("<speak><prosody pitch='200Hz'>a</prosody> b</speak>", "a pitch in Hz changes nothing"),

@@ -13,6 +13,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import types
 
 
 def main() -> None:
@@ -41,6 +42,10 @@ def main() -> None:
 
 def open_backend(language: str, options: dict[str, str]) -> object:
     """Return phonemizer's backend over the installed espeak-ng."""
+    # phonemizer imports these, and numpy with them, for several processes and another backend.
+    sys.modules.setdefault("joblib", types.ModuleType("joblib"))
+    segments = sys.modules.setdefault("segments", types.ModuleType("segments"))
+    segments.Profile = object  # type: ignore[attr-defined]
     import espeakng_loader
     from phonemizer.backend import EspeakBackend
     from phonemizer.backend.espeak.wrapper import EspeakWrapper

@@ -13,7 +13,7 @@ from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage, name_of
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.forks import held_at_forks
-from kokoro_tvm.runtime.notices import listed, shortened
+from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.left_out import left_out
@@ -25,6 +25,7 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
 from kokoro_tvm.runtime.text.scripts import in_script
+from kokoro_tvm.words import truncate
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.sounds import Sounds
@@ -148,7 +149,7 @@ class FrontEnd:
             try:
                 reading = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
-                word = shortened(token.text)
+                word = truncate(token.text)
                 notices[f"Left out, because there is no English here to read it by: {word}"] = None
                 return replace(token, phonemes="", space=token.space or " ")
             notices.update(dict.fromkeys(reading.notices))

@@ -10,6 +10,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup.inline import parse_inline
 from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
+from kokoro_tvm.words import truncate
 
 __all__ = ["Break", "Item", "Known", "Manner", "Stretch", "is_ssml", "parse"]
 
@@ -60,10 +61,10 @@ def is_ssml(text: str) -> bool:
 
 def _portions(text: str | Iterable[str]) -> Iterator[str]:
     if not isinstance(text, Iterable):
-        raise InputError(f"The text to speak is a string, or strings in turn, not {text!r:.40}.")
+        raise InputError(f"The text to speak is a string, or strings in turn, not {truncate(repr(text))}.")
     for portion in (text,) if isinstance(text, str) else text:
         if not isinstance(portion, str):
-            raise InputError(f"The text to speak should come as strings, but {portion!r:.40} came.")
+            raise InputError(f"The text to speak should come as strings, but {truncate(repr(portion))} came.")
         for place in range(0, len(portion), _PORTION):
             yield portion[place : place + _PORTION]
 

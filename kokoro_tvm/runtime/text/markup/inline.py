@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText, link_of
 from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
 from kokoro_tvm.runtime.text.markup.values import at, check_symbols, rate, seconds
@@ -94,7 +94,7 @@ class _Inline:
                 yield self._linked(close, end)
                 return
             if self._buffer[close + 2 : close + 3] == "/":
-                self._note(f"'{self._buffer[: close + 3]:.60}' has no closing round bracket")
+                self._note(f"{quoted(self._buffer[: close + 3])} has no closing round bracket")
         yield self._plain(1)
 
     def _set(self, name: str, value: str) -> Iterator[Item]:

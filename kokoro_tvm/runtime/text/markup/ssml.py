@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.markup.inline import LONGEST_LINK, in_one_line
 from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
@@ -25,6 +25,7 @@ from kokoro_tvm.runtime.text.markup.values import (
     seconds,
 )
 from kokoro_tvm.runtime.text.markup.xml import Xml
+from kokoro_tvm.words import truncate
 
 __all__ = ["BREAKS", "ELEMENTS", "SPOKEN", "parse_ssml"]
 
@@ -86,16 +87,16 @@ class _Elements:
         if not self._open:
             return ""
         last = self._open[-1]
-        return f"<{last.name}> of line {last.line}, column {last.column}"
+        return f"<{truncate(last.name)}> of line {last.line}, column {last.column}"
 
     def start(self, name: str, attributes: Mapping[str, str], line: int, column: int) -> None:
         """Follow an element; what it asks for holds until it ends."""
         if not self._open and name != "speak":
-            raise InputError(f"SSML begins with <speak>, not with <{name}>.")
+            raise InputError(f"SSML begins with <speak>, not with <{truncate(name)}>.")
         if len(self._open) == _MOST_OPEN:
             raise InputError(f"more than {_MOST_OPEN} elements are open. Close some of them.")
         if self._held is not None:
-            raise InputError(f"<{self._open[-1].name}> holds text alone, no <{name}>.")
+            raise InputError(f"<{self._open[-1].name}> holds text alone, no <{truncate(name)}>.")
         self._open.append(_Open(name, line, column, self._manner, self._stress))
         if self._silent or name in _SILENT:
             if not self._silent:
@@ -103,12 +104,12 @@ class _Elements:
             self._silent += 1
             return
         if name not in ELEMENTS:
-            self._note(f"<{name}> is not known; its text is spoken")
+            self._note(f"<{truncate(name)}> is not known; its text is spoken")
             return
         getattr(self, f"_{name}")(attributes)
         for other in attributes:
             if other not in ELEMENTS[name].attributes and not _PASSED_OVER.fullmatch(other):
-                self._note(f"'{other}' of <{name}> changes nothing")
+                self._note(f"{quoted(other)} of <{name}> changes nothing")
 
     def end(self, name: str, place: int) -> None:
         """Go back to what held before an element."""
@@ -181,7 +182,7 @@ class _Elements:
     def _break(self, attributes: Mapping[str, str]) -> None:
         strength = attributes.get("strength", "medium")
         if strength not in BREAKS:
-            raise InputError(f"'{strength:.40}' is no strength of <break>. Known: {', '.join(BREAKS)}.")
+            raise InputError(f"{quoted(strength)} is no strength of <break>. Known: {', '.join(BREAKS)}.")
         length = BREAKS[strength]
         if "time" in attributes:
             length = seconds(attributes["time"], 'time="0.5s" or time="500ms"')
@@ -199,7 +200,7 @@ class _Elements:
         elif alphabet == "ipa":
             phonemes = self._from_ipa(phonemes)
         else:
-            self._note(f"the alphabet '{alphabet:.40}' of <phoneme> is not known; its text is spoken")
+            self._note(f"the alphabet {quoted(alphabet)} of <phoneme> is not known; its text is spoken")
             return
         if phonemes:
             self._hold(Link(0, 0, phonemes=phonemes))
@@ -210,7 +211,7 @@ class _Elements:
         ours = " ".join(from_ipa(phonemes, self._known.language(self._manner.voice)).split())
         if unknown := listed_symbols(symbol for symbol in ours if symbol not in known):
             self._note(
-                f"the model does not know these phonemes of '{phonemes[:40]}': {unknown}; they are left out"
+                f"the model does not know these phonemes of {quoted(phonemes)}: {unknown}; they are left out"
             )
         return "".join(symbol for symbol in ours if symbol in known).strip()
 
@@ -240,7 +241,7 @@ class _Elements:
     def _emphasis(self, attributes: Mapping[str, str]) -> None:
         level = attributes.get("level", "moderate")
         if level not in _STRESSES:
-            raise InputError(f"'{level:.40}' is no level of <emphasis>. Known: {', '.join(_STRESSES)}.")
+            raise InputError(f"{quoted(level)} is no level of <emphasis>. Known: {', '.join(_STRESSES)}.")
         self._stress = _STRESSES[level]
 
     def _voice(self, attributes: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.prosody import FACTORS, LONGEST_PAUSE
 
 __all__ = ["RATES", "at", "check_symbols", "from_ipa", "listed_symbols", "pitch", "rate", "seconds"]
@@ -42,10 +43,10 @@ def seconds(value: str, example: str) -> float:
     """A time such as "0.5s" or "500ms" in seconds; `example` is how to write one."""
     found = _TIME.fullmatch(value.strip())
     if found is None:
-        raise InputError(f"'{value:.40}' is no length of a pause. Write {example}.")
+        raise InputError(f"{quoted(value)} is no length of a pause. Write {example}.")
     result = float(found[1]) / (1000 if found[2].lower() == "ms" else 1)
     if result > LONGEST_PAUSE:
-        raise InputError(f"A pause of '{value:.40}' is too long; {LONGEST_PAUSE} s is the longest.")
+        raise InputError(f"A pause of {quoted(value)} is too long; {LONGEST_PAUSE} s is the longest.")
     return result
 
 
@@ -58,7 +59,7 @@ def rate(value: str) -> float:
         return _limited(float(found[1]) / (100 if found[2] else 1), "speed", value)
     if (change := _CHANGE.fullmatch(value)) and change[2] == "%":
         return _limited(1 + float(change[1]) / 100, "speed", value)
-    raise InputError(f"'{value:.40}' is no speed. Write a factor or a percentage, 1.2 or 120%.")
+    raise InputError(f"{quoted(value)} is no speed. Write a factor or a percentage, 1.2 or 120%.")
 
 
 def pitch(value: str, around: float) -> float | None:
@@ -76,7 +77,7 @@ def pitch(value: str, around: float) -> float | None:
     if re.fullmatch(r"[-+]?[\d.]+\s*hz", value.lower(), re.ASCII):
         return None
     raise InputError(
-        f"'{value:.40}' is no pitch. Write a change such as +10% or -2st, or a name such as high."
+        f"{quoted(value)} is no pitch. Write a change such as +10% or -2st, or a name such as high."
     )
 
 
@@ -85,8 +86,8 @@ def check_symbols(phonemes: str, symbols: Collection[str]) -> str:
     phonemes = " ".join(phonemes.split())
     if unknown := listed_symbols(symbol for symbol in phonemes if symbol not in symbols and symbol != " "):
         raise InputError(
-            f"The model does not know these phonemes of '{phonemes[:40]}': {unknown}. Write them in misaki's "
-            "alphabet. `kokoro-tvm phonemize` shows it for other words."
+            f"The model does not know these phonemes of {quoted(phonemes)}: {unknown}. Write them in "
+            "misaki's alphabet. `kokoro-tvm phonemize` shows it for other words."
         )
     return phonemes
 
@@ -110,5 +111,5 @@ def from_ipa(phonemes: str, code: str) -> str:
 def _limited(factor: float, what: str, value: str) -> float:
     low, high = FACTORS
     if not low <= factor <= high:
-        raise InputError(f"'{value:.40}' is no {what}: the factor should lie within {low} and {high}.")
+        raise InputError(f"{quoted(value)} is no {what}: the factor should lie within {low} and {high}.")
     return factor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -211,3 +212,17 @@ except EspeakError:
         [sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, timeout=60, check=False
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_the_child_does_not_import_numpy() -> None:
+    """phonemizer's other backends import it, which takes five times as long as the start."""
+    source = Path(espeak_process.__file__).with_name("espeak_child.py").read_text(encoding="utf-8")
+    program = source.replace("os._exit(0)", "answers.write(json.dumps(sorted(sys.modules)))")
+    requests = [sys.path, {"language": "en-us", "options": {}, "text": "of"}]
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
+    command = [sys.executable, "-I", "-c", program]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    answer, modules = map(json.loads, done.stdout.splitlines())
+    assert answer == {"phonemes": "ʌv"}
+    assert "phonemizer.backend" in modules
+    assert {"numpy", "csvw", "kokoro_tvm"}.isdisjoint(modules)

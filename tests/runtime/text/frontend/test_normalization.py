@@ -194,6 +194,10 @@ def test_what_changes_in_running_text(normal: Normal, code: str, count: int, dig
 @given(text=st.one_of(written, anything), code=st.sampled_from("abej"))
 @example(text="&#0; &#xD800; &#128;", code="a")
 @example(text="٣٤ km ¾٣ 5²³ ௧௨:௩௪", code="a")
+@example(text="https://x.com/[a](/ɐ/)", code="a")
+@example(text="https://x.com/[a](/ɐ/)", code="e")
+@example(text="www.x.com/[a](/ɐ/)b $x=[a](/ɐ/)$", code="b")
+@example(text="\ue000 https://\ue000", code="a")
 def test_any_text_keeps_its_places(languages: dict[str, Language | None], text: str, code: str) -> None:
     source = linked(text)
     result = normalize(source, languages[code], code == "a").source

@@ -94,15 +94,16 @@ class Language:
             self._beginning[char, kind] = found
         return found
 
-    def match(self, rule: Rule, text: str, place: int) -> re.Match[str] | None:
-        """The form of a rule at a place of a text."""
+    def match(self, rule: Rule, text: str, place: int, end: int | None = None) -> re.Match[str] | None:
+        """The form of a rule at a place of a text, which ends at `end` for it."""
+        end = len(text) if end is None else end
         if (
             rule.lead
             and rule.pattern not in self._compiled
-            and not self._pattern(f"{{:{rule.lead}}}").match(text, place)
+            and not self._pattern(f"{{:{rule.lead}}}").match(text, place, end)
         ):
             return None  # before it is compiled, which takes a thousand times as long
-        match = self._pattern(rule.pattern).match(text, place)
+        match = self._pattern(rule.pattern).match(text, place, end)
         if match is None or match.end() == place:
             return None
         before = text[max(0, place - 40) : place]

@@ -115,6 +115,9 @@ class Scanner:
             if rule.kind in self._unread or any(map(chars.isdisjoint, rule.needs)):
                 continue
             match = self._language.match(rule, text, place)
+            if match is not None and _TAKEN in match.group():  # an address that runs on into a link
+                link = text.index(_TAKEN, place)
+                match = self._language.match(rule, text, place, link)
             if match is not None:
                 words = say(
                     self._language, rule, match.groupdict(), lambda part: self._read(part, scan, depth)
