@@ -1,4 +1,7 @@
-"""Print the lines of code of each folder of a Python package: lines with a token that is no comment or docstring."""
+"""Print the lines of code of each folder of a Python package.
+
+A line of code has a token that is no comment or docstring.
+"""
 
 import ast
 import sys
@@ -6,7 +9,14 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -14,7 +24,9 @@ def count_code(path: Path) -> int:
     """Count the lines of one file that hold code."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     docstrings = [
-        node.body[0] for node in ast.walk(tree) if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None
+        node.body[0]
+        for node in ast.walk(tree)
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None
     ]
     with path.open("rb") as file:
         tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in LAYOUT][1:]
