@@ -45,7 +45,7 @@ TOOLS = {
     "securesystemslib",
     "packageurl-python",
 }
-LISTENING = {"starlette", "uvicorn", "wsproto"}
+LISTENING = {"h11", "starlette", "uvicorn", "wsproto"}
 # What misaki imports to speak Japanese and Chinese.
 OF_MISAKI = {
     "fugashi", "jaconv", "mojimoji", "pyopenjtalk", "unidic-lite",

@@ -398,6 +398,8 @@ _OTHERS = {
     "runtime/session/session.py": "reads a library whose digest the bundle has: code that runs anyway",
     "runtime/text/abbreviations.py": "reads a file of this package",
     "runtime/text/frontend/data.py": "reads a file whose digest the bundle has",
+    "runtime/text/frontend/espeak_child.py": "reads what its parent process writes",
+    "runtime/text/frontend/espeak_process.py": "reads what its child process writes",
     "runtime/text/frontend/dictionary.py": "reads a file whose digest the bundle has",
     "runtime/text/frontend/espeak_child.py": "reads what its parent wrote",
     "runtime/text/frontend/espeak_process.py": "reads what its child wrote",

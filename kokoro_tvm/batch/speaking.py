@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,11 +28,14 @@ import kokoro_tvm
 from kokoro_tvm.batch.manifest import Utterance
 from kokoro_tvm.documents.writers import write_audio
 from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError
+from kokoro_tvm.locking import LockedError, open_locked
 from kokoro_tvm.remote import open_folder, whole_file
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.notices import SpeechWarning
 
-__all__ = ["Job", "Outcome", "speak", "speak_here", "speak_on_cluster"]
+__all__ = ["Job", "Outcome", "lock_folder", "speak", "speak_here", "speak_on_cluster"]
+
+_LOCK = ".batch.lock"
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,31 @@ class Outcome:
 # A process speaks one utterance at a time: its compiled code runs on one thread anyway, and warnings are
 # caught for the whole process.
 _turn = threading.Lock()
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Keep other batches from a folder of this machine, which is created if need be.
+
+    Raises InputError if another process writes to it, or nobody can.
+    """
+    lock = folder / _LOCK
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = open_locked(lock)
+    except LockedError as error:
+        raise InputError(
+            f"Another process is writing to {folder}. Wait until it has ended, or name another folder."
+        ) from error
+    except OSError as error:
+        raise InputError(f"{lock} cannot be written: {error.strerror or error}.") from error
+    with stream:
+        try:
+            yield
+        finally:
+            if sys.platform == "win32":  # which removes no file that is open
+                stream.close()
+            lock.unlink(missing_ok=True)
 
 
 def speak(job: Job, utterance: Utterance) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,7 +57,7 @@ def batch(
     """Speak many utterances, each to a file."""
     without_blas_threads()
     from kokoro_tvm.batch.manifest import read_manifest
-    from kokoro_tvm.batch.speaking import Job, speak_here, speak_on_cluster
+    from kokoro_tvm.batch.speaking import Job, lock_folder, speak_here, speak_on_cluster
     from kokoro_tvm.documents.writers import check_audio_file
     from kokoro_tvm.output import check_distinct
     from kokoro_tvm.runtime import read_bundle
@@ -74,11 +75,12 @@ def batch(
         )
         check_distinct((manifest,), files)
     job = Job(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
-    if scheduler is None:
-        coming = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
-    else:
-        coming = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
-    _report(manifest, output, utterances, bad, coming)
+    with nullcontext() if "://" in output else lock_folder(Path(folder)):
+        if scheduler is None:
+            coming = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
+        else:
+            coming = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
+        _report(manifest, output, utterances, bad, coming)
 
 
 def _report(

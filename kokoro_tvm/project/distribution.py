@@ -23,6 +23,7 @@ from typing import BinaryIO
 from kokoro_tvm import __version__
 from kokoro_tvm.bundles import PACKAGED
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.output import check_distinct
 from kokoro_tvm.platforms import Platform, platform_of
 from kokoro_tvm.project.attestation import provenance_with_gates
 from kokoro_tvm.runtime.bundle.files import OpenFiles
@@ -106,7 +107,7 @@ def write_xcframework(bundle: Bundle, out: Path) -> Path:
     with TemporaryDirectory(dir=out, prefix=".xcframework-") as work:
         made = Path(work, library)
         ARCHIVE.link(libraries, made)
-        with _partial(target) as stream, zipfile.ZipFile(stream, "w") as archive:
+        with _partial(target, bundle) as stream, zipfile.ZipFile(stream, "w") as archive:
             _add(archive, f"{folder}/Info.plist", io.BytesIO(plistlib.dumps(info)))
             text = "\n".join(["#pragma once", about, *lines, ""])
             _add(archive, f"{folder}/{_IOS}/Headers/{header}", io.BytesIO(text.encode()))
@@ -117,7 +118,7 @@ def write_xcframework(bundle: Bundle, out: Path) -> Path:
 def write_archive(bundle: Bundle, out: Path) -> Path:
     """Write a bundle as `out`/NAME-VERSION.tar, which holds the one folder NAME. Returns the archive."""
     target = out / f"{bundle.recipe}-{__version__}.tar"
-    with _partial(target) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+    with _partial(target, bundle) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
         for name, content in bundle_files(bundle).items():
             info = tarfile.TarInfo(f"{bundle.recipe}/{name}")
             info.size, info.mode = size_of(content), 0o644
@@ -156,7 +157,7 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
     prefix = f"kokoro_tvm/{PACKAGED}/{bundle.recipe}"
     files |= {f"{prefix}/{name}": content for name, content in bundle_files(bundle).items()}
     record: list[str] = []
-    with _partial(target) as stream, zipfile.ZipFile(stream, "w") as wheel:
+    with _partial(target, bundle) as stream, zipfile.ZipFile(stream, "w") as wheel:
         for name in sorted(files):
             record.append(_add(wheel, name, opened(files[name])))
         for name, text in texts.items():
@@ -214,8 +215,12 @@ def _metadata(version: str) -> str:
 
 
 @contextmanager
-def _partial(target: Path) -> Iterator[BinaryIO]:
-    """A stream whose file gets its name when the block ends without an error."""
+def _partial(target: Path, bundle: Bundle) -> Iterator[BinaryIO]:
+    """A stream whose file gets its name when the block ends without an error.
+
+    Raises InputError if the file is one of the bundle.
+    """
+    check_distinct((file.path for file in bundle.files()), (target,))
     part = target.with_name(f".{target.name}.part")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.serve.budget import ByteBudget
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.connections import Connections, InRequest, log_loop_errors, possible_connections
 from kokoro_tvm.serve.downloads import Downloads
@@ -63,7 +64,12 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         wyoming = app.state.wyoming = WyomingServer(service)
         if settings.wyoming is not None:
             await wyoming.start(settings.host, settings.wyoming)
-        yield {"connections": Connections(settings.idle, possible_connections(settings.most_connections))}
+        connections = Connections(
+            settings.idle,
+            possible_connections(settings.most_connections),
+            ByteBudget(settings.most_requests * settings.most_bytes),
+        )
+        yield {"connections": connections}
         for task in tasks:
             task.cancel()
         await wyoming.close()

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.fields import read
-from kokoro_tvm.serve.settings import Settings
+from kokoro_tvm.serve.service import Service
 from kokoro_tvm.words import shorten
 
 __all__ = ["aside_if_large", "parse_json", "read_request"]
@@ -23,13 +23,19 @@ _MOST_VALUES = 10_000  # each takes up to thirty times the memory that it has in
 _LARGE = 1 << 14  # bytes, which are read in less than a millisecond
 
 
-async def read_request(request: Request, record: type[T], settings: Settings) -> tuple[T, dict[str, str]]:
+async def read_request(
+    request: Request, record: type[T], service: Service, computation: bool = False
+) -> tuple[T, dict[str, str]]:
     """(the request of a body, headers of the answer that name its unknown fields).
 
-    Raises ApiError, which names what is wrong.
+    computation: whether it is one for `Scheduler.compute`. Raises ApiError, which names what is wrong, and
+    BusyError before it reads the body if there is no place: uvicorn throws away what still comes of it.
     """
+    service.scheduler.check_place(computation)
     data = await _read_all(request)
-    wanted, unknown = await aside_if_large(data, lambda: read(record, parse_json(data, "The body"), settings))
+    wanted, unknown = await aside_if_large(
+        data, lambda: read(record, parse_json(data, "The body"), service.settings)
+    )
     if not unknown:
         return wanted, {}
     names = ", ".join(name if name.isidentifier() and name.isascii() else "?" for name in unknown[:16])

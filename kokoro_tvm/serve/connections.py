@@ -11,8 +11,19 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
+from wsproto.events import CloseConnection
 
-__all__ = ["BoundedProtocol", "Connections", "InRequest", "log_loop_errors", "possible_connections"]
+from kokoro_tvm.serve.budget import ByteBudget
+
+__all__ = [
+    "BoundedProtocol",
+    "BoundedWebSocket",
+    "Connections",
+    "InRequest",
+    "log_loop_errors",
+    "possible_connections",
+]
 
 _log = logging.getLogger("kokoro_tvm.serve")
 _OTHER_FILES = 512  # of the bundle, the page, Wyoming's clients
@@ -24,11 +35,13 @@ _BURST = 4096  # connections that may be accepted before those that are too many
 class Connections:
     """Those of a server, which are `connections` of the state that the lifespan gives.
 
-    idle: seconds without a request, until which the head of the next one has to be there; most: at a time.
+    idle: seconds without a request, until which the head of the next one has to be there; most: at a time;
+    budget: of the messages of WebSocket sessions.
     """
 
     idle: float
     most: int
+    budget: ByteBudget
     open: set[BoundedProtocol] = field(default_factory=set)
 
 
@@ -117,6 +130,43 @@ class BoundedProtocol(H11Protocol):
         """It is a connection of this kind no longer."""
         self.begin_request()
         self._known.open.discard(self)
+
+
+class BoundedWebSocket(WSProtocol):
+    """uvicorn's protocol for WebSockets, with a bound on the bytes that all sessions have not handled yet."""
+
+    _unread = 0
+
+    def data_received(self, data: bytes) -> None:
+        if self.handshake_complete and not self.close_sent:
+            self._hold(self._unread + len(data))
+        super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._budget.forget(self)
+        super().connection_lost(exc)
+
+    async def receive(self) -> Any:
+        if self.queue.empty() and not self.close_sent:  # the session has handled what it received before
+            self._hold(self.buffer.length)
+        return await super().receive()
+
+    def drop(self) -> None:
+        """Close it with code 1013, "try again later"."""
+        self.close_sent = True
+        self.buffer.clear()
+        reason = "The messages of all sessions are too large together. Try again in a second."
+        self.transport.write(self.conn.send(CloseConnection(code=1013, reason=reason)))
+        self.transport.close()
+
+    @property
+    def _budget(self) -> ByteBudget:
+        connections: Connections = self.app_state["connections"]
+        return connections.budget
+
+    def _hold(self, size: int) -> None:
+        self._unread = size
+        self._budget.hold(self, size)
 
 
 class InRequest:

@@ -11,6 +11,7 @@ import asyncio
 import math
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -61,6 +62,16 @@ def _portions(text: str) -> Iterator[str]:
     return (text[place : place + _PORTION] for place in range(0, len(text), _PORTION))
 
 
+def _clear_locals(error: BaseException | None) -> None:
+    """Drop the local variables of the frames that an error went through.
+
+    They hold the text and the job, and the job holds the error: a cycle, which the collector finds late.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 class BusyError(KokoroTvmError):
     """As many requests wait as may; `retry_after` is the number of seconds after which another may come."""
 
@@ -92,8 +103,7 @@ class Scheduler:
         Raises BusyError where `most_requests` are there.
         """
         with self.lock:
-            if self.full:
-                raise BusyError(self.settings.most_requests, max(1, math.ceil(self._lasted)))
+            self.check_place()
             job = Job(self, open, priority, measured)
             self.jobs.add(job)
         job.start()
@@ -102,18 +112,29 @@ class Scheduler:
     def compute(self, function: Callable[[], Any], priority: int = 0) -> Computation:
         """Start a request for the result of a function, as `submit` does for a stream.
 
-        function: reads its text by `read_in_turns`. Raises BusyError as `submit` does, and if computations
-        have half of the places: the others are for speech.
+        function: reads its text by `read_in_turns`. Raises BusyError as `check_place` does.
         """
         with self.lock:
-            most = max(1, self.settings.most_requests // 2)
-            computations = sum(isinstance(job, Computation) for job in self.jobs)
-            if self.full or computations >= most:
-                raise BusyError(most, max(1, math.ceil(self._lasted)))
+            self.check_place(computation=True)
             job = Computation(self, function, priority, measured=False)
             self.jobs.add(job)
         job.start()
         return job
+
+    def check_place(self, computation: bool = False) -> None:
+        """Raise BusyError if there is no place for another request.
+
+        computation: whether the request is one for `compute`. These have half of the places at most: the
+        others are for speech.
+        """
+        most = self.settings.most_requests
+        with self.lock:
+            count = len(self.jobs)
+            if computation and count < most:
+                most = max(1, most // 2)
+                count = sum(isinstance(job, Computation) for job in self.jobs)
+            if count >= most:
+                raise BusyError(most, max(1, math.ceil(self._lasted)))
 
     @property
     def full(self) -> bool:
@@ -338,6 +359,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         except Stopped:
             pass
         except BaseException as error:  # whoever reads raises it
+            _clear_locals(error)
             self._error = error
         finally:
             with self._scheduler.lock:  # whoever reads the end finds its place free

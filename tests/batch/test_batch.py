@@ -17,7 +17,7 @@ import pytest
 from dask_processes import end, start_scheduler, start_worker, started, until
 
 from kokoro_tvm.batch.manifest import Utterance
-from kokoro_tvm.batch.speaking import Job, Outcome, speak
+from kokoro_tvm.batch.speaking import Job, Outcome, lock_folder, speak
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, read_bundle
 
@@ -159,6 +159,18 @@ def test_batch_does_not_write_over_its_manifest(end: str, job: Job, tmp_path: Pa
     assert done.returncode == 2
     assert "is to be written, and is read as" in done.stderr
     assert manifest.read_text().startswith('{"name"')
+
+
+def test_batch_refuses_a_folder_that_another_process_writes_to(job: Job, tmp_path: Path) -> None:
+    lines, folder = manifest(tmp_path, 1), tmp_path / "out"
+    with lock_folder(folder):
+        done = run(str(lines), "-o", str(folder), "--bundle", job.bundle)
+        assert done.returncode == 2
+        assert f"Another process is writing to {folder}. Wait until" in " ".join(done.stderr.split())
+        assert written(folder) == set()
+    assert list(folder.iterdir()) == []
+    assert run(str(lines), "-o", str(folder), "--bundle", job.bundle).returncode == 0
+    assert {path.name for path in folder.iterdir()} == {"line-0.wav", "line-0.wav.json"}
 
 
 @pytest.mark.nightly

@@ -52,13 +52,19 @@ def test_nothing_to_read(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "has no letter or digit" in capsys.readouterr().err
 
 
+def has_only_notes(errors: bytes) -> bool:
+    """The toy has no front end of its own, which is noted."""
+    return all(line.startswith(b"note: ") for line in errors.splitlines())
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_any_encoding_of_standard_output_is_written_to(toy: Path, encoding: str, options: list[str]) -> None:
     command = [*COMMAND, "Hello world 😀.", "--bundle", str(toy), *options]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
-    assert (done.returncode, done.stderr.decode(errors="replace")) == (0, "")
+    assert done.returncode == 0
+    assert has_only_notes(done.stderr)
     if options:
         assert json.loads(done.stdout.decode(encoding))[0]["tokens"]
 
@@ -70,4 +76,5 @@ def test_closed_standard_output_ends_quietly(toy: Path) -> None:
     with os.fdopen(writing, "wb") as closed:
         command = [*COMMAND, "Hello world.", "--bundle", str(toy)]
         done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (141, b"")
+    assert done.returncode == 141
+    assert has_only_notes(done.stderr)

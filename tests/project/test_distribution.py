@@ -14,8 +14,8 @@ import pytest
 from base_install import link_base
 from toys import PHONEMES, speak
 
-from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import BuildError, BundleError
+from kokoro_tvm import Synthesizer, __version__
+from kokoro_tvm.errors import BuildError, BundleError, InputError
 from kokoro_tvm.project.distribution import verified_bundle, write_archive, write_package, write_wheel
 
 SPEAK = """
@@ -122,6 +122,14 @@ def test_a_damaged_bundle_is_refused_and_nothing_is_written(toy_copy: Path, tmp_
     with pytest.raises(BundleError, match="the file was changed or damaged"):
         write_package(bundle, tmp_path / "dist")
     assert not (tmp_path / "dist").exists()
+
+
+def test_archive_does_not_write_over_a_file_of_the_bundle(toy: Path, tmp_path: Path) -> None:
+    bundle = verified_bundle(toy)
+    archive = tmp_path / f"toy-{__version__}.tar"
+    archive.hardlink_to(toy / "bert.safetensors")
+    with pytest.raises(InputError, match="is to be written, and is read as"):
+        write_archive(bundle, tmp_path)
 
 
 def test_a_target_without_wheels(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def test_what_files_ask_for_is_there() -> None:
     """Modules, styles and pictures that the page names exist, and are of this server."""
     for path in ("index.html", *FILES):
         text = (WEB / path).read_text(encoding="utf-8")
-        asked = re.findall(r"""(?:\bfrom |\bimport |import\(|href=|src=|new URL\()["']([^"'#]+)["']""", text)
+        asked = re.findall(r"""(?:\bfrom |\bimport |import\(|href=|src=|new URL\()["']([^"'#$]+)["']""", text)
         for reference in asked:
             if not reference.startswith(("http://www.w3.org/", "node:")):  # node: what Node alone imports
                 assert reference.startswith((".", "worklet.js")), f"{path}: {reference}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -279,3 +281,32 @@ def test_no_thread_stays(tts: Synthesizer) -> None:
 
     run(work)
     wait_for(lambda: not [t for t in threading.enumerate() if t.name == "kokoro-tvm-request"])
+
+
+def test_job_that_failed_lets_go_of_its_text() -> None:
+    """Without the collector of cycles, which comes late: an error holds the frames that it went through."""
+
+    class Text(str):
+        pass
+
+    async def work(scheduler: Scheduler) -> None:
+        texts: list[weakref.ref[Text]] = []
+
+        def fail() -> None:
+            text = Text("he " * 100)
+            texts.append(weakref.ref(text))
+            try:
+                raise ValueError(text.upper())
+            except ValueError as error:
+                raise InputError("a text that cannot be read") from error
+
+        job = scheduler.compute(fail)
+        with pytest.raises(InputError):
+            await job.result()
+        assert texts[0]() is None
+
+    gc.disable()
+    try:
+        run(work)
+    finally:
+        gc.enable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import re
 from collections.abc import AsyncIterator, Callable
@@ -266,13 +267,17 @@ def test_as_many_speeches_as_may_wait(start: Callable[..., Server]) -> None:
 
 
 def test_a_server_that_is_full(start: Callable[..., Server]) -> None:
-    server = start(most_requests=0)
+    server = start(most_requests=1)
+    server.runner.close_after(0)
 
     async def conversation(client: Client) -> tuple[str, str]:
         await client.say("He ran.")
         return (await client.next())["error"]["code"], (await client.next())["status"]
 
-    assert talk(server, conversation) == ("rate_limit_exceeded", "failed")
+    with contextlib.closing(server.connect()) as speech:
+        speech.request("POST", "/v1/audio/speech", json.dumps({"input": "Ha."}))
+        assert server.runner.waiting.acquire(timeout=30)
+        assert talk(server, conversation) == ("rate_limit_exceeded", "failed")
 
 
 def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> None:

@@ -29,7 +29,7 @@ def routes(service: Service) -> list[Route]:
     """The routes of a server."""
 
     async def captioned(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, CaptionedRequest, service.settings)
+        wanted, headers = await read_request(request, CaptionedRequest, service)
         voices = service.bundles.of(wanted.model).voices
         body = partial(
             Captions,
@@ -42,14 +42,14 @@ def routes(service: Service) -> list[Route]:
         return await answer(service, request, wanted, body, headers)
 
     async def from_phonemes(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, PhonemesRequest, service.settings)
+        wanted, headers = await read_request(request, PhonemesRequest, service)
         job = service.speak_phonemes(wanted, request)
         return SpokenResponse(
             job, partial(Audio, wanted.response_format, 1.0), headers, service.settings.patience
         )
 
     async def phonemize(request: Request) -> ComputedResponse:
-        wanted, headers = await read_request(request, PhonemizeRequest, service.settings)
+        wanted, headers = await read_request(request, PhonemizeRequest, service, computation=True)
         tts = service.bundles.of()
         languages = tts.bundle.languages
         code = letter_of(wanted.language or next(iter(languages)), languages, "language")
@@ -65,7 +65,7 @@ def routes(service: Service) -> list[Route]:
         return ComputedResponse(service.scheduler.compute(phonemes, request.state.priority))
 
     async def combine(request: Request) -> ComputedResponse:
-        wanted, headers = await read_request(request, CombineRequest, service.settings)
+        wanted, headers = await read_request(request, CombineRequest, service, computation=True)
         voices = service.bundles.of().voices
         headers |= {"Content-Disposition": "attachment; filename=voice.pt"}
 

@@ -43,7 +43,7 @@ def routes(service: Service) -> list[Route]:
         )
 
     async def brackets(request: Request) -> ComputedResponse:
-        wanted, headers = await read_request(request, SsmlRequest, service.settings)
+        wanted, headers = await read_request(request, SsmlRequest, service, computation=True)
         bundle = service.bundles.of().bundle
         # Which voices there are is decided when the text is spoken.
         known = Known(
@@ -59,7 +59,7 @@ def routes(service: Service) -> list[Route]:
         return ComputedResponse(service.scheduler.compute(parsed, request.state.priority))
 
     async def dialogue(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, DialogueRequest, service.settings)
+        wanted, headers = await read_request(request, DialogueRequest, service)
         speech = wanted.speech(_script(wanted, service))
         body = partial(Audio, speech.response_format, speech.volume_multiplier)
         return await answer(service, request, speech, body, headers)

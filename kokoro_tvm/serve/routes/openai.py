@@ -28,7 +28,7 @@ def routes(service: Service) -> list[Route]:
     """The routes of a server."""
 
     async def speech(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, SpeechRequest, service.settings)
+        wanted, headers = await read_request(request, SpeechRequest, service)
         kind = Events if wanted.stream_format == "sse" else Audio
         body = partial(kind, wanted.response_format, wanted.volume_multiplier)
         return await answer(service, request, wanted, body, headers)

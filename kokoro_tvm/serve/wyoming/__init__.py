@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.serve.budget import ByteBudget
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.wyoming.connection import Connection
@@ -36,6 +37,7 @@ class WyomingServer:
         self._service = service
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[None]] = set()
+        self._budget = ByteBudget(service.settings.most_requests * service.settings.most_bytes)
 
     @property
     def port(self) -> int:
@@ -72,4 +74,4 @@ class WyomingServer:
             writer.write(encode(Event("error", {"text": error.message, "code": error.code})))
             writer.close()
             return
-        await Connection(self._service, reader, writer).run()
+        await Connection(self._service, reader, writer, self._budget).run()

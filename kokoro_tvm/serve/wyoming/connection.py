@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping
 from typing import Any
 
 from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.serve.budget import ByteBudget
 from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.fields import text
 from kokoro_tvm.serve.requests import VOICE, SpeechRequest
 from kokoro_tvm.serve.scheduler import Feed, Job
 from kokoro_tvm.serve.service import Service
-from kokoro_tvm.serve.wyoming.events import Event, encode, read_event
+from kokoro_tvm.serve.wyoming.events import BLOCK, Event, encode, read_event
 from kokoro_tvm.serve.wyoming.info import info, voice_for
 
 __all__ = ["Connection"]
@@ -27,8 +29,16 @@ _log = logging.getLogger("kokoro_tvm.serve")
 class Connection:
     """Answers events in their order. What is spoken is cancelled when the client goes."""
 
-    def __init__(self, service: Service, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        service: Service,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        budget: ByteBudget,
+    ) -> None:
         self._service = service
+        self._budget = budget
+        self._held = 0  # bytes of events that are not answered yet
         self._settings = service.settings
         self._reader = reader
         self._writer = writer
@@ -41,14 +51,17 @@ class Connection:
 
     async def run(self) -> None:
         """Serve the client until it goes. An error is an event, after which the connection is closed."""
+        failed = False
         try:
             while (event := await self._next()) is not None:
                 await self._answer(event)
+                self._hold(-event.size)
         except ConnectionError:
             pass  # the client is gone
         except asyncio.TimeoutError:  # noqa: UP041 - in Python 3.10 it is another
             self._writer.transport.abort()  # the client does not read what is sent
         except Exception as error:
+            failed = True
             await self._fail(error)
         finally:
             self._cancel()
@@ -56,13 +69,25 @@ class Connection:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)  # both may have ended as the client went
+            if failed:
+                await self._discard()
+            self._budget.forget(self)
             self._writer.close()
+
+    def drop(self) -> None:
+        """Close the connection: it holds too many bytes."""
+        self._writer.transport.abort()
+
+    def _hold(self, size: int) -> None:
+        """Hold so many bytes more."""
+        self._held += size
+        self._budget.hold(self, self._held)
 
     async def _read(self) -> Event | None:
         """The next event, also while something is spoken, which ends with the connection."""
         event = None
         try:
-            event = await read_event(self._reader, self._settings.most_bytes)
+            event = await read_event(self._reader, self._settings.most_bytes, self._hold)
         except ConnectionError:
             pass
         finally:
@@ -183,6 +208,17 @@ class Connection:
             await self._send(Event("error", {"text": shown.message, "code": shown.code}))
         except (ConnectionError, asyncio.TimeoutError):  # noqa: UP041
             return
+
+    async def _discard(self) -> None:
+        """Throw away what the client still sends: closing a socket with unread bytes loses the error."""
+
+        async def discard() -> None:
+            while await self._reader.read(BLOCK):
+                pass
+
+        with contextlib.suppress(ConnectionError, asyncio.TimeoutError):
+            self._writer.write_eof()
+            await asyncio.wait_for(discard(), self._settings.idle)
 
     def _cancel(self) -> None:
         if self._job is not None:

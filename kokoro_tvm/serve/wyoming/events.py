@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,11 +23,12 @@ BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Event:
-    """data: of JSON; payload: audio."""
+    """data: of JSON; payload: audio; size: bytes of its line and data as they came."""
 
     type: str
     data: Mapping[str, Any] = field(default_factory=dict)
     payload: bytes = b""
+    size: int = 0
 
 
 def encode(event: Event) -> bytes:
@@ -41,13 +42,14 @@ def encode(event: Event) -> bytes:
     return b"".join((json.dumps(head).encode(), b"\n", data, event.payload))
 
 
-async def read_event(reader: asyncio.StreamReader, most: int) -> Event | None:
-    """The next event without its payload, None at the end; most: bytes of each part.
+async def read_event(reader: asyncio.StreamReader, most: int, hold: Callable[[int], None]) -> Event | None:
+    """The next event without its payload, None at the end.
 
-    Raises ApiError for what is no event, and one with a part that is too large.
+    most: bytes of each part; hold: called with the number of bytes of each block that is kept. Raises
+    ApiError for what is no event, and one with a part that is too large.
     """
     try:
-        line = await _read_line(reader, most)
+        line = await _read_line(reader, most, hold)
     except asyncio.IncompleteReadError as error:
         if error.partial.strip():
             raise _wrong("it ends early") from None
@@ -57,26 +59,33 @@ async def read_event(reader: asyncio.StreamReader, most: int) -> Event | None:
     if not isinstance(kind, str) or not isinstance(data, dict):
         raise _wrong("it needs a string `type`, and `data` is an object")
     try:
-        more = await reader.readexactly(_length(head, "data_length", most))
+        more = bytearray()
+        length = _length(head, "data_length", most)
+        while len(more) < length:
+            part = await reader.readexactly(min(BLOCK, length - len(more)))
+            more += part
+            hold(len(part))
         payload = _length(head, "payload_length", most)  # audio, which is for others
         for place in range(0, payload, BLOCK):
             await reader.readexactly(min(BLOCK, payload - place))
     except asyncio.IncompleteReadError:
         raise _wrong("it ends early") from None
-    return Event(kind, data | (await _object(more) if more else {}))
+    return Event(kind, data | (await _object(more) if more else {}), size=len(line) + len(more))
 
 
-async def _read_line(reader: asyncio.StreamReader, most: int) -> bytes:
+async def _read_line(reader: asyncio.StreamReader, most: int, hold: Callable[[int], None]) -> bytearray:
     """Read a line; raises ApiError for one that is longer than `most` bytes."""
     line = bytearray()
     while not line.endswith(b"\n"):
         try:
-            line += await reader.readuntil(b"\n")
+            part = await reader.readuntil(b"\n")
         except asyncio.LimitOverrunError as error:  # the line is longer than the reader's buffer
-            line += await reader.readexactly(error.consumed)
+            part = await reader.readexactly(error.consumed)
+        line += part
+        hold(len(part))
         if len(line) > most:
             raise _wrong(f"its line is longer than {most} bytes")
-    return bytes(line)
+    return line
 
 
 def _length(head: Mapping[str, Any], name: str, most: int) -> int:
@@ -86,7 +95,7 @@ def _length(head: Mapping[str, Any], name: str, most: int) -> int:
     return length
 
 
-async def _object(data: bytes) -> dict[str, Any]:
+async def _object(data: bytearray) -> dict[str, Any]:
     node = await aside_if_large(data, partial(parse_json, data, "The event"))
     if not isinstance(node, dict):
         raise _wrong("it is no JSON object")
