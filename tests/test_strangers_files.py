@@ -401,8 +401,6 @@ _OTHERS = {
     "runtime/text/frontend/espeak_child.py": "reads what its parent process writes",
     "runtime/text/frontend/espeak_process.py": "reads what its child process writes",
     "runtime/text/frontend/dictionary.py": "reads a file whose digest the bundle has",
-    "runtime/text/frontend/espeak_child.py": "reads what its parent wrote",
-    "runtime/text/frontend/espeak_process.py": "reads what its child wrote",
 }
 
 

@@ -148,10 +148,8 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
         marked = ROOT.joinpath("tests").rglob("test_*.py")
         assert any(f"pytest.mark.{name}" in path.read_text(encoding="utf-8") for path in marked)
     elif program == "rm":
-        assert words[:7] == ["-rf", "last-night", "&&", "mkdir", "last-night", "&&", "cp"]
-    elif program == ".ci/packages":
-        assert words == ["mesa-vulkan-drivers", "$(.venv/bin/kokoro-tvm", "doctor", "--packages)"]
-        assert (ROOT / program).is_file()
+        assert words[0] == "-rf"
+        assert not any(Path(word).is_absolute() for word in words)
     elif program == "sed":  # the oldest versions that `serve` admits
         assert words[-7:] == [
             "pipx",
@@ -174,7 +172,7 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
 
 def test_it_builds_then_says_how_all_stands_then_tests() -> None:
     runs = [(step["run"], step.get("if", "")) for step in STEPS if "run" in step]
-    assert [run for run, _ in runs[-11:] if not run.startswith("sed ")] == [
+    assert [run for run, _ in runs[-13:] if not run.startswith("sed ")] == [
         ".venv/bin/doit nightly",
         ".venv/bin/doit report",
         ".venv/bin/kokoro-tvm status",
