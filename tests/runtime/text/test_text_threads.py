@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -139,7 +140,7 @@ def test_what_was_left_out_is_reported_to_whom_it_concerns(monkeypatch: pytest.M
     heard: dict[int, list[str]] = {}
 
     def note(message: Warning | str, *_: Any, **__: Any) -> None:
-        heard.setdefault(threading.get_ident(), []).append(str(message).rpartition(" ")[2])
+        heard.setdefault(threading.get_ident(), []).extend(re.findall(r"\bx\d+\b", str(message)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
