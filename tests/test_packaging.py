@@ -36,6 +36,7 @@ TOOLS = {
     "wgpu",
     "lameenc",
     "wsproto",
+    "h11",
     "prometheus-client",
     "ziglang",
     "onnxruntime",
