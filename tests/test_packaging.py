@@ -38,6 +38,7 @@ TOOLS = {
     "wgpu",
     "lameenc",
     "wsproto",
+    "h11",
     "prometheus-client",
     "ziglang",
     "onnxruntime",
