@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,9 @@ class Ran:
     errors: dict[str, KokoroTvmError] = field(default_factory=dict)
     forced: list[str] = field(default_factory=list)
 
-    def task(self, stage: Any, reporter: LineReporter, budget: Any, force: bool = False) -> dict[str, Any]:
+    def task(
+        self, stage: Any, reporter: LineReporter, budget: Any, first: Sequence[str] = (), force: bool = False
+    ) -> dict[str, Any]:
         def run() -> Any:
             self.stages.append(stage.name)
             self.forced += [stage.name] if force or reporter.always else []
@@ -48,7 +51,7 @@ class Ran:
             reporter.failed(stage.name, error)
             return TaskFailed(str(error))
 
-        deps = [s.name for s in stage.after]
+        deps = [*first, *(s.name for s in stage.after)]
         return {"basename": stage.name, "doc": stage.doc, "actions": [run], "task_dep": deps}
 
 

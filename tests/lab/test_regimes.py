@@ -164,5 +164,5 @@ def test_steps_are_kept_whole(
     (tmp_path / "broken").write_bytes(b"no")
     with pytest.raises(ValidationError, match="cannot be read as the steps of an utterance"):
         load_steps(tmp_path / "broken")
-    with pytest.raises(ValueError, match="neither given nor missing"):
+    with pytest.raises(ValueError, match="both or neither of present and missing"):
         Steps("tvm", {}, {}, {"source": "inside"})

@@ -120,7 +120,7 @@ def test_a_file_of_another_version(references: list[Reference], tmp_path: Path) 
     with pytest.raises(ValidationError, match=r"as a stored reference \('truth.en' is missing\)"):
         load_reference(path)
     save_file(tensors, path, metadata | {"format": "0"})
-    with pytest.raises(ValidationError, match="it has format 0, 1 is known"):
+    with pytest.raises(ValidationError, match="it has format 0, expected 1"):
         load_reference(path)
     save_file(tensors, path)
     with pytest.raises(ValidationError, match="it has format None"):
