@@ -43,9 +43,19 @@ class Wgpu(Runner):
 WGPU = Wgpu()
 
 
-@cache
 def adapter() -> Any:
-    """The first of Vulkan's. Raises BuildError where wgpu or a driver is missing."""
+    """Return the first Vulkan adapter. Raises BuildError if wgpu or a driver is missing."""
+    adapters = _list_adapters()
+    if not adapters:
+        raise BuildError(
+            "no Vulkan driver to run WebGPU kernels with: install one (Debian: apt-get install "
+            "mesa-vulkan-drivers, which needs no GPU)"
+        )
+    return adapters[0]
+
+
+@cache  # also where there is none: wgpu refuses a second `set_instance_extras`
+def _list_adapters() -> Any:
     try:
         import wgpu
         from wgpu.backends.wgpu_native.extras import set_instance_extras
@@ -55,13 +65,7 @@ def adapter() -> Any:
         ) from error
     set_instance_extras(backends=["Vulkan"])
     with _runtime_folder():
-        adapters = wgpu.gpu.enumerate_adapters_sync()
-    if not adapters:
-        raise BuildError(
-            "no Vulkan driver to run WebGPU kernels with: install one (Debian: apt-get install "
-            "mesa-vulkan-drivers, which needs no GPU)"
-        )
-    return adapters[0]
+        return wgpu.gpu.enumerate_adapters_sync()
 
 
 @contextmanager
