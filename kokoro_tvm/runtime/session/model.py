@@ -111,32 +111,21 @@ class Model:
         every half frame (2 * frames,).
         """
         with _memory_for("decoder", int(durations.sum())):
-            return self._decode(tokens, ref_s, durations, features, noise, pitch)
-
-    def _decode(
-        self,
-        tokens: NDArray[np.int64],
-        ref_s: Floats,
-        durations: NDArray[np.int64],
-        features: Floats,
-        noise: Floats | NDArray[np.uint32],
-        pitch: Floats | None,
-    ) -> Floats:
-        of_frame = token_of_frame(durations)
-        frames = of_frame.size
-        (t_en,) = self._run("text_encoder", tokens.shape[1], tokens)
-        timbre, prosody = np.split(ref_s[np.newaxis], [self.bundle.style_dim], axis=1)
-        f0, n = self._run("f0n", frames, repeat_tokens(features, of_frame), prosody)
-        if pitch is not None:
-            f0 = (self._read("f0n", f0) * pitch[np.newaxis]).astype(np.float32)
-        asr = repeat_tokens(self._read("text_encoder", t_en), of_frame)
-        seeded = noise.dtype == np.uint32
-        entry, source = ("decoder_seeded", noise) if seeded else ("decoder", noise[np.newaxis])
-        (audio,) = self._run(entry, frames, asr, f0, n, timbre, source)
-        spoken = self._read("decoder", audio).reshape(-1)
-        if not np.isfinite(spoken).all():
-            raise BundleError("The decoder gave audio that is not finite. Build the bundle again.")
-        return spoken
+            of_frame = token_of_frame(durations)
+            frames = of_frame.size
+            (t_en,) = self._run("text_encoder", tokens.shape[1], tokens)
+            timbre, prosody = np.split(ref_s[np.newaxis], [self.bundle.style_dim], axis=1)
+            f0, n = self._run("f0n", frames, repeat_tokens(features, of_frame), prosody)
+            if pitch is not None:
+                f0 = (self._read("f0n", f0) * pitch[np.newaxis]).astype(np.float32)
+            asr = repeat_tokens(self._read("text_encoder", t_en), of_frame)
+            seeded = noise.dtype == np.uint32
+            entry, source = ("decoder_seeded", noise) if seeded else ("decoder", noise[np.newaxis])
+            (audio,) = self._run(entry, frames, asr, f0, n, timbre, source)
+            spoken = self._read("decoder", audio).reshape(-1)
+            if not np.isfinite(spoken).all():
+                raise BundleError("The decoder gave audio that is not finite. Build the bundle again.")
+            return spoken
 
     def _run(self, entry: str, length: int, *inputs: Output) -> tuple[Output, ...]:
         start = time.perf_counter()
