@@ -8,8 +8,8 @@ from pathlib import Path
 
 from doit.exceptions import InvalidDodoFile
 
-from kokoro_tvm.errors import KokoroTvmError
-from kokoro_tvm.packages import require_build
+from kokoro_tvm.common.errors import KokoroTvmError
+from kokoro_tvm.common.packages import require_build
 
 HERE = Path(__file__).parent
 

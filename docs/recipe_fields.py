@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.common.constants import COMPONENT_AXES
+from kokoro_tvm.common.spec import PATTERNS
 from kokoro_tvm.recipe import json_schema
-from kokoro_tvm.spec import PATTERNS
 
 # Components, and parts of the front end, whose fields are alike are listed once, as NAME.
 _ALIKE = {

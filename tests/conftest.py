@@ -17,8 +17,8 @@ from checkout import ROOT, graph_of
 from sharing import once
 from toys import copy_repository, doit, write_recipes
 
+from kokoro_tvm.common.packages import install_stock_packages
 from kokoro_tvm.engine.resources import usable_memory_gb
-from kokoro_tvm.packages import install_stock_packages
 from kokoro_tvm.runtime.threads import usable_cores
 
 pytest_plugins = ["fake_bundles"]

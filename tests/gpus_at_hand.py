@@ -31,7 +31,7 @@ def found() -> dict[str, str]:
 
 
 def _described(version: Callable[[], str]) -> str:
-    from kokoro_tvm.errors import KokoroTvmError
+    from kokoro_tvm.common.errors import KokoroTvmError
 
     try:
         return version()

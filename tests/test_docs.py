@@ -14,8 +14,9 @@ from markdown_tables import rows_of
 from recipe_fields import recipe_fields
 from reference_pages import commands, generated
 
-from kokoro_tvm import errors, passes, patches, runtime
+from kokoro_tvm import passes, patches, runtime
 from kokoro_tvm.cli import build_app
+from kokoro_tvm.common import errors
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.truth.corpus import corpus

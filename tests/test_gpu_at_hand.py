@@ -16,8 +16,8 @@ from lowering import MACHINE, RECIPE, lowered_program, small_program
 from ops.on_gpu import AS_CPP, GPUS
 
 from kokoro_tvm import ops
+from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.compiler.library import compile_module
-from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.runners.source.device import SourceDevice
 from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode

@@ -14,7 +14,7 @@ import yaml
 from toys import ROUNDED, SHORT, TARGET, doit, toy_model
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime import SpeechWarning, read_bundle
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode

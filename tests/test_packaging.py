@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tiers import ASIAN, SLOW_MODULES
 
-from kokoro_tvm.packages import STOCK
+from kokoro_tvm.common.packages import STOCK
 from kokoro_tvm.runtime.text.frontend.packages import CHINESE, ESPEAK, JAPANESE, Packages
 
 ROOT = Path(__file__).parents[1]
@@ -161,7 +161,7 @@ def test_every_version_of_an_extra_is_exact(extra: str) -> None:
     requirements = set(PROJECT["optional-dependencies"][extra]) - {"kokoro-tvm[build]", "kokoro-tvm[test]"}
     if extra == "serve":
         requirements = {each for each in requirements if normal(re.split("[<>=]", each)[0]) not in LISTENING}
-    refused = r"(; python_version < '3\.13')?"  # what kokoro_tvm/stock.txt has for newer ones
+    refused = r"(; python_version < '3\.13')?"  # what kokoro_tvm/common/stock.txt has for newer ones
     exact = rf"[A-Za-z0-9_.-]+(\[\w+\])?==[\w.]+{refused}"
     assert [r for r in requirements if not re.fullmatch(exact, r)] == []
 

@@ -22,8 +22,8 @@ from toys import PHONEMES, REPOSITORY, ROUNDED, SHORT, copy_repository, doit, sp
 from toys import RECIPES as TOYS
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.errors import BuildError, BundleError
+from kokoro_tvm.common.cpu_features import features_of_cpu
+from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe, read_recipe
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import SpeechWarning, write_wav

@@ -9,7 +9,7 @@ import tvm
 from kernel_work import Work, work_of
 from roofline import Gpu, Launch
 
-from kokoro_tvm.features import Features, Workgroup
+from kokoro_tvm.common.features import Features, Workgroup
 from kokoro_tvm.ops.base.expressions import const
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 

@@ -29,10 +29,10 @@ from toy_bundle import VOCABULARY, write_bundle
 
 import kokoro_tvm
 from kokoro_tvm.batch.manifest import read_manifest
+from kokoro_tvm.common.errors import BuildError, BundleError, InputError, RecipeError, ValidationError
 from kokoro_tvm.documents.readers import read_document
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.record import Output, Record
-from kokoro_tvm.errors import BuildError, BundleError, InputError, RecipeError, ValidationError
 from kokoro_tvm.registry.artifact import Layer, manifest_of, read_layers
 from kokoro_tvm.registry.sources import REFERENCE, bundles_in
 from kokoro_tvm.registry.trust import SIGNED, key_ids, read_key, require_signature

@@ -24,7 +24,7 @@ import yaml
 from toys import PHONEMES, REPOSITORY, doit, speak, toy_model
 
 from kokoro_tvm.cli import main
-from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.ops.base import semantic as _semantic
 

@@ -84,7 +84,7 @@ def test_stages_need_a_system_that_forks() -> None:
     code = """
 from pathlib import Path
 from kokoro_tvm.engine.child import run_child
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 del os.fork
 try:
     run_child({}, Path("x.log"), 10, "cpu.export.bert")

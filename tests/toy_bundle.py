@@ -274,7 +274,7 @@ def compile_library(
             out = builder.emit(relax.op.permute_dims(out, [0, 2, 1]))
         builder.emit_func_output(out)
     if name == "decoder":
-        from kokoro_tvm.features import Features
+        from kokoro_tvm.common.features import Features
         from kokoro_tvm.ops.base.semantic import OpCall, registry
 
         shapes = {"f0": (1, "n"), "seed": (3,)}

@@ -26,10 +26,10 @@ from typing import Any, Literal
 
 import kokoro_tvm
 from kokoro_tvm.batch.manifest import Utterance
+from kokoro_tvm.common.errors import BuildError, InputError, KokoroTvmError
+from kokoro_tvm.common.locking import LockedError, open_locked
+from kokoro_tvm.common.remote import open_folder, whole_file
 from kokoro_tvm.documents.writers import write_audio
-from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError
-from kokoro_tvm.locking import LockedError, open_locked
-from kokoro_tvm.remote import open_folder, whole_file
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.notices import SpeechWarning
 
@@ -185,7 +185,7 @@ def speak_on_cluster(
 
     Raises as `connect` does, and what a worker raises that concerns more than a line.
     """
-    from kokoro_tvm.engine.scheduler import completed, connect  # whoever speaks does not need it
+    from kokoro_tvm.common.scheduler import completed, connect  # whoever speaks does not need it
 
     with connect(address) as client, client.as_current():
         from distributed import KilledWorker

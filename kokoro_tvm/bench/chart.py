@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kokoro_tvm.output import whole_file
+from kokoro_tvm.common.output import whole_file
 
 if TYPE_CHECKING:
     from kokoro_tvm.bench.results import Result

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import KokoroTvmError
+from kokoro_tvm.common.errors import KokoroTvmError
 
 __all__ = ["OURS", "Child", "ChildError", "environment", "last_words", "python_module"]
 

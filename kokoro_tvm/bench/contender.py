@@ -11,7 +11,7 @@ from kokoro_tvm.bench.child import Child, ChildError, python_module
 from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.results import ComponentResult, SystemResult, TextInfo, TextResult
 from kokoro_tvm.bench.systems import System
-from kokoro_tvm.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
+from kokoro_tvm.common.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
 from kokoro_tvm.measure.flops import component_flops
 
 __all__ = ["Answer", "Contender"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.bench.engine import EngineSpec, Utterance, open_engine
 from kokoro_tvm.bench.serve import private_stdout
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 
 __all__ = ["main", "pcm"]
 

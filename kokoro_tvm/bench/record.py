@@ -7,8 +7,8 @@ from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kokoro_tvm.errors import InputError
-from kokoro_tvm.output import write_text
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.output import write_text
 
 __all__ = ["Record"]
 

@@ -12,7 +12,7 @@ from kokoro_tvm.bench.engine import EngineSpec
 from kokoro_tvm.bench.engines.stock import missing_compiler, missing_gpu
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.results import Isa, SystemResult
-from kokoro_tvm.errors import BundleError, InputError, KokoroTvmError
+from kokoro_tvm.common.errors import BundleError, InputError, KokoroTvmError
 from kokoro_tvm.runtime import Bundle
 from kokoro_tvm.runtime.session.device import Gpu
 

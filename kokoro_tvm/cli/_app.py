@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import kokoro_tvm
-from kokoro_tvm.errors import BuildError, KokoroTvmError, OutOfMemoryError
+from kokoro_tvm.common.errors import BuildError, KokoroTvmError, OutOfMemoryError
 
 __all__ = ["build_app", "main"]
 
@@ -113,7 +113,7 @@ def _called(words: Sequence[str]) -> Sequence[str]:
 
 
 def _missing(error: ModuleNotFoundError) -> str:
-    from kokoro_tvm.packages import advice
+    from kokoro_tvm.common.packages import advice
 
     name = (error.name or "").partition(".")[0]
     if name == "kokoro_tvm":

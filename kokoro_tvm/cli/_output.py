@@ -102,7 +102,7 @@ def table(first: str, headings: Sequence[str], title: str | None = None, last: s
 
 def check_file(*paths: Path | None) -> None:
     """Raise InputError if a file could not be written, or two are one. Call it before what takes time."""
-    from kokoro_tvm.output import check_distinct, check_place
+    from kokoro_tvm.common.output import check_distinct, check_place
 
     for path in paths:
         if path is not None:
@@ -116,7 +116,7 @@ def write_json(path: Path | None, data: Any) -> None:
         return
     import json
 
-    from kokoro_tvm.output import is_stream, write_text
+    from kokoro_tvm.common.output import is_stream, write_text
 
     write_text(path, json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     typer.echo(f"{path}", err=is_stream(path))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,8 +162,8 @@ def piping(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
     if path is None:
         yield []
         return
+    from kokoro_tvm.common.output import open_stream
     from kokoro_tvm.documents.writers import begin_wav
-    from kokoro_tvm.output import open_stream
 
     with open_stream(path) as stream:
         yield [begin_wav(stream, sample_rate)]

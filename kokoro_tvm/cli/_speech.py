@@ -11,8 +11,8 @@ from typing import Annotated, TextIO, TypeAlias
 
 import typer
 
-from kokoro_tvm.bundles import default_bundle
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.bundles import default_bundle
+from kokoro_tvm.common.errors import InputError
 
 __all__ = [
     "BUNDLE",

@@ -58,8 +58,8 @@ def batch(
     without_blas_threads()
     from kokoro_tvm.batch.manifest import read_manifest
     from kokoro_tvm.batch.speaking import Job, lock_folder, speak_here, speak_on_cluster
+    from kokoro_tvm.common.output import check_distinct
     from kokoro_tvm.documents.writers import check_audio_file
-    from kokoro_tvm.output import check_distinct
     from kokoro_tvm.runtime import read_bundle
     from kokoro_tvm.runtime.threads import choose_threads
 
@@ -93,7 +93,7 @@ def _report(
     """Shows how far it is, then what was written. Raises InputError that lists the lines that were not."""
     import time
 
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
 
     outcomes: list[Outcome] = []
     began = time.perf_counter()

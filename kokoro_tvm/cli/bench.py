@@ -139,7 +139,7 @@ def _default_bundles(artifacts: Path, isa: Isa | None) -> list[Path]:
 
 def _open(folders: Sequence[Path]) -> list[Bundle]:
     """The manifests, all of one model; raises BundleError, InputError."""
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.runtime import read_bundle
 
     opened = [read_bundle(folder) for folder in folders]
@@ -151,7 +151,7 @@ def _open(folders: Sequence[Path]) -> list[Bundle]:
 
 def _check_ours(result: Result) -> None:
     """Raises BundleError if a bundle failed; call it after everything else was printed."""
-    from kokoro_tvm.errors import BundleError
+    from kokoro_tvm.common.errors import BundleError
 
     failed = [f"{s.name} {s.problem}" for s in result.systems if s.ours and s.problem]
     if failed:

@@ -81,7 +81,7 @@ def build(
 
     Current stages are skipped, except those named by --force.
     """
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
 
     wanted = targets or force or ([] if dump_ir else [recipe])
     if force and (overrides or dump_ir is not None or scheduler is not None):
@@ -117,9 +117,9 @@ def run_tasks(
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
 
+    from kokoro_tvm.common.errors import BuildError, KokoroTvmError
     from kokoro_tvm.engine.events import EventLog
     from kokoro_tvm.engine.reporter import make_reporter
-    from kokoro_tvm.errors import BuildError, KokoroTvmError
     from kokoro_tvm.project.tasks import doit_config, recipe_tasks
 
     reporter = make_reporter(EventLog(events) if events else None)
@@ -156,8 +156,8 @@ def _try(
 
 
 def _check(tasks: Sequence[str], known: list[str]) -> None:
-    from kokoro_tvm.errors import RecipeError
-    from kokoro_tvm.words import hint, nearest
+    from kokoro_tvm.common.errors import RecipeError
+    from kokoro_tvm.common.words import hint, nearest
 
     for task in tasks:
         if task not in known:

@@ -76,7 +76,7 @@ def _side(word: str, project: Project) -> Side:
 
 def _heard(before: Side, now: Side) -> dict[str, float]:
     """One sentence by both: seconds of each, and the signal-to-noise ratio over what both have, dB."""
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.measure.metrics import snr_db
     from kokoro_tvm.runtime import Synthesizer
 

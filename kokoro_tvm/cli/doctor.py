@@ -39,8 +39,8 @@ def doctor(
     from dataclasses import asdict
 
     from kokoro_tvm.cli._output import console, print_json
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.diagnostics.doctor import examine
-    from kokoro_tvm.errors import InputError
     from kokoro_tvm.project.needs import debian_packages
     from kokoro_tvm.recipe import list_recipes, load_recipe
 

@@ -43,7 +43,7 @@ def gc(
     from rich.filesize import decimal
 
     from kokoro_tvm.cli._output import print_json, shared_cache
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.project.project import Project
 
     project = Project.open(root)

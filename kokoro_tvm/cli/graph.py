@@ -26,8 +26,8 @@ def graph(
     root: RootOption = Path(),
 ) -> None:
     """Draw the tasks of a recipe, coloured by state."""
+    from kokoro_tvm.common.output import is_stream, write_text
     from kokoro_tvm.diagnostics.graph import Node, draw
-    from kokoro_tvm.output import is_stream, write_text
     from kokoro_tvm.project.project import Project
 
     nodes = []

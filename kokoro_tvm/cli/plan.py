@@ -63,7 +63,7 @@ def table(steps: Sequence[Step]) -> Table:
 
 def _duration(step: Step) -> str:
     """`32 s`; of a stage that never ran `about 32 s, as cpu took`, or the stage of another bucket."""
-    from kokoro_tvm.words import shown_seconds
+    from kokoro_tvm.common.words import shown_seconds
 
     if step.estimate is None:
         return "unknown"
@@ -122,8 +122,8 @@ def _stages(count: int) -> str:
 
 
 def _time(steps: Sequence[Step], jobs: int) -> str:
+    from kokoro_tvm.common.words import shown_seconds
     from kokoro_tvm.diagnostics.plan import together
-    from kokoro_tvm.words import shown_seconds
 
     known = [s for s in steps if s.seconds is not None]
     unknown = len(steps) - len(known)

@@ -91,7 +91,7 @@ def probe(
 
     Without --at, --every or --operation, the result of every module is compared.
     """
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
 
     # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
@@ -125,8 +125,8 @@ def probe(
 
 def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
     """The recipe's graph, and the artifacts meant: one, or all buckets of a component."""
-    from kokoro_tvm.constants import COMPONENT_AXES
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.constants import COMPONENT_AXES
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.project.project import Project
 
     name, slash, what = word.rpartition("/")
@@ -154,7 +154,7 @@ def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Referen
 
 
 def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
 
     length = reference.length(specs[0].axis)
     for spec in specs:
@@ -197,7 +197,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
 
 
 def _chosen(subject: Subject, at: list[str], every: bool, operation: str | None) -> list[Value]:
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.lab.probe.values import results_of_modules, select
 
     values = subject.values

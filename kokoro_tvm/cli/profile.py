@@ -101,7 +101,7 @@ def profile(
     """Show calls, time, share, GFLOP/s and GB/s of every kernel."""
     without_blas_threads()
     check_file(json_file, trace)
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.session.profiler import trace_events
 

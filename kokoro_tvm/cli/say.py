@@ -23,7 +23,7 @@ from kokoro_tvm.cli._speech import (
     noted,
     without_blas_threads,
 )
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,10 +122,10 @@ def say(
 ) -> None:
     """Synthesize a text or a document to a file, and play it."""
     without_blas_threads()
+    from kokoro_tvm.common.output import check_distinct, check_place, is_stream, real_path, write_text
     from kokoro_tvm.documents.captions import caption_format, write_captions
     from kokoro_tvm.documents.spool import Spool
     from kokoro_tvm.documents.writers import check_audio_file, write_audio
-    from kokoro_tvm.output import check_distinct, check_place, is_stream, real_path, write_text
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.session.noise import check_seed
     from kokoro_tvm.runtime.speech.checks import check_speed

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kokoro_tvm.cli._speech import without_blas_threads
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.serve.settings import Setting, read_settings, settings
 
 __all__ = ["serve"]

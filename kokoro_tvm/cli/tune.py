@@ -45,7 +45,7 @@ def tune(
     Choices that are correct and faster than the rules are written to a file in schedules/ beside the recipe,
     for all CPUs with the same features.
     """
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.recipe import find_recipe, load_recipe, schedule_path
     from kokoro_tvm.runtime.threads import choose_threads
     from kokoro_tvm.targets import resolve
@@ -74,8 +74,8 @@ def tune(
 
 
 def _check_machine(recipe: Recipe, machine: Machine) -> None:
-    from kokoro_tvm.cpu_features import features_of_cpu
-    from kokoro_tvm.errors import BuildError
+    from kokoro_tvm.common.cpu_features import features_of_cpu
+    from kokoro_tvm.common.errors import BuildError
 
     there = features_of_cpu()
     missing = [name for name in machine.required if there is not None and name not in there]

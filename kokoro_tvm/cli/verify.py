@@ -46,8 +46,8 @@ def verify(
     from rich.filesize import decimal
 
     from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.common.errors import BuildError, BundleError
     from kokoro_tvm.diagnostics.verify import verify as read_again
-    from kokoro_tvm.errors import BuildError, BundleError
     from kokoro_tvm.project.project import Project
 
     if rebuild is not None:
@@ -74,8 +74,8 @@ def verify(
 
 def _rebuild(word: str, recipes: list[str] | None, everything: bool, json: bool, root: Path) -> None:
     from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.common.errors import BuildError, InputError
     from kokoro_tvm.diagnostics.verify import rebuild
-    from kokoro_tvm.errors import BuildError, InputError
     from kokoro_tvm.project.project import Project
 
     if recipes or everything:

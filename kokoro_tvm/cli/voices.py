@@ -63,7 +63,7 @@ def mix(
     voices: VoicesOption = None,
 ) -> None:
     """Write a mix of voices as a voice of its own, which `--voice FILE` speaks."""
-    from kokoro_tvm.output import check_distinct, check_place, whole_file
+    from kokoro_tvm.common.output import check_distinct, check_place, whole_file
     from kokoro_tvm.runtime.bundle.voice_files import check_voice_name, encode_voice
 
     check_place(output)

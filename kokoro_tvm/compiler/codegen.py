@@ -17,7 +17,7 @@ from tvm import relax, tirx
 from tvm.relax import vm_build
 from tvm.runtime import _ffi_api as runtime_api
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import Machine, tvm_target
 

@@ -17,7 +17,7 @@ from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
 
 import kokoro_tvm.ops  # noqa: F401  (registers torch.ops.kokoro, which programs are made of)
-from kokoro_tvm.errors import BuildError, KokoroTvmError
+from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.signatures import Signature, TensorSpec, signatures

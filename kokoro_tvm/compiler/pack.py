@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.compiler.quantize import quantize_weight, select_bits
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.semantic import PackedWeight
 from kokoro_tvm.runtime.bundle.quantized import METADATA
 

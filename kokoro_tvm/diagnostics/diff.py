@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.diagnostics.causes import cause
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import changes
-from kokoro_tvm.errors import BundleError
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.report.facts import worst
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE

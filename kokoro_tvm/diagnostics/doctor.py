@@ -25,14 +25,15 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from rich.filesize import decimal
 
-from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.common.cpu_features import features_of_cpu
+from kokoro_tvm.common.errors import BuildError, InputError, RecipeError
+from kokoro_tvm.common.packages import requirements
+from kokoro_tvm.common.words import as_typed
 from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.diagnostics.sources import Reach, reach
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.versions import PYTHON
-from kokoro_tvm.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.model.front_end.sound_rules import sound_languages
-from kokoro_tvm.packages import requirements
 from kokoro_tvm.project.needs import Need, needs_of
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
@@ -40,7 +41,6 @@ from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.packages import Packages, packages_of
 from kokoro_tvm.targets import find_runner, tools_for
 from kokoro_tvm.toolchains import Toolchain
-from kokoro_tvm.words import as_typed
 
 __all__ = ["Finding", "Pin", "Tool", "Verdict", "examine"]
 

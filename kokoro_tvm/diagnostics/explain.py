@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kokoro_tvm.common.words import shown_seconds
 from kokoro_tvm.diagnostics.causes import Cause, cause
 from kokoro_tvm.diagnostics.plan import Step, look_ahead
 from kokoro_tvm.diagnostics.plan import to_json as step_to_json
 from kokoro_tvm.engine.order import in_order
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.words import shown_seconds
 
 __all__ = ["Explanation", "Reason", "explain", "lines", "to_json"]
 

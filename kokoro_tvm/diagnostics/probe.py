@@ -18,7 +18,7 @@ def main() -> None:
     import tvm
     from tvm.target import codegen
 
-    from kokoro_tvm.errors import KokoroTvmError
+    from kokoro_tvm.common.errors import KokoroTvmError
     from kokoro_tvm.targets import target_kind
 
     result: dict[str, Any] = {"needs": {}, "problems": {}}

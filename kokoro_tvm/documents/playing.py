@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 __all__ = ["PLAYERS", "Player", "open_player"]
 

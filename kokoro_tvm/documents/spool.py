@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import InputError
-from kokoro_tvm.locking import LockedError, open_locked
-from kokoro_tvm.output import write_text
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.locking import LockedError, open_locked
+from kokoro_tvm.common.output import write_text
 
 __all__ = ["Spool"]
 

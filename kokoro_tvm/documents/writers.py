@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import InputError
-from kokoro_tvm.output import check_place, is_stream, whole_file
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.output import check_place, is_stream, whole_file
 from kokoro_tvm.runtime.speech.wav import header
 
 __all__ = ["FORMATS", "Mark", "audio_format", "begin_wav", "check_audio_file", "metadata", "write_audio"]

@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
-from kokoro_tvm.digests import file_sha256
-from kokoro_tvm.engine.record import USED, Output, Record, list_with, listed_keys
-from kokoro_tvm.errors import BuildError, InputError
-from kokoro_tvm.remote import (
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError, InputError
+from kokoro_tvm.common.remote import (
     READ_ONLY,
     TooLargeError,
     has_protocol,
@@ -35,6 +34,7 @@ from kokoro_tvm.remote import (
     unreachable,
     whole_file,
 )
+from kokoro_tvm.engine.record import USED, Output, Record, list_with, listed_keys
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

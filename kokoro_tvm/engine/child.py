@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import kokoro_tvm.errors
+import kokoro_tvm.common.errors
+from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.engine.code import source_stamps
 from kokoro_tvm.engine.durable import storing
 from kokoro_tvm.engine.forkserver import OUT_OF_MEMORY, order
-from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["ChildError", "run_child"]
 
@@ -96,7 +96,11 @@ def run_child(
     if outcome.is_file():
         error = json.loads(outcome.read_text(encoding="utf-8"))
         outcome.unlink()
-        kind = ChildError if error["error"] == OUT_OF_MEMORY else vars(kokoro_tvm.errors).get(error["error"])
+        kind = (
+            ChildError
+            if error["error"] == OUT_OF_MEMORY
+            else vars(kokoro_tvm.common.errors).get(error["error"])
+        )
         if not (isinstance(kind, type) and issubclass(kind, KokoroTvmError)):
             kind = BuildError
         raise kind(f"{what}: {error['message']} Its log is {log}.")

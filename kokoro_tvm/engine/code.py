@@ -16,8 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.memory import learned, stamps
-from kokoro_tvm.errors import BuildError
 
 __all__ = [
     "all_code",
@@ -34,7 +34,7 @@ _ABOUT = "code 4"  # of what is remembered of a file; another way to digest code
 _SKIPPED = {"ctx", "kind", "type_comment", "type_ignores"}
 _GONE = "gone"
 # What decides about no output: errors, and what runs stages, for what that hands over is checked by digest.
-_NO_SAY = tuple(f"{_PACKAGE.name}.{name}." for name in ("errors", "engine", "loading"))
+_NO_SAY = tuple(f"{_PACKAGE.name}.{name}." for name in ("common.errors", "engine", "common.loading"))
 
 
 class _Unit(NamedTuple):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["EventLog", "Kind"]
 

@@ -33,11 +33,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.engine import trace as recording
 from kokoro_tvm.engine.durable import NO_ROOM, advice, storing
 from kokoro_tvm.engine.inputs import Inputs, only
 from kokoro_tvm.engine.processes import end_with_parent
-from kokoro_tvm.errors import KokoroTvmError
 
 __all__ = ["ORDER", "OUT_OF_MEMORY", "main", "order", "run_stage"]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["Inputs", "only"]
 

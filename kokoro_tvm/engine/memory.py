@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from kokoro_tvm.digests import file_sha256
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.durable import write
-from kokoro_tvm.errors import BuildError
 
 __all__ = ["Memory", "keep_learned", "learned", "stamps"]
 

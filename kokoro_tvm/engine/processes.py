@@ -17,8 +17,8 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.trace import child_trace, take
-from kokoro_tvm.errors import BuildError
 
 __all__ = ["end_with_parent", "run_forked"]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.digest import digest
-from kokoro_tvm.errors import BuildError
 
 __all__ = ["USED", "NotBuiltError", "Output", "Record", "list_with", "listed_keys", "request_of"]
 

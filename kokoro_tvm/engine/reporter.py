@@ -16,10 +16,10 @@ from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TaskID,
 from rich.table import Column
 from rich.text import Text
 
+from kokoro_tvm.common.errors import BuildError, RecipeError
+from kokoro_tvm.common.words import shown_seconds
 from kokoro_tvm.engine.events import EventLog, Kind
 from kokoro_tvm.engine.order import in_order
-from kokoro_tvm.errors import BuildError, RecipeError
-from kokoro_tvm.words import shown_seconds
 
 __all__ = ["LineReporter", "LiveReporter", "last_lines", "make_reporter", "phase"]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from kokoro_tvm.digests import file_sha256
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.engine.child import run_child
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import make_folder, storing
@@ -21,7 +22,6 @@ from kokoro_tvm.engine.state import EDITED, Failure, State, changes, read_failur
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.engine.trace import read_trace
 from kokoro_tvm.engine.used import Sources, distinct_uses, everything, used, used_again
-from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["SCHEMA", "Stage"]
 

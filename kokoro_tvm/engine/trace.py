@@ -19,9 +19,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.loading import LOADED
 from kokoro_tvm.engine.code import folder_of_package, has_no_say, module_of
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.loading import LOADED
 
 __all__ = [
     "Trace",

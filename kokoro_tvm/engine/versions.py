@@ -10,8 +10,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.memory import learned
-from kokoro_tvm.errors import BuildError
 
 __all__ = [
     "PYTHON",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.setting import Lab, Progress
 from kokoro_tvm.measure.artifact import LONGER
 from kokoro_tvm.measure.expectations import Expectation, expectations, fingerprint, write_expectations

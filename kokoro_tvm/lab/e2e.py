@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.lab.setting import Lab
 from kokoro_tvm.measure.e2e import EndToEnd, compare_bundles, render_all
 from kokoro_tvm.recipe import Utterance

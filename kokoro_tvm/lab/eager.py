@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.patches import apply_patches

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.constants import COMPONENT_AXES, SAMPLES_PER_FRAME
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.measure.engine import Engine, Fill, TvmEngine, run_component
 from kokoro_tvm.measure.gates import Verdict, first_of, judge_output, limits_of, missed_lines, number
 from kokoro_tvm.measure.metrics import measure, measure_audio

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.session.profiler import Call, Kernel, kernels_of, recorded, summarize
 from kokoro_tvm.runtime.session.session import Session

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.constants import STYLE_DIM
-from kokoro_tvm.errors import InputError, ValidationError
+from kokoro_tvm.common.constants import STYLE_DIM
+from kokoro_tvm.common.errors import InputError, ValidationError
 from kokoro_tvm.lab.decoders import Crossed, Decoded, crossings, sweep
 from kokoro_tvm.lab.setting import Lab
 from kokoro_tvm.measure.compare import Pair, compare

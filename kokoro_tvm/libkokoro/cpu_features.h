@@ -1,4 +1,4 @@
-/* What this CPU has, by LLVM's names, as kokoro_tvm/cpu_features.py lists them. It is read from the CPU
+/* What this CPU has, by LLVM's names, as kokoro_tvm/common/cpu_features.py lists them. It is read from the CPU
  * itself (CPUID, the auxiliary vector; macOS has a name for each): an emulator shows /proc/cpuinfo of the machine it
  * runs on. For other architectures, CPU_FEATURE_COUNT is not defined. */
 #ifndef KOKORO_CPU_FEATURES_H

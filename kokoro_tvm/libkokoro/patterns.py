@@ -15,7 +15,7 @@ from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["OPERATIONS", "PLACES", "Compiled", "Sets", "compile_pattern", "ranges_of"]
 

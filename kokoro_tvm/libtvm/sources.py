@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kokoro_tvm.packages import folder_of
+from kokoro_tvm.common.packages import folder_of
 
 __all__ = ["FLAGS", "ffi_sources", "headers", "include_flags", "runtime_sources"]
 

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.measure.metrics import WINDOW, correlation, magnitude_spectrum
 
 __all__ = [

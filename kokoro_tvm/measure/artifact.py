@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import COMPONENT_AXES
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.constants import COMPONENT_AXES
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.measure.gates import (
     Report,
     UtteranceReport,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.measure.acoustics import f0_rmse_hz, lag_samples, log_mel_correlation, loudness_ratio_db
 from kokoro_tvm.measure.artifact import LONGER, judge_speech
 from kokoro_tvm.measure.gates import Verdict, first_of, judge_medians, limits_of, missed_lines, number

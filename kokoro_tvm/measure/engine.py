@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME, STYLE_DIM
+from kokoro_tvm.common.constants import COMPONENT_AXES, SAMPLES_PER_FRAME, STYLE_DIM
 from kokoro_tvm.runtime.session.model import frame_durations, repeat_tokens, token_of_frame
 from kokoro_tvm.runtime.session.routing import length_axis, smallest_bucket
 from kokoro_tvm.runtime.session.session import SessionBase

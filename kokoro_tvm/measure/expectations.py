@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kokoro_tvm.constants import SAMPLE_RATE
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.constants import SAMPLE_RATE
+from kokoro_tvm.common.errors import ValidationError
+from kokoro_tvm.common.output import write_text
 from kokoro_tvm.measure.acoustics import mel_power
-from kokoro_tvm.output import write_text
 
 __all__ = [
     "BANDS",

@@ -16,7 +16,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates

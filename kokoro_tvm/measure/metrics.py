@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kokoro_tvm.constants import SAMPLES_PER_FRAME
+from kokoro_tvm.common.constants import SAMPLES_PER_FRAME
 
 __all__ = [
     "HOP",

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.digests import file_sha256
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import ValidationError
 
 __all__ = ["Recogniser", "open_recogniser"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.loading import load
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.loading import load
 from kokoro_tvm.model.checkpoint_files import values_sha256, write_checkpoint
 from kokoro_tvm.model.kokoro import expected_shapes
 from kokoro_tvm.model.pins import check_sha256

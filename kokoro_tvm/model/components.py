@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.constants import COMPONENTS
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.patches.base.length import mask_invalid, scale_length
 
 __all__ = ["F0N", "Bert", "Decoder", "Duration", "TextEncoder", "build_component"]

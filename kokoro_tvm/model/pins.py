@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kokoro_tvm.digests import file_sha256
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["check_sha256"]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kokoro_tvm.constants import SAMPLES_PER_FRAME, STYLE_DIM
+from kokoro_tvm.common.constants import SAMPLES_PER_FRAME, STYLE_DIM
 
 __all__ = [
     "LENGTH",

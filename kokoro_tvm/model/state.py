@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import torch
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["complete_state"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from kokoro_tvm.constants import STYLE_DIM
-from kokoro_tvm.errors import BuildError, InputError
+from kokoro_tvm.common.constants import STYLE_DIM
+from kokoro_tvm.common.errors import BuildError, InputError
 from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, VOICE_ROWS, read_voice
 
 __all__ = ["VOICE_SHAPE", "read_voices", "voice_file"]

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from tvm import tirx
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.ops.base.expressions import ceildiv, logical_and
 from kokoro_tvm.ops.base.semantic import (
     OpCall,

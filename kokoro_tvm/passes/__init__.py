@@ -9,9 +9,9 @@ from typing import Any
 
 from tvm import relax
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.features import Features
-from kokoro_tvm.loading import load
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.features import Features
+from kokoro_tvm.common.loading import load
 from kokoro_tvm.ops.base.relax import SemanticCall, resolve_call
 from kokoro_tvm.ops.base.schedule import ConvChoice
 

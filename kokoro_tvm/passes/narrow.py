@@ -12,7 +12,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["apply"]

@@ -21,7 +21,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.passes import LoweringContext, list_bindings
 from kokoro_tvm.passes.select_kernels import IN_PLACE
 

@@ -17,7 +17,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.ops.base.relax import SemanticCall
 from kokoro_tvm.ops.base.semantic import PackedWeight
 from kokoro_tvm.passes import LoweringContext

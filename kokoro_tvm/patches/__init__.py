@@ -22,8 +22,8 @@ from typing import Any
 
 from torch import nn
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.loading import load
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.loading import load
 
 __all__ = ["Patch", "apply_patches", "get_patch", "list_patches", "method_patch", "resolve_attribute"]
 

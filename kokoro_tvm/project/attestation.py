@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import InputError
 from kokoro_tvm.registry.trust import PAYLOAD_TYPE, SBOM, SIGNED, bom_statement, key_bytes
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import kokoro_tvm.errors
-from kokoro_tvm.digests import file_sha256
+import kokoro_tvm.common.errors
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError, InputError, KokoroTvmError, RecipeError
+from kokoro_tvm.common.scheduler import completed, connect
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.order import in_order
-from kokoro_tvm.engine.scheduler import completed, connect
-from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError, RecipeError
 from kokoro_tvm.project.project import Project
 
 __all__ = ["build_on_cluster"]
@@ -77,7 +77,9 @@ def build_on_cluster(
                 report(names[future.key], f"{outcome.manner} in {outcome.seconds:.1f} s on {outcome.worker}")
             failed += [outcome] if outcome.manner == "failed" else []
     if failed:
-        raise getattr(kokoro_tvm.errors, failed[0].kind, BuildError)("\n".join(o.message for o in failed))
+        raise getattr(kokoro_tvm.common.errors, failed[0].kind, BuildError)(
+            "\n".join(o.message for o in failed)
+        )
 
 
 def _outcome(future: Any) -> _Outcome:
@@ -116,7 +118,9 @@ def _build(name: str, recipes: str, before: Sequence[_Outcome]) -> _Outcome:
         if notes:
             raise BuildError(f"{name}: {worker} does not reach the shared cache. {' '.join(notes)}")
     except KokoroTvmError as error:
-        kind = next(k.__name__ for k in type(error).__mro__ if k.__module__ == kokoro_tvm.errors.__name__)
+        kind = next(
+            k.__name__ for k in type(error).__mro__ if k.__module__ == kokoro_tvm.common.errors.__name__
+        )
         return _Outcome("failed", worker, time.monotonic() - began, kind, str(error))
     return _Outcome(manner, worker, time.monotonic() - began)
 

@@ -21,10 +21,10 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from kokoro_tvm import __version__
-from kokoro_tvm.bundles import PACKAGED
-from kokoro_tvm.errors import BundleError
-from kokoro_tvm.output import check_distinct
-from kokoro_tvm.platforms import Platform, platform_of
+from kokoro_tvm.common.bundles import PACKAGED
+from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.common.output import check_distinct
+from kokoro_tvm.common.platforms import Platform, platform_of
 from kokoro_tvm.project.attestation import provenance_with_gates
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle

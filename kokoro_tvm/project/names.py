@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe.parts import RecipeSet
 
 __all__ = ["NPM", "PEERS", "REPORT", "SETS", "SHARED", "check_name"]

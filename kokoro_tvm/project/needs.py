@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.packages import advice, missing
 from kokoro_tvm.engine.versions import installed
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.packages import advice, missing
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import CompiledLibrary, Tools, target_kind, tools_for
 from kokoro_tvm.toolchains import problem_of

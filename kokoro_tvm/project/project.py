@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.packages import require_build
+from kokoro_tvm.common.words import hint
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.collection import Collected, collect
 from kokoro_tvm.engine.memory import Memory, keep_learned
 from kokoro_tvm.engine.parts import parts_of, parts_store
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.packages import require_build
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.names import check_name
 from kokoro_tvm.recipe import ArtifactSpec, find, is_try, list_models, list_recipes, load_recipe
-from kokoro_tvm.words import hint
 
 __all__ = ["Found", "Project"]
 

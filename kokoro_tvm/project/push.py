@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
+from kokoro_tvm.common.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 from kokoro_tvm.project.attestation import statements
 from kokoro_tvm.project.distribution import bundle_files, opened, size_of, verified_bundle
 from kokoro_tvm.registry.address import Layout, Repository
@@ -29,7 +30,6 @@ from kokoro_tvm.registry.artifact import (
 )
 from kokoro_tvm.registry.sources import REFERENCE, bundles_in
 from kokoro_tvm.registry.web import TransferError, Web, next_url
-from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer

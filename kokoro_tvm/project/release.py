@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.digests import file_sha256
+from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.engine import durable
 from kokoro_tvm.project.attestation import statements
 from kokoro_tvm.project.distribution import write_package

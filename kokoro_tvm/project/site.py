@@ -11,12 +11,12 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kokoro_tvm.cpu_features import RELAXED
-from kokoro_tvm.digests import file_sha256
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.cpu_features import RELAXED
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BundleError, InputError
+from kokoro_tvm.common.platforms import WEB as WEB_ASSEMBLY
+from kokoro_tvm.common.platforms import platform_of
 from kokoro_tvm.javascript import OFFLINE, WEB, page_files
-from kokoro_tvm.platforms import WEB as WEB_ASSEMBLY
-from kokoro_tvm.platforms import platform_of
 from kokoro_tvm.project.distribution import verified_bundle
 from kokoro_tvm.project.mp3 import MODULE
 from kokoro_tvm.project.pieces import FOLDER, INDEX, write_pieces

@@ -15,20 +15,20 @@ import doit.control
 import doit.runner
 from doit.exceptions import TaskFailed
 
+from kokoro_tvm.common.errors import KokoroTvmError, RecipeError
+from kokoro_tvm.common.platforms import this_platform
+from kokoro_tvm.common.words import as_typed
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.memory import Memory, keep_learned
 from kokoro_tvm.engine.reporter import LineReporter, make_reporter
 from kokoro_tvm.engine.resources import Budget, usable_processes
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.errors import KokoroTvmError, RecipeError
-from kokoro_tvm.platforms import this_platform
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.names import REPORT, SETS
 from kokoro_tvm.project.needs import require_tools
 from kokoro_tvm.project.project import Project
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind, tools_for
-from kokoro_tvm.words import as_typed
 
 __all__ = ["conclusion", "doit_config", "recipe_tasks"]
 

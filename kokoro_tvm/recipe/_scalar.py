@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from kokoro_tvm.words import shorten
+from kokoro_tvm.common.words import shorten
 
 __all__ = ["Scalar", "ScalarError", "plain"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from kokoro_tvm.errors import RecipeError, sentence
+from kokoro_tvm.common.errors import RecipeError, sentence
 
 __all__ = ["LocatedRecipeError", "SourceText", "Span"]
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import yaml
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.words import shorten
 from kokoro_tvm.recipe._scalar import Scalar, ScalarError, plain
 from kokoro_tvm.recipe._source import LocatedRecipeError, SourceText, Span
 from kokoro_tvm.recipe._syntax import not_yaml
-from kokoro_tvm.words import shorten
 
 __all__ = ["MAX_BYTES", "Entry", "Node", "parse", "read"]
 

@@ -7,7 +7,16 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.spec import NpmName, NpmVersion, RelativePath, Repository, Revision, Sha256, Spec, VoiceName
+from kokoro_tvm.common.spec import (
+    NpmName,
+    NpmVersion,
+    RelativePath,
+    Repository,
+    Revision,
+    Sha256,
+    Spec,
+    VoiceName,
+)
 
 __all__ = [
     "Checkpoint",

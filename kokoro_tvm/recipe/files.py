@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from kokoro_tvm.common.spec import Name, distinct
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.recipe.gates import Gates
@@ -27,7 +28,6 @@ from kokoro_tvm.recipe.parts import (
     Target,
     Utterance,
 )
-from kokoro_tvm.spec import Name, distinct
 from kokoro_tvm.targets import target_kind, tools_for
 
 __all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "kind_of"]

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.words import either, hint, shorten
 from kokoro_tvm.recipe._source import Span
 from kokoro_tvm.recipe._yaml import Node, parse, read
 from kokoro_tvm.recipe.files import ModelFile, kind_of
 from kokoro_tvm.recipe.gate_sets import spelled_out
 from kokoro_tvm.recipe.inherit import extend, without
 from kokoro_tvm.recipe.matrix import members
-from kokoro_tvm.words import either, hint, shorten
 
 __all__ = [
     "ROOT",

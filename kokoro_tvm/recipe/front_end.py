@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.spec import NpmVersion, PypiName, PypiVersion, RelativePath, Sha256, Spec, Url
+from kokoro_tvm.common.spec import NpmVersion, PypiName, PypiVersion, RelativePath, Sha256, Spec, Url
 
 __all__ = [
     "ArchiveFileSource",

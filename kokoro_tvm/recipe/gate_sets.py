@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from kokoro_tvm.common.words import hint, shorten
 from kokoro_tvm.recipe._yaml import Entry, Node
 from kokoro_tvm.recipe.inherit import extend, merge, without
-from kokoro_tvm.words import hint, shorten
 
 __all__ = ["gates_of_other_precision", "spelled_out", "whole_gates", "with_gates"]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from kokoro_tvm.spec import Name, Spec
+from kokoro_tvm.common.spec import Name, Spec
 
 __all__ = [
     "AudioGate",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.words import hint
 from kokoro_tvm.recipe._yaml import Node
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 from kokoro_tvm.recipe.folder import (
@@ -27,7 +28,6 @@ from kokoro_tvm.recipe.overrides import is_try, overridden, read_try
 from kokoro_tvm.recipe.problems import check, place
 from kokoro_tvm.recipe.resolved import Recipe, resolve
 from kokoro_tvm.recipe.schedule import read_schedules
-from kokoro_tvm.words import hint
 
 __all__ = ["Loaded", "check_file", "load_built", "load_recipe", "read_recipe"]
 

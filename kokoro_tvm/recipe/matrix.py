@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 
+from kokoro_tvm.common.words import hint, shorten
 from kokoro_tvm.recipe._source import Span
 from kokoro_tvm.recipe._yaml import Entry, Node
 from kokoro_tvm.recipe.gate_sets import spelled_out
 from kokoro_tvm.recipe.inherit import merge, without
-from kokoro_tvm.words import hint, shorten
 
 __all__ = ["MAX_RECIPES", "members", "nested"]
 

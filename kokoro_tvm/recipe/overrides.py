@@ -10,14 +10,14 @@ from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.words import either, shorten
 from kokoro_tvm.recipe._source import SourceText
 from kokoro_tvm.recipe._yaml import Node, parse
 from kokoro_tvm.recipe.folder import Written
 from kokoro_tvm.recipe.gate_sets import spelled_out
 from kokoro_tvm.recipe.inherit import merge
 from kokoro_tvm.recipe.matrix import nested
-from kokoro_tvm.words import either, shorten
 
 __all__ = ["is_try", "overridden", "read_try", "tried_name", "write_try"]
 

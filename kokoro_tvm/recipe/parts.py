@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.constants import COMPONENT_AXES, Axis
-from kokoro_tvm.spec import (
+from kokoro_tvm.common.constants import COMPONENT_AXES, Axis
+from kokoro_tvm.common.spec import (
     EspeakName,
     Extended,
     LanguageCode,

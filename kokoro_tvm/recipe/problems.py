@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from kokoro_tvm.common.spec import PATTERNS, Spec
+from kokoro_tvm.common.words import hint, nearest, shorten
 from kokoro_tvm.recipe._scalar import ScalarError, plain
 from kokoro_tvm.recipe._source import Span
 from kokoro_tvm.recipe._yaml import Node, parse, read
-from kokoro_tvm.spec import PATTERNS, Spec
-from kokoro_tvm.words import hint, nearest, shorten
 
 __all__ = ["check", "place", "read_document"]
 

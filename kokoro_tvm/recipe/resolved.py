@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kokoro_tvm.constants import COMPONENT_AXES, Axis
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.constants import COMPONENT_AXES, Axis
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.spec import Name, Spec, TargetSpec
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 from kokoro_tvm.recipe.front_end import FrontEnd
@@ -22,7 +23,6 @@ from kokoro_tvm.recipe.parts import (
     Utterance,
 )
 from kokoro_tvm.recipe.schedule import Schedule
-from kokoro_tvm.spec import Name, Spec, TargetSpec
 from kokoro_tvm.targets import target_kind
 
 __all__ = ["ArtifactSpec", "Recipe", "resolve"]

@@ -14,12 +14,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kokoro_tvm.constants import ComponentName
-from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.output import write_text
+from kokoro_tvm.common.constants import ComponentName
+from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.output import write_text
+from kokoro_tvm.common.spec import Spec
 from kokoro_tvm.recipe._yaml import parse, read
 from kokoro_tvm.recipe.problems import check
-from kokoro_tvm.spec import Spec
 
 __all__ = ["LayerChoice", "Schedule", "choices", "read_schedules", "schedule_path", "write_schedule"]
 

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 __all__ = ["Layout", "Repository", "is_loopback", "parse_place", "parse_source"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.registry.artifact import Layer
 from kokoro_tvm.registry.sources import Source, read
 from kokoro_tvm.registry.web import TransferError

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kokoro_tvm.bundles import pulled_bundles
-from kokoro_tvm.digests import file_sha256
-from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.locking import LockedError, open_locked
-from kokoro_tvm.output import real_path
+from kokoro_tvm.common.bundles import pulled_bundles
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BundleError, InputError
+from kokoro_tvm.common.locking import LockedError, open_locked
+from kokoro_tvm.common.output import real_path
 from kokoro_tvm.registry.address import Layout, Repository
 from kokoro_tvm.registry.artifact import LARGEST_MANIFEST, Layer, read_layers, sha256_of
 from kokoro_tvm.registry.download import download, writing

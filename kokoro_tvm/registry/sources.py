@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.registry.address import Layout, Repository, is_loopback
 from kokoro_tvm.registry.artifact import LARGEST_MANIFEST, MANIFEST_TYPE, sha256_of
 from kokoro_tvm.registry.web import TransferError, Web, failed
@@ -153,8 +153,8 @@ def _file(path: str, offset: int) -> tuple[BinaryIO, int]:
 
 def _remote(url: str) -> Opener:
     """Opens files by fsspec."""
-    from kokoro_tvm.packages import is_installed
-    from kokoro_tvm.remote import open_folder, unreachable
+    from kokoro_tvm.common.packages import is_installed
+    from kokoro_tvm.common.remote import open_folder, unreachable
 
     reason = (
         unreachable(url) if is_installed("fsspec") else "it takes fsspec: pip install 'kokoro-tvm[cache]'"

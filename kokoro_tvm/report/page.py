@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 from rich.filesize import decimal
 
-from kokoro_tvm.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
+from kokoro_tvm.common.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.measure.metrics import magnitude_spectrum
 from kokoro_tvm.report.facts import Cell, Facts, SpokenUtterance, worst
 from kokoro_tvm.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.libkokoro import HEADER
 from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.qemu import Qemu

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kokoro_tvm import libkokoro
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runners import Runner, Start
 from kokoro_tvm.toolchains import version_of

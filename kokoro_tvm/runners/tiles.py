@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from kokoro_tvm.cpu_features import AMX, features_of_cpu
+from kokoro_tvm.common.cpu_features import AMX, features_of_cpu
 from kokoro_tvm.runners import Runner
 from kokoro_tvm.toolchains.cc import linux_compiler
 

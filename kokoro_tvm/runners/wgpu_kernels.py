@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runners.source.device import SourceDevice, size_of
 from kokoro_tvm.runners.wgpu import WGPU, adapter
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from kokoro_tvm.words import truncate
+from kokoro_tvm.common.words import truncate
 
 __all__ = ["SpeechWarning", "listed", "quoted", "receiving", "warn"]
 

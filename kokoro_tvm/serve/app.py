@@ -17,7 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.serve.budget import ByteBudget
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.connections import Connections, InRequest, log_loop_errors, possible_connections

@@ -10,10 +10,10 @@ from typing import Any, NoReturn, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
+from kokoro_tvm.common.words import shorten
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.fields import read
 from kokoro_tvm.serve.service import Service
-from kokoro_tvm.words import shorten
 
 __all__ = ["aside_if_large", "parse_json", "read_request"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kokoro_tvm.bundles import default_bundle
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.bundles import default_bundle
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.serve.scheduler import Yielding

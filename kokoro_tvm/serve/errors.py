@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from kokoro_tvm.errors import BundleError, InputError, OutOfMemoryError
+from kokoro_tvm.common.errors import BundleError, InputError, OutOfMemoryError
 from kokoro_tvm.serve.scheduler import BusyError
 
 __all__ = ["ApiError", "error_of"]

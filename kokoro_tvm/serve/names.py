@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.serve.errors import ApiError
-from kokoro_tvm.words import truncate
 
 __all__ = ["letter_of", "listed", "named", "tag_of", "with_own_names"]
 

@@ -18,13 +18,13 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, TypeVar
 
-from kokoro_tvm.errors import InputError, KokoroTvmError
+from kokoro_tvm.common.errors import InputError, KokoroTvmError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import receiving
 from kokoro_tvm.runtime.session.session import Runner
 from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.serve.settings import Settings
-from kokoro_tvm.words import truncate
 
 __all__ = [
     "BusyError",

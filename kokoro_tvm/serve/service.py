@@ -11,7 +11,7 @@ from typing import Literal
 
 from starlette.requests import HTTPConnection
 
-from kokoro_tvm.errors import KokoroTvmError
+from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.downloads import Download, Downloads

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from kokoro_tvm.errors import InputError
-from kokoro_tvm.words import hint, shorten
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import hint, shorten
 
 __all__ = ["PREFIX", "Setting", "Settings", "read_settings", "settings"]
 

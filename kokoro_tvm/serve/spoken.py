@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.serve.bodies import Body
 from kokoro_tvm.serve.downloads import kept
@@ -17,7 +18,6 @@ from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.scheduler import Computation, Job
 from kokoro_tvm.serve.service import Service
-from kokoro_tvm.words import truncate
 
 __all__ = ["ComputedResponse", "SpokenResponse", "answer", "notices_header"]
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.parts import PARTS, Parts, parts_store
@@ -21,7 +22,6 @@ from kokoro_tvm.engine.store import Store
 from kokoro_tvm.engine.trace import unrecorded
 from kokoro_tvm.engine.used import all_of
 from kokoro_tvm.engine.versions import tvm_versions
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.parts import Resources
 from kokoro_tvm.stages.base import COMPILER, Place, log, read_json, threads

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.constants import COMPONENT_AXES, STORAGE_STEPS
+from kokoro_tvm.common.constants import COMPONENT_AXES, STORAGE_STEPS
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions, versions

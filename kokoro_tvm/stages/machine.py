@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kokoro_tvm.common.spec import TargetSpec
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.spec import TargetSpec
 from kokoro_tvm.stages.base import Place, write_json
 from kokoro_tvm.targets import target_kind
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.constants import SAMPLE_RATE, STORAGE_STEPS
+from kokoro_tvm.common.constants import SAMPLE_RATE, STORAGE_STEPS
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.model.signatures import LENGTH, Signature, samples_per_frame, signatures
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import COMPILER, Place, read_json
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Files, Place, computing, run_facts, run_settings, runner_libraries, threads
 from kokoro_tvm.targets import find_runner

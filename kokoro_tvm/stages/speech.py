@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kokoro_tvm.common.errors import BuildError, ValidationError
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.stages.base import (

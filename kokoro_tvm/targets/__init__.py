@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kokoro_tvm.loading import load
-from kokoro_tvm.spec import TargetSpec
+from kokoro_tvm.common.loading import load
+from kokoro_tvm.common.spec import TargetSpec
 from kokoro_tvm.targets.base import KERNELS, MACHINE_CODE, Machine, TargetKind
 from kokoro_tvm.targets.tools import CompiledLibrary, PinnedLibrary, RuntimeLibrary, Tools
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kokoro_tvm.features import Features
-from kokoro_tvm.platforms import WEB, Platform, this_platform
+from kokoro_tvm.common.features import Features
+from kokoro_tvm.common.platforms import WEB, Platform, this_platform
 
 if TYPE_CHECKING:
-    from kokoro_tvm.spec import TargetSpec
+    from kokoro_tvm.common.spec import TargetSpec
     from kokoro_tvm.targets.tools import Tools
 
 __all__ = ["KERNELS", "MACHINE_CODE", "Machine", "TargetKind"]

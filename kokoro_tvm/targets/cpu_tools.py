@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kokoro_tvm import libtvm
-from kokoro_tvm.cpu_features import AMX, BFLOAT16, FEATURES, PORTABLE, features_of_cpu
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.packages import folder_of
-from kokoro_tvm.platforms import WEB, Platform, this_platform
+from kokoro_tvm.common.cpu_features import AMX, BFLOAT16, FEATURES, PORTABLE, features_of_cpu
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.packages import folder_of
+from kokoro_tvm.common.platforms import WEB, Platform, this_platform
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.macho import Ios, MachO
 from kokoro_tvm.runners.node import NODE

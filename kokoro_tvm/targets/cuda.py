@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.spec import GpuArchitecture, distinct
+from kokoro_tvm.common.spec import GpuArchitecture, distinct
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.compiler_names import compiler_names

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from kokoro_tvm.constants import ComponentName
-from kokoro_tvm.features import Features, Workgroup
-from kokoro_tvm.platforms import Platform
+from kokoro_tvm.common.constants import ComponentName
+from kokoro_tvm.common.features import Features, Workgroup
+from kokoro_tvm.common.platforms import Platform
+from kokoro_tvm.common.spec import TargetSpec, distinct
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.source.runner import EmulatedSource, SourceRunner
-from kokoro_tvm.spec import TargetSpec, distinct
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.llvm import KIND as HOST
 from kokoro_tvm.targets.llvm import LlvmTarget

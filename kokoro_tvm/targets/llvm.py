@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.cpu_features import AMX, ARM, BFLOAT16, FEATURES, FLOAT16, RISCV, X86, features_of_cpu
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.features import Features
-from kokoro_tvm.platforms import WEB, Platform, platform_of, this_platform
-from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
+from kokoro_tvm.common.cpu_features import AMX, ARM, BFLOAT16, FEATURES, FLOAT16, RISCV, X86, features_of_cpu
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.features import Features
+from kokoro_tvm.common.platforms import WEB, Platform, platform_of, this_platform
+from kokoro_tvm.common.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.cpu_tools import CpuTools
 from kokoro_tvm.toolchains.compiler_names import compiler_names, unknown_in_triple

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from kokoro_tvm.platforms import this_platform
+from kokoro_tvm.common.platforms import this_platform
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 

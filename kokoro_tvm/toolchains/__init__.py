@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["Toolchain", "link_with", "problem_of", "version_of"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.packages import folder_of
-from kokoro_tvm.platforms import Platform, this_platform
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.packages import folder_of
+from kokoro_tvm.common.platforms import Platform, this_platform
 from kokoro_tvm.toolchains import problem_of, version_of
 
 __all__ = ["MINGW", "NATIVE_CXX", "CCompiler", "linux_compiler", "run_compiler", "tvm_ffi_headers"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kokoro_tvm.platforms import WEB, platform_of
-from kokoro_tvm.words import nearest
+from kokoro_tvm.common.platforms import WEB, platform_of
+from kokoro_tvm.common.words import nearest
 
 __all__ = ["FILE", "CompilerNames", "compiler_names", "unknown_in_triple"]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains import Toolchain, link_with, version_of
 
 __all__ = ["ELF", "IMPORTED", "Lld", "newest"]

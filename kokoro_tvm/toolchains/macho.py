@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains import link_with
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.lld import IMPORTED, Lld

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains import problem_of
 
 __all__ = ["Compiled", "Resources", "check", "compile_cuda", "fat_binary", "version"]

@@ -10,7 +10,7 @@ heap and all but the last bytes of the stack are above `BELOW`. If an address di
 
 from __future__ import annotations
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["BELOW", "with_offsets"]
 

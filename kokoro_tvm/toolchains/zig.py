@@ -9,8 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.packages import folder_of
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.packages import folder_of
 from kokoro_tvm.toolchains import Toolchain, link_with
 from kokoro_tvm.toolchains.cc import CCompiler, run_compiler
 from kokoro_tvm.toolchains.macho import OLDEST

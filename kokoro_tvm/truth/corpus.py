@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from pydantic import Field
 from yaml import safe_load
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.recipe import Utterance
 
 __all__ = [
@@ -55,7 +55,7 @@ _U = TypeVar("_U", bound=Utterance)
 
 def choose(names: Iterable[str], among: Sequence[_U]) -> list[_U]:
     """Select utterances by name, in the order of the names. Raises InputError for an unknown name."""
-    from kokoro_tvm.words import hint
+    from kokoro_tvm.common.words import hint
 
     by_name = {utterance.name: utterance for utterance in among}
     chosen = []

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 
 __all__ = ["SENTENCES", "ReferenceWord", "misaki_english", "sentences", "tagger_folder"]
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import SAMPLES_PER_FRAME, STYLE_DIM
+from kokoro_tvm.common.constants import SAMPLES_PER_FRAME, STYLE_DIM
 from kokoro_tvm.model.signatures import SIGNATURES
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.truth.tensor_file import read_tensors, write_tensors

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import SAMPLES_PER_FRAME
+from kokoro_tvm.common.constants import SAMPLES_PER_FRAME
 from kokoro_tvm.truth.tensor_file import read_tensors, write_tensors
 
 __all__ = ["STEPS", "Step", "Steps", "Tail", "load_steps", "save_steps", "split_tail"]

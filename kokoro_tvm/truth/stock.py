@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from torch.nn.utils.weight_norm import WeightNorm
 from torch.overrides import TorchFunctionMode
 
-from kokoro_tvm.constants import NOISE_CHANNELS, STYLE_DIM
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.constants import NOISE_CHANNELS, STYLE_DIM
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.model.kokoro import build_model, default_dtype
 from kokoro_tvm.truth.convolution import MatrixConvolution
 from kokoro_tvm.truth.reference import DYNAMIC, TRUTH, Outputs, Trace, frame_counts

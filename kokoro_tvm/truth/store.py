@@ -15,7 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from kokoro_tvm.digests import file_sha256
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError, ValidationError
 from kokoro_tvm.engine.code import all_code
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import write
@@ -24,7 +25,6 @@ from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.engine.resources import usable_memory_gb
 from kokoro_tvm.engine.trace import count
 from kokoro_tvm.engine.versions import TORCH, versions
-from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.truth.reference import (

@@ -1,4 +1,4 @@
-/** Errors that a caller may handle, as `kokoro_tvm/errors.py` has them. */
+/** Errors that a caller may handle, as `kokoro_tvm/common/errors.py` has them. */
 
 /** What a user gave cannot be spoken; the message says why, and what to do. */
 export class InputError extends Error {

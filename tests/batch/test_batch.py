@@ -18,7 +18,7 @@ from dask_processes import end, start_scheduler, start_worker, started, until
 
 from kokoro_tvm.batch.manifest import Utterance
 from kokoro_tvm.batch.speaking import Job, Outcome, lock_folder, speak
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, read_bundle
 
 COMMAND = ("-c", "from kokoro_tvm.cli import main; main()", "batch")

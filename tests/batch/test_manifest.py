@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.batch.manifest import Utterance, read_manifest
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarking.support import complete_result
 from kokoro_tvm.bench.chart import can_draw, draw_chart
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 pytestmark = [
     pytest.mark.slow("needs matplotlib"),

@@ -13,7 +13,7 @@ import kokoro_tvm.runtime
 from kokoro_tvm.bench.child import environment
 from kokoro_tvm.bench.engine import EngineSpec, Utterance, open_engine
 from kokoro_tvm.bench.systems import HELD_BY
-from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.runtime import Speech
 
 SHORT, LONG = Utterance((0, 7, 0), (0.5,) * 256), Utterance((0, 7, 8, 9, 0), (0.5,) * 256)

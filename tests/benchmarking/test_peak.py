@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kokoro_tvm.bench.peak import loops, opened
-from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.common.cpu_features import features_of_cpu
 
 
 def test_measures_every_precision_the_machine_multiplies() -> None:

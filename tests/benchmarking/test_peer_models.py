@@ -12,7 +12,7 @@ import torch
 from kokoro_tvm.bench.engine import EngineSpec, Utterance
 from kokoro_tvm.bench.engines.stock import StockEngine
 from kokoro_tvm.bench.peer_models import PeerModels
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.model.sources import npm
 from kokoro_tvm.recipe import ModelFile, SyntheticSource, check_file

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarking.support import absent, complete_result, measured, timed
 from kokoro_tvm.bench.results import Result, compare
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 
 def test_there_and_back(tmp_path: Path) -> None:

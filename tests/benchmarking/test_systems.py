@@ -10,7 +10,7 @@ import pytest
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.results import SystemResult
 from kokoro_tvm.bench.systems import PEERS, Peer, System, bundle_systems, choose_peers, peer_system
-from kokoro_tvm.errors import BuildError, InputError
+from kokoro_tvm.common.errors import BuildError, InputError
 from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, FileRef, Library
 from kokoro_tvm.runtime.session import device
 

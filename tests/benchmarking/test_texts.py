@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_tvm.bench.texts import TEXTS, choose_texts
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.model.kokoro import shipped_config
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.bench.web.results import Spoken, WebResult, rows
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 
 def spoken(system: str, threads: int, text: str, *seconds: float, peak: int = 500_000_000) -> Spoken:

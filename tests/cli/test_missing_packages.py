@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from kokoro_tvm.packages import advice
+from kokoro_tvm.common.packages import advice
 
 # Stands in for an environment without the packages: neither their versions nor their modules are found.
 HIDE = """

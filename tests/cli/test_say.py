@@ -24,9 +24,9 @@ from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
 from kokoro_tvm.cli import _say, say, voices
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.documents.readers.document import Chapter, Document
 from kokoro_tvm.documents.writers import Mark
-from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime import Chunk, Piece, Plan, SpeechWarning, Word
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.speech.words import words_of_piece

@@ -10,7 +10,7 @@ from toy_bundle import write_bundle
 from typer.testing import CliRunner
 
 from kokoro_tvm.cli import build_app
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Voices, read_bundle
 from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, read_voice
 

@@ -14,6 +14,8 @@ from lowering import parameters
 from tiers import some_of
 from torch.export import ExportedProgram
 
+from kokoro_tvm.common.constants import COMPONENTS
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.export import (
     PLAIN_OPERATIONS,
     export_component,
@@ -21,8 +23,6 @@ from kokoro_tvm.compiler.export import (
     load_program,
     save_program,
 )
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, shipped_config
 from kokoro_tvm.model.signatures import SIGNATURES

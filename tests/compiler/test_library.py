@@ -13,12 +13,12 @@ import torch
 from lowering import MACHINE, RECIPE, lowered_program, program, small_program
 
 from kokoro_tvm import ops
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler import codegen
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.engine.parts import Parts
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains.gnu import GNU
 
 PASS_CONTEXT: dict[str, Any] = RECIPE["pass_context"]

@@ -6,8 +6,8 @@ import pytest
 import tvm
 from lowering import BUCKET, PASSES, lowered, lowered_program, parameters, program
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.lower import Parameter
-from kokoro_tvm.errors import BuildError
 
 SMALL = [("duration", "exact"), ("text_encoder", "exact"), ("text_encoder", "masked"), ("bert", "padded")]
 PADDED = pytest.mark.slow("the recipe cpu-padded alone has this policy")

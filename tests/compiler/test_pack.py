@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.compiler.pack import ALIGNMENT, pack_weights
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.semantic import OpCall, PackedWeight
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 

@@ -13,8 +13,8 @@ import pytest
 
 from diagnostics.built import build, built_project
 from kokoro_tvm.cli import main
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.diagnostics.diff import Difference, Side, diff
-from kokoro_tvm.errors import BundleError
 from kokoro_tvm.project.project import Project
 from kokoro_tvm.stages.provenance import parameters, statement
 

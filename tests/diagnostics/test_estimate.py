@@ -42,7 +42,7 @@ def stage(store: Store, name: str) -> Stage:
         store=store,
         folder=folder,
         work=folder,
-        function="kokoro_tvm.words:hint",
+        function="kokoro_tvm.common.words:hint",
         outputs=("out",),
     )
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm import packages
+from kokoro_tvm.common import packages
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.diagnostics import doctor
 from kokoro_tvm.diagnostics.doctor import Pin, examine
-from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import list_recipes, load_recipe
 from kokoro_tvm.toolchains import gnu
 

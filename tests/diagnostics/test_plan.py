@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.diagnostics.estimate import Estimate
 from kokoro_tvm.diagnostics.plan import Step, look_ahead, to_json, together
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import State
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import BuildError
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Chain:
             store=store,
             folder=self.root / name,
             work=self.root / name,
-            function="kokoro_tvm.words:hint",
+            function="kokoro_tvm.common.words:hint",
             outputs=(f"{name}.json",),
             inputs={each.name: (each, each.outputs[0]) for each in after},
             parameters={"word": self.words[name]},
@@ -189,7 +189,7 @@ def plans(draw: st.DrawFn) -> list[Step]:
             store=Store(Path("/nowhere")),
             folder=Path(),
             work=Path(),
-            function="kokoro_tvm.words:hint",
+            function="kokoro_tvm.common.words:hint",
             outputs=("out",),
             waits=tuple(s.stage for s in after),
         )

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
 from kokoro_tvm.cli import say
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Plan, Synthesizer
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.documents.playing import PLAYERS, open_player
-from kokoro_tvm.errors import InputError
 
 AUDIO = np.array([0.5, -2.0, 0.25], np.float32)
 HEARD = np.array([0.5, -1.0, 0.25], np.float32)

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.documents.readers import READERS, Document, read_document
 from kokoro_tvm.documents.readers.document import Chapter, Slot
-from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import Synthesizer
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.documents.spool import Spool
 from kokoro_tvm.documents.writers import write_audio
-from kokoro_tvm.errors import InputError
 
 
 def add(spool: Spool) -> None:

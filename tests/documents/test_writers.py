@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.documents.writers import Mark, audio_format, check_audio_file, metadata, write_audio
-from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import write_wav
 
 RATE = 24000

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from made_stages import stage_in
 
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.engine import cache as cache_module
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.record import Output, Record
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import InputError
 
 CONTENT = "one"
 

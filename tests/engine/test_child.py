@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from made_stages import call_in, gone
 
+from kokoro_tvm.common.errors import BuildError, ValidationError
 from kokoro_tvm.engine import child, code
 from kokoro_tvm.engine.child import ChildError
 from kokoro_tvm.engine.forkserver import order
-from kokoro_tvm.errors import BuildError, ValidationError
 
 
 def test_its_output_is_in_the_log(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine import code
 from kokoro_tvm.engine.code import all_code, executed_code
-from kokoro_tvm.errors import BuildError
 
 ROOT = Path(__file__).parents[2]
 FILES = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from dask_processes import end, start_worker, started, until
 
-from kokoro_tvm.engine import scheduler
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common import scheduler
+from kokoro_tvm.common.errors import BuildError
 
 pytestmark = pytest.mark.slow("starts a scheduler and a worker of Dask")
 

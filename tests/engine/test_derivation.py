@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_stages import stage_in
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import BuildError
 
 ONE, TWO = {"word": "one"}, {"word": "two"}
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.events import EventLog
-from kokoro_tvm.errors import BuildError
 
 
 def read(path: Path) -> list[dict[str, object]]:

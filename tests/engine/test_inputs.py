@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from made_stages import stage_in
 from safetensors.numpy import save_file
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.errors import BuildError
 
 
 @pytest.fixture

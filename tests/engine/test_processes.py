@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from made_stages import gone
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.processes import run_forked
-from kokoro_tvm.errors import BuildError
 
 
 @pytest.mark.parametrize("processes", [1, 3, 20])

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from kokoro_tvm.common.errors import BuildError, ValidationError
 from kokoro_tvm.engine.events import EventLog
 from kokoro_tvm.engine.reporter import LineReporter, LiveReporter, make_reporter
-from kokoro_tvm.errors import BuildError, ValidationError
 
 
 def task(name: str, doc: str, *after: str, meta: dict[str, str] | None = None, targets: Any = ()) -> Any:

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from made_stages import stage_in
 
-from kokoro_tvm.digests import file_sha256
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError, ValidationError
 from kokoro_tvm.engine import code
 from kokoro_tvm.engine import stage as engine_stage
 from kokoro_tvm.engine.child import ChildError
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import Change, State
-from kokoro_tvm.errors import BuildError, ValidationError
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine import durable
 from kokoro_tvm.engine import store as store_module
 from kokoro_tvm.engine.collection import collect
 from kokoro_tvm.engine.record import Record, request_of
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import BuildError
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.trace import Trace, read_trace
-from kokoro_tvm.errors import BuildError
 
 SCRIPT = """
 import json, sys, threading
@@ -19,10 +19,12 @@ from kokoro_tvm.engine import trace
 
 trace.begin()
 import kokoro_tvm.recipe.parts  # whose import executes functions
-from kokoro_tvm import platforms, runtime, words
-from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm import runtime
+from kokoro_tvm.common import platforms
+from kokoro_tvm.common import words
+from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.engine.processes import run_forked
-from kokoro_tvm.loading import load
+from kokoro_tvm.common.loading import load
 from kokoro_tvm.targets.base import Machine
 from kokoro_tvm.targets import cpu_tools
 
@@ -44,7 +46,7 @@ def stage():
         features_of_cpu()
     cpu_tools._pinned(platforms.Platform("aarch64", "linux"))
     load("kokoro_tvm.targets.metal")
-    package = Path(words.__file__).parent
+    package = Path(words.__file__).parents[1]
     list(package.joinpath("libkokoro").glob("*.c"))
     list(package.joinpath("libtvm").rglob("*.cc"))
     list(package.joinpath("targets").glob("*.py"))
@@ -62,14 +64,16 @@ def test_every_thread_and_child_is_seen_and_nothing_before(tmp_path: Path) -> No
     subprocess.run([sys.executable, str(script), str(tmp_path / "trace.json")], check=True)
     found = read_trace(tmp_path / "trace.json")
     assert {
-        "kokoro_tvm.platforms:platform_of",
-        "kokoro_tvm.words:nearest",
-        "kokoro_tvm.words:as_typed",
+        "kokoro_tvm.common.platforms:platform_of",
+        "kokoro_tvm.common.words:nearest",
+        "kokoro_tvm.common.words:as_typed",
         "kokoro_tvm.targets.cpu_tools:_pinned",
         "kokoro_tvm.targets.metal",
     } <= {*found.executed}
-    assert "kokoro_tvm.words:hint" in found.imported
-    assert not {"kokoro_tvm.words:hint", "kokoro_tvm.cpu_features:features_of_cpu"} & {*found.executed}
+    assert "kokoro_tvm.common.words:hint" in found.imported
+    assert not {"kokoro_tvm.common.words:hint", "kokoro_tvm.common.cpu_features:features_of_cpu"} & {
+        *found.executed
+    }
     assert not [name for name in found.executed if name.startswith("kokoro_tvm.engine")]
     assert {"targets/wheels.json", "libkokoro:*.c", "libtvm:**/*.cc"} == {*found.files}
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.corpus import check_bundle, update_corpus
 from kokoro_tvm.measure import expectations as expectations_module
 from kokoro_tvm.recipe import Utterance

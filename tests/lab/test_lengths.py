@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kokoro_tvm.constants import COMPONENT_AXES
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.constants import COMPONENT_AXES
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.lengths import (
     LengthsReport,
     TailsReport,

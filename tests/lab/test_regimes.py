@@ -11,7 +11,7 @@ import pytest
 import torch
 import yaml
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.eager import EagerEngine, eager_engines
 from kokoro_tvm.lab.stock_engine import StockEngine
 from kokoro_tvm.measure.engine import chain, run_component

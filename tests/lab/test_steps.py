@@ -15,7 +15,7 @@ from toy_bundle import write_safetensors
 from toys import PHONEMES
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import InputError, ValidationError
+from kokoro_tvm.common.errors import InputError, ValidationError
 from kokoro_tvm.lab.setting import Lab, utterance_of
 from kokoro_tvm.lab.steps import REGIMES, StepsReport, parse_pairs, regimes, report_steps, save_regimes
 from kokoro_tvm.recipe import Gates, Utterance

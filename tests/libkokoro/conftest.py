@@ -14,7 +14,7 @@ from calls import Speaker
 from sharing import once
 from talking import in_seven_languages, with_front_end
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.libkokoro import FOLDER, LINUX, compile_libkokoro, library_sources
 from kokoro_tvm.libkokoro.generated import tables
 from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler

@@ -11,7 +11,7 @@ from typing import Any
 import front_end_vectors
 from misaki_languages import sentences
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.reading import read_utterances

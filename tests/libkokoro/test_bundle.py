@@ -15,7 +15,7 @@ from calls import timeline
 from toys import PHONEMES, RECIPES, TARGET, doit, toy_model
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.libkokoro import HEADER, LINUX, compile_libkokoro
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime import read_bundle, write_wav

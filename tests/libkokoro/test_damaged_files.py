@@ -15,7 +15,7 @@ from calls import Speaker, edited
 from toy_bundle import file_entry
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.cpu_features import ARM, X86, features_of_cpu
+from kokoro_tvm.common.cpu_features import ARM, X86, features_of_cpu
 
 LARGE = "duration.safetensors"
 

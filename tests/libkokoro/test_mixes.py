@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_bundle import edit_manifest, file_entry, write_bundle, write_safetensors
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.libkokoro import LINUX, compile_sources, library_sources
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import Voices, read_bundle

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.libkokoro import LINUX
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runners import Start

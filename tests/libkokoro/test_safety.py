@@ -18,7 +18,7 @@ import pytest
 from calls import Speaker, edited
 from toy_bundle import file_entry
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.libkokoro import FOLDER
 from kokoro_tvm.runtime import Synthesizer
 

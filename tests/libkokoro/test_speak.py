@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toy_bundle import VOCABULARY
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import SpeechWarning, write_wav
 
 UTTERANCES = [

@@ -24,7 +24,7 @@ from calls import Speaker
 from examples import examples
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.libkokoro.generated import expressions
 from kokoro_tvm.measure.text_from_c import words_of
 from kokoro_tvm.model.front_end.expressions import language_arrays

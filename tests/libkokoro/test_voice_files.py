@@ -13,7 +13,7 @@ from calls import Speaker, durations
 from toy_bundle import STYLE, edit_manifest, file_entry, write_safetensors
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import write_wav
 
 WIDTH = 2 * STYLE

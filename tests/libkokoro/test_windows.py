@@ -18,7 +18,7 @@ from elsewhere import obstacle
 from toy_bundle import compile_into, compile_library, file_entry, refresh, write_bundle
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.cpu_features import X86, features_of_cpu
+from kokoro_tvm.common.cpu_features import X86, features_of_cpu
 from kokoro_tvm.libkokoro import HEADER, WINDOWS, compile_libkokoro, names_of, sources
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.program import Program

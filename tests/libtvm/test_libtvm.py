@@ -19,7 +19,7 @@ from checkout import RECIPES, ROOT
 from elsewhere import library_of, machine_for, obstacle, runner_of
 from small_kernels import scaled
 
-from kokoro_tvm.errors import BuildError, BundleError
+from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.libtvm import FFI, RUNTIME, compile_libtvm, own_files
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.measure.acoustics import (
     f0_rmse_hz,
     lag_samples,

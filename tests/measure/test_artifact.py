@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.measure.artifact import validate_component, validate_speech
 from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.truth.reference import OUTPUTS, Reference

@@ -13,7 +13,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.measure.e2e import CEILINGS, compare_bundles, likeness
 from kokoro_tvm.measure.e2e_table import print_end_to_end
 from kokoro_tvm.measure.gates import write_report

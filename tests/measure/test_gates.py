@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.measure.gates import Report, UtteranceReport, Verdict, judge, limits_of, write_report
 from kokoro_tvm.recipe import Gates
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.errors import InputError, ValidationError
+from kokoro_tvm.common.errors import InputError, ValidationError
 from kokoro_tvm.measure import recogniser
 from kokoro_tvm.measure.intelligibility import (
     SENTENCES,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.measure.phonemes import BETTER, Better, Read, distance, judge_phonemes
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.truth.phonemes import ReferenceWord, sentences

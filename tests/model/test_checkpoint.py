@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from tiny_model import VOICE_BYTES, VOICES
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.model.checkpoint_files import FILES, is_checkpoint, values_sha256
 from kokoro_tvm.model.kokoro import load_config, load_state

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 from tiny_model import VOICE_BYTES, VOICES, nested, onnx_bytes, sha256
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.model.kokoro import load_state
 from kokoro_tvm.model.sources import huggingface

@@ -14,13 +14,13 @@ import torch
 from safetensors.torch import save_file
 
 import kokoro_tvm
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine import code
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.stages import checkpoint as module
 from kokoro_tvm.stages.base import Place

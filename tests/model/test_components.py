@@ -10,8 +10,8 @@ import torch
 import yaml
 from torch import Tensor
 
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.constants import COMPONENTS
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, default_dtype, load_config, load_state, shipped_config
 from kokoro_tvm.model.signatures import SIGNATURES

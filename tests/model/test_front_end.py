@@ -12,8 +12,8 @@ import pytest
 import srsly
 from front_end_data import LABELS, shipped, toy_files, toy_front_end
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end import sources as module
 from kokoro_tvm.model.front_end.alignment import align
 from kokoro_tvm.model.front_end.fetch import fetch

@@ -16,7 +16,7 @@ import torch
 from huggingface_hub import constants
 from tiny_model import REVISION, VOICES, nested, sha256
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 

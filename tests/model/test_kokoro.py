@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model import kokoro
 from kokoro_tvm.model.kokoro import build_model, default_dtype, expected_shapes, load_config, load_state
 from kokoro_tvm.model.synthetic import synthetic_state, synthetic_voices, toy_config

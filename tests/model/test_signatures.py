@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kokoro_tvm.constants import COMPONENTS
+from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.model.kokoro import shipped_config
 from kokoro_tvm.model.signatures import LENGTH, SIGNATURES, extent, signatures
 

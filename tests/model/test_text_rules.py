@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kokoro_tvm.errors import BuildError, RecipeError
+from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.model.front_end import sources
 from kokoro_tvm.model.front_end.cldr import Cldr, files_of
 from kokoro_tvm.model.front_end.patterns import beginnings, checked

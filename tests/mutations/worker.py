@@ -29,8 +29,8 @@ _HEAVY = (
 def run(job: dict[str, Any]) -> dict[str, str]:
     sys.path.insert(0, job["package"])
     import kokoro_tvm.recipe as recipe
+    from kokoro_tvm.common.errors import ValidationError
     from kokoro_tvm.engine.stage import Stage
-    from kokoro_tvm.errors import ValidationError
     from kokoro_tvm.project.graph import RecipeGraph
 
     if not recipe.__file__.startswith(job["package"]):

@@ -15,9 +15,9 @@ import tvm_ffi
 from devices import on_device
 from kept import kept
 
+from kokoro_tvm.common.cpu_features import features_of_cpu
+from kokoro_tvm.common.features import Features, Workgroup
 from kokoro_tvm.compiler.codegen import extract_device_code
-from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.runners import wgpu_kernels
 from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.compiler import headers_digest

@@ -21,8 +21,8 @@ from machines import machine_of
 from torch import Tensor
 
 import kokoro_tvm.ops  # noqa: F401  (registers the operations)
-from kokoro_tvm.cpu_features import AMX, features_of_cpu
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.cpu_features import AMX, features_of_cpu
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.ops.base.semantic import OpCall, SemanticOp, registry
 from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runners.process import Place

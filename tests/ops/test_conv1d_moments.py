@@ -10,7 +10,7 @@ import torch
 from tiers import some_of
 
 from kokoro_tvm import ops
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 

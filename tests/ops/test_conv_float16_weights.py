@@ -9,8 +9,8 @@ import pytest
 from machines import machine_of
 from tiers import some_of
 
-from kokoro_tvm.cpu_features import FLOAT16, features_of_cpu
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.cpu_features import FLOAT16, features_of_cpu
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.ops.conv1d import plan_of
 

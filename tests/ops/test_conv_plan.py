@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.ops.base.filtering import DIRECT, Filtering, transforms
 from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.ops.cpu.conv_plan import ConvPlan, fold_stride, packing, split_phases

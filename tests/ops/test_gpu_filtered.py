@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kokoro_tvm import ops
-from kokoro_tvm.features import Workgroup
+from kokoro_tvm.common.features import Workgroup
 from kokoro_tvm.ops.base.filtering import transforms
 from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.ops.gpu.filtered import FilteredTile

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_tvm.features import Features, Workgroup
+from kokoro_tvm.common.features import Features, Workgroup
 from kokoro_tvm.ops.base.expressions import const
 from kokoro_tvm.ops.gpu.fold import ChannelReduction, sum_pairwise
 from kokoro_tvm.ops.gpu.fourier import hann, sine_of_fraction

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kokoro_tvm import ops
-from kokoro_tvm.features import Workgroup
+from kokoro_tvm.common.features import Workgroup
 from kokoro_tvm.ops.base.semantic import OpCall, activate, registry
 from kokoro_tvm.ops.gpu.matrix import MatrixTile
 from kokoro_tvm.targets import Machine

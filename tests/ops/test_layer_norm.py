@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.targets import Machine
 
 from .support import NATIVE, check, check_masked, kernel_for, machines, random, random_lengths, run

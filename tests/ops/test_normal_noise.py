@@ -9,7 +9,7 @@ from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.constants import SAMPLES_PER_FRAME
+from kokoro_tvm.common.constants import SAMPLES_PER_FRAME
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.targets import Machine

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.targets import Machine
 

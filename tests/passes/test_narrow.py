@@ -8,7 +8,7 @@ import tvm
 from lowering import lowered
 from tvm import relax
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.passes import LoweringContext, run_passes
 
 from .on_gpu import GPU, TARGET, phases

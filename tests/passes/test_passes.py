@@ -6,7 +6,7 @@ import pytest
 from lowering import MACHINE, PASSES
 
 import kokoro_tvm.passes
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.passes import LoweringContext, list_passes, run_passes
 from kokoro_tvm.targets import tvm_target
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lowering import MACHINE, PASSES, STORAGE_STEP, lowered
 from tvm import relax
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.passes import LoweringContext, plan_memory
 from kokoro_tvm.passes.select_kernels import IN_PLACE
 from kokoro_tvm.targets import tvm_target

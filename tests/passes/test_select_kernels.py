@@ -8,7 +8,7 @@ import torch
 from lowering import lowered, lowered_program, small_program
 
 from kokoro_tvm import ops
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.passes.select_kernels import PACKINGS
 
 from .support import operators

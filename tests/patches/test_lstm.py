@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 from .support import DTYPES, assert_masked, assert_same, patched, random, stock
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.patches import apply_patches, get_patch, list_patches, resolve_attribute
 
 from .support import stock

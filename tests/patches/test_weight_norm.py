@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.utils import weight_norm
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.patches import apply_patches
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 

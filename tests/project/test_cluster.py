@@ -11,7 +11,7 @@ import pytest
 import yaml
 from dask_processes import REPOSITORY, Start, end, start_scheduler, start_worker, started, until
 
-from kokoro_tvm.errors import BuildError, InputError
+from kokoro_tvm.common.errors import BuildError, InputError
 from kokoro_tvm.project import cluster
 from kokoro_tvm.project.cluster import build_on_cluster
 
@@ -77,7 +77,7 @@ def test_it_needs_a_cache_to_meet_in(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
     monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path / "shared"))
-    monkeypatch.setattr("kokoro_tvm.engine.scheduler._CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("kokoro_tvm.common.scheduler._CONNECT_TIMEOUT_S", 0.5)
     with pytest.raises(BuildError, match=r"the scheduler tcp://127\.0\.0\.1:9 cannot be reached"):
         build_on_cluster("tcp://127.0.0.1:9", [], {}, tmp_path, lambda *_: None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from checkout import graph_of
 
-from kokoro_tvm.platforms import Platform, this_platform
+from kokoro_tvm.common.platforms import Platform, this_platform
 from kokoro_tvm.project.tasks import conclusion
 
 SAY = 'say --bundle artifacts/{} -o speech.wav "Anything you like."'

@@ -15,7 +15,7 @@ from base_install import link_base
 from toys import PHONEMES, speak
 
 from kokoro_tvm import Synthesizer, __version__
-from kokoro_tvm.errors import BuildError, BundleError, InputError
+from kokoro_tvm.common.errors import BuildError, BundleError, InputError
 from kokoro_tvm.project.distribution import verified_bundle, write_archive, write_package, write_wheel
 
 SPEAK = """

@@ -22,11 +22,11 @@ from pydantic import ValidationError
 from recipe_fields import recipe_fields
 from test_graph import REPOSITORY, Tree, built  # noqa: F401  (a fixture)
 
-from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.common.constants import COMPONENT_AXES
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine import versions
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, TVM
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import ModelFile, TargetFile
 from kokoro_tvm.recipe.parts import modules

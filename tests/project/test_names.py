@@ -9,7 +9,7 @@ import pytest
 from checkout import ROOT, graph_of
 
 from kokoro_tvm.cli import main
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.project.names import SHARED, check_name
 from kokoro_tvm.recipe import list_recipes
 

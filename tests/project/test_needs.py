@@ -13,9 +13,9 @@ from doit.exceptions import TaskFailed
 from typer.testing import CliRunner
 
 from kokoro_tvm.cli import doctor as command
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.diagnostics.doctor import examine
 from kokoro_tvm.engine.reporter import LineReporter
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.project.needs import debian_packages, needs_of, require_tools
 from kokoro_tvm.project.tasks import recipe_tasks
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe

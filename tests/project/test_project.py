@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.project.project import Project
 
 RECIPES = Path(__file__).parents[2] / "recipes"

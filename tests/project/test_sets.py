@@ -12,7 +12,7 @@ import yaml
 from doit.cmd_base import ModuleTaskLoader
 from doit.doit_cmd import DoitMain
 
-from kokoro_tvm.cpu_features import PORTABLE
+from kokoro_tvm.common.cpu_features import PORTABLE
 from kokoro_tvm.engine.reporter import LineReporter
 from kokoro_tvm.project.names import SETS
 from kokoro_tvm.project.tasks import doit_config, recipe_tasks

@@ -17,10 +17,10 @@ from doit.cmd_base import ModuleTaskLoader
 from doit.doit_cmd import DoitMain
 from made_stages import stage_in
 
+from kokoro_tvm.common.errors import RecipeError, ValidationError
 from kokoro_tvm.engine.reporter import LineReporter
 from kokoro_tvm.engine.resources import Budget, Needs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.errors import RecipeError, ValidationError
 from kokoro_tvm.project import tasks
 from kokoro_tvm.project.tasks import doit_config, recipe_tasks
 

@@ -452,7 +452,7 @@ def _measure() -> None:
     import time
     from tempfile import TemporaryDirectory
 
-    from kokoro_tvm.errors import RecipeError
+    from kokoro_tvm.common.errors import RecipeError
     from kokoro_tvm.recipe import check_file
 
     taken: dict[str, float] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import check_file
 
 HERE = Path(__file__).parent

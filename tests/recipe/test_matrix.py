@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import check_file, find_recipe, list_recipes, load_recipe
 
 MATRIX = """\

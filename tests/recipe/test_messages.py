@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.spec import PATTERNS
 from kokoro_tvm.recipe import json_schema, load_recipe
-from kokoro_tvm.spec import PATTERNS
 
 GOLDEN = Path(__file__).parent / "golden"
 RECIPES = Path(__file__).parent / "recipes"

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import ModelFile, TargetFile, to_yaml
 from kokoro_tvm.recipe._source import SourceText
 from kokoro_tvm.recipe._yaml import parse

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import (
     LayerChoice,
     Schedule,

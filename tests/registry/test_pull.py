@@ -18,8 +18,8 @@ import pytest
 from registries import FakeRegistry, state_provenance
 from toy_bundle import edit_manifest, write_bundle
 
-from kokoro_tvm.bundles import default_bundle
-from kokoro_tvm.errors import BundleError, InputError, KokoroTvmError
+from kokoro_tvm.common.bundles import default_bundle
+from kokoro_tvm.common.errors import BundleError, InputError, KokoroTvmError
 from kokoro_tvm.project.push import push
 from kokoro_tvm.registry import pull as pulling
 from kokoro_tvm.registry import web

@@ -12,7 +12,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from registries import FakeRegistry, state_provenance
 from toy_bundle import edit_manifest
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.project.attestation import bill_of_materials, read_signer, sign
 from kokoro_tvm.project.push import push
 from kokoro_tvm.registry.address import Repository, parse_place

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.report import BuiltStage, Facts, SpokenUtterance, write_page
 from kokoro_tvm.truth.reference import Outputs, Reference, Trace
 

@@ -15,8 +15,8 @@ from elsewhere import generated_for, library_of, machine_for, recipe_of
 from elsewhere import obstacle as obstacle_of
 from small_kernels import scaled
 
+from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.compiler.codegen import extract_device_code
-from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.runners.process import Place, Server
 from kokoro_tvm.runners.qemu import Qemu

@@ -14,7 +14,7 @@ import pytest
 from elsewhere import library_of, obstacle, recipe_of, runner_of
 from small_kernels import filled, scaled
 
-from kokoro_tvm.errors import BuildError, BundleError
+from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.runners.macho import MachO
 from kokoro_tvm.runners.process import Server
 from kokoro_tvm.targets import PinnedLibrary, tools_for

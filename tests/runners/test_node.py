@@ -10,7 +10,7 @@ import pytest
 from elsewhere import library_of, obstacle
 from small_kernels import scaled
 
-from kokoro_tvm.errors import BuildError, BundleError
+from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.runners import node, served
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runners.process import Place, Server

@@ -15,8 +15,8 @@ from elsewhere import library_of, machine_for, obstacle, runner_of
 from machines import machine_of
 from small_kernels import scaled
 
-from kokoro_tvm.cpu_features import PORTABLE
-from kokoro_tvm.errors import BuildError, BundleError
+from kokoro_tvm.common.cpu_features import PORTABLE
+from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.runners.process import Server
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime.session.cpu import refuse_missing

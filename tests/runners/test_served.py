@@ -11,8 +11,8 @@ import pytest
 from elsewhere import library_of, machine_for, obstacle, runner_of
 from small_kernels import beyond, halved, scaled
 
-from kokoro_tvm.cpu_features import PORTABLE
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.cpu_features import PORTABLE
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runners.process import Server
 
 pytestmark = pytest.mark.slow("runs code for other machines")

@@ -12,7 +12,7 @@ from source_kernels import (
     launch,
 )
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runners.source.program import load
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 

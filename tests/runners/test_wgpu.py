@@ -14,7 +14,7 @@ import pytest
 from devices import on_device
 from wgsl import ROTATION, WRITES, code_of, rotated
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runners import wgpu_kernels
 from kokoro_tvm.runners.wgpu import WGPU, adapter
 

@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import wgpu
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runners.wgpu import adapter
 
 wgpu.gpu.enumerate_adapters_sync = lambda: []

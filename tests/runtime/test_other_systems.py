@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from toy_bundle import edit_manifest
 
-from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.session import tvm_runtime
 from kokoro_tvm.runtime.threads import usable_cores
@@ -32,7 +32,7 @@ def hook(event, arguments):
         raise FileNotFoundError(arguments[0])
 sys.addaudithook(hook)
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.runtime.threads import usable_cores
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")

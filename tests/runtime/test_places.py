@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm import bundles
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common import bundles
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, read_bundle
 
 SPEAK = """
 import sys
 from kokoro_tvm.runtime.bundle import verification
 from kokoro_tvm.runtime import Synthesizer, write_wav
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 verification._ALWAYS_READ = 1  # bytes: the toy's files are large ones, which are remembered where that can be
 verification._SETTLED = -60.0
 for _ in range(2):
@@ -94,7 +94,7 @@ def test_a_wheel_that_was_half_installed(
     """pip was interrupted: whichever file it had come to is named."""
     package = tmp_path / "site-packages" / "kokoro_tvm"
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(bundles, "__file__", str(package / "bundles.py"))
+    monkeypatch.setattr(bundles, "__file__", str(package / "common" / "bundles.py"))
     installed = package / "bundles" / "toy"
     for file in read_bundle(plain_bundle).files():
         shutil.copytree(plain_bundle, installed)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from toy_bundle import edit_manifest
 
-from kokoro_tvm.errors import BundleError
-from kokoro_tvm.platforms import Platform, platform_of, this_platform
+from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.common.platforms import Platform, platform_of, this_platform
 from kokoro_tvm.runtime import Synthesizer
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.threads import choose_threads, usable_cores
 
 
@@ -109,7 +109,7 @@ def test_more_threads_than_there_is_memory_for() -> None:
     resource = pytest.importorskip("resource")
     code = """
 import resource
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.threads import choose_threads
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 try:

@@ -17,7 +17,7 @@ import numpy as np
 import uvicorn
 from toy_bundle import FakeRunner, write_bundle
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
 from kokoro_tvm.serve.app import create_app
 from kokoro_tvm.serve.bundles import Bundles, in_turns

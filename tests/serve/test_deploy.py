@@ -16,7 +16,7 @@ import typer
 from serving import Server
 
 from kokoro_tvm.cli import build_app
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.serve import connections
 from kokoro_tvm.serve.settings import PREFIX, Settings, settings
 

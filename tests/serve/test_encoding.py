@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tiers import BY_AV
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.serve.encoding import FORMATS, available_formats, open_encoder
 
 RATE = 24000

@@ -15,7 +15,7 @@ from serving import LONG, Server, wait_for
 from sessions import Client, talk
 from tiers import BY_AV
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.speech import sentences
 from kokoro_tvm.runtime.text import reading

@@ -19,7 +19,7 @@ from serving import LONG, Server, serving, toy_synthesizer, wait_for
 from sessions import talk
 from toy_bundle import FakeRunner, edit_manifest
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Plan, Synthesizer
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import digest_of, render

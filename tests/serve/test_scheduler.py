@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from serving import LONG, GatedRunner, toy_synthesizer, wait_for
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.serve.bundles import in_turns

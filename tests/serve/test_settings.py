@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.serve.settings import Settings, read_settings, settings
 
 PAGE = Path(__file__).parents[2] / "docs/serving.md"

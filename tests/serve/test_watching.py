@@ -15,7 +15,7 @@ import pytest
 from serving import LONG, Server, wait_for
 from toy_bundle import FakeRunner, edit_manifest, write_bundle
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices, read_bundle
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.serve import server

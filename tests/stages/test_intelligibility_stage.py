@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure import listening, recogniser
 from kokoro_tvm.measure.intelligibility import Heard
 from kokoro_tvm.model import kokoro

@@ -10,12 +10,12 @@ import pytest
 
 import kokoro_tvm
 from kokoro_tvm import libkokoro
+from kokoro_tvm.common.platforms import Platform
 from kokoro_tvm.engine import code
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import changes
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.engine.used import used_again
-from kokoro_tvm.platforms import Platform
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.targets import llvm

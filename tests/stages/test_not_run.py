@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from machines import machine_of
 
+from kokoro_tvm.common.errors import BuildError, ValidationError
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.stages import speak, speech, validate

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from front_end_data import shipped
 
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.recipe import Gates, load_recipe
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.tokens import Token

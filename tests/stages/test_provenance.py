@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.recipe.parts import Language
 from kokoro_tvm.runtime.bundle.provenance import read_provenance

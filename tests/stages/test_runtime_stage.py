@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.sources import wheel
 from kokoro_tvm.stages import runtime
 from kokoro_tvm.targets import PinnedLibrary, tools_for

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure import peak
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe

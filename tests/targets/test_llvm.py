@@ -9,11 +9,11 @@ import pytest
 import tvm
 from machines import machine_of
 
-from kokoro_tvm.cpu_features import AMX, PORTABLE, features_of_cpu
-from kokoro_tvm.cpu_features import ARM as ARM_FEATURES
-from kokoro_tvm.cpu_features import X86 as X86_FEATURES
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.cpu_features import AMX, PORTABLE, features_of_cpu
+from kokoro_tvm.common.cpu_features import ARM as ARM_FEATURES
+from kokoro_tvm.common.cpu_features import X86 as X86_FEATURES
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.runners import Runner
 from kokoro_tvm.runners.local import LOCAL, Local
 from kokoro_tvm.runners.macho import MachO

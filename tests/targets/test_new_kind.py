@@ -19,7 +19,7 @@ import yaml
 from toys import PHONEMES, REPOSITORY, toy_model
 
 import kokoro_tvm
-from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.runtime import Synthesizer
 
 pytestmark = pytest.mark.nightly  # kernels without vectors take their time
@@ -36,7 +36,7 @@ from pydantic import Field
 
 from kokoro_tvm.runners import Runner
 from kokoro_tvm.runtime.session.session import Session
-from kokoro_tvm.spec import TargetSpec
+from kokoro_tvm.common.spec import TargetSpec
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.tools import Tools
 from kokoro_tvm.toolchains import Toolchain
@@ -89,7 +89,7 @@ class Plain(TargetKind):
         return "loops"
 
     def resolve(self, spec: PlainTarget, precision: str) -> Machine:
-        from kokoro_tvm.features import Features
+        from kokoro_tvm.common.features import Features
 
         return Machine("plain", {}, Features(lanes=1, registers=16))
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_kernels import beyond, scaled
 
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.constants import COMPONENTS
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.project.distribution import write_xcframework
 from kokoro_tvm.toolchains.archive import Archive, prefix_of
 from kokoro_tvm.toolchains.macho import MachO

@@ -9,7 +9,7 @@ import pytest
 from elsewhere import library_of
 from small_kernels import beyond, scaled
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains import coff
 from kokoro_tvm.toolchains.coff import COFF
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains.gnu import GNU, Gnu
 
 

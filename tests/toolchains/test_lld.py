@@ -9,7 +9,7 @@ import pytest
 from elsewhere import library_of
 from small_kernels import scaled
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.targets import tools_for
 from kokoro_tvm.targets.llvm import LlvmTarget
 from kokoro_tvm.toolchains import Toolchain

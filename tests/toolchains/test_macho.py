@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_kernels import beyond, scaled
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains import macho
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.macho import MACHO

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains import nvrtc
 
 pytestmark = pytest.mark.slow("compiles kernels for GPUs with NVRTC")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains.wasm_offsets import BELOW, with_offsets
 
 I32, V128 = 0x7F, 0x7B

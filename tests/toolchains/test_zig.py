@@ -11,7 +11,7 @@ import pytest
 from elsewhere import library_of
 from small_kernels import scaled
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.toolchains.zig import ZIG, Zig
 
 pytestmark = pytest.mark.slow("links for other machines")

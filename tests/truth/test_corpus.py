@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.model.kokoro import shipped_config
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.truth.corpus import choose, corpus

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from toys import PHONEMES
 
-from kokoro_tvm.errors import BuildError, RecipeError
+from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.model.checkpoint_files import FILES
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.truth import store as references

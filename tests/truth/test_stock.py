@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from kokoro_tvm.errors import RecipeError, ValidationError
+from kokoro_tvm.common.errors import RecipeError, ValidationError
 from kokoro_tvm.measure.metrics import snr_db
 from kokoro_tvm.model.kokoro import build_model, default_dtype
 from kokoro_tvm.noise import draw_noise

@@ -21,7 +21,7 @@ from elsewhere import obstacle
 from hosting import Host
 from wgsl import ROTATION, code_of
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.project.site import write_site
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.chromium import CHROMIUM

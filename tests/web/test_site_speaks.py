@@ -15,7 +15,7 @@ from hosting import Host
 from numpy.typing import NDArray
 from watched_pages import CAPTURE, Page, places_of
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.project import mp3
 from kokoro_tvm.project.site import write_site
 from kokoro_tvm.runners import open_synthesizer

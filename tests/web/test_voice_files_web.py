@@ -16,7 +16,7 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, encode_voice, read_voices
 
 MODULE = Path(__file__).with_name("voice_files.test.mjs")

@@ -21,7 +21,7 @@ from chromium import chromium
 from elsewhere import obstacle
 from hosting import QuietHandler, listening
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.javascript import WEB
 from kokoro_tvm.project.site import write_site
 from kokoro_tvm.runners import open_synthesizer

@@ -22,8 +22,8 @@ from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.texts import choose_texts
 from kokoro_tvm.bench.web.results import Spoken, WebResult, rows
+from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.diagnostics.hardware import describe_machine
-from kokoro_tvm.errors import BuildError, KokoroTvmError
 from kokoro_tvm.javascript import WEB
 from kokoro_tvm.project.names import PEERS
 from kokoro_tvm.runners.node import NODE

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kokoro_tvm.bench.record import Record
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 
 __all__ = ["Spoken", "WebResult", "rows"]
 

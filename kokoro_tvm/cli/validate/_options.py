@@ -56,8 +56,8 @@ def verdict(verdicts: Sequence[Verdict], judged: bool) -> str:
 
 def chosen_components(text: str | None) -> list[str]:
     """The components named, or all. Raises InputError."""
-    from kokoro_tvm.constants import COMPONENT_AXES
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.constants import COMPONENT_AXES
+    from kokoro_tvm.common.errors import InputError
 
     names = list(COMPONENT_AXES) if text is None else words(text)
     for name in names:
@@ -73,7 +73,7 @@ def words(text: str) -> list[str]:
 
 def span(text: str, option: str) -> tuple[int, ...]:
     """Whole numbers above 0 from `1-64,127`, sorted and distinct; none for `none`. Raises InputError."""
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
 
     if text.strip() == "none":
         return ()

@@ -40,7 +40,7 @@ def corpus(
 
     This needs the bundle only: no checkpoint, no PyTorch run.
     """
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.lab.corpus import check_bundle, update_corpus
     from kokoro_tvm.lab.setting import Lab
     from kokoro_tvm.runtime import Synthesizer

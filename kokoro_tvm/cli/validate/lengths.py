@@ -53,7 +53,7 @@ def lengths(
 
     Also checks the edges of its buckets.
     """
-    from kokoro_tvm.constants import COMPONENT_AXES
+    from kokoro_tvm.common.constants import COMPONENT_AXES
     from kokoro_tvm.lab.lengths import LengthsReport, bucket_edges, every_length
     from kokoro_tvm.lab.setting import Lab
     from kokoro_tvm.truth.reference import DYNAMIC, TRUTH

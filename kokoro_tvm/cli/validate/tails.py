@@ -49,7 +49,7 @@ def tails(
 
     The bundle must have masked lengths. Not a bit of the outputs may change.
     """
-    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.lab.lengths import TailsReport, lengths_within, tail_trials
     from kokoro_tvm.lab.setting import Lab
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.documents.readers import epub, html, srt
 from kokoro_tvm.documents.readers.document import Chapter, Document, decoded
-from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.speech.plan import Plan
 
 __all__ = ["READERS", "Document", "read_document"]

@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.speech.plan import Plan
 
 __all__ = ["Chapter", "Document", "Slot", "decoded", "left_out"]

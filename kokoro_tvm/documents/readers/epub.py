@@ -12,9 +12,9 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.documents.readers.document import Chapter, Document, left_out
 from kokoro_tvm.documents.readers.html import decoded_page, page_of
-from kokoro_tvm.errors import InputError
 
 __all__ = ["read"]
 

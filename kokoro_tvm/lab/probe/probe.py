@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.probe.compare import ALLOWANCE, Row, comparable, compare
 from kokoro_tvm.lab.probe.compiled import Compiled
 from kokoro_tvm.lab.probe.eager import run_eager

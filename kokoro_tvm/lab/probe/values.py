@@ -12,7 +12,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 __all__ = ["Value", "modules_of", "results_of_modules", "select", "values_of"]
 

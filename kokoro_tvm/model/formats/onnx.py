@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TensorProto

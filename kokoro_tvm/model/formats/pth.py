@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["read"]
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["Cldr", "files_of"]
 

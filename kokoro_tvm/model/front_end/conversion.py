@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from srsly import msgpack
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end.expressions import language_arrays, tokenizer_arrays
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
 from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages

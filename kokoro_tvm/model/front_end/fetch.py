@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end.conversion import convert
 from kokoro_tvm.model.front_end.sources import describe, obtain
 from kokoro_tvm.model.front_end.yields import FILES, yield_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.digests import file_sha256
+from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.data import BETWEEN, HOMOGRAPHS
 from kokoro_tvm.runtime.text.frontend.dictionary import pack

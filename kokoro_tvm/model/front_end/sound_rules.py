@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from kokoro_tvm.common.spec import Spec
 from kokoro_tvm.model.front_end.yields import SOUNDS
 from kokoro_tvm.recipe.problems import read_document
 from kokoro_tvm.runtime.text.frontend.sounds import MOST, Item
-from kokoro_tvm.spec import Spec
 
 __all__ = ["RuleError", "SoundsFile", "compiled_sounds", "sound_languages"]
 

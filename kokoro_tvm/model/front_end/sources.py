@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources import npm

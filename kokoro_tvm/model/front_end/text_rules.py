@@ -12,6 +12,8 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from kokoro_tvm.common.spec import Spec
+from kokoro_tvm.common.words import hint
 from kokoro_tvm.model.front_end.cldr import Cldr
 from kokoro_tvm.model.front_end.patterns import (
     PatternError,
@@ -24,8 +26,6 @@ from kokoro_tvm.model.front_end.patterns import (
 from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.problems import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, parts_of
-from kokoro_tvm.spec import Spec
-from kokoro_tvm.words import hint
 
 __all__ = ["LanguageFile", "compiled", "language_file", "languages"]
 

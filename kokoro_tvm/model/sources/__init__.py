@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, Material, describe, first_that_answers
 from kokoro_tvm.recipe.checkpoint import FileSource, HuggingFaceSource, NpmSource
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.recipe.checkpoint import HuggingFaceSource, NpmSource, Source
 
 __all__ = ["Log", "Material", "SourceUnavailableError", "describe", "first_that_answers"]

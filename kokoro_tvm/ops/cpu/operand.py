@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.ops.base.filtering import Filtering
 from kokoro_tvm.ops.cpu.bfloat16 import pack_pairs
 from kokoro_tvm.ops.cpu.dot import define_bfloat16_instructions, dot_pairs, round_pairs

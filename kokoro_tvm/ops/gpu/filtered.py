@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from kokoro_tvm.features import Workgroup
+from kokoro_tvm.common.features import Workgroup
 from kokoro_tvm.ops.base.expressions import ceildiv, minimum, select
 from kokoro_tvm.ops.base.filtering import Filtering, transforms
 from kokoro_tvm.ops.base.points import forward, inverse

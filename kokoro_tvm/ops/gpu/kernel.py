@@ -14,7 +14,7 @@ import numpy as np
 import tvm
 from tvm.script.ir_builder import tirx as T
 
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.ops.base.expressions import Cast, Expr, const
 from kokoro_tvm.ops.base.kernel import BaseKernel
 

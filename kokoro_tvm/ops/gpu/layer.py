@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.ops.base.expressions import const, select
 from kokoro_tvm.ops.base.math import sin_squared
 from kokoro_tvm.ops.base.semantic import OpCall

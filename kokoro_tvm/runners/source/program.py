@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runners.source.compiler import PURPOSE
 from kokoro_tvm.runners.source.languages import LANGUAGES, Language
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction

@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.manifest import FileRef
 
 __all__ = ["OpenFile", "OpenFiles"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.executable import read_manifest
 from kokoro_tvm.runtime.bundle.files import OpenFile, OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, Library, read_bundle

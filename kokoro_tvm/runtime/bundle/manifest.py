@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.constants import COMPONENTS
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.node import Node
 

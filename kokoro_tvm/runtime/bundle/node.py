@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.quantized import METADATA, widened
 

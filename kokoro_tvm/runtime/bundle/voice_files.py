@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime.bundle.tensors import read_safetensors
 from kokoro_tvm.runtime.bundle.torch_file import read_tensor, write_tensor
-from kokoro_tvm.words import shorten
 
 __all__ = [
     "SUFFIXES",

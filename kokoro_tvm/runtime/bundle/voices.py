@@ -12,13 +12,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
+from kokoro_tvm.common.words import shorten, truncate
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.notices import warn
-from kokoro_tvm.words import shorten, truncate
 
 __all__ = [
     "LANGUAGES",

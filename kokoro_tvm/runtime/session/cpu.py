@@ -6,9 +6,9 @@ import ctypes
 import os
 from pathlib import Path
 
-from kokoro_tvm.cpu_features import AMX, CPUINFO, PORTABLE, features_of_cpu
-from kokoro_tvm.errors import BundleError
-from kokoro_tvm.platforms import WEB, platform_of, this_platform
+from kokoro_tvm.common.cpu_features import AMX, CPUINFO, PORTABLE, features_of_cpu
+from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.common.platforms import WEB, platform_of, this_platform
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.notices import warn
 

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BundleError, OutOfMemoryError
+from kokoro_tvm.common.constants import COMPONENTS
+from kokoro_tvm.common.errors import BundleError, OutOfMemoryError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 from kokoro_tvm.runtime.session.device import Output

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import show_number
 from kokoro_tvm.runtime.bundle.tensors import aligned
-from kokoro_tvm.words import show_number
 
 __all__ = ["Noise", "check_seed", "given_noise", "seed_words"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 
 __all__ = ["TooLongError", "fit", "length_axis", "smallest_bucket", "valid_part"]

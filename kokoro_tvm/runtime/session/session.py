@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import BundleError, InputError, OutOfMemoryError
+from kokoro_tvm.common.errors import BundleError, InputError, OutOfMemoryError
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.inspection import check_library
 from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, Library, Port

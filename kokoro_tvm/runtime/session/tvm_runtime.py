@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from kokoro_tvm.digests import file_sha256
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.forks import held_at_forks
 

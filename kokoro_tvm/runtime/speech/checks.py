@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import show_number, truncate
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.prosody import FACTORS
-from kokoro_tvm.words import show_number, truncate
 
 __all__ = [
     "SPEEDS",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.speech.checks import prosody_factor, set_field, whole_number
-from kokoro_tvm.words import truncate
 
 __all__ = ["LAST_SOUND", "MOST_FRAMES", "Piece", "Word"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import LONGEST_PAUSE
 from kokoro_tvm.runtime.speech.checks import finite_number, set_field, whole_number
 from kokoro_tvm.runtime.speech.fitting import fitted

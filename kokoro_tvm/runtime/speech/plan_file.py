@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.speech.piece import Piece, Word
-from kokoro_tvm.words import truncate
 
 __all__ = ["SCHEMA", "read_plan", "written_plan"]
 

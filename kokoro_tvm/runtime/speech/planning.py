@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.session.model import Floats, Model
@@ -16,7 +17,6 @@ from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, pause_after
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
 from kokoro_tvm.runtime.text.phonemes import has_sound
-from kokoro_tvm.words import truncate
 
 __all__ = ["Planned", "Style", "plan_pieces"]
 

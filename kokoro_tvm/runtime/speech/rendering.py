@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm import __version__
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations

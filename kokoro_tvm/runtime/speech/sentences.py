@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.speech.division import Breath

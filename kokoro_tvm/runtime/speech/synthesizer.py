@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kokoro_tvm.bundles import default_bundle
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.bundles import default_bundle
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import InputError
-from kokoro_tvm.output import check_place, whole_file
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.output import check_place, whole_file
 
 __all__ = ["check_output", "header", "write_wav"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 __all__ = ["YamlFile"]
 

@@ -3,7 +3,7 @@ used."""
 
 from __future__ import annotations
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.serve.encoding.base import Encoder, PcmEncoder, WavEncoder
 from kokoro_tvm.serve.encoding.ffmpeg import AacEncoder, OpusEncoder
 from kokoro_tvm.serve.encoding.flac import FlacEncoder

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.runtime.speech.wav import header
 
 __all__ = ["BITS_A_SECOND", "Encoder", "Floats", "PcmEncoder", "WavEncoder", "as_int16"]

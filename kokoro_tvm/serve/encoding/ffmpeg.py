@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.serve.encoding.base import BITS_A_SECOND, Encoder, Floats
 
 __all__ = ["AacEncoder", "OpusEncoder"]

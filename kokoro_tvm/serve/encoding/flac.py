@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.serve.encoding.base import Encoder, Floats, as_int16
 
 __all__ = ["FlacEncoder"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.serve.encoding.base import BITS_A_SECOND, Encoder, Floats, as_int16
 
 __all__ = ["Mp3Encoder"]

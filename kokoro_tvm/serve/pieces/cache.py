@@ -8,8 +8,8 @@ import time
 from collections import deque
 from concurrent.futures import Future, wait
 
-from kokoro_tvm.errors import InputError
-from kokoro_tvm.remote import READ_ONLY, has_protocol, unreachable
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.remote import READ_ONLY, has_protocol, unreachable
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan

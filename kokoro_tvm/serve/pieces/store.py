@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.remote import open_folder, whole_file
+from kokoro_tvm.common.remote import open_folder, whole_file
 from kokoro_tvm.runtime.session.model import Floats
 
 __all__ = ["DamagedError", "PieceStore"]

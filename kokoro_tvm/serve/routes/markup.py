@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.prosody import FACTORS
 from kokoro_tvm.runtime.text.markup import Known, is_ssml, parse

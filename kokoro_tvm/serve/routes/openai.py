@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.serve.bodies import Audio, Events
 from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.errors import ApiError
@@ -16,7 +17,6 @@ from kokoro_tvm.serve.openapi import ApiRoute
 from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.spoken import SpokenResponse, answer
-from kokoro_tvm.words import truncate
 
 __all__ = ["routes"]
 

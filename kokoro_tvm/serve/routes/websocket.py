@@ -18,6 +18,7 @@ from typing import Any
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.serve.bodies import Audio, words_of
 from kokoro_tvm.serve.body import aside_if_large, parse_json
 from kokoro_tvm.serve.errors import ApiError, error_of
@@ -25,7 +26,6 @@ from kokoro_tvm.serve.fields import field_of, read, text
 from kokoro_tvm.serve.requests import SessionRequest
 from kokoro_tvm.serve.scheduler import BusyError, Feed, Job
 from kokoro_tvm.serve.service import Service
-from kokoro_tvm.words import truncate
 
 __all__ = ["routes"]
 

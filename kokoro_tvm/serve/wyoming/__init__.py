@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.serve.budget import ByteBudget
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.service import Service

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.serve.budget import ByteBudget
 from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.errors import ApiError, error_of

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.probe.compare import Row
 from kokoro_tvm.lab.probe.eager import run_eager
 from kokoro_tvm.lab.probe.probe import Findings, Probe

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.lab.probe.subject import Subject
 from kokoro_tvm.lab.probe.values import results_of_modules, select
 from probe.conftest import subject_of

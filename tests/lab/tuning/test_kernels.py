@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from machines import machine_of
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.lab.tuning.kernels import prepared
 from kokoro_tvm.lab.tuning.layers import Layer
 from kokoro_tvm.lab.tuning.search import ALLOWED_ERROR

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from kokoro_tvm.features import Features
+from kokoro_tvm.common.features import Features
 from kokoro_tvm.lab.tuning.layers import Layer, representative
 from kokoro_tvm.lab.tuning.search import Outcome, search
 from kokoro_tvm.ops.base.schedule import ConvChoice

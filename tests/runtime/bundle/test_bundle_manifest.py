@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from toy_bundle import edit_manifest
 
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.constants import COMPONENTS
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime.bundle import manifest as module
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle

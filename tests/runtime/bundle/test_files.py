@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from toy_bundle import compile_library, refresh, write_safetensors
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, read_bundle
 from kokoro_tvm.runtime.bundle import verification
 from kokoro_tvm.runtime.bundle.files import OpenFile, OpenFiles

@@ -20,7 +20,7 @@ from toy_bundle import compile_library, edit_manifest, refresh
 
 import kokoro_tvm
 from kokoro_tvm.cli import main
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, read_bundle
 from kokoro_tvm.runtime.bundle.executable import read_manifest
 from kokoro_tvm.runtime.bundle.inspection import inspect_library

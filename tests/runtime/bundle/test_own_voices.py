@@ -21,7 +21,7 @@ from safetensors.numpy import save_file
 from toy_bundle import FakeRunner
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Voices, read_bundle
 from kokoro_tvm.runtime.bundle.torch_file import read_tensor, write_tensor
 from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, encode_voice, read_voice, read_voices

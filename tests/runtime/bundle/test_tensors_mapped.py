@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from toy_bundle import write_safetensors
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.tensors import aligned, aligned_empty, map_safetensors
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from toy_bundle import refresh
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle import verification
 from kokoro_tvm.runtime.bundle.files import OpenFile, OpenFiles

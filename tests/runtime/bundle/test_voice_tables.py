@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from toy_bundle import write_safetensors
 
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime import Voices, describe, read_bundle
 from kokoro_tvm.runtime.bundle.voices import style_of
 

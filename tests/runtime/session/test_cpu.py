@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from toy_bundle import edit_manifest
 
-from kokoro_tvm.cpu_features import AMX, PORTABLE, X86, features_of_cpu
-from kokoro_tvm.errors import BundleError
-from kokoro_tvm.platforms import Platform, this_platform
+from kokoro_tvm.common.cpu_features import AMX, PORTABLE, X86, features_of_cpu
+from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.common.platforms import Platform, this_platform
 from kokoro_tvm.runtime import Bundle, SpeechWarning, Synthesizer, read_bundle
 from kokoro_tvm.runtime.session.cpu import check_cpu
 

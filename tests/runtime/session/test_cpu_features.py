@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.cpu_features import ARM, PORTABLE, X86, features_of_cpu
+from kokoro_tvm.common.cpu_features import ARM, PORTABLE, X86, features_of_cpu
 
 
 @pytest.mark.parametrize(

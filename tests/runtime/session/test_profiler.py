@@ -12,8 +12,8 @@ import pytest
 from toy_bundle import CHANNELS, compile_library, refresh
 
 from kokoro_tvm.cli.profile import _measure
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.constants import COMPONENTS
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.bundle.node import Node
 from kokoro_tvm.runtime.session.profiler import (

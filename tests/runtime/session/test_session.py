@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from toy_bundle import CHANNELS, compile_library, edit_manifest, refresh, write_safetensors
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, TooLongError, read_bundle
 from kokoro_tvm.runtime.bundle.tensors import aligned
 from kokoro_tvm.runtime.session.session import Session

@@ -9,7 +9,7 @@ import pytest
 from toy_bundle import FakeRunner, edit_manifest, write_bundle
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime import SpeechWarning, Voices, describe, read_bundle
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd

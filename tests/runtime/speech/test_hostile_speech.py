@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from toy_bundle import FakeRunner, compile_into, refresh, write_bundle
 
-from kokoro_tvm.errors import BundleError, InputError, OutOfMemoryError
+from kokoro_tvm.common.errors import BundleError, InputError, OutOfMemoryError
 from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
 from kokoro_tvm.runtime.speech.checks import bound_speed
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from letters import read_letters
 from toy_bundle import SAMPLES
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Piece, Plan, Synthesizer, TooLongError, Word
 
 TEXT = "He ran, and he ran on. A big bad dog did that.\n\nIt cost 5 a day."

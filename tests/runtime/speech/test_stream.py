@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from letters import read_letters
 from toy_bundle import FakeRunner
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Division, Pauses, SpeechWarning, Synthesizer
 
 LONG = "He ran home, and then he ran back on a hand. A big bad dog did it. No.\n\nGo on and on, dim cab."

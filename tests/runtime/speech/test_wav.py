@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.runtime.speech import wav
 

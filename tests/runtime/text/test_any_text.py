@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toy_bundle import FakeRunner, write_bundle
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices, read_bundle
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linked_text import linked
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon, read_lexicon

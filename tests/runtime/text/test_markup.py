@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from letters import read_letters
 from toy_bundle import VOCABULARY, FakeRunner
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Division, Plan, SpeechWarning, Synthesizer
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup import Known, parse

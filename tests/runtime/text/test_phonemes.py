@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from toy_bundle import VOCABULARY
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.phonemes import clean, encode, middle_cut
 
 

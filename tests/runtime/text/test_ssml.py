@@ -13,7 +13,7 @@ from letters import read_letters
 from test_markup import outcome, passages, portions_of
 from toy_bundle import FakeRunner
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Division, SpeechWarning, Synthesizer
 from kokoro_tvm.runtime.text.markup.items import Manner
 

@@ -10,7 +10,7 @@ import misaki
 import pytest
 from tiers import ASIAN
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.text.frontend import espeak_process

@@ -9,7 +9,7 @@ from hypothesis import given
 from test_markup import KNOWN
 from test_ssml import SSML
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.markup import parse
 from kokoro_tvm.runtime.text.markup.passages import marked_passages
 from kokoro_tvm.runtime.text.markup.written import in_brackets

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from importlib.util import find_spec
 
-from kokoro_tvm.errors import KokoroTvmError
+from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.runtime.forks import held_at_forks
 
 __all__ = ["EspeakError", "one_at_a_time", "phonemize"]

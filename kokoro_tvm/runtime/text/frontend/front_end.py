@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage, name_of
 from kokoro_tvm.runtime.bundle.manifest import Bundle
@@ -25,7 +26,6 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
 from kokoro_tvm.runtime.text.scripts import in_script
-from kokoro_tvm.words import truncate
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.sounds import Sounds

@@ -6,11 +6,11 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup.inline import parse_inline
 from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
-from kokoro_tvm.words import truncate
 
 __all__ = ["Break", "Item", "Known", "Manner", "Stretch", "is_ssml", "parse"]
 

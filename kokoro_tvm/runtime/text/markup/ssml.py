@@ -10,7 +10,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.markup.inline import LONGEST_LINK, in_one_line
@@ -25,7 +26,6 @@ from kokoro_tvm.runtime.text.markup.values import (
     seconds,
 )
 from kokoro_tvm.runtime.text.markup.xml import Xml
-from kokoro_tvm.words import truncate
 
 __all__ = ["BREAKS", "ELEMENTS", "SPOKEN", "parse_ssml"]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.text.frontend.data import FORMAT, FrontEndFile
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
 

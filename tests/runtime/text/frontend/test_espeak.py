@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.languages import SpokenLanguage
 from kokoro_tvm.runtime.text.frontend import espeak, espeak_process, languages

@@ -17,7 +17,7 @@ from tiers import ASIAN
 from written_forms import WrittenForm, written_forms
 from yaml import safe_load
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.speech.sentences import words_of
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English

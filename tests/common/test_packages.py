@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kokoro_tvm import packages
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.common import packages
+from kokoro_tvm.common.errors import BuildError
 
 
 @pytest.fixture

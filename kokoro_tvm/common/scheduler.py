@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from kokoro_tvm.errors import BuildError, InputError
+from kokoro_tvm.common.errors import BuildError, InputError
 
 __all__ = ["completed", "connect"]
 

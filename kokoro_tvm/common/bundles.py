@@ -22,7 +22,7 @@ def default_bundle() -> Path:
     """
     if BUILT.is_dir():
         return BUILT
-    if installed := sorted((Path(__file__).parent / PACKAGED).glob("*/bundle.json")):
+    if installed := sorted((Path(__file__).parents[1] / PACKAGED).glob("*/bundle.json")):
         return installed[0].parent
     with suppress(RuntimeError):  # a user without a home has pulled nothing into it
         pulled = pulled_bundles().glob("*/bundle.json")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import get_args
 
-from kokoro_tvm import constants
+from kokoro_tvm.common import constants
 from kokoro_tvm.model.kokoro import build_model, shipped_config
 from kokoro_tvm.model.signatures import samples_per_frame
 from kokoro_tvm.recipe.parts import Components
@@ -30,5 +30,5 @@ def test_names_of_components() -> None:
 
 
 def test_the_runtime_may_import_them() -> None:
-    code = "import sys, kokoro_tvm.constants; assert not {'torch', 'numpy'} & set(sys.modules)"
+    code = "import sys, kokoro_tvm.common.constants; assert not {'torch', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

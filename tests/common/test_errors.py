@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm import errors
-from kokoro_tvm.errors import BuildError, KokoroTvmError, sentence
+from kokoro_tvm.common import errors
+from kokoro_tvm.common.errors import BuildError, KokoroTvmError, sentence
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GOLDEN = sorted((ROOT / "tests/recipe/golden").glob("*.txt"))
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, KokoroTvmError)]
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.common.errors import InputError
 
 __all__ = [
     "STANDARD_OUTPUT",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.words import shown_seconds
+from kokoro_tvm.common.words import shown_seconds
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.output import check_place, is_stream, whole_file, write_text
 from kokoro_tvm.documents.writers import check_audio_file, write_audio
-from kokoro_tvm.errors import InputError
-from kokoro_tvm.output import check_place, is_stream, whole_file, write_text
 from kokoro_tvm.runtime import write_wav
 
 POSIX = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are POSIX's")

@@ -1,0 +1,1 @@
+"""What wings have in common: errors, constants, digests and the like."""
