@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import kokoro_tvm
-from kokoro_tvm.javascript import WEB
+from kokoro_tvm.web import WEB
 
 __all__ = ["ELSEWHERE", "Expression", "javascript_expressions", "python_expressions"]
 

@@ -14,9 +14,9 @@ from typing import IO, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runners.chromium import FILES
 from kokoro_tvm.runners.process import CPU, Server
+from kokoro_tvm.web import WEB
 
 __all__ = ["Browser"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runners.served import Serving, javascript_digest, version_of_runner
+from kokoro_tvm.web import WEB
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import Server

@@ -21,9 +21,9 @@ import pytest
 from serving import Answer, Server, ends_without_another_call
 from sessions import Client, talk
 
-from kokoro_tvm.javascript import page_files
 from kokoro_tvm.serve import guard
 from kokoro_tvm.serve.encoding.ffmpeg import OpusEncoder
+from kokoro_tvm.web import page_files
 
 PATHS = [
     "../../etc/passwd",

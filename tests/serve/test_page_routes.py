@@ -7,8 +7,8 @@ import re
 import pytest
 from serving import Server
 
-from kokoro_tvm.javascript import WEB, page_files
 from kokoro_tvm.serve.routes.page import POLICY
+from kokoro_tvm.web import WEB, page_files
 
 FILES = [path.relative_to(WEB).as_posix() for path in page_files() if path.suffix != ".html"]
 

@@ -11,8 +11,8 @@ from kokoro_tvm.bench.child import ChildError
 from kokoro_tvm.bench.measure import utterances_of
 from kokoro_tvm.bench.texts import TEXTS
 from kokoro_tvm.bench.web.__main__ import System, measure
-from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.web import WEB
 
 pytestmark = [
     pytest.mark.slow("runs the bundle for WebAssembly"),

@@ -13,7 +13,7 @@ from chromium import chromium
 from hosting import QuietHandler, listening
 from wgsl import ROTATION, code_of, rotated
 
-from kokoro_tvm.javascript import WEB
+from kokoro_tvm.web import WEB
 
 pytestmark = pytest.mark.slow("opens pages in Chromium")
 

@@ -20,11 +20,11 @@ from hosting import QuietHandler, listening
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.documents.captions import write_captions
-from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.speech.stream import Speech
+from kokoro_tvm.web import WEB
 
 NPM = shutil.which("npm")
 ROOT = Path(__file__).parents[2]

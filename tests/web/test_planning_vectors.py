@@ -11,8 +11,8 @@ from pathlib import Path
 import front_end_vectors
 import pytest
 
-from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runtime.text import abbreviations, scripts
+from kokoro_tvm.web import WEB
 
 
 def test_python_makes_the_vectors(front_end_files: Path, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from chromium import chromium
 from elsewhere import obstacle
 from hosting import Host
 
-from kokoro_tvm.javascript import WEB, page_files
 from kokoro_tvm.project import site as site_module
 from kokoro_tvm.project.site import write_site
+from kokoro_tvm.web import WEB, page_files
 
 pytestmark = [
     pytest.mark.slow("opens pages in Chromium"),

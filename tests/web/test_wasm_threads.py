@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from elsewhere import obstacle
 
-from kokoro_tvm.javascript import WEB
 from kokoro_tvm.toolchains.zig import ZIG
+from kokoro_tvm.web import WEB
 
 pytestmark = [
     pytest.mark.slow("runs the bundle for WebAssembly"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.javascript import WEB
+from kokoro_tvm.web import WEB
 
 ROOT = Path(__file__).parents[2]
 FILES = {path.relative_to(ROOT).as_posix() for path in WEB.rglob("*") if path.is_file()}

@@ -24,10 +24,10 @@ from kokoro_tvm.bench.texts import choose_texts
 from kokoro_tvm.bench.web.results import Spoken, WebResult, rows
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.diagnostics.hardware import describe_machine
-from kokoro_tvm.javascript import WEB
 from kokoro_tvm.project.names import PEERS
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.web import WEB
 
 __all__ = ["System", "main", "measure"]
 

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from kokoro_tvm.javascript import WEB, page_files
+from kokoro_tvm.web import WEB, page_files
 
 __all__ = ["POLICY", "routes"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 __all__ = ["OFFLINE", "WEB", "page_files"]
 
-WEB = Path(__file__).parent / "web"
+WEB = Path(__file__).parent
 OFFLINE = WEB / "offline"
 """What a page has besides where no server computes: it is kept, and can be installed."""
 
