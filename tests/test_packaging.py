@@ -110,7 +110,6 @@ def test_what_speaks_needs_the_base_alone() -> None:
     """Other languages, a lexicon of one's own and signatures need packages, which the message names."""
     places = (
         "kokoro_tvm/runtime",
-        "kokoro_tvm/registry",
         *(f"kokoro_tvm/cli/{name}.py" for name in SPEAKING),
     )
     own = EXTRAS["espeak"] | EXTRAS["japanese"] | EXTRAS["chinese"] | EXTRAS["lexicon"] | EXTRAS["trust"]

@@ -30,18 +30,18 @@ from toy_bundle import VOCABULARY, write_bundle
 import kokoro_tvm
 from kokoro_tvm.batch.manifest import read_manifest
 from kokoro_tvm.common.errors import BuildError, BundleError, InputError, RecipeError, ValidationError
-from kokoro_tvm.documents.readers import read_document
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.record import Output, Record
-from kokoro_tvm.registry.artifact import Layer, manifest_of, read_layers
-from kokoro_tvm.registry.sources import REFERENCE, bundles_in
-from kokoro_tvm.registry.trust import SIGNED, key_ids, read_key, require_signature
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
+from kokoro_tvm.runtime.documents.readers import read_document
 from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.runtime.registry.artifact import Layer, manifest_of, read_layers
+from kokoro_tvm.runtime.registry.sources import REFERENCE, bundles_in
+from kokoro_tvm.runtime.registry.trust import SIGNED, key_ids, read_key, require_signature
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
@@ -168,7 +168,7 @@ _PARSERS = (
     Parser("runtime/bundle/provenance.py", PROVENANCE, (_provenance(),), read_provenance),
     Parser("runtime/speech/plan_file.py", "a.json", (_plan(),), _read_document),
     Parser(
-        "registry/trust.py",
+        "runtime/registry/trust.py",
         SIGNED,
         (
             json.dumps(_ENVELOPE).encode(),
@@ -177,15 +177,15 @@ _PARSERS = (
         ),
         _read_signature,
     ),
-    Parser("registry/trust.py", "a.pub", (_KEY,), read_key),
+    Parser("runtime/registry/trust.py", "a.pub", (_KEY,), read_key),
     Parser(
-        "registry/artifact.py",
+        "runtime/registry/artifact.py",
         "manifest",
         (manifest_of([Layer("a", 3, "0" * 64)], "toy", "1"),),
         lambda path: read_layers(path.read_bytes(), _PLACE),
     ),
     Parser(
-        "registry/sources.py",
+        "runtime/registry/sources.py",
         "index.json",
         (json.dumps({"manifests": [{"digest": "sha256:0", "annotations": {REFERENCE: "a"}}]}).encode(),),
         lambda path: bundles_in(path.read_bytes(), _PLACE),
@@ -197,19 +197,25 @@ _PARSERS = (
         (b'{"name": "a", "text": "b", "speed": 1.5, "seed": 3}\n{"name": "c", "phonemes": "a"}\n',),
         read_manifest,
     ),
-    Parser("documents/readers/epub.py", "a.epub", (_book(),), _read_document),
+    Parser("runtime/documents/readers/epub.py", "a.epub", (_book(),), _read_document),
     Parser(
-        "documents/readers/html.py",
+        "runtime/documents/readers/html.py",
         "a.html",
         (b"<!DOCTYPE html><p>A <b>b</b> &eacute;&#x41;<ol start=3><li>c</ol>",),
         _read_document,
     ),
     Parser(
-        "documents/readers/markdown.py", "a.md", (b"# A\n\n* b [c](d)\n\n> e `f`\n\n1. g\n",), _read_document
+        "runtime/documents/readers/markdown.py",
+        "a.md",
+        (b"# A\n\n* b [c](d)\n\n> e `f`\n\n1. g\n",),
+        _read_document,
     ),
-    Parser("documents/readers/srt.py", "a.srt", (_SRT,), _read_document),
+    Parser("runtime/documents/readers/srt.py", "a.srt", (_SRT,), _read_document),
     Parser(
-        "documents/readers/document.py", "a.txt", (b"\xff\xfeH\x00i\x00", b"\xef\xbb\xbfHi"), _read_document
+        "runtime/documents/readers/document.py",
+        "a.txt",
+        (b"\xff\xfeH\x00i\x00", b"\xef\xbb\xbfHi"),
+        _read_document,
     ),
     Parser(
         "runtime/text/markup/xml.py",
@@ -389,10 +395,10 @@ _DECODERS = frozenset(
 _FOLDERS = ("batch", "documents", "registry", "runtime")
 """What reads strangers' files; everything else reads what this machine wrote, or pinned digests."""
 _OTHERS = {
-    "documents/spool.py": "reads what it wrote",
-    "documents/readers/__init__.py": "calls the readers that have samples",
+    "runtime/documents/spool.py": "reads what it wrote",
+    "runtime/documents/readers/__init__.py": "calls the readers that have samples",
     "batch/speaking.py": "reads what it wrote; another record is not used",
-    "registry/web.py": "test_credentials.py sends it damaged answers",
+    "runtime/registry/web.py": "test_credentials.py sends it damaged answers",
     "runtime/bundle/executable.py": "raises ValueError; runtime/bundle/test_inspection.py mutates libraries",
     "runtime/bundle/verification.py": "reads what it wrote; anything else is not used",
     "runtime/session/session.py": "reads a library whose digest the bundle has: code that runs anyway",

@@ -29,8 +29,8 @@ from kokoro_tvm.batch.manifest import Utterance
 from kokoro_tvm.common.errors import BuildError, InputError, KokoroTvmError
 from kokoro_tvm.common.locking import LockedError, open_locked
 from kokoro_tvm.common.remote import open_folder, whole_file
-from kokoro_tvm.documents.writers import write_audio
 from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.documents.writers import write_audio
 from kokoro_tvm.runtime.notices import SpeechWarning
 
 __all__ = ["Job", "Outcome", "lock_folder", "speak", "speak_here", "speak_on_cluster"]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kokoro_tvm.documents.readers import Document
-    from kokoro_tvm.documents.writers import Mark
     from kokoro_tvm.runtime import Plan, Stream, Synthesizer, TimedWord
+    from kokoro_tvm.runtime.documents.readers import Document
+    from kokoro_tvm.runtime.documents.writers import Mark
 
 __all__ = [
     "Reading",
@@ -52,8 +52,8 @@ class Spoken:
 
 def document_of(text: str, file: Path | None) -> Document:
     """The file's text, or the argument's (`-` is standard input). Raises InputError."""
-    from kokoro_tvm.documents.readers import read_document
-    from kokoro_tvm.documents.readers.document import Chapter, Document
+    from kokoro_tvm.runtime.documents.readers import read_document
+    from kokoro_tvm.runtime.documents.readers.document import Chapter, Document
 
     if file is not None and text:
         raise InputError("TEXT and --input FILE exclude each other. Give one of them.")
@@ -82,7 +82,7 @@ class Reading:
         if document.plan is not None:
             return tts.complete(document.plan)
         if document.slots:
-            from kokoro_tvm.documents.slots import plan_slots
+            from kokoro_tvm.runtime.documents.slots import plan_slots
 
             return plan_slots(document.slots, lambda text: tts.plan(text, **self.markup, **self.manner))
         if self.phonemes:
@@ -128,7 +128,7 @@ def speak(stream: Stream, length: int, receivers: list[Receive]) -> Spoken:
 
 def marks_of(document: Document, spoken: Spoken) -> list[Mark]:
     """Where the chapters of a document lie in what was spoken."""
-    from kokoro_tvm.documents.writers import Mark
+    from kokoro_tvm.runtime.documents.writers import Mark
 
     places = [
         min((sample for at, sample in spoken.starts if at >= start), default=spoken.samples)
@@ -145,7 +145,7 @@ def playing(wanted: bool, sample_rate: int) -> Iterator[list[Receive]]:
     if not wanted:
         yield []
         return
-    from kokoro_tvm.documents.playing import open_player
+    from kokoro_tvm.runtime.documents.playing import open_player
 
     player = open_player(sample_rate)
     finish = False
@@ -163,7 +163,7 @@ def piping(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
         yield []
         return
     from kokoro_tvm.common.output import open_stream
-    from kokoro_tvm.documents.writers import begin_wav
+    from kokoro_tvm.runtime.documents.writers import begin_wav
 
     with open_stream(path) as stream:
         yield [begin_wav(stream, sample_rate)]

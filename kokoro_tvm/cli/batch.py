@@ -59,8 +59,8 @@ def batch(
     from kokoro_tvm.batch.manifest import read_manifest
     from kokoro_tvm.batch.speaking import Job, lock_folder, speak_here, speak_on_cluster
     from kokoro_tvm.common.output import check_distinct
-    from kokoro_tvm.documents.writers import check_audio_file
     from kokoro_tvm.runtime import read_bundle
+    from kokoro_tvm.runtime.documents.writers import check_audio_file
     from kokoro_tvm.runtime.threads import choose_threads
 
     utterances, bad = read_manifest(manifest)

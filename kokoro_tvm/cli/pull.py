@@ -42,9 +42,9 @@ def pull(
     """
     from rich.filesize import decimal
 
-    from kokoro_tvm.registry.address import parse_source
-    from kokoro_tvm.registry.pull import pull as bring
-    from kokoro_tvm.registry.trust import read_key
+    from kokoro_tvm.runtime.registry.address import parse_source
+    from kokoro_tvm.runtime.registry.pull import pull as bring
+    from kokoro_tvm.runtime.registry.trust import read_key
 
     place, key = parse_source(source), read_key(trust) if trust is not None else None
     with typer.progressbar(length=0, label=f"{place}", file=typer.get_text_stream("stderr")) as bar:

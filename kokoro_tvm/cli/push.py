@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from kokoro_tvm.registry.artifact import Layer
+    from kokoro_tvm.runtime.registry.artifact import Layer
 
 __all__ = ["push"]
 
@@ -36,7 +36,7 @@ def push(
 
     from kokoro_tvm.project.attestation import read_signer
     from kokoro_tvm.project.push import push as send
-    from kokoro_tvm.registry.address import parse_place
+    from kokoro_tvm.runtime.registry.address import parse_place
 
     def sending(layer: Layer) -> None:
         typer.echo(f"{layer.name}: {decimal(layer.size)}", err=True)

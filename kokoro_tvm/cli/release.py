@@ -41,7 +41,7 @@ def release(
     from kokoro_tvm.project.project import Project
     from kokoro_tvm.project.push import push as send
     from kokoro_tvm.project.release import write_release
-    from kokoro_tvm.registry.address import parse_place
+    from kokoro_tvm.runtime.registry.address import parse_place
 
     place = parse_place(push) if push is not None else None
     signer = None if key is None else read_signer(key)

@@ -123,10 +123,10 @@ def say(
     """Synthesize a text or a document to a file, and play it."""
     without_blas_threads()
     from kokoro_tvm.common.output import check_distinct, check_place, is_stream, real_path, write_text
-    from kokoro_tvm.documents.captions import caption_format, write_captions
-    from kokoro_tvm.documents.spool import Spool
-    from kokoro_tvm.documents.writers import check_audio_file, write_audio
     from kokoro_tvm.runtime import Synthesizer
+    from kokoro_tvm.runtime.documents.captions import caption_format, write_captions
+    from kokoro_tvm.runtime.documents.spool import Spool
+    from kokoro_tvm.runtime.documents.writers import check_audio_file, write_audio
     from kokoro_tvm.runtime.session.noise import check_seed
     from kokoro_tvm.runtime.speech.checks import check_speed
 

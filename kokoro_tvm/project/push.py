@@ -19,8 +19,8 @@ from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 from kokoro_tvm.project.attestation import statements
 from kokoro_tvm.project.distribution import bundle_files, opened, size_of, verified_bundle
-from kokoro_tvm.registry.address import Layout, Repository
-from kokoro_tvm.registry.artifact import (
+from kokoro_tvm.runtime.registry.address import Layout, Repository
+from kokoro_tvm.runtime.registry.artifact import (
     ARTIFACT_TYPE,
     EMPTY,
     MANIFEST_TYPE,
@@ -28,8 +28,8 @@ from kokoro_tvm.registry.artifact import (
     manifest_of,
     sha256_of,
 )
-from kokoro_tvm.registry.sources import REFERENCE, bundles_in
-from kokoro_tvm.registry.web import TransferError, Web, next_url
+from kokoro_tvm.runtime.registry.sources import REFERENCE, bundles_in
+from kokoro_tvm.runtime.registry.web import TransferError, Web, next_url
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer

@@ -25,10 +25,10 @@ from typer.testing import CliRunner
 import kokoro_tvm.runtime
 from kokoro_tvm.cli import _say, say, voices
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.documents.readers.document import Chapter, Document
-from kokoro_tvm.documents.writers import Mark
 from kokoro_tvm.runtime import Chunk, Piece, Plan, SpeechWarning, Word
 from kokoro_tvm.runtime.bundle.languages import KOKORO
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Document
+from kokoro_tvm.runtime.documents.writers import Mark
 from kokoro_tvm.runtime.speech.words import words_of_piece
 
 
@@ -206,7 +206,7 @@ def test_play(
 ) -> None:
     heard: list[Any] = []
     player = types.SimpleNamespace(write=lambda audio: heard.append(audio.size), close=heard.append)
-    monkeypatch.setattr("kokoro_tvm.documents.playing.open_player", lambda rate: player)
+    monkeypatch.setattr("kokoro_tvm.runtime.documents.playing.open_player", lambda rate: player)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["say", "Hello. You.", "--play"], catch_exceptions=False)
     assert heard == [48000, 48000, True]

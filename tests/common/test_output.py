@@ -14,8 +14,8 @@ import soundfile
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.output import check_place, is_stream, whole_file, write_text
-from kokoro_tvm.documents.writers import check_audio_file, write_audio
 from kokoro_tvm.runtime import write_wav
+from kokoro_tvm.runtime.documents.writers import check_audio_file, write_audio
 
 POSIX = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are POSIX's")
 TONE = np.sin(np.arange(2400, dtype=np.float32) / 9) / 2
@@ -132,7 +132,7 @@ def test_a_device_that_takes_nothing() -> None:
 
 def test_standard_output() -> None:
     code = (
-        "import numpy as np; from kokoro_tvm.documents.writers import write_audio;"
+        "import numpy as np; from kokoro_tvm.runtime.documents.writers import write_audio;"
         "write_audio('-', [np.zeros(5, np.float32)], 24000)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -13,7 +13,7 @@ import pytest
 from browsing import TEXT, Page, page_of, serving_slowly
 from serving import Server
 
-from kokoro_tvm.documents.readers import read_document
+from kokoro_tvm.runtime.documents.readers import read_document
 
 pytestmark = pytest.mark.slow("opens pages in Chromium")
 HTML = """<!doctype html><html><head><title>Not this</title><style>p { color: red }</style></head>

@@ -1,4 +1,4 @@
-/** Subtitles that are not as they should be, as `tests/documents/test_readers.py` has them of Python. */
+/** Subtitles that are not as they should be, as `tests/runtime/documents/test_readers.py` has them of Python. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

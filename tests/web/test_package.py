@@ -19,10 +19,10 @@ from elsewhere import obstacle
 from hosting import QuietHandler, listening
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.documents.captions import write_captions
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.runtime.documents.captions import write_captions
 from kokoro_tvm.runtime.speech.stream import Speech
 from kokoro_tvm.web import WEB
 

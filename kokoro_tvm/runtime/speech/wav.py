@@ -25,7 +25,7 @@ def check_output(path: Path) -> None:
     if path.suffix.lower() in _OTHER_FORMATS:
         raise InputError(
             f"{path}: only WAV is written here. Name it {path.with_suffix('.wav')}, or call "
-            "kokoro_tvm.documents.writers.write_audio."
+            "kokoro_tvm.runtime.documents.writers.write_audio."
         )
     check_place(path)
 

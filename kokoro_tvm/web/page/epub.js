@@ -1,4 +1,4 @@
-/** EPUB 2 and 3: the documents of the spine in order, as `kokoro_tvm/documents/readers/epub.py` has it. */
+/** EPUB 2 and 3: the documents of the spine in order, as `kokoro_tvm/runtime/documents/readers/epub.py` has it. */
 
 import { textOfHtml } from "./html.js";
 import { Archive } from "../zip.js";

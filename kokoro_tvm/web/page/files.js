@@ -1,4 +1,4 @@
-/** The text of a file, by its suffix, as `kokoro_tvm/documents/readers/` has it. */
+/** The text of a file, by its suffix, as `kokoro_tvm/runtime/documents/readers/` has it. */
 
 import { readBook } from "./epub.js";
 import { textOfHtml } from "./html.js";

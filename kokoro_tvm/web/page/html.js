@@ -1,4 +1,4 @@
-/** The text of the blocks of an HTML page, as `kokoro_tvm/documents/readers/html.py` has it. */
+/** The text of the blocks of an HTML page, as `kokoro_tvm/runtime/documents/readers/html.py` has it. */
 
 const words = (/** @type {string} */ names) => new Set(names.split(" "));
 const BLOCKS = words(

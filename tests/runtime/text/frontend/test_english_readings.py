@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from yaml import safe_load
 
-from kokoro_tvm.documents.captions.lines import cues
 from kokoro_tvm.model.front_end.homograph_file import readings
+from kokoro_tvm.runtime.documents.captions.lines import cues
 from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.runtime.text.frontend.alphabet import CONSONANTS, PRIMARY, SECONDARY, VOWELS, restress
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.registry.artifact import Layer
-from kokoro_tvm.registry.sources import Source, read
-from kokoro_tvm.registry.web import TransferError
+from kokoro_tvm.runtime.registry.artifact import Layer
+from kokoro_tvm.runtime.registry.sources import Source, read
+from kokoro_tvm.runtime.registry.web import TransferError
 
 __all__ = ["download", "writing"]
 

@@ -10,9 +10,9 @@ import pytest
 from letters import read_letters
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.readers.document import Slot
-from kokoro_tvm.documents.slots import plan_slots
 from kokoro_tvm.runtime import Plan, SpeechWarning, Synthesizer
+from kokoro_tvm.runtime.documents.readers.document import Slot
+from kokoro_tvm.runtime.documents.slots import plan_slots
 
 SLOTS = (Slot(0.5, 1.5, "He ran home."), Slot(1.5, 1.525, "A big bad dog did it."), Slot(3.0, 4.0, "No."))
 

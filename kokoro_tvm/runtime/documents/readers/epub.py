@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.readers.document import Chapter, Document, left_out
-from kokoro_tvm.documents.readers.html import decoded_page, page_of
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, left_out
+from kokoro_tvm.runtime.documents.readers.html import decoded_page, page_of
 
 __all__ = ["read"]
 

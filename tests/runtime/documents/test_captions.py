@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 from letters import read_letters
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.captions import CAPTIONS, caption_format, clock, write_captions
-from kokoro_tvm.documents.captions.lines import MOST_CHARACTERS, MOST_LINES, MOST_SECONDS, cues, words_shown
 from kokoro_tvm.runtime import TimedPhoneme, TimedWord
+from kokoro_tvm.runtime.documents.captions import CAPTIONS, caption_format, clock, write_captions
+from kokoro_tvm.runtime.documents.captions.lines import (
+    MOST_CHARACTERS,
+    MOST_LINES,
+    MOST_SECONDS,
+    cues,
+    words_shown,
+)
 
 RATE = 1000
 

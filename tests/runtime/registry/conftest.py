@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from registries import FakeRegistry, fake_registry, state_provenance
 
-from kokoro_tvm.registry import download
+from kokoro_tvm.runtime.registry import download
 
 
 @pytest.fixture(autouse=True)

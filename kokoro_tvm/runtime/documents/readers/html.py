@@ -9,7 +9,7 @@ from html import unescape
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.readers.document import Chapter, Document, decoded, left_out
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, decoded, left_out
 
 __all__ = ["ELEMENTS", "Page", "decoded_page", "page_of", "read"]
 

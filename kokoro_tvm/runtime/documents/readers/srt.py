@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.readers.document import Chapter, Document, Slot, decoded
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, Slot, decoded
 from kokoro_tvm.runtime.notices import quoted
 
 __all__ = ["read"]

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.readers import READERS, Document, read_document
-from kokoro_tvm.documents.readers.document import Chapter, Slot
 from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.documents.readers import READERS, Document, read_document
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Slot
 
 
 def read(name: str, data: str | bytes) -> Document:
@@ -204,7 +204,7 @@ def test_epub_of_a_kilobyte_takes_no_gigabytes(tmp_path: Path) -> None:
     (tmp_path / "a.epub").write_bytes(book(**{"META-INF/container.xml": bomb}))
     program = (
         "import resource, sys\n"
-        "from kokoro_tvm.documents.readers import read_document\n"
+        "from kokoro_tvm.runtime.documents.readers import read_document\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2 << 30,) * 2)\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "try: read_document(sys.argv[1])\n"

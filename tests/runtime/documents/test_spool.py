@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.spool import Spool
-from kokoro_tvm.documents.writers import write_audio
+from kokoro_tvm.runtime.documents.spool import Spool
+from kokoro_tvm.runtime.documents.writers import write_audio
 
 
 def add(spool: Spool) -> None:
@@ -62,7 +62,7 @@ def test_spool_of_an_output_that_another_process_writes_is_refused(tmp_path: Pat
     spool.add(np.ones(3, np.float32))
     other = (
         "import pathlib, sys\n"
-        "from kokoro_tvm.documents.spool import Spool\n"
+        "from kokoro_tvm.runtime.documents.spool import Spool\n"
         "Spool(pathlib.Path(sys.argv[1]), 'b')"
     )
     done = subprocess.run(

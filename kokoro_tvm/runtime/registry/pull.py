@@ -23,15 +23,15 @@ from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.locking import LockedError, open_locked
 from kokoro_tvm.common.output import real_path
-from kokoro_tvm.registry.address import Layout, Repository
-from kokoro_tvm.registry.artifact import LARGEST_MANIFEST, Layer, read_layers, sha256_of
-from kokoro_tvm.registry.download import download, writing
-from kokoro_tvm.registry.sources import Source, open_source
-from kokoro_tvm.registry.trust import SBOM, SIGNED, key_ids, require_signature
-from kokoro_tvm.registry.web import TransferError, Web
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
+from kokoro_tvm.runtime.registry.address import Layout, Repository
+from kokoro_tvm.runtime.registry.artifact import LARGEST_MANIFEST, Layer, read_layers, sha256_of
+from kokoro_tvm.runtime.registry.download import download, writing
+from kokoro_tvm.runtime.registry.sources import Source, open_source
+from kokoro_tvm.runtime.registry.trust import SBOM, SIGNED, key_ids, require_signature
+from kokoro_tvm.runtime.registry.web import TransferError, Web
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Key

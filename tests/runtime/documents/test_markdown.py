@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.documents.readers import READERS
+from kokoro_tvm.runtime.documents.readers import READERS
 from kokoro_tvm.runtime.text.frontend.normalization import markdown
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText, free

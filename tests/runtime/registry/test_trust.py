@@ -15,10 +15,10 @@ from toy_bundle import edit_manifest
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.project.attestation import bill_of_materials, read_signer, sign
 from kokoro_tvm.project.push import push
-from kokoro_tvm.registry.address import Repository, parse_place
-from kokoro_tvm.registry.pull import pull
-from kokoro_tvm.registry.trust import SBOM, SIGNED, key_ids, read_key, require_signature
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
+from kokoro_tvm.runtime.registry.address import Repository, parse_place
+from kokoro_tvm.runtime.registry.pull import pull
+from kokoro_tvm.runtime.registry.trust import SBOM, SIGNED, key_ids, read_key, require_signature
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -20,11 +20,11 @@ from kokoro_tvm.engine.store import Store
 from kokoro_tvm.project import push as pushing
 from kokoro_tvm.project.attestation import NOT_RUN, read_signer
 from kokoro_tvm.project.push import push
-from kokoro_tvm.registry.address import parse_place
-from kokoro_tvm.registry.artifact import Layer
-from kokoro_tvm.registry.pull import pull
-from kokoro_tvm.registry.trust import read_key
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
+from kokoro_tvm.runtime.registry.address import parse_place
+from kokoro_tvm.runtime.registry.artifact import Layer
+from kokoro_tvm.runtime.registry.pull import pull
+from kokoro_tvm.runtime.registry.trust import read_key
 
 SKOPEO = shutil.which("skopeo")
 

@@ -13,8 +13,8 @@ import pytest
 import soundfile
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.writers import Mark, audio_format, check_audio_file, metadata, write_audio
 from kokoro_tvm.runtime import write_wav
+from kokoro_tvm.runtime.documents.writers import Mark, audio_format, check_audio_file, metadata, write_audio
 
 RATE = 24000
 TONE = (0.5 * np.sin(2 * np.pi * 440 * np.arange(RATE) / RATE)).astype(np.float32)

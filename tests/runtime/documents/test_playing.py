@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.playing import PLAYERS, open_player
+from kokoro_tvm.runtime.documents.playing import PLAYERS, open_player
 
 AUDIO = np.array([0.5, -2.0, 0.25], np.float32)
 HEARD = np.array([0.5, -1.0, 0.25], np.float32)

@@ -21,12 +21,12 @@ from toy_bundle import edit_manifest, write_bundle
 from kokoro_tvm.common.bundles import default_bundle
 from kokoro_tvm.common.errors import BundleError, InputError, KokoroTvmError
 from kokoro_tvm.project.push import push
-from kokoro_tvm.registry import pull as pulling
-from kokoro_tvm.registry import web
-from kokoro_tvm.registry.address import parse_place
-from kokoro_tvm.registry.pull import Pulled, pull
-from kokoro_tvm.registry.web import Web
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
+from kokoro_tvm.runtime.registry import pull as pulling
+from kokoro_tvm.runtime.registry import web
+from kokoro_tvm.runtime.registry.address import parse_place
+from kokoro_tvm.runtime.registry.pull import Pulled, pull
+from kokoro_tvm.runtime.registry.web import Web
 
 GOLDEN = Path(__file__).parent / "golden"
 LARGE = "voices.safetensors"  # of 41 kB, the largest of the bundle

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from kokoro_tvm.registry.address import is_loopback
+from kokoro_tvm.runtime.registry.address import is_loopback
 
 __all__ = ["TransferError", "Web", "failed", "next_url"]
 

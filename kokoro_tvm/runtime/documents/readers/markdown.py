@@ -15,8 +15,8 @@ from markdown_it.rules_block import StateBlock, reference
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from kokoro_tvm.documents.readers.document import Chapter, Document, decoded, left_out
-from kokoro_tvm.documents.readers.html import ELEMENTS, page_of
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, decoded, left_out
+from kokoro_tvm.runtime.documents.readers.html import ELEMENTS, page_of
 from kokoro_tvm.runtime.text.frontend.source import link_of
 
 __all__ = ["read"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.registry.address import Layout, Repository, parse_place, parse_source
+from kokoro_tvm.runtime.registry.address import Layout, Repository, parse_place, parse_source
 
 DIGEST = "sha256:" + "a" * 64
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kokoro_tvm.registry import web
-from kokoro_tvm.registry.web import TransferError, Web, next_url
+from kokoro_tvm.runtime.registry import web
+from kokoro_tvm.runtime.registry.web import TransferError, Web, next_url
 
 LOGIN = "bWU6c2VjcmV0"
 Answer = tuple[int, dict[str, str], bytes]

@@ -14,10 +14,10 @@ from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.registry.address import Layout, Repository, is_loopback
-from kokoro_tvm.registry.artifact import LARGEST_MANIFEST, MANIFEST_TYPE, sha256_of
-from kokoro_tvm.registry.web import TransferError, Web, failed
 from kokoro_tvm.runtime.bundle.node import Node
+from kokoro_tvm.runtime.registry.address import Layout, Repository, is_loopback
+from kokoro_tvm.runtime.registry.artifact import LARGEST_MANIFEST, MANIFEST_TYPE, sha256_of
+from kokoro_tvm.runtime.registry.web import TransferError, Web, failed
 
 __all__ = ["REFERENCE", "Source", "bundles_in", "open_source"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.readers import epub, html, srt
-from kokoro_tvm.documents.readers.document import Chapter, Document, decoded
+from kokoro_tvm.runtime.documents.readers import epub, html, srt
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, decoded
 from kokoro_tvm.runtime.speech.plan import Plan
 
 __all__ = ["READERS", "Document", "read_document"]
@@ -28,7 +28,7 @@ def _plan(data: bytes, path: Path) -> Document:
 
 
 def _markdown(data: bytes, path: Path) -> Document:
-    from kokoro_tvm.documents.readers import markdown  # its parser takes tens of milliseconds to load
+    from kokoro_tvm.runtime.documents.readers import markdown  # its parser takes tens of milliseconds to load
 
     return markdown.read(data, path)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.readers.document import Slot
+from kokoro_tvm.runtime.documents.readers.document import Slot
 from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.speech.joins import ATTACK, RELEASE
 from kokoro_tvm.runtime.speech.piece import Piece

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.documents.captions.lines import Cue, cues
+from kokoro_tvm.runtime.documents.captions.lines import Cue, cues
 from kokoro_tvm.runtime.speech.words import TimedPhoneme, TimedWord
 
 __all__ = ["CAPTIONS", "caption_format", "clock", "write_captions"]
