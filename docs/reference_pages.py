@@ -24,7 +24,7 @@ from kokoro_tvm.serve.settings import Settings, settings
 DOCS = Path(__file__).parent
 CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"
 ENGLISH = CASES.with_name("written_forms.yaml")
-BINDINGS = DOCS.parent / "tests" / "libkokoro" / "bindings"
+BINDINGS = DOCS.parent / "tests" / "native" / "libkokoro" / "bindings"
 OF_A_CATEGORY = 4
 
 

@@ -17,9 +17,9 @@ def wanted(expression: str) -> bool:
 
 def found() -> dict[str, str]:
     """By what it is: its name and version, or "not run: " and the reason."""
+    from kokoro_tvm.native.toolchains import nvrtc
+    from kokoro_tvm.native.toolchains.gnu import GNU
     from kokoro_tvm.runners.wgpu import WGPU
-    from kokoro_tvm.toolchains import nvrtc
-    from kokoro_tvm.toolchains.gnu import GNU
 
     return {
         "CUDA's GPU": _described(lambda: _gpu("cuda")),

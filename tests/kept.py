@@ -20,8 +20,8 @@ from filelock import FileLock
 from kokoro_tvm.compiler.codegen import generate_kernel
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.versions import TVM, versions
+from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.targets import Machine, tvm_target
-from kokoro_tvm.toolchains.gnu import GNU
 
 __all__ = ["kept", "native_kernel"]
 

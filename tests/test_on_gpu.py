@@ -15,13 +15,13 @@ from toys import ROUNDED, SHORT, TARGET, doit, toy_model
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.native.toolchains import nvrtc
 from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime import SpeechWarning, read_bundle
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.targets import find_runner
-from kokoro_tvm.toolchains import nvrtc
 
 _MISSING = {
     "cuda": nvrtc.check(),

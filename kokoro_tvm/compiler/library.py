@@ -11,9 +11,9 @@ from typing import Any, Protocol
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.codegen import split_module, write_instructions, write_object
 from kokoro_tvm.engine.processes import run_forked
+from kokoro_tvm.native.toolchains import Toolchain
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import KERNELS, Machine, target_kind, tvm_target
-from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["Objects", "compile_module"]
 

@@ -34,13 +34,13 @@ from kokoro_tvm.diagnostics.sources import Reach, reach
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.model.front_end.sound_rules import sound_languages
+from kokoro_tvm.native.toolchains import Toolchain
 from kokoro_tvm.project.needs import Need, needs_of
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.packages import Packages, packages_of
 from kokoro_tvm.targets import find_runner, tools_for
-from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["Finding", "Pin", "Tool", "Verdict", "examine"]
 

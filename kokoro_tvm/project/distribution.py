@@ -25,6 +25,7 @@ from kokoro_tvm.common.bundles import PACKAGED
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.common.output import check_distinct
 from kokoro_tvm.common.platforms import Platform, platform_of
+from kokoro_tvm.native.toolchains.archive import ARCHIVE, prefix_of
 from kokoro_tvm.project.attestation import provenance_with_gates
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
@@ -32,7 +33,6 @@ from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.runtime.bundle.verification import verify_files
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.toolchains.archive import ARCHIVE, prefix_of
 
 __all__ = [
     "bundle_files",

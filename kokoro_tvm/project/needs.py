@@ -10,9 +10,9 @@ from typing import Protocol
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.packages import advice, missing
 from kokoro_tvm.engine.versions import installed
+from kokoro_tvm.native.toolchains import problem_of
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import CompiledLibrary, Tools, target_kind, tools_for
-from kokoro_tvm.toolchains import problem_of
 
 __all__ = ["Need", "Program", "debian_packages", "needs_of", "require_tools"]
 

@@ -23,8 +23,8 @@ from kokoro_tvm.common.spec import (
     VoiceName,
     distinct,
 )
+from kokoro_tvm.native.toolchains.compiler_names import compiler_names
 from kokoro_tvm.targets import kinds, target_kind
-from kokoro_tvm.toolchains.compiler_names import compiler_names
 
 __all__ = [
     "MAX_FRAMES",

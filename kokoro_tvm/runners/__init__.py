@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kokoro_tvm.toolchains import problem_of
+from kokoro_tvm.native.toolchains import problem_of
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime import Synthesizer

@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.libkokoro import HEADER
+from kokoro_tvm.native.libkokoro import HEADER
+from kokoro_tvm.native.toolchains import macho
+from kokoro_tvm.native.toolchains.archive import prefix_of
+from kokoro_tvm.native.toolchains.code_signature import check_signature
 from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.toolchains import macho
-from kokoro_tvm.toolchains.archive import prefix_of
-from kokoro_tvm.toolchains.code_signature import check_signature
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle

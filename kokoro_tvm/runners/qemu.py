@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kokoro_tvm.native.toolchains.cc import CCompiler, linux_compiler
 from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.served import Served, version_of_runner
-from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
 
 __all__ = ["Qemu"]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kokoro_tvm import libkokoro
 from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.native import libkokoro
+from kokoro_tvm.native.toolchains import version_of
+from kokoro_tvm.native.toolchains.cc import CCompiler
 from kokoro_tvm.runners import Runner, Start
-from kokoro_tvm.toolchains import version_of
-from kokoro_tvm.toolchains.cc import CCompiler
 from kokoro_tvm.web import WEB
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.common.cpu_features import AMX, features_of_cpu
+from kokoro_tvm.native.toolchains.cc import linux_compiler
 from kokoro_tvm.runners import Runner
-from kokoro_tvm.toolchains.cc import linux_compiler
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle

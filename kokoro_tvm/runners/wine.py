@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kokoro_tvm.native.toolchains.cc import MINGW
 from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.served import Served, version_of_runner
-from kokoro_tvm.toolchains.cc import MINGW
 
 __all__ = ["WINE"]
 

@@ -9,23 +9,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm import libkokoro
 from kokoro_tvm.engine.code import all_code
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
-from kokoro_tvm.libkokoro import HEADER, compile_libkokoro, names_of, sources
-from kokoro_tvm.libkokoro.generated import MODULES
+from kokoro_tvm.native import libkokoro
+from kokoro_tvm.native.libkokoro import HEADER, compile_libkokoro, names_of, sources
+from kokoro_tvm.native.libkokoro.generated import MODULES
+from kokoro_tvm.native.toolchains.cc import CCompiler
+from kokoro_tvm.native.toolchains.zig import ZigC
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.targets import target_kind, tools_for
-from kokoro_tvm.toolchains.cc import CCompiler
-from kokoro_tvm.toolchains.zig import ZigC
 
 __all__ = ["compiler_of", "declare", "run", "source_facts"]
 
-ABBREVIATIONS = libkokoro.FOLDER.parent / "runtime" / "text" / "abbreviations.json"
+ABBREVIATIONS = libkokoro.FOLDER.parents[1] / "runtime" / "text" / "abbreviations.json"
 
 
 def declare(place: Place, recipe: Recipe) -> Stage:

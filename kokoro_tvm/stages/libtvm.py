@@ -13,11 +13,11 @@ from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.resources import Needs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
-from kokoro_tvm.libtvm import compile_libtvm, own_files
+from kokoro_tvm.native.libtvm import compile_libtvm, own_files
+from kokoro_tvm.native.toolchains.cc import CCompiler
+from kokoro_tvm.native.toolchains.zig import ZIG
 from kokoro_tvm.stages.base import Place, threads
 from kokoro_tvm.targets import CompiledLibrary
-from kokoro_tvm.toolchains.cc import CCompiler
-from kokoro_tvm.toolchains.zig import ZIG
 
 __all__ = ["declare", "run"]
 

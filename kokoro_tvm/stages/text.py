@@ -6,10 +6,10 @@ from pathlib import Path
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.libkokoro import compile_text, text_sources
+from kokoro_tvm.native.libkokoro import compile_text, text_sources
+from kokoro_tvm.native.toolchains.zig import WASI
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.libkokoro import source_facts
-from kokoro_tvm.toolchains.zig import WASI
 
 __all__ = ["declare", "run"]
 

@@ -7,11 +7,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kokoro_tvm import libtvm
 from kokoro_tvm.common.cpu_features import AMX, BFLOAT16, FEATURES, PORTABLE, features_of_cpu
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.packages import folder_of
 from kokoro_tvm.common.platforms import WEB, Platform, this_platform
+from kokoro_tvm.native import libtvm
+from kokoro_tvm.native.toolchains.archive import ARCHIVE
+from kokoro_tvm.native.toolchains.cc import MINGW, CCompiler, linux_compiler
+from kokoro_tvm.native.toolchains.coff import COFF
+from kokoro_tvm.native.toolchains.gnu import GNU
+from kokoro_tvm.native.toolchains.lld import ELF
+from kokoro_tvm.native.toolchains.macho import MACHO
+from kokoro_tvm.native.toolchains.zig import MACOS, ZIG
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.macho import Ios, MachO
 from kokoro_tvm.runners.node import NODE
@@ -19,18 +26,11 @@ from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.tiles import TILES
 from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.targets.tools import CompiledLibrary, PinnedLibrary, RuntimeLibrary, Tools
-from kokoro_tvm.toolchains.archive import ARCHIVE
-from kokoro_tvm.toolchains.cc import MINGW, CCompiler, linux_compiler
-from kokoro_tvm.toolchains.coff import COFF
-from kokoro_tvm.toolchains.gnu import GNU
-from kokoro_tvm.toolchains.lld import ELF
-from kokoro_tvm.toolchains.macho import MACHO
-from kokoro_tvm.toolchains.zig import MACOS, ZIG
 
 if TYPE_CHECKING:
+    from kokoro_tvm.native.toolchains import Toolchain
     from kokoro_tvm.runners import Runner
     from kokoro_tvm.targets.llvm import LlvmTarget
-    from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["CpuTools"]
 

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.common.spec import GpuArchitecture, distinct
+from kokoro_tvm.native.toolchains import nvrtc
+from kokoro_tvm.native.toolchains.compiler_names import compiler_names
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
-from kokoro_tvm.toolchains import nvrtc
-from kokoro_tvm.toolchains.compiler_names import compiler_names
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode

@@ -21,8 +21,8 @@ from kokoro_tvm.targets.llvm import LlvmTarget
 from kokoro_tvm.targets.tools import RuntimeLibrary, Tools
 
 if TYPE_CHECKING:
+    from kokoro_tvm.native.toolchains import Toolchain
     from kokoro_tvm.runners import Runner
-    from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["GpuKind", "GpuTarget", "GpuTools"]
 

@@ -16,9 +16,9 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.features import Features
 from kokoro_tvm.common.platforms import WEB, Platform, platform_of, this_platform
 from kokoro_tvm.common.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
+from kokoro_tvm.native.toolchains.compiler_names import compiler_names, unknown_in_triple
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.cpu_tools import CpuTools
-from kokoro_tvm.toolchains.compiler_names import compiler_names, unknown_in_triple
 
 __all__ = ["KIND", "LlvmTarget", "native"]
 

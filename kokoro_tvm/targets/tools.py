@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from kokoro_tvm.libtvm import Compiler
+    from kokoro_tvm.native.libtvm import Compiler
+    from kokoro_tvm.native.toolchains import Toolchain
+    from kokoro_tvm.native.toolchains.cc import CCompiler
     from kokoro_tvm.runners import Runner
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode
-    from kokoro_tvm.toolchains import Toolchain
-    from kokoro_tvm.toolchains.cc import CCompiler
 
 __all__ = ["CompiledLibrary", "PinnedLibrary", "RuntimeLibrary", "Tools"]
 
@@ -42,7 +42,7 @@ class PinnedLibrary:
 
 @dataclass(frozen=True)
 class CompiledLibrary:
-    """A library that `kokoro_tvm.libtvm` compiles.
+    """A library that `kokoro_tvm.native.libtvm` compiles.
 
     name: its file name; compiler: of C++.
     """

@@ -1,4 +1,4 @@
-/** From text to phonemes: the C of kokoro_tvm/libkokoro/text/, which a bundle has as WebAssembly. */
+/** From text to phonemes: the C of kokoro_tvm/native/libkokoro/text/, which a bundle has as WebAssembly. */
 
 import { BundleError, InputError, MemoryError } from "./errors.js";
 import { LANGUAGES } from "./voices.js";
@@ -63,7 +63,7 @@ export class FrontEnd {
 
 const tokenOf = ([text, start, end, phonemes, space, tag, origin]) => ({ text, start, end, phonemes, space, tag, origin });
 
-/** What libkokoro/wasm/module.c exports. */
+/** What native/libkokoro/wasm/module.c exports. */
 class Module {
   #exports;
 

@@ -14,9 +14,9 @@ from kokoro_tvm import ops
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.engine.parts import Parts
 from kokoro_tvm.engine.store import Store
+from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import KERNELS
-from kokoro_tvm.toolchains.gnu import GNU
 
 
 def test_gpu_library_merges_float16_and_float32_kernels(tmp_path: Path) -> None:

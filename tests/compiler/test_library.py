@@ -19,7 +19,7 @@ from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.engine.parts import Parts
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.toolchains.gnu import GNU
+from kokoro_tvm.native.toolchains.gnu import GNU
 
 PASS_CONTEXT: dict[str, Any] = RECIPE["pass_context"]
 Compile = Callable[..., bytes]

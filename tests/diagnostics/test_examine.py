@@ -11,8 +11,8 @@ from kokoro_tvm.common import packages
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.diagnostics import doctor
 from kokoro_tvm.diagnostics.doctor import Pin, examine
+from kokoro_tvm.native.toolchains import gnu
 from kokoro_tvm.recipe import list_recipes, load_recipe
-from kokoro_tvm.toolchains import gnu
 
 ROOT = Path(__file__).parents[2]
 

@@ -47,8 +47,8 @@ def stage():
     cpu_tools._pinned(platforms.Platform("aarch64", "linux"))
     load("kokoro_tvm.targets.metal")
     package = Path(words.__file__).parents[1]
-    list(package.joinpath("libkokoro").glob("*.c"))
-    list(package.joinpath("libtvm").rglob("*.cc"))
+    list(package.joinpath("native/libkokoro").glob("*.c"))
+    list(package.joinpath("native/libtvm").rglob("*.cc"))
     list(package.joinpath("targets").glob("*.py"))
 
 
@@ -75,7 +75,7 @@ def test_every_thread_and_child_is_seen_and_nothing_before(tmp_path: Path) -> No
         *found.executed
     }
     assert not [name for name in found.executed if name.startswith("kokoro_tvm.engine")]
-    assert {"targets/wheels.json", "libkokoro:*.c", "libtvm:**/*.cc"} == {*found.files}
+    assert {"targets/wheels.json", "native/libkokoro:*.c", "native/libtvm:**/*.cc"} == {*found.files}
 
 
 def test_one_that_did_not_come_to_its_end_is_no_empty_one(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def actions(plan: dict[str, Any], *wanted: str) -> set[str]:
     ("file", "function", "runs"),
     [
         ("runtime/text/frontend/normalization/emoji.py", "names", set()),
-        ("libtvm/wasm.py", "compile_wasm", set()),
+        ("native/libtvm/wasm.py", "compile_wasm", set()),
         # What it writes is what it was, and nothing after it runs.
         ("patches/f0n.py", "_f0n_train", {"toy.export.f0n-130"}),
         ("ops/normal_noise.py", "_build_cpu_kernel", {"toy.lower.decoder-130"}),
@@ -103,7 +103,7 @@ def test_what_is_foretold_runs_and_nothing_else(
 def test_back_to_what_was_built_before_all_that_changed_is_restored(repository: Repository) -> None:
     """Also what comes after the first of it: its inputs are known before it is restored."""
     with repository.edited.edit(
-        "toolchains/gnu.py", '[self.command, "-shared"', '[self.command, "-s", "-shared"'
+        "native/toolchains/gnu.py", '[self.command, "-shared"', '[self.command, "-s", "-shared"'
     ):
         plan, did = repository.judge()
         linked = {name for name in plan if name.startswith("toy.compile.")}

@@ -27,13 +27,13 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.engine import versions
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, TVM
+from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import ModelFile, TargetFile
 from kokoro_tvm.recipe.parts import modules
 from kokoro_tvm.recipe.resolved import resolve
 from kokoro_tvm.stages import bundle
 from kokoro_tvm.targets import find_runner
-from kokoro_tvm.toolchains.gnu import GNU
 
 TOKENS = [c for c, axis in COMPONENT_AXES.items() if axis == "tokens"]
 FRAMES = [c for c, axis in COMPONENT_AXES.items() if axis == "frames"]

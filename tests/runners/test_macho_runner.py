@@ -15,11 +15,11 @@ from elsewhere import library_of, obstacle, recipe_of, runner_of
 from small_kernels import filled, scaled
 
 from kokoro_tvm.common.errors import BuildError, BundleError
+from kokoro_tvm.native.toolchains import macho
+from kokoro_tvm.native.toolchains.lld import IMPORTED
 from kokoro_tvm.runners.macho import MachO
 from kokoro_tvm.runners.process import Server
 from kokoro_tvm.targets import PinnedLibrary, tools_for
-from kokoro_tvm.toolchains import macho
-from kokoro_tvm.toolchains.lld import IMPORTED
 
 pytestmark = pytest.mark.slow("runs code for macOS in QEMU")
 

@@ -11,10 +11,10 @@ from elsewhere import library_of, obstacle
 from small_kernels import scaled
 
 from kokoro_tvm.common.errors import BuildError, BundleError
+from kokoro_tvm.native.toolchains.zig import ZIG
 from kokoro_tvm.runners import node, served
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runners.process import Place, Server
-from kokoro_tvm.toolchains.zig import ZIG
 
 pytestmark = pytest.mark.slow("runs code for WebAssembly")
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 import kokoro_tvm
-from kokoro_tvm import libkokoro
 from kokoro_tvm.common.platforms import Platform
 from kokoro_tvm.engine import code
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import changes
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.engine.used import used_again
+from kokoro_tvm.native import libkokoro
+from kokoro_tvm.native.toolchains import cc
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.targets import llvm
-from kokoro_tvm.toolchains import cc
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(kokoro_tvm.__file__).parent
@@ -78,8 +78,13 @@ def test_an_edit_of_an_expression_that_is_compiled_in_does(
 @pytest.mark.parametrize(
     ("file", "old", "new", "part"),
     [
-        ("toolchains/cc.py", '"-O2"', '"-O0", "-ffast-math"', "toolchains.cc:CCompiler.compile"),
-        ("libkokoro/__init__.py", "-fvisibility=hidden", "-g", "libkokoro:compile_libkokoro"),
+        (
+            "native/toolchains/cc.py",
+            '"-O2"',
+            '"-O0", "-ffast-math"',
+            "native.toolchains.cc:CCompiler.compile",
+        ),
+        ("native/libkokoro/__init__.py", "-fvisibility=hidden", "-g", "native.libkokoro:compile_libkokoro"),
     ],
 )
 def test_an_edit_of_its_flags_does(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm import libkokoro
 from kokoro_tvm.engine.store import Store
+from kokoro_tvm.native import libkokoro
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.stages import text

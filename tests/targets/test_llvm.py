@@ -14,6 +14,10 @@ from kokoro_tvm.common.cpu_features import ARM as ARM_FEATURES
 from kokoro_tvm.common.cpu_features import X86 as X86_FEATURES
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.features import Features
+from kokoro_tvm.native.toolchains import Toolchain
+from kokoro_tvm.native.toolchains.gnu import GNU
+from kokoro_tvm.native.toolchains.lld import ELF
+from kokoro_tvm.native.toolchains.macho import MACHO
 from kokoro_tvm.runners import Runner
 from kokoro_tvm.runners.local import LOCAL, Local
 from kokoro_tvm.runners.macho import MachO
@@ -30,10 +34,6 @@ from kokoro_tvm.targets import (
     tvm_target,
 )
 from kokoro_tvm.targets import llvm as target
-from kokoro_tvm.toolchains import Toolchain
-from kokoro_tvm.toolchains.gnu import GNU
-from kokoro_tvm.toolchains.lld import ELF
-from kokoro_tvm.toolchains.macho import MACHO
 
 X86, ARM, RISCV = "x86_64-linux-gnu", "aarch64-linux-gnu", "riscv64-linux-gnu"
 RV64GC = ("+m", "+a", "+f", "+d", "+c")

@@ -39,7 +39,7 @@ from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.common.spec import TargetSpec
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.tools import Tools
-from kokoro_tvm.toolchains import Toolchain
+from kokoro_tvm.native.toolchains import Toolchain
 
 
 class PlainTarget(TargetSpec):

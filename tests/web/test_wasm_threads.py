@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from elsewhere import obstacle
 
-from kokoro_tvm.toolchains.zig import ZIG
+from kokoro_tvm.native.toolchains.zig import ZIG
 from kokoro_tvm.web import WEB
 
 pytestmark = [

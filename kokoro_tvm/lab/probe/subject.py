@@ -14,9 +14,9 @@ from torch.export import ExportedProgram
 from kokoro_tvm.compiler.export import strip_program, trace_component
 from kokoro_tvm.lab.probe.values import Value, modules_of, values_of
 from kokoro_tvm.model.signatures import Signature, samples_per_frame, signatures
+from kokoro_tvm.native.toolchains import Toolchain
 from kokoro_tvm.runtime.session.routing import fit, length_axis
 from kokoro_tvm.targets import Machine
-from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["Subject"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.libkokoro.patterns import Sets, compile_pattern
+from kokoro_tvm.native.libkokoro.patterns import Sets, compile_pattern
 from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
 
 __all__ = ["language_arrays", "tokenizer_arrays"]

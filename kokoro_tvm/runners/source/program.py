@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.native.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers
 from kokoro_tvm.runners.source.compiler import PURPOSE
 from kokoro_tvm.runners.source.languages import LANGUAGES, Language
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers
 
 __all__ = ["Order", "compile_kernels", "load", "translated"]
 

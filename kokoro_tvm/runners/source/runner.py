@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kokoro_tvm.native.toolchains.cc import CCompiler, linux_compiler
+from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.runners import Runner
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.source.compiler import PURPOSE, headers_digest
-from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
-from kokoro_tvm.toolchains.gnu import GNU
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession

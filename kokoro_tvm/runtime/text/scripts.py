@@ -7,7 +7,7 @@ from bisect import bisect_right
 __all__ = ["RANGES", "in_script", "script_of"]
 
 # First and last code points of the blocks of common scripts (Unicode 15, Blocks.txt). libkokoro has this
-# table too (libkokoro/generated.py), and so have pages (web/scripts.js).
+# table too (native/libkokoro/generated.py), and so have pages (web/scripts.js).
 RANGES = (
     (0x0041, 0x024F, "Latin"),
     (0x0370, 0x03FF, "Greek"),

@@ -1,7 +1,7 @@
 /** A GPU, by WebGPU: memory, kernels that compiled code launches, and the way back.
  *
  * Whatever the runtime asks for is queued, and nothing waits until something is read. Memory is buffers, each with a number
- * that compiled code takes for its address (kokoro_tvm/libtvm/platform/webgpu.cc).
+ * that compiled code takes for its address (kokoro_tvm/native/libtvm/platform/webgpu.cc).
  */
 
 import { Code, folded } from './kernels.js';

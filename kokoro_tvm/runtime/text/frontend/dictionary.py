@@ -2,7 +2,7 @@
 looked up.
 
 As a dict, the two hundred thousand words of one English would take 60 MB and 0.3 s to make. Python and C
-(libkokoro/text/dictionary.c) read the same bytes:
+(native/libkokoro/text/dictionary.c) read the same bytes:
 
 * numbers of 32 bits, the lowest byte first: how many characters the dictionary is written in, and their code
   points in order; how many blocks there are, and for each, and for their end, where it begins in the stream,

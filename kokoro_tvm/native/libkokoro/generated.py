@@ -1,0 +1,272 @@
+"""C that is written, not kept: Python's tables of characters, expressions and words, for what is in text/.
+
+So C reads as the Python that wrote them: no table of Unicode and no expression stands anywhere twice. What is
+read of the runtime is imported when it is asked for: most of what imports this room compiles nothing.
+"""
+
+from __future__ import annotations
+
+import html.entities
+import importlib
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from kokoro_tvm.native.libkokoro.patterns import Sets, compile_pattern, ranges_of
+
+__all__ = ["MODULES", "expressions", "tables"]
+
+_TEXT = "kokoro_tvm.runtime.text"
+_EXPRESSIONS = {
+    f"{_TEXT}.abbreviations": ("_LAST_WORD", "_NEXT_WORD"),
+    f"{_TEXT}.passages": (
+        *("_QUOTED_ON", "_HIRAGANA", "_WITHOUT_SPACES", "_END", "_BLANK_LINE", "_CLAUSE", "_UNFINISHED"),
+    ),
+    f"{_TEXT}.frontend.blocks": ("_BLOCK",),
+    f"{_TEXT}.frontend.lexicon": ("_VERSUS", "_DOUBLED"),
+    f"{_TEXT}.frontend.normalization.characters": (
+        *("_DECOMPOSED", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
+    ),
+    f"{_TEXT}.frontend.normalization.emoji": ("_EMOJI", "_MODIFIER"),
+    f"{_TEXT}.frontend.normalization.markdown": ("_TAG", "_ENTITY", "_MARKS"),
+    f"{_TEXT}.frontend.normalization.scanner": ("_WORD", "_FIGURES"),
+    f"{_TEXT}.frontend.normalization.spellout": ("_PART",),
+    f"{_TEXT}.frontend.normalization.templates": ("_PART", "_PIECE", "_PARTED"),
+    f"{_TEXT}.frontend.paragraphs": ("_LEAD", "_CELL", "_BOX", "_NUMBER_END", "_HEADING_END"),
+    f"{_TEXT}.frontend.pictures": ("_SPOKEN",),
+    f"{_TEXT}.frontend.sounds": ("_PART", "_LATIN"),
+    f"{_TEXT}.frontend.source": ("WORD",),
+    f"{_TEXT}.frontend.subtokens": ("_PARTS",),
+    f"{_TEXT}.frontend.tokenizer": ("_PART",),
+    f"{_TEXT}.frontend.tokens": ("NUMBER",),
+    f"{_TEXT}.phonemes": ("_BOUNDARIES",),
+}
+"""Modules, and the names that their expressions have in them: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C;
+of several, the second is ..._1."""
+MODULES = (*_EXPRESSIONS, "kokoro_tvm.runtime.bundle.languages", f"{_TEXT}.scripts")
+"""What has values that are compiled in."""
+_BARE = ("Cn", "Co", "Cs")  # categories of characters that are all alike
+_BLOCK = 128  # characters of a page of the table
+_WIDTH = 116  # of a line of numbers
+
+
+@lru_cache(None)
+def tables() -> Mapping[str, str]:
+    """Content by name of the headers and sources that the library is compiled with. Equal Pythons make equal
+    ones."""
+    header, source = _patterns()
+    languages = importlib.import_module("kokoro_tvm.runtime.bundle.languages").KOKORO
+    scripts = importlib.import_module(f"{_TEXT}.scripts").RANGES
+    return {
+        "patterns.h": header,
+        "patterns.c": source,
+        "unicode_tables.h": _unicode(),
+        "word_tables.h": _words(),
+        "abbreviations.h": _abbreviations(),
+        "languages.h": _structs(
+            "char letter; const char *name;",
+            "LANGUAGES",
+            [f"{{'{letter}', {_text(each.name)}}}" for letter, each in languages.items()],
+        ),
+        "scripts.h": _structs(
+            "int32_t first, last; const char *name;",
+            "SCRIPTS",
+            [f"{{{first}, {last}, {_text(name)}}}" for first, last, name in scripts],
+        ),
+    }
+
+
+def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Name in C and expression."""
+    for path, attributes in _EXPRESSIONS.items():
+        module = importlib.import_module(path)
+        for attribute in attributes:
+            name = f"{path.rpartition('.')[2]}_{attribute.strip('_')}".upper()
+            found = getattr(module, attribute)
+            yield name, found[0] if isinstance(found, tuple) else found
+            for number, other in enumerate(found[1:] if isinstance(found, tuple) else (), 1):
+                yield f"{name}_{number}", other
+
+
+def _numbers(values: Iterable[int]) -> str:
+    lines, line = [], ""
+    for value in values:
+        each = f"{value},"
+        if len(line) + len(each) > _WIDTH:
+            lines.append(line)
+            line = ""
+        line += each
+    return "\n".join([*lines, line])
+
+
+def _array(kind: str, name: str, values: Sequence[int]) -> str:
+    return f"static const {kind} {name}[] = {{\n{_numbers(values or [0])}\n}};\n"
+
+
+def _patterns() -> tuple[str, str]:
+    sets, arrays, entries = Sets(), [], []
+    names, groups = [], []
+    for name, expression in expressions():
+        compiled = compile_pattern(expression.pattern, sets, expression.flags & ~re.UNICODE)
+        names.append(name)
+        groups += [f"{name}_{group.upper()} = {place}" for group, place in compiled.groups.items()]
+        arrays.append(_array("int32_t", f"code_{name}", compiled.code))
+        entries.append(f"{{code_{name}, sets}}")
+    header = [
+        "/* Expressions of the Python sources by their modules and names, and numbers of their groups. */",
+        *("#ifndef KOKORO_PATTERNS_H", "#define KOKORO_PATTERNS_H", '#include "text/text.h"'),
+        f"enum {{ {', '.join(names)} }};",
+        f"enum {{ {', '.join(groups)} }};",
+        *("extern const pattern PATTERNS[];", "#endif", ""),
+    ]
+    source = ['#include "patterns.h"', _array("int32_t", "sets", sets.words), *arrays]
+    source.append(f"const pattern PATTERNS[] = {{{', '.join(entries)}}};\n")
+    return "\n".join(header), "\n".join(source)
+
+
+_FLAGS = ("ALPHA", "ALNUM", "UPPER", "LOWER", "PRINTABLE", "CASED", "IGNORED", "DECOMPOSED", "SPECIAL")
+_TESTS = (str.isalpha, str.isalnum, str.isupper, str.islower, str.isprintable)
+
+
+_CASED, _IGNORED, _DECOMPOSED, _SPECIAL = (1 << bit for bit in range(len(_TESTS), len(_FLAGS)))
+
+
+def _before_sigma(lead: str) -> list[bool]:
+    """Of every character, whether a sigma behind it ends a word, behind `lead`."""
+    chars = (" " if char.isspace() else char for char in map(chr, range(sys.maxunicode + 1)))
+    return [word.endswith("ς") for word in "\n".join(f"{lead}{char}Σ" for char in chars).lower().split("\n")]
+
+
+class _Pool:
+    """Strings as runs of code points, each behind its length."""
+
+    def __init__(self) -> None:
+        self.words = [0]
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str) -> int:
+        if text not in self._places:
+            self._places[text] = len(self.words)
+            self.words += [len(text), *map(ord, text)]
+        return self._places[text]
+
+
+def _unicode() -> str:
+    """Properties by character in pages, of which many are alike; decompositions and compositions."""
+    pool = _Pool()
+    cased = _before_sigma("")
+    ignored = [behind and not alone for behind, alone in zip(_before_sigma("a"), cased, strict=True)]
+    records: dict[tuple[int, ...], int] = {}
+    pages: dict[tuple[int, ...], int] = {}
+    index: list[int] = []
+    bare = {unicodedata.category(char): _record(char, pool, 0) for char in "\u0378\ue000\ud800"}
+    assert tuple(bare) == _BARE
+    marked = [
+        _CASED * is_cased + _IGNORED * is_ignored for is_cased, is_ignored in zip(cased, ignored, strict=True)
+    ]
+    for start in range(0, sys.maxunicode + 1, _BLOCK):
+        found = [
+            bare.get(unicodedata.category(chr(c))) or _record(chr(c), pool, marked[c])
+            for c in range(start, start + _BLOCK)
+        ]
+        page = tuple(records.setdefault(record, len(records)) for record in found)
+        index.append(pages.setdefault(page, len(pages)))
+    decomposed = []
+    for c in range(sys.maxunicode + 1):
+        char = chr(c)
+        if unicodedata.decomposition(char):
+            compatible = unicodedata.normalize("NFKD", char)
+            canonical = unicodedata.normalize("NFD", char)
+            decomposed += [c, pool.place(canonical), pool.place(compatible)]
+    flags = ", ".join(f"{name} = {1 << bit}" for bit, name in enumerate(_FLAGS))
+    rows = "\n".join(f"{{{','.join(map(str, r[:5]))}, {{{','.join(map(str, r[5:]))}}}}}," for r in records)
+    return "\n".join(
+        [
+            f"enum {{ {flags} }};",
+            _array("uint16_t", "page_of", index),
+            _array("uint16_t", "pages", [each for page in pages for each in page]),
+            f"static const record records[] = {{\n{rows}\n}};\n",
+            _array("int32_t", "pool", pool.words),
+            _array("int32_t", "decompositions", decomposed),
+            _array("int32_t", "compositions", list(_compositions())),
+        ]
+    )
+
+
+def _record(char: str, pool: _Pool, marked: int) -> tuple[int, ...]:
+    """Flags, category, decimal, digit, combining class; then small, large and title: the difference of the
+    code points, or where it is more than one character (SPECIAL) places of all three in the pool."""
+    flags = marked + sum(1 << bit for bit, has in enumerate(_TESTS) if has(char))
+    flags |= _DECOMPOSED if unicodedata.decomposition(char) else 0
+    category = unicodedata.category(char)
+    cases = char.lower(), char.upper(), char.capitalize()
+    if any(len(case) != 1 for case in cases):
+        flags |= _SPECIAL
+        mapped = [pool.place(case) for case in cases]
+    else:
+        mapped = [ord(case) - ord(char) for case in cases]
+    digit = unicodedata.digit(char, -1)
+    return (
+        *(flags, ord(category[0]) << 8 | ord(category[1]), unicodedata.decimal(char, -1), digit),
+        *(unicodedata.combining(char), *mapped),
+    )
+
+
+def _compositions() -> Iterator[int]:
+    """First and second character and what they are together, in order."""
+    found = []
+    for c in range(sys.maxunicode + 1):
+        parts = unicodedata.decomposition(chr(c)).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            first, second = (int(part, 16) for part in parts)
+            if unicodedata.normalize("NFC", chr(first) + chr(second)) == chr(c):
+                found.append((first, second, c))
+    for each in sorted(found):
+        yield from each
+
+
+def _text(value: str) -> str:
+    """A string of C, of UTF-8."""
+    return (
+        '"'
+        + "".join(
+            f"\\{byte:03o}" if not 32 <= byte < 127 or byte in b'"\\?' else chr(byte)
+            for byte in value.encode()
+        )
+        + '"'
+    )
+
+
+def _strings(name: str, values: Iterable[str]) -> str:
+    return f"static const char *const {name}[] = {{{', '.join(map(_text, values))}, 0}};\n"
+
+
+def _structs(fields: str, name: str, values: Iterable[str]) -> str:
+    return f"static const struct {{ {fields} }} {name}[] = {{\n{','.join(values)}}};\n"
+
+
+def _words() -> str:
+    """Names of pictures and entities, and what entities of low numbers are."""
+    emoji = importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")
+    pictures = importlib.import_module(f"{_TEXT}.frontend.pictures")
+    drawn = [c for a, b in ranges_of(f"(?:{pictures.PICTURE}|[♀♂⚕⚖])") for c in range(a, b + 1)]
+    named = [f"{{{c}, {_text(emoji._of(chr(c)))}}}" for c in drawn if emoji._of(chr(c))]
+    low = [f"{_text(html.unescape(f'&#{number};'))}" for number in range(0xA0)]
+    entities = [
+        f"{{{_text(name)}, {_text(html.entities.html5[name])}}}" for name in sorted(html.entities.html5)
+    ]
+    return "\n".join(
+        [
+            _structs("int32_t picture; const char *name;", "PICTURES", named),
+            _structs("const char *name, *text;", "ENTITIES", entities),
+            f"static const char *const LOW_ENTITIES[] = {{{', '.join(low)}}};\n",
+        ]
+    )
+
+
+def _abbreviations() -> str:
+    """Words of abbreviations.json, in order."""
+    lists: dict[str, list[str]] = importlib.import_module(f"{_TEXT}.abbreviations")._WORDS
+    return "\n".join(_strings(name.upper(), sorted(words)) for name, words in sorted(lists.items()))

@@ -1,0 +1,66 @@
+"""The TVM runtime for a platform that no wheel has it for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+from kokoro_tvm.native.libtvm import wasm
+from kokoro_tvm.native.libtvm.sources import FLAGS, ffi_sources, headers, include_flags, runtime_sources
+from kokoro_tvm.native.libtvm.wasm import WASM, compile_wasm
+from kokoro_tvm.native.toolchains.cc import CCompiler
+from kokoro_tvm.native.toolchains.zig import Zig
+
+__all__ = ["FFI", "RUNTIME", "WASM", "Compiler", "compile_libtvm", "own_files"]
+
+FFI, RUNTIME = "libtvm_ffi.so", "libtvm_runtime.so"
+
+Compiler: TypeAlias = CCompiler | Zig
+
+
+def own_files() -> list[Path]:
+    """What of it is not in TVM's wheels."""
+    return [*headers(), *wasm.sources()]
+
+
+def compile_libtvm(compiler: Compiler, out: Path, processes: int) -> None:
+    """Writes FFI and RUNTIME into a folder, or WASM, as the compiler is for. Raises BuildError."""
+    if isinstance(compiler, Zig):
+        compile_wasm(compiler, out, processes)
+    else:
+        _compile_linux(compiler, out, processes)
+
+
+def _compile_linux(compiler: CCompiler, out: Path, processes: int) -> None:
+    """Writes FFI and RUNTIME into a folder; what they hold depends on no path.
+
+    compiler: a g++ for Linux; processes: how many of it run together. Raises BuildError where it is not
+    installed or fails, or where TVM is not installed.
+    """
+    flags = [*FLAGS, "-fPIC", *include_flags()]
+    with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
+
+        def objects(sources: Sequence[Path], define: str) -> list[str]:
+            """The same order every time, for it decides about the library's layout."""
+            made = [str(Path(folder, f"{define}-{number}.o")) for number in range(len(sources))]
+            commands = [
+                [*flags, f"-D{define}", "-c", str(s), "-o", o] for s, o in zip(sources, made, strict=True)
+            ]
+            with ThreadPoolExecutor(processes) as pool:
+                list(pool.map(compiler.run, commands, (source.name for source in sources)))
+            return made
+
+        _link(compiler, objects(ffi_sources(), "TVM_FFI_EXPORTS"), out / FFI)
+        runtime = objects(runtime_sources(), "TVM_RUNTIME_EXPORTS")
+        _link(compiler, [*runtime, str(out / FFI)], out / RUNTIME)
+
+
+def _link(compiler: CCompiler, parts: Sequence[str], out: Path) -> None:
+    """A library that finds others in its own folder."""
+    options = ["-shared", "-s", "-Wl,--gc-sections", "-Wl,-z,defs", f"-Wl,-soname,{out.name}"]
+    options += ["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN"]
+    # A g++ before 13 calls libatomic for single bytes on RISC-V; who speaks need not have it.
+    compiler.run([*options, *parts, "-lpthread", "-ldl", "-l:libatomic.a", "-o", str(out)], out.name)

@@ -1,0 +1,227 @@
+"""libkokoro for macOS, by a loader of Mach-O under QEMU: it says, bit for bit, what Python's runtime says
+with the same code."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from calls import Spoken, durations, timeline
+from elsewhere import obstacle, runner_of
+from toy_bundle import compile_into, edit_manifest, file_entry, refresh, write_bundle
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.native.libkokoro import HEADER, MACOS, compile_libkokoro, names_of, sources
+from kokoro_tvm.native.toolchains.code_signature import check_signature
+from kokoro_tvm.native.toolchains.zig import MACOS as COMPILER
+from kokoro_tvm.runners import Start, open_synthesizer, served
+from kokoro_tvm.runners.program import Program
+from kokoro_tvm.runtime import write_wav
+from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.runtime.text.phonemes import encode
+
+RECIPE = "macos-arm64"
+STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
+HERE = Path(__file__).parent
+RUNNERS = Path(served.__file__).parent
+INCLUDE = next(path.parent for path in sources() if path.name == HEADER)
+PHONEMES, SEED = "abc, d — ab!", 1 << 63 | 5
+Runtime = Callable[[str], list[Path]]
+
+_OBSTACLE = COMPILER.check() or obstacle(RECIPE)
+pytestmark = [
+    pytest.mark.slow("runs code for macOS in QEMU"),
+    pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE)),
+]
+
+
+@pytest.fixture(scope="session")
+def macos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of libkokoro.dylib and speak."""
+    folder = tmp_path_factory.mktemp("macos")
+    compile_libkokoro(COMPILER, folder, *STRICT)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy compiled for macOS."""
+    folder = write_bundle(tmp_path_factory.mktemp("toy"))
+    compile_into(folder, "exact", RECIPE)
+    refresh(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def python(toy: Path, runner_runtime: Runtime) -> Synthesizer:
+    """Python's runtime, with the toy's code for macOS."""
+    return open_synthesizer(runner_of(RECIPE), toy, 1, runner_runtime(RECIPE))
+
+
+@pytest.fixture(scope="session")
+def start(macos: Path, runner_runtime: Runtime) -> Iterator[Start]:
+    """How `speak` is started."""
+    started = runner_of(RECIPE).start(macos / MACOS.program, runner_runtime(RECIPE))
+    assert started is not None
+    yield started
+    started.afterwards()
+
+
+@pytest.fixture
+def speak(start: Start, tmp_path: Path) -> Callable[..., Spoken]:
+    def spoken(bundle: Path, *words: str, program: Path | None = None) -> Spoken:
+        output = tmp_path / "spoken.wav"
+        command = [*start.command, str(bundle), *words]
+        if program is not None:
+            command[len(start.command) - 1] = str(program)
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert not list(tmp_path.glob("kokoro-*.dylib"))  # what was loaded has been removed
+        wav = output.read_bytes() if output.exists() else b""
+        return Spoken(done.returncode, done.stdout.splitlines(), done.stderr, wav)
+
+    return spoken
+
+
+def test_it_says_what_python_says(
+    speak: Callable[..., Spoken], toy: Path, python: Synthesizer, tmp_path: Path
+) -> None:
+    speech = python.from_phonemes(PHONEMES, voice="bf_emma,am_adam", speed=0.7, seed=SEED)
+    write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
+    bundle = shutil.copytree(toy, tmp_path / "bündel ☃")
+    words = ("--phonemes", PHONEMES, "--voice", "bf_emma,am_adam", "--speed", "0.7", "--seed", str(SEED))
+    found = speak(bundle, *words, "--durations", "--words", "-o", str(tmp_path / "spoken.wav"))
+    assert (found.status, found.errors) == (0, "")
+    assert found.lines == [durations(speech), *timeline(speech)]
+    assert found.wav == (tmp_path / "expected.wav").read_bytes()
+
+
+def test_a_bundle_speaks_with_what_it_brings(
+    macos: Path, runner_runtime: Runtime, toy: Path, python: Synthesizer, tmp_path: Path
+) -> None:
+    """As the gate of whole utterances runs it."""
+    bundle = Path(shutil.copytree(toy, tmp_path / "bundle"))
+    files = [macos / MACOS.library, macos / MACOS.program, INCLUDE / HEADER]
+    for path in files:
+        Path(shutil.copyfile(path, bundle / path.name)).chmod(0o444)
+    entries = [file_entry(bundle / path.name) for path in files]
+    edit_manifest(bundle, lambda manifest: manifest.update(libkokoro=entries))
+    style = style_of(python.voices.table("bf_emma"), PHONEMES)
+    expected = python.run(encode(PHONEMES, python.bundle.vocabulary), style, speed=0.7, seed=11)
+
+    def start(program: Path) -> Start:
+        started = runner_of(RECIPE).start(program, runner_runtime(RECIPE))
+        assert started is not None
+        return started
+
+    program = Program(bundle, [bundle / path.name for path in files], start, threads=2)
+    found = program.speak(PHONEMES, "bf_emma", 0.7, 11)
+    assert found.audio.tobytes() == expected.audio.tobytes()
+    assert found.durations.tolist() == expected.durations.tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (("--phonemes", "☃ ζ"), 2, "the model knows none of the phonemes ('☃' (U+2603)"),
+        (("--phonemes", "ab" * 40), 2, "The utterance needs 82 tokens, but the largest bucket"),
+        (("--phonemes", "a", "--sha256", "0" * 64), 5, "bundle.json has sha256 "),
+        (("--phonemes", "a", "--loud"), 2, "unknown argument --loud"),
+    ],
+)
+def test_a_bad_request_is_refused(
+    speak: Callable[..., Spoken], toy: Path, words: tuple[str, ...], status: int, text: str
+) -> None:
+    found = speak(toy, *words)
+    assert found.status == status, found.errors
+    assert text in found.errors
+
+
+def test_what_is_no_bundle_is_refused(speak: Callable[..., Spoken], toy: Path, tmp_path: Path) -> None:
+    bundle = Path(shutil.copytree(toy, tmp_path / "bundle"))
+    assert "none: the folder does not exist." in speak(bundle / "none", "--phonemes", "a").errors
+    content = bytearray((bundle / "bert-16.so").read_bytes())
+    content[-1] ^= 1
+    (bundle / "bert-16.so").write_bytes(content)
+    found = speak(bundle, "--phonemes", "a")
+    assert (found.status, "bert-16.so has sha256 " in found.errors) == (5, True), found.errors
+    (bundle / "bert-16.so").write_bytes(b"\x7fELF" * (len(content) // 4) + content[len(content) // 4 * 4 :])
+    refresh(bundle)
+    found = speak(bundle, "--phonemes", "a")
+    assert (found.status, "bert-16.so is not a library that kokoro-tvm compiled" in found.errors) == (5, True)
+
+
+def test_a_newer_mac_is_named_by_what_this_one_lacks(
+    speak: Callable[..., Spoken], toy: Path, tmp_path: Path
+) -> None:
+    bundle = Path(shutil.copytree(toy, tmp_path / "bundle"))
+    needed = ["neon", "lse", "i8mm", "bf16"]
+    edit_manifest(bundle, lambda manifest: manifest.update(cpu_features=needed))
+    found = speak(bundle, "--phonemes", "a")
+    assert found.status == 5
+    assert "was built for a processor with i8mm, bf16, which this one lacks." in found.errors
+
+
+def test_a_library_beside_the_program_that_is_missing_is_named(
+    speak: Callable[..., Spoken], macos: Path, toy: Path, tmp_path: Path
+) -> None:
+    alone = Path(shutil.copyfile(macos / MACOS.program, tmp_path / "alone"))
+    found = speak(toy, "--phonemes", "a", program=alone)
+    assert found.status == 127
+    assert f"alone cannot be loaded: {tmp_path}/libkokoro.dylib cannot be opened" in found.errors
+
+
+def test_threads_share_a_bundle(speak: Callable[..., Spoken], macos: Path, toy: Path, tmp_path: Path) -> None:
+    library = Path(shutil.copyfile(macos / MACOS.library, tmp_path / MACOS.library))
+    options = [f"-I{INCLUDE}", str(library), "-Wl,-rpath,@loader_path", *STRICT]
+    COMPILER.compile([HERE / "programs" / "threads.c"], tmp_path / "threads", *options)
+    found = speak(toy, "4", program=tmp_path / "threads")
+    assert (found.status, found.lines) == (0, ["equal"]), found.errors
+
+
+def test_it_is_the_same_wherever_it_is_compiled(macos: Path, tmp_path: Path) -> None:
+    """Signed, for macOS 11, and for itself: of others it needs the C library alone."""
+    assert names_of(COMPILER) == MACOS
+    compile_libkokoro(COMPILER, tmp_path)
+    for name in (MACOS.library, MACOS.program):
+        content = (tmp_path / name).read_bytes()
+        assert content == (macos / name).read_bytes()
+        check_signature(content)
+        assert set(re.findall(rb"[/@][\w/.@]+\.dylib", content)) <= {
+            b"/usr/lib/libSystem.B.dylib",
+            b"@rpath/libkokoro.dylib",
+            b"/libtvm_ffi.dylib",
+        }, name
+
+
+# What has the same arguments and results in both C libraries, so that Linux' is what is called.
+ALIKE = """
+__memcpy_chk __strcat_chk __strcpy_chk bsearch bzero calloc close cos dlerror dlsym fclose fopen
+fputc fputs fread free fseek ftell fwrite getenv getpid log malloc memchr memcmp memcpy memmove
+memset mkdir mmap munmap pread pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
+pthread_create pthread_join putchar puts qsort realloc realpath remove rename setenv strcat strchr
+strcmp strcpy strcspn strdup strerror strlen strncmp strrchr strspn strstr strtod strtol strtoll
+strtoull time unlink write
+"""
+
+
+def test_whatever_it_takes_of_the_c_library_is_alike_on_linux_or_has_a_stand_in(macos: Path) -> None:
+    """An import that is neither has to be looked at: its arguments, its structures, its variadic ones."""
+    nm = next((name for name in ("llvm-nm", "llvm-nm-19", "llvm-nm-14") if shutil.which(name)), None)
+    if nm is None:
+        pytest.skip("no llvm-nm (Debian: apt-get install llvm)")
+    made = set(re.findall(r"\bdarwin_(\w+)", (RUNNERS / "darwin.c").read_text(encoding="utf-8")))
+    for name in (MACOS.library, MACOS.program):
+        printed = subprocess.run([nm, "-u", str(macos / name)], capture_output=True, text=True, check=True)
+        taken = {word.partition("$")[0].removeprefix("_") for word in printed.stdout.split()}
+        own = {each for each in taken if each.startswith("kokoro_")} if name == MACOS.program else set()
+        assert taken - own - {"dyld_stub_binder"} - made <= set(ALIKE.split()), name
+
+
+def test_structures_are_laid_out_as_macos_headers_have_them(tmp_path: Path) -> None:
+    COMPILER.run(["-c", str(HERE / "programs" / "darwin_layouts.c"), "-o", str(tmp_path / "made.o")], "it")

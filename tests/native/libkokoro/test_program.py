@@ -1,0 +1,73 @@
+"""`speak` as the gate of whole utterances runs it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.native.libkokoro import LINUX
+from kokoro_tvm.noise import draw_noise
+from kokoro_tvm.runners import Start
+from kokoro_tvm.runners.program import Program
+from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.runtime.text.phonemes import encode
+
+FILES = (LINUX.library, LINUX.program)
+SPOKEN = "ab", "af_heart"  # phonemes and voice
+
+
+@pytest.fixture
+def bundle(
+    built: Path,
+    tvm: Path,
+    compiled: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """The toy with libkokoro, its files as a build leaves them."""
+    folder = shutil.copytree(compiled("exact"), tmp_path / "bundle")
+    for file in FILES:
+        shutil.copyfile(built / file, folder / file)
+        (folder / file).chmod(0o444)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tvm))
+    return folder
+
+
+def speaking(bundle: Path, command: Sequence[str] = ()) -> Program:
+    """command: what is started in the place of the program."""
+    files = [bundle / name for name in FILES]
+    return Program(bundle, files, lambda program: Start(command or [str(program)]), threads=1)
+
+
+def test_it_says_what_python_says(bundle: Path) -> None:
+    synthesizer = Synthesizer(bundle, threads=1)
+    phonemes, voice = SPOKEN
+    tokens = encode(phonemes, synthesizer.bundle.vocabulary)
+    style = style_of(synthesizer.voices.table(voice), phonemes)
+    for piece in (0, 2):
+        noise = partial(draw_noise, 11, piece=piece)
+        expected = synthesizer.run(tokens, style, speed=0.7, noise=noise)
+        given = noise(expected.audio.size) if piece else None
+        for request in (phonemes, np.asarray(tokens).reshape(-1)):
+            found = speaking(bundle).speak(request, voice, 0.7, seed=11, noise=given)
+            assert found.audio.tobytes() == expected.audio.tobytes()
+            assert found.durations.tolist() == expected.durations.tolist()
+
+
+def test_a_failure_has_the_reason(bundle: Path) -> None:
+    (bundle / "voices.safetensors").unlink()
+    with pytest.raises(BundleError, match=r"speak failed: speak: .*voices\.safetensors"):
+        speaking(bundle).speak(*SPOKEN, 1.0)
+
+
+def test_a_crash_is_named(bundle: Path) -> None:
+    program = speaking(bundle, ["sh", "-c", "kill -ILL $$"])
+    with pytest.raises(BundleError, match=r"speak failed: SIGILL ended it"):
+        program.speak(*SPOKEN, 1.0)

@@ -1,0 +1,115 @@
+"""The C that reads text, on other machines and as WebAssembly: it finds the tokens that it finds here."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+
+import front_end_vectors
+import pytest
+from readings import drawn_passages, reading, units
+
+from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text, library_sources
+from kokoro_tvm.native.toolchains.cc import CCompiler
+from kokoro_tvm.native.toolchains.zig import WASI
+from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+
+HERE = Path(__file__).parent / "programs"
+SHARED = [
+    HERE / "text.c",
+    *sorted(FOLDER.glob("text/*.c")),
+    *(FOLDER / name for name in ("base.c", "files.c", "json.c", "sha256.c")),
+]
+LINUX_ALONE = [p for p in library_sources(LINUX) if p.name in ("os_posix.c", "os_linux.c", "verified.c")]
+LINES = "".join(
+    f"read:{' '.join(f'{ord(char):x}' for char in text)}\n" for text, _ in front_end_vectors.few_texts()
+)
+pytestmark = pytest.mark.slow("compiles for other machines")
+
+
+def printed(command: Sequence[str]) -> str:
+    return subprocess.run(command, input=LINES, capture_output=True, text=True, check=True).stdout
+
+
+def compile_for_linux(compiler: CCompiler, out: Path) -> None:
+    if reason := compiler.check():
+        pytest.skip(reason)
+    compile_sources(compiler, [*SHARED, *LINUX_ALONE], out, "-lpthread", "-ldl", "-lm")
+
+
+@pytest.fixture(scope="module")
+def expected(here: CCompiler, front_end_files: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What is printed on this machine."""
+    program = tmp_path_factory.mktemp("here") / "text"
+    compile_for_linux(here, program)
+    found = printed([str(program), str(front_end_files / "front_end.safetensors"), "a"])
+    assert found.count("\n") == LINES.count("\n")
+    return found
+
+
+@pytest.mark.parametrize(
+    "machine", [Qemu("aarch64", "cortex-a72"), Qemu("riscv64", "rv64")], ids=["aarch64", "riscv64"]
+)
+def test_on_other_cpus(machine: Qemu, expected: str, front_end_files: Path, tmp_path: Path) -> None:
+    if reason := machine.check():
+        pytest.skip(reason)
+    compile_for_linux(machine.compiler, tmp_path / "text")
+    start = machine.start(tmp_path / "text")
+    assert start is not None
+    assert printed([*start.command, str(front_end_files / "front_end.safetensors"), "a"]) == expected
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The module of a bundle for browsers."""
+    if reason := WASI.check() or (None if shutil.which("node") else "no Node here"):
+        pytest.skip(reason)
+    made = tmp_path_factory.mktemp("module") / "text.wasm"
+    compile_text(WASI, made)
+    return made
+
+
+def node_test(file: Path, **variables: Path) -> str:
+    environment = os.environ | {name: str(path) for name, path in variables.items()}
+    command = ["node", "--test", str(file)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_pages_read_passages_as_python_does(module: Path, front_end_files: Path, tmp_path: Path) -> None:
+    """In seven languages, with links; and go on behind what cannot be read."""
+    path = front_end_files / "front_end.safetensors"
+    front_end, rows = FrontEnd(FrontEndFile.open(path)), []
+    for code in "abefhip":
+        for source in drawn_passages(code, 25):
+            place = units(source.text)
+            links = [asdict(replace(x, start=place[x.start], end=place[x.end])) for x in source.links]
+            read, notices = reading(source, code, front_end)
+            for token in chain.from_iterable(read):
+                token[1:3] = [place[token[1]], place[token[2]]]
+            rows.append([source.text, links, code, read, notices])
+    (tmp_path / "readings.json").write_text(json.dumps(rows), encoding="utf-8")
+    variables = {"TEXT": module, "FRONT_END": path, "READINGS": tmp_path / "readings.json"}
+    assert f"{len(rows)} of {len(rows)} passages" in node_test(HERE / "front_end.mjs", **variables)
+
+
+def test_pages_plan_texts_as_python_does(module: Path, front_end_files: Path) -> None:
+    program = HERE.parents[1] / "web" / "planning.test.mjs"
+    node_test(program, TEXT=module, FRONT_END=front_end_files / "front_end.safetensors")
+
+
+def test_the_module_needs_nothing_of_its_host(module: Path) -> None:
+    """And is small: what travels before the first word."""
+    script = "WebAssembly.instantiate(fs.readFileSync(process.argv[1]))"  # fails where something is missing
+    subprocess.run(["node", "-e", script, str(module)], check=True)
+    assert len(gzip.compress(module.read_bytes())) < 220_000

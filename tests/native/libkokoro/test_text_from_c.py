@@ -1,0 +1,381 @@
+"""libkokoro reads text as Python does: characters, expressions, written forms, tokens, pieces, and speech."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+import subprocess
+import sys
+import unicodedata
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import front_end_vectors
+import numpy as np
+import pytest
+from calls import Speaker
+from examples import examples
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.measure.text_from_c import words_of
+from kokoro_tvm.model.front_end.expressions import language_arrays
+from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
+from kokoro_tvm.model.safetensors_file import write_arrays
+from kokoro_tvm.native.libkokoro.generated import expressions
+from kokoro_tvm.runtime import SpeechWarning, write_wav
+from kokoro_tvm.runtime.bundle.tensors import map_safetensors
+from kokoro_tvm.runtime.speech.division import Division
+from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted
+from kokoro_tvm.runtime.speech.piece import Piece
+from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
+from kokoro_tvm.runtime.speech.sentences import sentences_of_text
+from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
+from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.markup import Known
+
+VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
+MOST = {"tokens": 160, "frames": 600}
+SPEED, SAMPLES_PER_FRAME, RATE = 0.9, 600, 24_000
+MODEL = " ".join(f"{ord(symbol):x} {number}" for symbol, number in VOCABULARY.items())
+LONG = [  # what a text repeats, that something has to do with
+    *(
+        "<",
+        "a@",
+        "1,",
+        "*a",
+        "([",
+        "&#",
+        "a.",
+        " ",
+        "\n",
+        "e\u0301",
+        "😀\u200d",
+        "- a\n",
+        "1. ",
+        "A ",
+        "‘",
+        "-",
+        "http://a.",
+    ),
+    *("$1 ", "1/2", "_", "[a", "III ", "...", "! ", "é"),
+]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The program that reads texts; file: of a front end."""
+
+    program: Path
+    file: Path
+
+    def __call__(self, lines: Iterable[str], code: str = "a", language: str = "en") -> list[Any]:
+        """What it prints for lines; language: its written forms, where libkokoro does not read it."""
+        command = [str(self.program), str(self.file), code, language]
+        text = "\n".join(lines) + "\n"
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-1000:] + done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines() if line]
+
+
+def hexadecimal(text: str) -> str:
+    return " ".join(f"{ord(char):x}" for char in text)
+
+
+@pytest.fixture(scope="module")
+def program(sanitized: Callable[[Path], Path]) -> Path:
+    """The program, with sanitizers."""
+    return sanitized(Path(__file__).parent / "programs" / "text.c")
+
+
+@pytest.fixture(scope="module")
+def read(program: Path, front_end_files: Path) -> Reader:
+    return Reader(program, front_end_files / "front_end.safetensors")
+
+
+@pytest.fixture(scope="module")
+def front_end(front_end_files: Path) -> Iterator[FrontEnd]:
+    """Python's, without espeak-ng."""
+    guesser = functools.partial(UnknownWords, espeak=False)
+    with mock.patch.object(front_end_module, "UnknownWords", guesser):
+        yield FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
+
+
+def message(text: str) -> str:
+    """A notice without what only Python can do."""
+    packages = " ".join(ESPEAK.modules)
+    python = f"Install espeak-ng (`pip install {packages}`) or give their phonemes, [word](/phonemes/)."
+    return text.replace(python, "Give their phonemes.")
+
+
+def test_characters(read: Reader) -> None:
+    """What each of all characters is, by Python's tables."""
+    chars = [chr(c) for c in range(0x110000)]
+    tests = (str.isalpha, str.isalnum, str.isupper, str.islower, str.isprintable, str.isspace)
+    tests += (str.isdecimal, str.isdigit)
+    sums = [zlib.adler32(bytes(map(test, chars))) for test in tests]
+    for number in (unicodedata.decimal, unicodedata.digit):
+        sums.append(zlib.adler32(bytes(number(char, -1) & 255 for char in chars)))
+    sums.append(zlib.adler32("".join(map(unicodedata.category, chars)).encode()))
+    assert read(["chars"]) == [sums]
+
+
+def test_cases_and_normal_forms(read: Reader) -> None:
+    chars = [
+        char for char in map(chr, range(0x110000)) if unicodedata.category(char) not in ("Cn", "Co", "Cs")
+    ]
+    texts = ["".join(chars[place : place + 400]) for place in range(0, len(chars), 400)]
+    marks = [char for char in chars if unicodedata.combining(char)]
+    draw = random.Random(4)
+    for _ in range(examples(800)):  # a final sigma, and marks in any order
+        some = [*draw.choices("aΣσ'.\u00ad A1\u0345가ᄀ\u1161\u11a8ﬁİ", k=6), *draw.choices(marks, k=4)]
+        draw.shuffle(some)
+        texts.append("".join(some))
+    forms = [functools.partial(unicodedata.normalize, form) for form in ("NFC", "NFD", "NFKC", "NFKD")]
+    wanted = [[t.lower(), t.upper(), t.capitalize(), *(form(t) for form in forms)] for t in texts]
+    assert read(f"cases:{hexadecimal(text)}" for text in texts) == wanted
+
+
+def test_expressions_find_what_python_finds(read: Reader) -> None:
+    found_in = [expression for _, expression in expressions()]
+    texts = [text for text, _ in front_end_vectors.drawn(examples(400), seed=5)]
+    texts += ["sitting ticking", "{a|b:c}[x]", "←%x← →→→ [→→] =%a= $(cardinal,one{a}other{b})$", *LONG]
+    texts += [part * 30 for part in LONG]
+    asked = [(number, text) for number in range(len(found_in)) for text in texts]
+    found = read(f"find:{number}:{hexadecimal(text)}" for number, text in asked)
+    for (number, text), matches in zip(asked, found, strict=True):
+        expression = found_in[number]
+        wanted = [
+            [edge for group in range(expression.groups + 1) for edge in match.span(group)]
+            for match in expression.finditer(text)
+        ]
+        assert matches == wanted, (expression, text)
+
+
+def written(language: Language, texts: list[str], names: bool) -> list[Any]:
+    normal = [normalize(SourceText.of(text), language, names=names) for text in texts]
+    return [[n.source.text, list(n.source.starts), list(n.source.ends), list(n.notices)] for n in normal]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("code", "name"), LANGUAGE_FILES.items())
+def test_written_forms_of_every_language(
+    program: Path, read: Reader, tmp_path: Path, code: str, name: str
+) -> None:
+    """Those that libkokoro does not speak yet, too: their rules are compiled here."""
+    forms = FrontEndFile.open(read.file).forms(name)
+    assert forms is not None
+    arrays = map_safetensors(read.file) | language_arrays(name, forms)
+    widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)
+    write_arrays(tmp_path / "front_end", dict(widest_first), {})
+    texts = list(front_end_vectors.texts_of(name))
+    found = Reader(program, tmp_path / "front_end")((f"normal:{hexadecimal(t)}" for t in texts), code, name)
+    assert found == written(Language(forms, code), texts, names=code in "ab")
+
+
+@pytest.mark.parametrize("part", LONG)
+def test_the_time_grows_with_the_text(read: Reader, part: str) -> None:
+    """Steps of all expressions, for twice the text."""
+    few, many = read(f"steps:{hexadecimal(part * count)}" for count in (2_000, 4_000))
+    assert many < 2.2 * few + 1000
+
+
+def texts_of_pieces(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The texts, and twelve at a time as lines and as one line; as UTF-8 has them, without NUL."""
+    groups = [texts[place : place + 12] for place in range(0, len(texts), 12)]
+    joined = [(mark.join(text for text, _ in group), group[0][1]) for group in groups for mark in ("\n", " ")]
+    found = [(text.encode("utf-8", "replace").decode(), code) for text, code in [*texts, *joined]]
+    return [(text.replace("\0", ""), code) for text, code in found]
+
+
+def texts_of_sounds(count: int) -> list[tuple[str, str]]:
+    """Cases and plain sentences of languages that are read by their sounds, and words of English in them."""
+    found = []
+    for code in "efhip":
+        texts = random.Random(code).sample([*front_end_vectors.texts_of(LANGUAGE_FILES[code])], count)
+        found += [
+            (text.replace("\0", ""), code) for text in [*texts, "OK, Google — ɐ, Ӕ ñɏ «a». 👍 iPhone's"]
+        ]
+    return found
+
+
+def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]]) -> None:
+    for code in sorted({code for _, code in texts}):
+        own = [text for text, other in texts if other == code]
+        for text, found in zip(own, read((f"read:{hexadecimal(t)}" for t in own), code), strict=True):
+            reading = front_end.read(SourceText.of(text), code)
+            tokens = [
+                [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in utterance.tokens]
+                for utterance in reading.utterances
+            ]
+            assert found == [tokens, list(map(message, reading.notices))], text
+
+
+def test_tokens_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+    """Their texts, places, phonemes, spaces, tags and origins, and what there is to say about them."""
+    check_reading(
+        read, front_end, [(text, code) for text, code in front_end_vectors.few_texts() if code in "ab"]
+    )
+
+
+def test_tokens_of_five_more_languages_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+    check_reading(read, front_end, texts_of_sounds(examples(160)))
+
+
+@pytest.mark.nightly
+def test_tokens_of_thousands(read: Reader, front_end: FrontEnd) -> None:
+    check_reading(read, front_end, front_end_vectors.many_texts())
+
+
+def finished(piece: Piece) -> int:
+    """The checksum of what is left of ones as the decoder's audio."""
+    audio = np.ones(piece.frames * SAMPLES_PER_FRAME, np.float32)
+    mute(audio, muted(piece, SAMPLES_PER_FRAME, RATE), RATE)
+    before, after = piece.cut(SAMPLES_PER_FRAME)
+    audio = audio[before : audio.size - after]
+    if before:
+        fade_in(audio, RATE)
+    if after:
+        fade_out(audio, RATE)
+    return zlib.adler32(np.concatenate([audio, np.zeros(piece.pause, np.float32)]).tobytes())
+
+
+def planned(front_end: FrontEnd, text: str, code: str) -> tuple[list[Any], list[str]]:
+    """Pieces, or the error behind them, and notices."""
+    model: Any = front_end_vectors._Model(VOCABULARY, MOST)
+    style = Style(lambda voice: np.zeros((1 << 16, 2), np.float32), SPEED, Pauses(), Division())
+    known = Known(frozenset(VOCABULARY), lambda voice: code)
+    made: list[Any] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            for each in plan_pieces(model, sentences_of_text(text, known, front_end, markup=False), style):
+                piece = each.piece
+                words = [
+                    [w.text, w.start, w.end, w.phonemes, w.space, list(w.known_durations)]
+                    for w in piece.words
+                ]
+                keep = [-1 if samples is None else samples for samples in piece.keep]
+                rest = [piece.style + 1, piece.noise, piece.lead, piece.tail, keep, piece.pause]
+                made.append([words, rest, finished(piece)])
+        except InputError as error:
+            made.append({"error": str(error)})
+    return made, [message(str(each.message)) for each in caught]
+
+
+def check_plans(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]]) -> None:
+    model = f"model:{SPEED} {MOST['tokens']} {MOST['frames']} {MODEL}"
+    for code in sorted({code for _, code in texts}):
+        own = [text for text, other in texts if other == code]
+        found = read([model, *(f"plan:{hexadecimal(text)}" for text in own)], code)
+        for text, (pieces, notices) in zip(own, found, strict=True):
+            wanted, said = planned(front_end, text, code)
+            assert pieces == wanted, text
+            if not (wanted and "error" in wanted[-1]):  # which is all that there is to say
+                assert notices == said, text
+
+
+def test_pieces_of_five_more_languages_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+    check_plans(read, front_end, texts_of_pieces(texts_of_sounds(examples(40))))
+
+
+def test_pieces_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+    """Their words, durations, places, silences and the audio that is left of them; and errors."""
+    check_plans(read, front_end, texts_of_pieces(front_end_vectors.few_texts()[1::3]))
+
+
+@pytest.mark.nightly
+def test_pieces_of_thousands(read: Reader, front_end: FrontEnd) -> None:
+    check_plans(read, front_end, texts_of_pieces(front_end_vectors.many_texts()))
+
+
+@pytest.mark.parametrize(
+    ("count", "every"), [(1_000, 25), pytest.param(1_000_000, 50, marks=pytest.mark.nightly)]
+)
+def test_random_texts_are_read_or_refused(read: Reader, count: int, every: int) -> None:
+    """Under the address and undefined-behaviour sanitizers; of one in `every`, the speech is planned."""
+    (refused,) = read([f"model:1 160 600 {MODEL}", f"fuzz:{count} {every}"])
+    assert refused < count / every / 4
+
+
+TEXTS = [
+    ("Hello.", "af_heart", 1.0),
+    ("A bad “cab” — no deal!\n\nA café, 2 kg: a lot… He came home. I ate.", "bf_emma", 1.5),
+    ("😀 A new day. " * 4, "af_heart,bf_emma", 2.0),
+    ("Hola. 2 €, y adiós…", "ef_dora", 1.0),
+]
+
+
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
+@pytest.mark.parametrize(("text", "voice", "speed"), TEXTS)
+def test_it_says_a_text_as_python_does(
+    speaker: Speaker, talking: Path, front_end: FrontEnd, text: str, voice: str, speed: float
+) -> None:
+    """Audio to the last bit, and the places of words."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SpeechWarning)
+        speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=False)
+    write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
+    found = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
+    assert found.status == 0, found.errors
+    assert speech.plan is not None
+    assert found.lines == "\n".join(words_of(speech.plan)).splitlines()
+    notices = "\n".join(message(str(each.message)) for each in caught)
+    assert found.errors.replace("speak: ", "").rstrip("\n") == notices
+    assert found.wav == (speaker.folder / "expected.wav").read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
+def test_a_text_as_a_whole(
+    built: Path, tvm: Path, talking: Path, front_end: FrontEnd, tmp_path: Path
+) -> None:
+    """`kokoro_say_text`, from Python by ctypes."""
+    text, voice, speed = TEXTS[1]
+    speech = Synthesizer(talking, threads=1)(text, voice=voice, speed=speed, seed=7, markup=False)
+    say = Path(__file__).parent / "bindings" / "say.py"
+    arguments = [built / "libkokoro.so", talking, text, voice, speed, 7, tmp_path / "audio.f32"]
+    environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm)}
+    command = [sys.executable, *map(str, [say, *arguments])]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert speech.plan is not None
+    assert done.stdout.splitlines() == "\n".join(words_of(speech.plan)).splitlines()
+    assert (tmp_path / "audio.f32").read_bytes() == speech.audio.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((" \n",), "There is nothing to speak: the text is empty."),
+        (("… 。",), "There is nothing to speak: '…' has no letter or digit."),
+        ((b"a\xffb",), "The text is no UTF-8: byte 2 is no part of a character. Convert it to UTF-8 first."),
+        (("a", "--voice", "jf_alpha"), "libkokoro reads no Japanese text, and jf_alpha speaks Japanese."),
+        (("a", "--noise", "x"), "a text is spoken in a voice, with a seed"),
+        (("Supercalifragilistic" * 8,), "cannot be divided, because it has no place to divide it at"),
+    ],
+)
+def test_a_text_that_cannot_be_said(
+    speaker: Speaker, talking: Path, words: tuple[Any, ...], expected: str
+) -> None:
+    found = speaker(talking, *words)
+    assert found.status == 2
+    assert expected in found.errors
+
+
+def test_a_bundle_without_a_front_end(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
+    found = speaker(compiled("exact"), "Hello.")
+    assert found.status == 2
+    assert "has no front end, so that it speaks phonemes alone." in found.errors
