@@ -26,8 +26,8 @@ from examples import examples
 from written_forms import written_forms
 
 from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
-from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.runtime.documents.captions import write_captions
 from kokoro_tvm.runtime.notices import warn

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 import tvm_ffi
+from kernels.on_gpu import AS_CPP, GPUS
 from lowering import MACHINE, RECIPE, lowered_program, small_program
-from ops.on_gpu import AS_CPP, GPUS
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.native.toolchains import nvrtc

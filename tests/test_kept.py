@@ -9,7 +9,7 @@ import kept
 import numpy as np
 import pytest
 import tvm_ffi
-from ops.support import NATIVE
+from kernels.support import NATIVE
 from small_kernels import scaled
 
 

@@ -86,7 +86,7 @@ def build(root: Path) -> Callable[[str], Path]:
     return built
 
 
-# The others are the same code with wider vectors, which tests/ops has every operation of.
+# The others are the same code with wider vectors, which tests/kernels has every operation of.
 EVERY_RUN = "x86-64-v3"
 
 

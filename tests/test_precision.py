@@ -18,11 +18,11 @@ from lowering import MACHINE, RECIPE, lowered_program, small_program
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.compiler.lower import LoweredModule, Parameter
 from kokoro_tvm.compiler.pack import pack_weights
+from kokoro_tvm.kernels.base import semantic as _semantic
+from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, Packing, semantic_op
+from kokoro_tvm.kernels.cpu.bfloat16 import pack_pairs, round_to_bfloat16
+from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.native.toolchains.gnu import GNU
-from kokoro_tvm.ops.base import semantic as _semantic
-from kokoro_tvm.ops.base.semantic import OpCall, OpImplementation, Packing, semantic_op
-from kokoro_tvm.ops.cpu.bfloat16 import pack_pairs, round_to_bfloat16
-from kokoro_tvm.ops.cpu.kernel import CpuKernel
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 
 CHANNELS, STEPS = 4, 9

@@ -10,8 +10,8 @@ from kernel_work import Work, work_of
 from roofline import Gpu, Launch
 
 from kokoro_tvm.common.features import Features, Workgroup
-from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.kernels.base.expressions import const
+from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
 FIGURES = Gpu("made up", tflops=10, gb_per_s=1000, cores=100, launch_us=2)
 WORK = Work(instructions=5 * 10**8, matrices=0, words=10**8, groups=1000)

@@ -26,7 +26,7 @@ from toys import PHONEMES, REPOSITORY, doit, speak, toy_model
 from kokoro_tvm.cli import main
 from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.ops.base import semantic as _semantic
+from kokoro_tvm.kernels.base import semantic as _semantic
 
 
 def test_it_speaks(toy: Path) -> None:

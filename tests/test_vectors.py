@@ -12,7 +12,7 @@ from lowering import RECIPE, lowered_program, program, small_program
 from machines import machine_of
 from torch.export import ExportedProgram
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.compiler.codegen import generate_kernel, split_module
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.targets import Machine

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import kokoro_tvm
-from kokoro_tvm.noise import draw_noise
+from kokoro_tvm.kernels.noise import draw_noise
 
 VOCABULARY = {symbol: index + 1 for index, symbol in enumerate(" .,;:!?…—ˈabcdefghijklmnopəɹ")}
 STYLE = 2  # style_dim of the toy
@@ -208,7 +208,7 @@ def compile_library(
     import tvm
     from tvm import relax, te
 
-    import kokoro_tvm.ops  # noqa: F401  (registers the operations)
+    import kokoro_tvm.kernels  # noqa: F401  (registers the operations)
 
     size = tvm.tirx.Var("size", "int64") if length == "exact" else bucket
     sizes = {"T": size, "F": size, "2*F": size * 2, "10*F": size * SAMPLES}
@@ -275,7 +275,7 @@ def compile_library(
         builder.emit_func_output(out)
     if name == "decoder":
         from kokoro_tvm.common.features import Features
-        from kokoro_tvm.ops.base.semantic import OpCall, registry
+        from kokoro_tvm.kernels.base.semantic import OpCall, registry
 
         shapes = {"f0": (1, "n"), "seed": (3,)}
         call = OpCall(shapes, {"upsample": SAMPLES // 2}, (1, "m"), Features(lanes=1, registers=16))

@@ -11,15 +11,15 @@ from kokoro_tvm.engine.digest import digest
 __all__ = ["kernels_digest"]
 
 _BUILDS = "_build_cpu_kernel"  # the function of an operation's module that builds its CPU kernel
-_GPU = "kokoro_tvm.ops.gpu"
+_GPU = "kokoro_tvm.kernels.gpu"
 _DIGITS = 8
 
 
 def kernels_digest() -> str:
     """Hash the code that builds the CPU kernels, as keys of stages do: comments change nothing."""
-    modules = sorted((Path(kokoro_tvm.__file__).parent / "ops").glob("*.py"))
+    modules = sorted((Path(kokoro_tvm.__file__).parent / "kernels").glob("*.py"))
     builders = [
-        f"kokoro_tvm.ops.{path.stem}:{_BUILDS}"
+        f"kokoro_tvm.kernels.{path.stem}:{_BUILDS}"
         for path in modules
         if f"\ndef {_BUILDS}(" in path.read_text(encoding="utf-8")
     ]

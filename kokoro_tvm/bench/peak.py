@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kokoro_tvm.bench.serve import Answers, serve
+from kokoro_tvm.kernels.cpu.operand import BFLOAT16
 from kokoro_tvm.measure.peak import FLOAT32, Arithmetic, Loop
-from kokoro_tvm.ops.cpu.operand import BFLOAT16
 from kokoro_tvm.targets.llvm import native
 
 __all__ = ["loops", "opened"]

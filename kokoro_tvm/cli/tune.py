@@ -14,9 +14,9 @@ from kokoro_tvm.cli._speech import ThreadsOption
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from kokoro_tvm.kernels.base.schedule import ConvChoice
     from kokoro_tvm.lab.tuning.layers import Layer
     from kokoro_tvm.lab.tuning.search import Outcome
-    from kokoro_tvm.ops.base.schedule import ConvChoice
     from kokoro_tvm.recipe import Recipe
     from kokoro_tvm.targets import Machine
 

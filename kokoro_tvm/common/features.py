@@ -21,7 +21,7 @@ class Workgroup:
 @dataclass(frozen=True)
 class Features:
     """lanes: float32 values in one vector register; registers: how many such registers there are; precision:
-    of the operands where a layer tolerates rounding, a name of `ops.cpu.operand.OPERANDS`; kernels: which
+    of the operands where a layer tolerates rounding, a name of `kernels.cpu.operand.OPERANDS`; kernels: which
     kernels the machine can run, "cpu" or "gpu"; by_lane: whether a multiplication takes one lane of a
     register as its factor, for all lanes (NEON), so that values are better read as whole vectors than spread
     while they are read; eager_memory: whether memory costs as soon as it is reserved, rather than when it is

@@ -16,7 +16,7 @@ import torch
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
 
-import kokoro_tvm.ops  # noqa: F401  (registers torch.ops.kokoro, which programs are made of)
+import kokoro_tvm.kernels  # noqa: F401  (registers torch.ops.kokoro, which programs are made of)
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model

@@ -15,13 +15,13 @@ from torch.export.graph_signature import InputKind
 from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
-import kokoro_tvm.ops  # noqa: F401  (registers the semantic operations)
+import kokoro_tvm.kernels  # noqa: F401  (registers the semantic operations)
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.codegen import make_pass_context
 from kokoro_tvm.compiler.seeded import add_seeded_entry, build_noise_module
-from kokoro_tvm.ops.base.relax import converters
-from kokoro_tvm.ops.base.schedule import ConvChoice
-from kokoro_tvm.ops.base.semantic import PackedWeight
+from kokoro_tvm.kernels.base.relax import converters
+from kokoro_tvm.kernels.base.schedule import ConvChoice
+from kokoro_tvm.kernels.base.semantic import PackedWeight
 from kokoro_tvm.passes import LoweringContext, run_passes
 from kokoro_tvm.passes.select_kernels import JOINED, PACKINGS
 from kokoro_tvm.targets import Machine, tvm_target

@@ -16,7 +16,7 @@ import numpy as np
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.compiler.quantize import quantize_weight, select_bits
-from kokoro_tvm.ops.base.semantic import PackedWeight
+from kokoro_tvm.kernels.base.semantic import PackedWeight
 from kokoro_tvm.runtime.bundle.quantized import METADATA
 
 __all__ = ["ALIGNMENT", "compute_packed_weights", "pack_weights"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kokoro_tvm.ops.base.semantic import Packing
+from kokoro_tvm.kernels.base.semantic import Packing
 
 __all__ = ["QuantizedWeight", "quantize_weight", "select_bits"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from kokoro_tvm.ops.base.relax import semantic_call
+from kokoro_tvm.kernels.base.relax import semantic_call
 
 __all__ = ["add_seeded_entry", "build_noise_module"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.measure.intelligibility import SENTENCES, Heard, english_voices
 from kokoro_tvm.measure.recogniser import Recogniser
-from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text import phonemes as symbols

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kokoro_tvm.kernels.noise import NUMPY, block, draw_noise, philox
 from kokoro_tvm.measure.gates import Verdict, none_off
-from kokoro_tvm.noise import NUMPY, block, draw_noise, philox
 
 __all__ = ["KNOWN_WORDS", "deviation", "judge_noise", "words_off"]
 

@@ -17,8 +17,8 @@ import numpy as np
 import tvm
 from numpy.typing import NDArray
 
-from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.kernels.base.expressions import const
+from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
 

@@ -16,9 +16,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.measure.gates import UtteranceReport, none_off
 from kokoro_tvm.measure.metrics import count_off
-from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime import Speech, Synthesizer
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan

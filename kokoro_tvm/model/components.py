@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.patches.base.length import mask_invalid, scale_length

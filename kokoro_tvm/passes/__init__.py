@@ -12,8 +12,8 @@ from tvm import relax
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.features import Features
 from kokoro_tvm.common.loading import load
-from kokoro_tvm.ops.base.relax import SemanticCall, resolve_call
-from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.kernels.base.relax import SemanticCall, resolve_call
+from kokoro_tvm.kernels.base.schedule import ConvChoice
 
 __all__ = ["LoweringContext", "list_bindings", "list_passes", "run_passes"]
 

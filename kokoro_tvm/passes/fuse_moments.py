@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm import relax
 
-from kokoro_tvm.ops.base.relax import SemanticCall, call_with
+from kokoro_tvm.kernels.base.relax import SemanticCall, call_with
 from kokoro_tvm.passes import LoweringContext, list_bindings
 
 __all__ = ["apply"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm import relax
 
-from kokoro_tvm.ops.base.relax import call_with
+from kokoro_tvm.kernels.base.relax import call_with
 from kokoro_tvm.passes import LoweringContext, list_bindings
 
 __all__ = ["apply"]

@@ -18,8 +18,8 @@ import tvm
 from tvm import relax
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.ops.base.relax import SemanticCall
-from kokoro_tvm.ops.base.semantic import PackedWeight
+from kokoro_tvm.kernels.base.relax import SemanticCall
+from kokoro_tvm.kernels.base.semantic import PackedWeight
 from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["IN_PLACE", "JOINED", "PACKINGS", "WORK", "apply"]

@@ -12,8 +12,8 @@ from typing import Any
 
 from tvm import relax
 
-from kokoro_tvm.ops.base.relax import shared_call
-from kokoro_tvm.ops.base.semantic import LaunchSharing, registry
+from kokoro_tvm.kernels.base.relax import shared_call
+from kokoro_tvm.kernels.base.semantic import LaunchSharing, registry
 from kokoro_tvm.passes import LoweringContext
 
 __all__ = ["apply"]

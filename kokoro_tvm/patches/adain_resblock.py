@@ -6,7 +6,7 @@ import math
 
 from torch import Tensor, nn
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.patches import method_patch
 from kokoro_tvm.patches.base.layers import apply_conv1d, compute_adain
 from kokoro_tvm.patches.base.length import scale_length
@@ -19,7 +19,7 @@ def _forward(
 ) -> Tensor:
     """Compute the block: x (1, T, I) and style (1, S) -> (1, T, O), or (1, 2T, O) if the block upsamples.
 
-    Needs the patch weight_norm. `length` is in steps of x. `tolerant`, see `ops.conv1d`, is true in the
+    Needs the patch weight_norm. `length` is in steps of x. `tolerant`, see `kernels.conv1d`, is true in the
     decoder and false for pitch and energy.
     """
     # The 1x1 convolution of the shortcut runs before the upsampling instead of after it: with nearest

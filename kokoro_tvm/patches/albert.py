@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.patches import method_patch
 

@@ -42,7 +42,7 @@ def run(out: Path, inputs: Inputs, *, component: str, bits: dict[str, int]) -> N
     import torch
     from safetensors.torch import load_file
 
-    import kokoro_tvm.ops  # noqa: F401  (packings are looked up among the registered operations)
+    import kokoro_tvm.kernels  # noqa: F401  (packings are looked up among the registered operations)
     from kokoro_tvm.compiler.lower import Parameter
     from kokoro_tvm.compiler.pack import pack_weights
     from kokoro_tvm.patches.weight_norm import fold_weight_norm

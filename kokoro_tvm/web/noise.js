@@ -3,7 +3,7 @@
  *
  * Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011) gives four random words for a key, the
  * seed, and a counter, the place; Box and Muller's transform makes two normal numbers of two words. Everything is 32-bit
- * integers up to the last step, which is exact, so the bits are those of `kokoro_tvm/noise.py`, which says more.
+ * integers up to the last step, which is exact, so the bits are those of `kokoro_tvm/kernels/noise.py`, which says more.
  */
 
 const MULTIPLIERS = [0xd2511f53, 0xcd9e8d57];

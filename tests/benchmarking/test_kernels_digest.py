@@ -23,5 +23,5 @@ def test_it_is_of_what_builds_kernels_for_cpus(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(kernels, "digest", digest)
     kernels_digest()
-    assert {"kokoro_tvm.ops.cpu.conv:emit", "kokoro_tvm.ops.lstm:_build_cpu_kernel"} <= set(counted)
-    assert not [name for name in counted if name.startswith("kokoro_tvm.ops.gpu.")]
+    assert {"kokoro_tvm.kernels.cpu.conv:emit", "kokoro_tvm.kernels.lstm:_build_cpu_kernel"} <= set(counted)
+    assert not [name for name in counted if name.startswith("kokoro_tvm.kernels.gpu.")]

@@ -14,9 +14,9 @@ from machines import machine_of
 import kokoro_tvm.lab.tuning.kernels
 import kokoro_tvm.lab.tuning.layers
 from kokoro_tvm.cli import main
+from kokoro_tvm.kernels.base.schedule import ConvChoice
+from kokoro_tvm.kernels.base.semantic import OpCall
 from kokoro_tvm.lab.tuning.layers import Layer, representative
-from kokoro_tvm.ops.base.schedule import ConvChoice
-from kokoro_tvm.ops.base.semantic import OpCall
 from kokoro_tvm.recipe import Recipe, choices, load_recipe, schedule_path
 from kokoro_tvm.targets import Machine
 

@@ -10,7 +10,7 @@ import torch
 from lowering import RECIPE, lowered_program, small_program
 from passes.on_gpu import GPU
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.engine.parts import Parts
 from kokoro_tvm.engine.store import Store

@@ -12,7 +12,7 @@ import pytest
 import torch
 from lowering import MACHINE, RECIPE, lowered_program, program, small_program
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler import codegen
 from kokoro_tvm.compiler.library import compile_module

@@ -11,7 +11,7 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.features import Features
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.compiler.pack import ALIGNMENT, pack_weights
-from kokoro_tvm.ops.base.semantic import OpCall, PackedWeight
+from kokoro_tvm.kernels.base.semantic import OpCall, PackedWeight
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 
 CALL = OpCall({"x": (1, 3), "weight": (5, 3), "bias": (5,)}, {}, (1, 5), Features(4, 16))

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kokoro_tvm.compiler.quantize import QuantizedWeight, quantize_weight, select_bits
-from kokoro_tvm.ops.base.filtering import DIRECT, Filtering, transforms
-from kokoro_tvm.ops.base.semantic import Packing
+from kokoro_tvm.kernels.base.filtering import DIRECT, Filtering, transforms
+from kokoro_tvm.kernels.base.semantic import Packing
 from kokoro_tvm.runtime.bundle.quantized import transformed, widened
 
 SCRIPT = Path(__file__).with_name("widen.mjs")

@@ -37,12 +37,12 @@ LOWER, EXPORT = "cpu.lower.text_encoder-512", "cpu.export.text_encoder-512"
     [
         (
             LOWER,
-            "code.kokoro_tvm.ops.lstm:_build_cpu_kernel",
+            "code.kokoro_tvm.kernels.lstm:_build_cpu_kernel",
             "source",
-            "kokoro_tvm/ops/lstm.py, _build_cpu_kernel",
+            "kokoro_tvm/kernels/lstm.py, _build_cpu_kernel",
         ),
-        (LOWER, "code.kokoro_tvm.ops.lstm", "source", "kokoro_tvm/ops/lstm.py, outside of functions"),
-        (LOWER, "code.kokoro_tvm.ops:gelu", "source", "kokoro_tvm/ops/__init__.py, gelu"),
+        (LOWER, "code.kokoro_tvm.kernels.lstm", "source", "kokoro_tvm/kernels/lstm.py, outside of functions"),
+        (LOWER, "code.kokoro_tvm.kernels:gelu", "source", "kokoro_tvm/kernels/__init__.py, gelu"),
         (LOWER, "schema", "version", "the schema of keys"),
         (LOWER, "files.targets/wheels.json", "source", "kokoro_tvm/targets/wheels.json"),
         (

@@ -10,9 +10,9 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.measure import noise as judged
 from kokoro_tvm.measure.noise import judge_noise
-from kokoro_tvm.noise import draw_noise
 
 
 def statuses(seed: int = 2**32 + 4, piece: int = 2) -> dict[str, str]:

@@ -159,8 +159,8 @@ def test_chained_components_speak_like_the_stock_model() -> None:
     import numpy as np
     from safetensors.torch import load_file
 
+    from kokoro_tvm.kernels.noise import draw_noise
     from kokoro_tvm.measure.metrics import snr_db
-    from kokoro_tvm.noise import draw_noise
     from kokoro_tvm.truth.stock import ExactPhases, run_decoder, run_stock
 
     double = torch.float64

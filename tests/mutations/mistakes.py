@@ -59,7 +59,7 @@ MISTAKES = (
         "variance as the mean of squares less the square of the mean",
         (
             Edit(
-                "ops/moments.py",
+                "kernels/moments.py",
                 "mean = k.let(first + about(first)[0] / count)",
                 "mean = k.let(const(0.0, kind))",
             ),
@@ -180,7 +180,7 @@ MISTAKES = (
         "noise that repeats after 87 s, in the product and in the truth",
         (
             Edit(
-                "noise.py",
+                "kernels/noise.py",
                 "random = philox(words, (place, piece, zero, zero), key)",
                 "random = philox(words, (place & words.const(0x7FFFF), piece, zero, zero), key)",
             ),
@@ -192,7 +192,7 @@ MISTAKES = (
         "noise of the magnitude alone, in the product and in the truth",
         (
             Edit(
-                "noise.py",
+                "kernels/noise.py",
                 "words.select(turn < words.const(1 << 31), factor, words.scale(-(2.0**-7)))",
                 "words.select(turn < words.const(1 << 31), factor, words.scale(2.0**-7))",
             ),
@@ -204,7 +204,7 @@ MISTAKES = (
         "edges of the Fourier transform repeated instead of reflected",
         (
             Edit(
-                "ops/stft.py",
+                "kernels/stft.py",
                 "* hop + j - half)\n                mirrored = k.let(maximum(position, 0 - position))",
                 '* hop + j - half)\n                mirrored = k.let(maximum(position, const(0, "int64")))',
             ),
@@ -216,7 +216,7 @@ MISTAKES = (
         "no division by the sum of windows",
         (
             Edit(
-                "ops/istft.py",
+                "kernels/istft.py",
                 "k.store(y, total / weight, 0, (start + a) * hop + j)",
                 "k.store(y, total, 0, (start + a) * hop + j)",
             ),
@@ -228,7 +228,7 @@ MISTAKES = (
         "noise three times too loud",
         (
             Edit(
-                "ops/harmonic_source.py",
+                "kernels/harmonic_source.py",
                 'const(float(a["amplitude"]) / 3, "float32")',
                 'const(float(a["amplitude"]), "float32")',
             ),
@@ -240,7 +240,7 @@ MISTAKES = (
         "phase of the pitch wrapped after radians, though counted in cycles",
         (
             Edit(
-                "ops/harmonic_source.py",
+                "kernels/harmonic_source.py",
                 "k.store(phase, following - floor(following), 0)",
                 'turn = const(6.283185307179586, "float64")\n'
                 "                k.store(phase, following - floor(following / turn) * turn, 0)",
@@ -269,7 +269,7 @@ NATIVE_MISTAKES = (
         "one coefficient of a filtering matrix off by 1e-4",
         (
             Edit(
-                "ops/base/filtering.py",
+                "kernels/base/filtering.py",
                 "    return output * by_output, weight, signal * by_signal[:, None]",
                 "    signal = signal * by_signal[:, None]\n"
                 "    if weight.shape[1] == 7:\n"
@@ -284,7 +284,7 @@ NATIVE_MISTAKES = (
         "one residual block of the decoder rounded to bfloat16",
         (
             Edit(
-                "ops/cpu/conv_plan.py",
+                "kernels/cpu/conv_plan.py",
                 "operand = OPERANDS[self.features.precision]",
                 "block = self.channels == self.outputs == 128 and self.taps == 3\n"
                 '        operand = OPERANDS["bfloat16" if block else self.features.precision]',
@@ -297,7 +297,7 @@ NATIVE_MISTAKES = (
         "the phase accumulated in float32",
         (
             Edit(
-                "ops/harmonic_source.py",
+                "kernels/harmonic_source.py",
                 "following = k.let(phase[0] + total * increment)",
                 'single = [Cast("float32", x) for x in (phase[0], total, increment)]\n'
                 '                following = k.let(Cast("float64", single[0] + single[1] * single[2]))',
@@ -310,7 +310,7 @@ NATIVE_MISTAKES = (
         "the last row of a block left out of the moments",
         (
             Edit(
-                "ops/cpu/conv.py",
+                "kernels/cpu/conv.py",
                 "count = k.opaque(minimum(rows * plan.filtering.outputs, left))",
                 "count = k.opaque(maximum(minimum(rows * plan.filtering.outputs, left) - 1, 1))",
             ),
@@ -322,7 +322,7 @@ NATIVE_MISTAKES = (
         "the halo of a tile one row short at dilation 5",
         (
             Edit(
-                "ops/cpu/conv.py",
+                "kernels/cpu/conv.py",
                 "rows + (plan.halo + spare))",
                 "rows + (plan.halo + spare - int(plan.dilation == 5 and plan.halo > 0)))",
             ),
@@ -334,7 +334,7 @@ NATIVE_MISTAKES = (
         "the sum of windows wrong in the last frame",
         (
             Edit(
-                "ops/istft.py",
+                "kernels/istft.py",
                 "present = logical_and(first + m >= 0, first + m < frames)",
                 "present = logical_and(first + m >= 0, first + m <= frames)",
             ),
@@ -346,7 +346,7 @@ NATIVE_MISTAKES = (
         "the halves of the seed exchanged",
         (
             Edit(
-                "ops/normal_noise.py",
+                "kernels/normal_noise.py",
                 "words.const(0), (low, high))",
                 "words.const(0), (high, low))",
             ),
@@ -358,7 +358,7 @@ NATIVE_MISTAKES = (
         "every piece of a text with the noise of the first",
         (
             Edit(
-                "ops/normal_noise.py",
+                "kernels/normal_noise.py",
                 "block(words, words.let(place), piece, words.const(0)",
                 "block(words, words.let(place), words.const(0), words.const(0)",
             ),
@@ -370,7 +370,7 @@ NATIVE_MISTAKES = (
         "no convolution by minimal filtering",
         (
             Edit(
-                "ops/cpu/conv_plan.py",
+                "kernels/cpu/conv_plan.py",
                 "if not self._filters:\n            return DIRECT",
                 "if True:\n            return DIRECT",
             ),
@@ -381,7 +381,7 @@ NATIVE_MISTAKES = (
     ),
     Mistake(
         "long sums of the text side made in one go",
-        (Edit("ops/cpu/conv_plan.py", "terms = 48 if", "terms = 4096 if"),),
+        (Edit("kernels/cpu/conv_plan.py", "terms = 48 if", "terms = 4096 if"),),
         "bert",
         ("d_en: median_gain_db",),
     ),

@@ -6,8 +6,8 @@ from functools import cache
 from typing import Any
 
 import tvm
+from kernels.on_gpu import GPUS
 from lowering import MACHINE, lowered_program, program
-from ops.on_gpu import GPUS
 
 from kokoro_tvm.targets import Machine, tvm_target
 

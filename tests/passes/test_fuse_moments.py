@@ -8,8 +8,8 @@ import torch
 from lowering import MACHINE, lowered, lowered_program, small_program
 from tvm import relax
 
-from kokoro_tvm import ops
-from kokoro_tvm.ops.base.relax import resolve_call
+from kokoro_tvm import kernels as ops
+from kokoro_tvm.kernels.base.relax import resolve_call
 
 from .support import calls
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from lowering import lowered_program, program, small_program
 
-from kokoro_tvm import ops
-from kokoro_tvm.ops.base.relax import resolve_call
+from kokoro_tvm import kernels as ops
+from kokoro_tvm.kernels.base.relax import resolve_call
 
 from .on_gpu import GPU
 from .support import calls

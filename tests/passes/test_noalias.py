@@ -11,7 +11,7 @@ from elsewhere import RECIPES, generated_for, machine_for, recipe_of
 from lowering import lowered_program, program
 from tvm import relax
 
-from kokoro_tvm.ops.base.semantic import OpCall, registry
+from kokoro_tvm.kernels.base.semantic import OpCall, registry
 from kokoro_tvm.recipe import list_recipes
 
 # One recipe of every kind of target and, of `llvm`, of every platform; names of machines differ besides.

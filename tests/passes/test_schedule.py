@@ -8,10 +8,10 @@ import pytest
 import torch
 from lowering import MACHINE, PASSES, lowered_program, small_program
 
-import kokoro_tvm.ops  # noqa: F401  (registers torch.ops.kokoro)
+import kokoro_tvm.kernels  # noqa: F401  (registers torch.ops.kokoro)
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.lower import LoweredModule, Parameter
-from kokoro_tvm.ops.base.schedule import ConvChoice
+from kokoro_tvm.kernels.base.schedule import ConvChoice
 
 FEATURES = f"float32 {MACHINE.features.lanes}x{MACHINE.features.registers}"
 LAYER = f"conv1d 4->32 k3 d1 {FEATURES}"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from kernels.on_gpu import AS_CPP, GPUS, on_gpu
 from lowering import lowered
-from ops.on_gpu import AS_CPP, GPUS, on_gpu
 
 from .on_gpu import GPU, kernels, phases
 

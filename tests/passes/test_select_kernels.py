@@ -7,7 +7,7 @@ import pytest
 import torch
 from lowering import lowered, lowered_program, small_program
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.passes.select_kernels import PACKINGS
 

@@ -8,10 +8,10 @@ import torch
 from lowering import lowered, lowered_program, small_program
 from tvm import relax
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.lower import LoweredModule, Parameter
-from kokoro_tvm.ops.base.relax import resolve_call
+from kokoro_tvm.kernels.base.relax import resolve_call
 
 from .on_gpu import GPU, phases
 

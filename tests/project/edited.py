@@ -14,7 +14,7 @@ from kokoro_tvm.engine.used import used_again
 
 @dataclass(frozen=True)
 class Function:
-    """One of a module or class, by its place in the package: "ops/stft.py", "stft"; lines of its file."""
+    """One of a module or class, by its place in the package: "kernels/stft.py", "stft"; lines of its file."""
 
     file: str
     name: str

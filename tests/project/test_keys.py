@@ -59,19 +59,19 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
     [
         # The decoder is lowered with the kernel that draws its noise, which no exported program names.
         (
-            "ops/normal_noise.py",
+            "kernels/normal_noise.py",
             "def _build_cpu_kernel(",
             "def _build_cpu_kernel(*, _more=1, ",
             stages("lower", ("decoder-130",)),
         ),
         (
-            "noise.py",
+            "kernels/noise.py",
             "_ROUNDS = 10",
             "_ROUNDS = 7",
             # All that compares with references can draw noise.
             stages("lower", ("decoder-130",)) | stages("validate") | {"toy-model.reference", "toy.speech"},
         ),
-        ("noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
+        ("kernels/noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
         ("runtime/text/frontend/normalization/emoji.py", "def names(", "def names(*more, ", set()),
         ("native/libtvm/wasm.py", "def compile_wasm(", "def compile_wasm(*more, ", set()),
         ("native/toolchains/coff.py", "/dll", "/debug", set()),
@@ -87,23 +87,23 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
         ("targets/cpu_tools.py", "        if not self.spec.run:", "        if None:", RUN),
         ("targets/cpu_tools.py", "def runner(self", "def runner(self, *more", COMPILED | RUN),
         # What the decorator of an operation is given, and the defaults of its arguments.
-        ("ops/conv1d.py", "slope: float = 1.0", "slope: float = 0.5", CONVOLVED),
-        ("ops/conv1d.py", "tolerant: bool = False", "tolerant: bool = True", CONVOLVED),
-        ("ops/conv1d.py", ", in_place=_list_in_place\n", "\n", CONVOLVED),
+        ("kernels/conv1d.py", "slope: float = 1.0", "slope: float = 0.5", CONVOLVED),
+        ("kernels/conv1d.py", "tolerant: bool = False", "tolerant: bool = True", CONVOLVED),
+        ("kernels/conv1d.py", ", in_place=_list_in_place\n", "\n", CONVOLVED),
         (
-            "ops/moments.py",
+            "kernels/moments.py",
             "semantic_op(_infer_shape,",
             "semantic_op(lambda **shapes: (1, 4, 1),",
             stages("export lower", FRAMES) | stages("lower", TOKENS),
         ),
         (
-            "ops/gelu.py",
+            "kernels/gelu.py",
             "cpu=OpImplementation(_build_cpu_kernel)",
             "cpu=OpImplementation(_build_gpu_kernel)",
             stages("export lower", BERT),
         ),
         (
-            "ops/lstm.py",
+            "kernels/lstm.py",
             "flops=lambda call: 16 *",
             "flops=lambda call: 8 *",
             stages("export lower pack", LSTM),
@@ -152,7 +152,7 @@ def test_what_is_remembered_of_code_decides_about_no_key(edited: Edited, tmp_pat
     ("stage", "file", "old"),
     [
         ("toy.compile.text_encoder-64", "compiler/codegen.py", "def write_object(\n"),
-        ("toy-model.reference", "noise.py", "_ROUNDS = 10"),
+        ("toy-model.reference", "kernels/noise.py", "_ROUNDS = 10"),
     ],
 )
 def test_what_a_kept_result_was_made_with_counts_where_it_is_taken(

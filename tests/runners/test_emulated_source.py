@@ -17,7 +17,7 @@ from small_kernels import scaled
 
 from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.compiler.codegen import extract_device_code
-from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.runners.process import Place, Server
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.source.program import compile_kernels

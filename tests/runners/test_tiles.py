@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.common.cpu_features import AMX, PORTABLE, features_of_cpu
 from kokoro_tvm.common.platforms import Platform, this_platform
-from kokoro_tvm.ops.cpu.bfloat16 import round_to_bfloat16
+from kokoro_tvm.kernels.cpu.bfloat16 import round_to_bfloat16
 from kokoro_tvm.runners.tiles import TILES, emulate
 
 HAD = features_of_cpu() or frozenset()

@@ -13,8 +13,8 @@ from elsewhere import library_of, obstacle, recipe_of
 from small_kernels import scaled
 
 from kokoro_tvm.common.errors import BuildError, BundleError
-from kokoro_tvm.ops.base.expressions import Cast
-from kokoro_tvm.ops.cpu.kernel import CpuKernel
+from kokoro_tvm.kernels.base.expressions import Cast
+from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.runners.wine import WINE, Wine
 from kokoro_tvm.targets import find_runner, tools_for
 

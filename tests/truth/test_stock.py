@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from kokoro_tvm.common.errors import RecipeError, ValidationError
+from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.measure.metrics import snr_db
 from kokoro_tvm.model.kokoro import build_model, default_dtype
-from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.recipe.parts import Utterance
 from kokoro_tvm.truth.compute import compute_references, tokenize
 from kokoro_tvm.truth.reference import DYNAMIC, TRUTH, Reference

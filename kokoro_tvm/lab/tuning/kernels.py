@@ -12,10 +12,10 @@ import torch
 import tvm
 import tvm_ffi
 
+from kokoro_tvm.kernels.base.schedule import ConvChoice
+from kokoro_tvm.kernels.base.semantic import OpCall, registry
+from kokoro_tvm.kernels.moments import slots
 from kokoro_tvm.lab.tuning.layers import Layer
-from kokoro_tvm.ops.base.schedule import ConvChoice
-from kokoro_tvm.ops.base.semantic import OpCall, registry
-from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.targets import Machine, tvm_target
 

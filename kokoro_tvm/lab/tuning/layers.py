@@ -8,9 +8,9 @@ from typing import Any
 
 from tvm import relax
 
+from kokoro_tvm.kernels.base.relax import resolve_call
+from kokoro_tvm.kernels.base.semantic import OpCall, registry
 from kokoro_tvm.lab.phases import phases_of
-from kokoro_tvm.ops.base.relax import resolve_call
-from kokoro_tvm.ops.base.semantic import OpCall, registry
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import Machine
 

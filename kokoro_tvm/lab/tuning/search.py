@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from kokoro_tvm.kernels.base.filtering import DIRECT, Filtering
+from kokoro_tvm.kernels.base.schedule import ConvChoice
+from kokoro_tvm.kernels.base.semantic import registry
+from kokoro_tvm.kernels.conv1d import plan_of
 from kokoro_tvm.lab.tuning.layers import Layer
-from kokoro_tvm.ops.base.filtering import DIRECT, Filtering
-from kokoro_tvm.ops.base.schedule import ConvChoice
-from kokoro_tvm.ops.base.semantic import registry
-from kokoro_tvm.ops.conv1d import plan_of
 
 __all__ = ["ALLOWED_ERROR", "Outcome", "Trial", "search"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from kokoro_tvm import ops
+from kokoro_tvm import kernels as ops
 
 __all__ = ["apply_conv1d", "compute_adain"]
 
@@ -37,7 +37,7 @@ def apply_conv1d(
     repeat: int = 1,
     tolerant: bool = False,
 ) -> Tensor:
-    """Call `ops.conv1d` with weight, bias, stride, padding and dilation of a stock layer."""
+    """Call `kernels.conv1d` with weight, bias, stride, padding and dilation of a stock layer."""
     return ops.conv1d(
         x,
         conv.weight,

@@ -6,7 +6,7 @@
 
 import { Code, folded } from './kernels.js';
 
-const BUFFERS = 10; // that a kernel takes at most: kokoro_tvm/ops/gpu
+const BUFFERS = 10; // that a kernel takes at most: kokoro_tvm/kernels/gpu
 const GREATEST = ['maxBufferSize', 'maxStorageBufferBindingSize']; // as the GPU has them: an utterance's are large
 const LAUNCHES = 32; // submitted together, so that none of a browser's watchdogs waits for a whole utterance
 const SLOT = 256; // bytes between the scalars of two launches, which is what WebGPU asks for

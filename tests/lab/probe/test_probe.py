@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from kokoro_tvm.common.errors import ValidationError
+from kokoro_tvm.kernels.base import semantic as _semantic
+from kokoro_tvm.kernels.base.semantic import OpCall
 from kokoro_tvm.lab.probe.compare import Row
 from kokoro_tvm.lab.probe.eager import run_eager
 from kokoro_tvm.lab.probe.probe import Findings, Probe
 from kokoro_tvm.lab.probe.subject import Subject
 from kokoro_tvm.lab.probe.values import select
-from kokoro_tvm.ops.base import semantic as _semantic
-from kokoro_tvm.ops.base.semantic import OpCall
 from probe.conftest import LENGTH, inputs_of, subject_of
 
 TOLERANCE = 1e-4

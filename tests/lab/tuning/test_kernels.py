@@ -9,12 +9,12 @@ import pytest
 from machines import machine_of
 
 from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.kernels.base.schedule import ConvChoice
+from kokoro_tvm.kernels.base.semantic import OpCall
+from kokoro_tvm.kernels.conv1d import plan_of
 from kokoro_tvm.lab.tuning.kernels import prepared
 from kokoro_tvm.lab.tuning.layers import Layer
 from kokoro_tvm.lab.tuning.search import ALLOWED_ERROR
-from kokoro_tvm.ops.base.schedule import ConvChoice
-from kokoro_tvm.ops.base.semantic import OpCall
-from kokoro_tvm.ops.conv1d import plan_of
 
 MACHINE = machine_of("native", None, ())
 ATTRIBUTES = {

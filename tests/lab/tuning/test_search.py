@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from kokoro_tvm.common.features import Features
+from kokoro_tvm.kernels.base.schedule import ConvChoice
+from kokoro_tvm.kernels.base.semantic import OpCall, registry
+from kokoro_tvm.kernels.conv1d import plan_of
 from kokoro_tvm.lab.tuning.layers import Layer, representative
 from kokoro_tvm.lab.tuning.search import Outcome, search
-from kokoro_tvm.ops.base.schedule import ConvChoice
-from kokoro_tvm.ops.base.semantic import OpCall, registry
-from kokoro_tvm.ops.conv1d import plan_of
 
 FEATURES = Features(8, 16)
 

@@ -12,8 +12,8 @@ import pytest
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.native.libkokoro import LINUX
-from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.program import Program
 from kokoro_tvm.runtime.bundle.voices import style_of

@@ -1,0 +1,62 @@
+"""Code of minimal filtering's transforms: signal to points, products at points to results.
+
+Points come in pairs of opposites. Their halves are computed once, then added and subtracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kokoro_tvm.kernels.base.filtering import Transforms
+from kokoro_tvm.kernels.base.kernel import BaseKernel
+
+__all__ = ["forward", "inverse"]
+
+Expr = Any
+
+
+def _combine(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
+    """Return a linear combination of vectors; coefficients of zero and one cost nothing."""
+    result = None
+    for coefficient, value in zip(np.asarray(coefficients, np.float64), values, strict=True):
+        if coefficient == 0.0:
+            continue
+        if result is None:
+            result = value if coefficient == 1.0 else value * k.real(float(coefficient), lanes)
+        elif coefficient in (1.0, -1.0):
+            result = result + value if coefficient > 0 else result - value
+        else:
+            result = result + value * k.real(float(coefficient), lanes)
+    return result
+
+
+def forward(k: BaseKernel, matrices: Transforms, samples: Sequence[Expr], lanes: int) -> list[Expr]:
+    """Transform samples of a signal to its values at every point."""
+    halves = matrices.halves(matrices.signal)
+    values = list(samples)
+    for pair in matrices.opposites:
+        combined = [k.let(_combine(k, halves[p], samples, lanes)) for p in pair]
+        for p, value in zip(pair, _butterfly(k, combined), strict=True):
+            values[p] = value
+    return values
+
+
+def inverse(k: BaseKernel, matrices: Transforms, products: Sequence[Expr], lanes: int) -> list[Expr]:
+    """Transform products at every point to results."""
+    values = list(products)
+    for pair in matrices.opposites:
+        for p, value in zip(pair, _butterfly(k, [products[p] for p in pair]), strict=True):
+            values[p] = value
+    rows = matrices.halves(matrices.output.T).T
+    return [k.let(_combine(k, coefficients, values, lanes)) for coefficients in rows]
+
+
+def _butterfly(k: BaseKernel, values: Sequence[Expr]) -> list[Expr]:
+    """Return sum and difference of two values; a single value as it is."""
+    if len(values) == 1:
+        return list(values)
+    first, second = values
+    return [k.let(first + second), k.let(first - second)]

@@ -1,0 +1,157 @@
+"""Operands of a convolution: how they are stored, rounded and multiplied. Sums are float32."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.kernels.base.filtering import Filtering
+from kokoro_tvm.kernels.cpu.bfloat16 import pack_pairs
+from kokoro_tvm.kernels.cpu.dot import define_bfloat16_instructions, dot_pairs, round_pairs
+from kokoro_tvm.kernels.cpu.kernel import CpuKernel
+
+__all__ = ["BFLOAT16", "FLOAT16_WEIGHTS", "FLOAT32", "OPERANDS", "Operand"]
+
+Expr = Any
+
+
+class Operand(ABC):
+    """Representation of a convolution's operands.
+
+    Attributes:
+        name: The precision.
+        dtype: Of a packed lane.
+        stored: Of a lane of weights in memory.
+        terms: Values of neighbouring channels in one lane.
+        filterings: Rows (most taps, fewest lanes, filtering), the best first.
+    """
+
+    name: str
+    dtype: str
+    stored: str
+    terms: int
+    filterings: tuple[tuple[int, int, Filtering], ...]
+
+    def filtering(self, outputs: int, taps: int) -> Filtering:
+        """Return F(outputs, taps), nested if the table nests it."""
+        matches = (f for *_, f in self.filterings if (f.outputs, f.taps) == (outputs, taps))
+        return next(matches, Filtering(outputs, taps))
+
+    def filtering_by_rule(self, taps: int, lanes: int) -> Filtering:
+        """Return the table's filtering for `taps` taps; a layer of more taps repeats the last one."""
+        able = [(most, f) for most, least, f in self.filterings if lanes >= least]
+        return next((f for most, f in able if taps <= most), able[-1][1])
+
+    @abstractmethod
+    def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
+        """Pack weights (..., channels, columns) to lanes (..., channels / terms, columns)."""
+
+    @abstractmethod
+    def instructions(self) -> AbstractContextManager[Any]:
+        """Return a context for the code that uses the expressions below."""
+
+    @abstractmethod
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+        """Run `body(c, lanes)` for all channels: `terms` vectors of `lanes` channels from `c` on."""
+
+    @abstractmethod
+    def round(self, vectors: tuple[Expr, ...]) -> Expr:
+        """Round `terms` neighbouring float32 vectors to one vector of packed lanes."""
+
+    @abstractmethod
+    def multiply_add(self, total: Expr, a: Expr, b: Expr) -> Expr:
+        """Return total + a . b, the products of every lane's terms."""
+
+
+class _Float32(Operand):
+    name, dtype, stored, terms = "float32", "float32", "float32", 1
+    # More points save more products and lose more bits: relative errors of a layer are 5e-7, 6e-6 to 9e-6 and
+    # 1.5e-6. They also have more weights, which pages load. Measured on 4 lanes, neither F(8, 7) nor nested
+    # filtering pays; on 8 lanes F(8, 7) does.
+    filterings: tuple[tuple[int, int, Filtering], ...] = (
+        (3, 1, Filtering(6, 3)),
+        (7, 8, Filtering(8, 7)),
+        (7, 1, Filtering(5, 7)),
+        (12, 16, Filtering(2, 2).of(Filtering(6, 6))),
+        (12, 1, Filtering(6, 6)),
+    )
+
+    def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
+        return weight
+
+    def instructions(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+        k.vectorize(channels, body)
+
+    def round(self, vectors: tuple[Expr, ...]) -> Expr:
+        (vector,) = vectors
+        return vector
+
+    def multiply_add(self, total: Expr, a: Expr, b: Expr) -> Expr:
+        return total + a * b
+
+
+class _Float16Weights(_Float32):
+    """float32 values times weights that memory holds as float16."""
+
+    name, stored = "float16", "float16"
+    # F(8, 7) would magnify the rounding errors of weights as it does those of sums.
+    filterings = tuple(row for row in _Float32.filterings if row[2] != Filtering(8, 7))
+
+    def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
+        """Cast weights to float16.
+
+        Raises:
+            BuildError: A weight exceeds float16.
+        """
+        if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(np.float16).max:
+            raise BuildError(f"float16 holds no weight of {largest}: use a recipe of precision float32")
+        return weight.astype(np.float16)
+
+
+class _Bfloat16(Operand):
+    """Pairs of neighbouring channels in int32 lanes, the first one low; see `dot`."""
+
+    name, dtype, stored, terms = "bfloat16", "int32", "int32", 2
+    # Relative errors of a layer are 2.2e-3, 2.8e-3 and 3.2e-3; that of plain convolution is 1.5e-3.
+    filterings = (
+        (3, 1, Filtering(4, 3)),
+        (9, 16, Filtering(2, 2).of(Filtering(4, 4))),
+        (12, 16, Filtering(2, 3).of(Filtering(4, 4))),
+        (12, 1, Filtering(4, 4)),
+    )
+
+    def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
+        return pack_pairs(weight[..., 0::2, :], weight[..., 1::2, :])
+
+    def instructions(self) -> AbstractContextManager[Any]:
+        return define_bfloat16_instructions()
+
+    def loop_lanes(self, k: CpuKernel, channels: int, body: Callable[[Expr, int], None]) -> None:
+        together = self.terms * k.lanes
+        if channels % together:
+            raise ValueError(f"{channels} channels are not whole pairs of vectors of {k.lanes}")
+        with k.loop(channels // together) as i:
+            body(k.let(i * together), k.lanes)
+
+    def round(self, vectors: tuple[Expr, ...]) -> Expr:
+        first, second = vectors
+        return round_pairs(first, second)
+
+    def multiply_add(self, total: Expr, a: Expr, b: Expr) -> Expr:
+        return dot_pairs(total, a, b)
+
+
+FLOAT32: Operand = _Float32()
+FLOAT16_WEIGHTS: Operand = _Float16Weights()
+BFLOAT16: Operand = _Bfloat16()
+OPERANDS: Mapping[str, Operand] = {operand.name: operand for operand in (FLOAT32, FLOAT16_WEIGHTS, BFLOAT16)}
+"""By the name that a recipe's `precision` has for them."""
