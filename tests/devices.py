@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from kokoro_tvm.runners.source.device import SIZES
 from kokoro_tvm.runtime.session.device import DEVICE_TYPES
+from kokoro_tvm.targets.runners.source.device import SIZES
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -19,7 +19,7 @@ def found() -> dict[str, str]:
     """By what it is: its name and version, or "not run: " and the reason."""
     from kokoro_tvm.native.toolchains import nvrtc
     from kokoro_tvm.native.toolchains.gnu import GNU
-    from kokoro_tvm.runners.wgpu import WGPU
+    from kokoro_tvm.targets.runners.wgpu import WGPU
 
     return {
         "CUDA's GPU": _described(lambda: _gpu("cuda")),

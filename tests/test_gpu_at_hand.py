@@ -20,11 +20,11 @@ from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.native.toolchains import nvrtc
 from kokoro_tvm.native.toolchains.gnu import GNU
-from kokoro_tvm.runners.source.device import SourceDevice
-from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.session.device import Gpu, Resident
 from kokoro_tvm.targets import KERNELS, target_kind
+from kokoro_tvm.targets.runners.source.device import SourceDevice
+from kokoro_tvm.targets.runners.wgpu import WGPU
 
 SHAPES = {"a": (8, 4, 3), "b": (8, 8, 3)}
 

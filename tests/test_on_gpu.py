@@ -16,12 +16,12 @@ from toys import ROUNDED, SHORT, TARGET, doit, toy_model
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.native.toolchains import nvrtc
-from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime import SpeechWarning, read_bundle
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.targets import find_runner
+from kokoro_tvm.targets.runners.wgpu import WGPU
 
 _MISSING = {
     "cuda": nvrtc.check(),
@@ -123,8 +123,8 @@ def check_what_is_copied(kind: str, path: Path, host: list[str]) -> None:
 
 def counting(kind: str) -> Any:
     """A stand-in for a GPU that counts."""
-    from kokoro_tvm.runners.source.device import SourceDevice
-    from kokoro_tvm.runners.wgpu_kernels import WgpuDevice
+    from kokoro_tvm.targets.runners.source.device import SourceDevice
+    from kokoro_tvm.targets.runners.wgpu_kernels import WgpuDevice
 
     class Counting(WgpuDevice if kind == "webgpu" else SourceDevice):  # type: ignore[misc]
         def __init__(self) -> None:

@@ -30,8 +30,8 @@ from kokoro_tvm.truth.reference import OUTPUTS, Reference, frame_counts
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
-    from kokoro_tvm.runners.program import Utterance
     from kokoro_tvm.runtime import Speech
+    from kokoro_tvm.targets.runners.program import Utterance
 
 __all__ = ["LONGER", "judge_speech", "unrun", "validate_component", "validate_speech"]
 

@@ -12,7 +12,7 @@ from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.words import timeline
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runners.program import Program
+    from kokoro_tvm.targets.runners.program import Program
 
 __all__ = ["SENTENCES", "validate_text", "words_of"]
 

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
-from kokoro_tvm.runners import Runner
 from kokoro_tvm.stages import (
     assemble,
     bundle,
@@ -47,6 +46,7 @@ from kokoro_tvm.stages import (
 )
 from kokoro_tvm.stages.base import Files, Place, files_of
 from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
+from kokoro_tvm.targets.runners import Runner
 
 __all__ = ["RecipeGraph"]
 

@@ -53,10 +53,10 @@ def run(
     import numpy as np
     from safetensors.numpy import save_file
 
-    from kokoro_tvm.runners import open_parts
     from kokoro_tvm.runtime.bundle.voices import Voices, style_of
     from kokoro_tvm.runtime.text.phonemes import encode
     from kokoro_tvm.stages.manifest import loose_bundle
+    from kokoro_tvm.targets.runners import open_parts
 
     runner, reason = find_runner(target)
     assert runner is not None, reason  # else there is no such stage

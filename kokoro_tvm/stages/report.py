@@ -27,7 +27,7 @@ from kokoro_tvm.targets import find_runner, target_kind
 
 if TYPE_CHECKING:
     from kokoro_tvm.report import SpokenUtterance
-    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.targets.runners import Runner
 
 __all__ = ["declare", "run"]
 

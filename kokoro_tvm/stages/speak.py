@@ -46,9 +46,9 @@ def run(
     target: dict[str, Any],
     names: dict[str, str],
 ) -> None:
-    from kokoro_tvm.runners import open_parts
     from kokoro_tvm.runtime import write_wav
     from kokoro_tvm.stages.manifest import loose_bundle
+    from kokoro_tvm.targets.runners import open_parts
 
     runner, reason = find_runner(target)
     if runner is None:

@@ -11,7 +11,6 @@ from kokoro_tvm.common.errors import BuildError, ValidationError
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.recipe import Gates, Recipe
-from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.stages.base import (
     Files,
     Place,
@@ -24,11 +23,12 @@ from kokoro_tvm.stages.base import (
     threads,
 )
 from kokoro_tvm.targets import find_runner
+from kokoro_tvm.targets.runners import open_synthesizer
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runners import Runner, Start
-    from kokoro_tvm.runners.program import Program, Utterance
     from kokoro_tvm.runtime.bundle.manifest import Bundle
+    from kokoro_tvm.targets.runners import Runner, Start
+    from kokoro_tvm.targets.runners.program import Program, Utterance
     from kokoro_tvm.truth.reference import Reference
 
 __all__ = ["declare", "run"]
@@ -61,10 +61,10 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     from kokoro_tvm.measure.gates import UtteranceReport, write_report
     from kokoro_tvm.measure.pieces import judge_text, texts_of
     from kokoro_tvm.measure.text_from_c import validate_text
-    from kokoro_tvm.runners.local import LOCAL
     from kokoro_tvm.runtime import Speech, TooLongError
     from kokoro_tvm.runtime.bundle.voices import style_of
     from kokoro_tvm.runtime.text.phonemes import encode
+    from kokoro_tvm.targets.runners.local import LOCAL
     from kokoro_tvm.truth.reference import load_reference
 
     judged = Gates.model_validate(gates, strict=False)
@@ -121,7 +121,7 @@ def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Progr
     """
     if not bundle.libkokoro:
         return None
-    from kokoro_tvm.runners.program import Program
+    from kokoro_tvm.targets.runners.program import Program
 
     def start(program: Path) -> Start:
         found = runner.start(program, libraries)

@@ -57,9 +57,9 @@ def run(
     from kokoro_tvm.measure.flops import component_flops
     from kokoro_tvm.measure.gates import Report, UtteranceReport, judge, limits_of, write_report
     from kokoro_tvm.measure.peak import peak_share
-    from kokoro_tvm.runners.local import LOCAL
     from kokoro_tvm.stages.manifest import loose_bundle
     from kokoro_tvm.targets import Machine
+    from kokoro_tvm.targets.runners.local import LOCAL
     from kokoro_tvm.truth.reference import load_reference
 
     bundle = loose_bundle(inputs, names | recipe)

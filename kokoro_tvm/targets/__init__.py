@@ -18,7 +18,7 @@ from kokoro_tvm.targets.base import KERNELS, MACHINE_CODE, Machine, TargetKind
 from kokoro_tvm.targets.tools import CompiledLibrary, PinnedLibrary, RuntimeLibrary, Tools
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.targets.runners import Runner
 
 __all__ = [
     "KERNELS",

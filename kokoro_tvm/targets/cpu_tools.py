@@ -19,18 +19,18 @@ from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.native.toolchains.lld import ELF
 from kokoro_tvm.native.toolchains.macho import MACHO
 from kokoro_tvm.native.toolchains.zig import MACOS, ZIG
-from kokoro_tvm.runners.local import LOCAL
-from kokoro_tvm.runners.macho import Ios, MachO
-from kokoro_tvm.runners.node import NODE
-from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.tiles import TILES
-from kokoro_tvm.runners.wine import WINE
+from kokoro_tvm.targets.runners.local import LOCAL
+from kokoro_tvm.targets.runners.macho import Ios, MachO
+from kokoro_tvm.targets.runners.node import NODE
+from kokoro_tvm.targets.runners.qemu import Qemu
+from kokoro_tvm.targets.runners.tiles import TILES
+from kokoro_tvm.targets.runners.wine import WINE
 from kokoro_tvm.targets.tools import CompiledLibrary, PinnedLibrary, RuntimeLibrary, Tools
 
 if TYPE_CHECKING:
     from kokoro_tvm.native.toolchains import Toolchain
-    from kokoro_tvm.runners import Runner
     from kokoro_tvm.targets.llvm import LlvmTarget
+    from kokoro_tvm.targets.runners import Runner
 
 __all__ = ["CpuTools"]
 

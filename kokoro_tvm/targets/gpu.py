@@ -12,17 +12,17 @@ from kokoro_tvm.common.constants import ComponentName
 from kokoro_tvm.common.features import Features, Workgroup
 from kokoro_tvm.common.platforms import Platform
 from kokoro_tvm.common.spec import TargetSpec, distinct
-from kokoro_tvm.runners.local import LOCAL
-from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.source.runner import EmulatedSource, SourceRunner
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.llvm import KIND as HOST
 from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.targets.runners.local import LOCAL
+from kokoro_tvm.targets.runners.qemu import Qemu
+from kokoro_tvm.targets.runners.source.runner import EmulatedSource, SourceRunner
 from kokoro_tvm.targets.tools import RuntimeLibrary, Tools
 
 if TYPE_CHECKING:
     from kokoro_tvm.native.toolchains import Toolchain
-    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.targets.runners import Runner
 
 __all__ = ["GpuKind", "GpuTarget", "GpuTools"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from kokoro_tvm.common.platforms import this_platform
-from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
+from kokoro_tvm.targets.runners.local import LOCAL
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.targets.runners import Runner
 
 __all__ = ["KIND", "MetalTarget"]
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from kokoro_tvm.native.libtvm import Compiler
     from kokoro_tvm.native.toolchains import Toolchain
     from kokoro_tvm.native.toolchains.cc import CCompiler
-    from kokoro_tvm.runners import Runner
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode
+    from kokoro_tvm.targets.runners import Runner
 
 __all__ = ["CompiledLibrary", "PinnedLibrary", "RuntimeLibrary", "Tools"]
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from kokoro_tvm.runners.chromium import CHROMIUM
-from kokoro_tvm.runners.local import LOCAL
-from kokoro_tvm.runners.node import NODE
-from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
+from kokoro_tvm.targets.runners.chromium import CHROMIUM
+from kokoro_tvm.targets.runners.local import LOCAL
+from kokoro_tvm.targets.runners.node import NODE
+from kokoro_tvm.targets.runners.wgpu import WGPU
 from kokoro_tvm.targets.tools import RuntimeLibrary
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.targets.runners import Runner
 
 __all__ = ["KIND", "WebGpuTarget"]
 

@@ -15,9 +15,9 @@ import numpy as np
 from elsewhere import library_of, machine_for, obstacle, runner_of, runtime_of
 from machines import machine_of
 
-from kokoro_tvm.runners.process import Place, Server
-from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.targets import Machine
+from kokoro_tvm.targets.runners.process import Place, Server
+from kokoro_tvm.targets.runners.qemu import Qemu
 
 __all__ = ["EMULATED", "EmulatedKernel", "emulated"]
 

@@ -21,14 +21,14 @@ from kokoro_tvm.compiler.codegen import extract_device_code
 from kokoro_tvm.native.toolchains import nvrtc
 from kokoro_tvm.native.toolchains.cc import NATIVE_CXX
 from kokoro_tvm.native.toolchains.gnu import GNU
-from kokoro_tvm.runners import wgpu_kernels
-from kokoro_tvm.runners.source import program
-from kokoro_tvm.runners.source.compiler import headers_digest
-from kokoro_tvm.runners.source.device import stand_in
-from kokoro_tvm.runners.wgpu import WGPU
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine
+from kokoro_tvm.targets.runners import wgpu_kernels
+from kokoro_tvm.targets.runners.source import program
+from kokoro_tvm.targets.runners.source.compiler import headers_digest
+from kokoro_tvm.targets.runners.source.device import stand_in
+from kokoro_tvm.targets.runners.wgpu import WGPU
 
 __all__ = ["AS_CPP", "GPUS", "RACES", "GpuKernel", "on_gpu"]
 

@@ -25,11 +25,11 @@ from kokoro_tvm.common.cpu_features import AMX, features_of_cpu
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.kernels.base.semantic import OpCall, SemanticOp, registry
 from kokoro_tvm.kernels.moments import slots
-from kokoro_tvm.runners.process import Place
-from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine, tvm_target
+from kokoro_tvm.targets.runners.process import Place
+from kokoro_tvm.targets.runners.tiles import use_amx
 
 from .emulated import EMULATED, EmulatedKernel, emulated
 from .on_gpu import GPUS, GpuKernel, arrays_for, on_gpu

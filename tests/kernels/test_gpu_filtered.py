@@ -14,7 +14,7 @@ from kokoro_tvm.kernels.base.filtering import transforms
 from kokoro_tvm.kernels.base.semantic import OpCall, registry
 from kokoro_tvm.kernels.gpu.filtered import FilteredTile
 from kokoro_tvm.kernels.moments import FEWEST_STEPS
-from kokoro_tvm.runners.wgpu import WGPU
+from kokoro_tvm.targets.runners.wgpu import WGPU
 
 from .on_gpu import AS_CPP, GPUS, RACES
 from .samples import Use, assert_moments, conv1d

@@ -15,8 +15,8 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.measure import peak
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.stages import manifest, throughput
+from kokoro_tvm.targets.runners.local import LOCAL
 from kokoro_tvm.truth.reference import Reference, save_reference
 
 ROOT = Path(__file__).parents[2]

@@ -18,12 +18,6 @@ from kokoro_tvm.native.toolchains import Toolchain
 from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.native.toolchains.lld import ELF
 from kokoro_tvm.native.toolchains.macho import MACHO
-from kokoro_tvm.runners import Runner
-from kokoro_tvm.runners.local import LOCAL, Local
-from kokoro_tvm.runners.macho import MachO
-from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.source.runner import EmulatedSource, SourceRunner
-from kokoro_tvm.runners.tiles import TILES
 from kokoro_tvm.targets import (
     Machine,
     PinnedLibrary,
@@ -34,6 +28,12 @@ from kokoro_tvm.targets import (
     tvm_target,
 )
 from kokoro_tvm.targets import llvm as target
+from kokoro_tvm.targets.runners import Runner
+from kokoro_tvm.targets.runners.local import LOCAL, Local
+from kokoro_tvm.targets.runners.macho import MachO
+from kokoro_tvm.targets.runners.qemu import Qemu
+from kokoro_tvm.targets.runners.source.runner import EmulatedSource, SourceRunner
+from kokoro_tvm.targets.runners.tiles import TILES
 
 X86, ARM, RISCV = "x86_64-linux-gnu", "aarch64-linux-gnu", "riscv64-linux-gnu"
 RV64GC = ("+m", "+a", "+f", "+d", "+c")

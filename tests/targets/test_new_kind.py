@@ -34,7 +34,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from kokoro_tvm.runners import Runner
+from kokoro_tvm.targets.runners import Runner
 from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.common.spec import TargetSpec
 from kokoro_tvm.targets.base import Machine, TargetKind

@@ -23,10 +23,10 @@ from wgsl import ROTATION, code_of
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.project.site import write_site
-from kokoro_tvm.runners import open_synthesizer
-from kokoro_tvm.runners.chromium import CHROMIUM
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
+from kokoro_tvm.targets.runners import open_synthesizer
+from kokoro_tvm.targets.runners.chromium import CHROMIUM
 
 pytestmark = [
     pytest.mark.slow("opens pages in Chromium"),

@@ -19,11 +19,11 @@ from elsewhere import obstacle
 from hosting import QuietHandler, listening
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.runners import open_synthesizer
-from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.documents.captions import write_captions
 from kokoro_tvm.runtime.speech.stream import Speech
+from kokoro_tvm.targets.runners import open_synthesizer
+from kokoro_tvm.targets.runners.node import NODE
 from kokoro_tvm.web import WEB
 
 NPM = shutil.which("npm")

@@ -18,9 +18,9 @@ from watched_pages import CAPTURE, Page, places_of
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.project import mp3
 from kokoro_tvm.project.site import write_site
-from kokoro_tvm.runners import open_synthesizer
-from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.targets.runners import open_synthesizer
+from kokoro_tvm.targets.runners.node import NODE
 
 pytestmark = [
     pytest.mark.slow("opens pages in Chromium"),

@@ -23,10 +23,10 @@ from hosting import QuietHandler, listening
 
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.project.site import write_site
-from kokoro_tvm.runners import open_synthesizer
-from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA
+from kokoro_tvm.targets.runners import open_synthesizer
+from kokoro_tvm.targets.runners.node import NODE
 from kokoro_tvm.web import WEB
 
 pytestmark = [

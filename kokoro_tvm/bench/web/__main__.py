@@ -25,8 +25,8 @@ from kokoro_tvm.bench.web.results import Spoken, WebResult, rows
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.project.names import PEERS
-from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.targets.runners.node import NODE
 from kokoro_tvm.web import WEB
 
 __all__ = ["System", "main", "measure"]

@@ -16,10 +16,10 @@ from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.compiler.lower import lower
 from kokoro_tvm.compiler.pack import compute_packed_weights
 from kokoro_tvm.lab.probe.subject import Subject
-from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.runtime.bundle.tensors import aligned
 from kokoro_tvm.runtime.session.pool import compute
 from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.targets.runners.tiles import use_amx
 
 __all__ = ["Compiled"]
 

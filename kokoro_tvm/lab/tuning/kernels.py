@@ -16,8 +16,8 @@ from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import OpCall, registry
 from kokoro_tvm.kernels.moments import slots
 from kokoro_tvm.lab.tuning.layers import Layer
-from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.targets import Machine, tvm_target
+from kokoro_tvm.targets.runners.tiles import use_amx
 
 __all__ = ["CompiledTrial", "prepared"]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.runners import Start
-from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runtime import Speech
+from kokoro_tvm.targets.runners import Start
+from kokoro_tvm.targets.runners.local import LOCAL
 
 
 @dataclass(frozen=True)

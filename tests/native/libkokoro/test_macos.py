@@ -19,11 +19,11 @@ from kokoro_tvm import Synthesizer
 from kokoro_tvm.native.libkokoro import HEADER, MACOS, compile_libkokoro, names_of, sources
 from kokoro_tvm.native.toolchains.code_signature import check_signature
 from kokoro_tvm.native.toolchains.zig import MACOS as COMPILER
-from kokoro_tvm.runners import Start, open_synthesizer, served
-from kokoro_tvm.runners.program import Program
 from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
+from kokoro_tvm.targets.runners import Start, open_synthesizer, served
+from kokoro_tvm.targets.runners.program import Program
 
 RECIPE = "macos-arm64"
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")

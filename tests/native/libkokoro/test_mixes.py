@@ -14,9 +14,9 @@ from toy_bundle import edit_manifest, file_entry, write_bundle, write_safetensor
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.native.libkokoro import LINUX, compile_sources, library_sources
-from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import Voices, read_bundle
 from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.targets.runners.qemu import Qemu
 
 PROGRAM = Path(__file__).parent / "programs" / "styles.c"
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")

@@ -14,10 +14,10 @@ from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.native.libkokoro import LINUX
-from kokoro_tvm.runners import Start
-from kokoro_tvm.runners.program import Program
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
+from kokoro_tvm.targets.runners import Start
+from kokoro_tvm.targets.runners.program import Program
 
 FILES = (LINUX.library, LINUX.program)
 SPOKEN = "ab", "af_heart"  # phonemes and voice

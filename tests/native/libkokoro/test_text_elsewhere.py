@@ -19,9 +19,9 @@ from readings import drawn_passages, reading, units
 from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text, library_sources
 from kokoro_tvm.native.toolchains.cc import CCompiler
 from kokoro_tvm.native.toolchains.zig import WASI
-from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.targets.runners.qemu import Qemu
 
 HERE = Path(__file__).parent / "programs"
 SHARED = [

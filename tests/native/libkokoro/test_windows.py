@@ -21,12 +21,12 @@ from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.cpu_features import X86, features_of_cpu
 from kokoro_tvm.native.libkokoro import HEADER, WINDOWS, compile_libkokoro, names_of, sources
 from kokoro_tvm.native.toolchains.cc import MINGW
-from kokoro_tvm.runners import open_synthesizer
-from kokoro_tvm.runners.program import Program
-from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
+from kokoro_tvm.targets.runners import open_synthesizer
+from kokoro_tvm.targets.runners.program import Program
+from kokoro_tvm.targets.runners.wine import WINE
 
 RECIPE = "windows-x86-64"
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")

@@ -1,0 +1,69 @@
+"""Runs WebAssembly, and its kernels for WebGPU, in Chromium without a window, by the JavaScript of pages.
+
+The browser loads a page from a server of this process, asks it for requests and sends replies back: no driver
+of browsers is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_tvm.targets.runners.served import Serving, javascript_digest, version_of_runner
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
+    from kokoro_tvm.targets.runners.process import ProcessSession, Server
+
+__all__ = ["CHROMIUM", "FILES", "Chromium"]
+
+_HERE = Path(__file__).parent
+FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
+"""Of the page that runs code."""
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+class Chromium(Serving):
+    """Debian's Chromium, or Chrome, with SwiftShader, which is a GPU that the CPU computes."""
+
+    way = "in Chromium, with its kernels on SwiftShader"
+    packages = ("chromium",)
+
+    @property
+    def program(self) -> str:
+        """What the variable CHROMIUM names, or what is installed."""
+        return os.environ.get("CHROMIUM") or next(filter(shutil.which, _PROGRAMS), _PROGRAMS[0])
+
+    def version(self) -> str:
+        printed = version_of_runner(self.program, *self.packages)
+        name, _, rest = printed.partition(" built on ")[0].rpartition(" ")
+        return f"{name} {rest}".strip() + ", SwiftShader"
+
+    def facts(self) -> dict[str, Any]:
+        server = javascript_digest(*map(_HERE.joinpath, FILES))
+        return {"browser": self.version(), "server": server}
+
+    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
+        from kokoro_tvm.targets.runners.process import ProcessSession
+
+        server = self.serve(libraries, threads, float16=bundle.precision == "float16")
+        return ProcessSession(bundle, server, compile_kernels=_write)
+
+    def serve(self, libraries: Sequence[Path], threads: int, float16: bool = False) -> Server:
+        """libraries: libtvm.wasm; float16: whether kernels store it."""
+        from kokoro_tvm.targets.runners.browser import Browser
+
+        (runtime,) = libraries
+        server = Browser(self.program, self.version(), runtime, f"threads={threads}" + "&float16" * float16)
+        server.features()  # once it answers, it has a GPU and the runtime
+        return server
+
+
+CHROMIUM = Chromium()
+
+
+def _write(text: bytes, out: Path) -> None:
+    out.write_bytes(text)

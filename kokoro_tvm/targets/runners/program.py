@@ -1,0 +1,114 @@
+"""The program `speak` that a bundle brings, run for its audio."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.targets.runners import Start
+
+__all__ = ["Program", "Utterance"]
+
+_WAV_HEAD = 58
+"""Bytes before the samples, of 32-bit floats."""
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """What the program spoke: audio (samples,) float32, durations (T,) int64 in frames."""
+
+    audio: NDArray[np.float32]
+    durations: NDArray[np.int64]
+
+
+class Program:
+    """`speak` with everything it needs from its bundle."""
+
+    def __init__(
+        self, bundle: Path, files: Sequence[Path], start: Callable[[Path], Start], threads: int
+    ) -> None:
+        """files: libkokoro's in the bundle; start: how a program is; threads: that compute together."""
+        self._bundle = bundle
+        self._files = files
+        self._program = next(path.name for path in files if path.stem == "speak")
+        self._start = start
+        self._threads = threads
+
+    def speak(
+        self,
+        request: str | NDArray[np.int64],
+        voice: str,
+        speed: float,
+        seed: int = 0,
+        noise: NDArray[np.float32] | None = None,
+    ) -> Utterance:
+        """One utterance, with the noise of a seed, or with noise (samples,). Raises BundleError.
+
+        request: phonemes, whose silent ends are not drawn out at a low speed, or tokens (T,) as they are.
+        """
+        with TemporaryDirectory(prefix="kokoro-tvm-") as name:
+            out = Path(name, "out.wav")
+            if isinstance(request, str):
+                words = ["--phonemes", request]
+            else:
+                words = ["--tokens", ",".join(map(str, request))]
+            words += ["--voice", voice, "--speed", repr(float(speed))]
+            if noise is None:
+                words += ["--seed", str(seed)]
+            else:
+                noise.tofile(Path(name, "noise"))
+                words += ["--noise", str(Path(name, "noise"))]
+            printed = self._run(Path(name), *words, "--durations", "-o", str(out))
+            return Utterance(_samples(out), np.array(printed.split(), np.int64))
+
+    def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], NDArray[np.float32] | None]:
+        """A text, with the noise of seed 0: its words, as the program prints them, and its audio (samples,),
+        None unless `decode`.
+
+        Raises BundleError.
+        """
+        with TemporaryDirectory(prefix="kokoro-tvm-") as name:
+            out = Path(name, "out.wav")
+            words = [text, "--voice", voice, "--words"]
+            printed = self._run(Path(name), *words, *(["-o", str(out)] if decode else []))
+            return printed.splitlines(), _samples(out) if decode else None
+
+    def _run(self, folder: Path, *words: str) -> str:
+        """What the program prints. folder: where it lies, and what it remembers."""
+        for path in self._files:  # a bundle's are not executable
+            Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}
+        start = self._start(folder / self._program)
+        try:
+            done = subprocess.run(
+                [*start.command, str(self._bundle), *words, "--threads", str(self._threads)],
+                capture_output=True,
+                encoding="utf-8",
+                env=environment | {"XDG_CACHE_HOME": str(folder)} | dict(start.environment),
+                check=False,
+            )
+        finally:
+            start.afterwards()
+        if done.returncode:
+            raise BundleError(f"{self._bundle / self._program} failed: {_reason(done)}")
+        return done.stdout
+
+
+def _samples(wav: Path) -> NDArray[np.float32]:
+    return np.frombuffer(wav.read_bytes()[_WAV_HEAD:], "<f4").astype(np.float32)
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode < 0:
+        return f"{signal.Signals(-done.returncode).name} ended it"
+    return done.stderr.strip() or f"exit status {done.returncode}"

@@ -1,0 +1,42 @@
+"""Memory of the machine that builds, in the place of a GPU's."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
+from kokoro_tvm.runtime.session.device import Gpu
+from kokoro_tvm.targets.runners.source.program import load
+
+__all__ = ["SIZES", "SourceDevice", "size_of", "stand_in"]
+
+_usable = ctypes.CDLL(None).malloc_usable_size
+_usable.restype, _usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
+SIZES: dict[int, int] = {}
+"""Bytes of memory that is not TVM's own, by its address."""
+
+
+def stand_in(kind: str) -> None:
+    """Lets TVM take this machine's memory for that of a GPU, in this process, until it ends."""
+    import tvm_ffi
+
+    memory = tvm_ffi.get_global_func("device_api.cpu")
+    tvm_ffi.register_global_func(f"device_api.{kind}", memory, override=True)
+
+
+def size_of(address: int) -> int:
+    """Bytes of the memory that starts there."""
+    return SIZES.get(address) or int(_usable(address))
+
+
+class SourceDevice(Gpu):
+    """A GPU that this machine stands in for."""
+
+    runs_machine_code = False
+
+    def _open(self) -> None:
+        stand_in(self.kind)
+
+    def load(self, kernels: bytes) -> Any:
+        return load(DeviceCode.from_bytes(self.kind, kernels))

@@ -1,0 +1,189 @@
+"""Kernels for a GPU as a library that TVM loads in the place of the GPU's own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import IntEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.native.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
+from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.targets.runners.source.compiler import PURPOSE
+from kokoro_tvm.targets.runners.source.languages import LANGUAGES, Language
+
+__all__ = ["Order", "compile_kernels", "load", "translated"]
+
+_FOLDER = Path(__file__).parent
+_AXES = [f"{of}.{axis}" for of in ("blockIdx", "threadIdx") for axis in "xyz"]
+_ZONE = 64  # as group.h has it
+_SIZES = {
+    "float": 4,
+    "int": 4,
+    "uint": 4,
+    "half": 2,
+    "float2": 8,
+    "half2": 4,
+    "half4": 8,
+    "uchar": 1,
+    "char": 1,
+}
+_LARGEST = 16
+OPTIONS = (
+    *("-std=c++17", "-O3", "-fPIC", "-w", "-pthread"),
+    "-fvisibility=hidden",  # or libraries would share what group.h keeps
+    # A GPU's compiler fuses multiplications with additions, too.
+    "-ffp-contract=fast",
+    # Registers hold nothing at first.
+    "-ftrivial-auto-var-init=pattern",
+    # A thread's stack has 32 KB.
+    "-Werror=frame-larger-than=16384",
+)
+
+
+class Order(IntEnum):
+    """In which order threads and workgroups run; a result that depends on it is wrong."""
+
+    FORWARDS = 0
+    BACKWARDS = 1
+    SHUFFLED = 2
+    EACH_LAUNCH_ANOTHER = 3
+
+
+def load(
+    code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int = 0, races: bool = False
+) -> Any:
+    """The kernels as a TVM module.
+
+    cores: that compute, 0: all that this process may use. races: whether two threads at one element of shared
+    memory between two barriers, one of them writing it, are an error, which slows every kernel down.
+
+    A kernel that fails (threads that wait for others for ever) raises RuntimeError when it is called.
+    Raises BuildError where there is no g++, or it refuses the kernels.
+    """
+    import tvm_ffi
+
+    with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
+        library = Path(folder, "kernels.so")
+        options = ("-march=native", *(["-DGROUP_RACES"] if races else []))
+        compile_kernels(code, library, NATIVE_CXX, *options)
+        module = tvm_ffi.load_module(str(library))
+    module["choose"](int(order), cores or usable_cores())
+    return module
+
+
+def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: str) -> None:
+    """Makes a library of the kernels that TVM can load; options: more of the compiler's.
+
+    Raises BuildError where the compiler is not installed or refuses the kernels.
+    """
+    version = compiler.version(*PURPOSE)
+    headers = [f"-I{_FOLDER}", "-isystem", str(tvm_ffi_headers())]
+    command = [compiler.command, *OPTIONS, *options, *headers]
+    names = [*code.functions]
+    workers = max(1, min(len(names), usable_cores()))
+    with TemporaryDirectory(prefix="kokoro-tvm-") as folder, ThreadPoolExecutor(workers) as pool:
+
+        def run(*arguments: str) -> None:
+            done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise BuildError(
+                    f"{version} refuses the kernels {', '.join(names)} for {code.kind}: "
+                    f"{done.stderr.strip()[:2000]}"
+                )
+
+        def compiled(number: int) -> str:
+            source, made = Path(folder, f"{number}.cc"), Path(folder, f"{number}.o")
+            source.write_text(translated(code, names[number::workers]), encoding="utf-8")
+            run("-c", str(source), "-o", str(made))
+            return str(made)
+
+        # What TVM puts before kernels of float16 has functions that are not inline; every part has the same.
+        run("-shared", "-Wl,--allow-multiple-definition", *pool.map(compiled, range(workers)), "-o", str(out))
+
+
+def translated(code: DeviceCode, names: Sequence[str]) -> str:
+    """The C++ text of some kernels: as they are, and for each a function that TVM can call.
+
+    Raises BuildError for what is not the source of kernels that can be executed.
+    """
+    if code.kind not in LANGUAGES or code.form != code.kind:
+        raise BuildError(f"kernels for {code.kind} as {code.form or 'they are'} have no source to execute")
+    language = LANGUAGES[code.kind]
+    text = language.text(code, names)
+    heads = [*language.head.finditer(text)]
+    parts, calls = [text[: heads[0].start()]], []
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        part = text[head.start() : following.start() if following else None]
+        end = part.index(")" + (";" if _declared(part) else " {"))
+        if _declared(part):
+            parts.append(part[end + 2 :])
+            continue
+        if head[1] not in names:
+            continue
+        start = head.end() - head.start()
+        parameters = re.split(r",\s*", part[start:end].strip())
+        function = code.functions[head[1]]
+        body, arrays = _placed(part[end:], language)
+        parts.append(f"static void {head[1]}(const group::Thread& here, {part[start:end]}{body}")
+        calls.append(_caller(code.kind, function, parameters, arrays, bool(language.waits.search(body))))
+    return "\n".join([f'#include "{language.header}"', "".join(parts), *calls])
+
+
+def _declared(part: str) -> bool:
+    """Whether a kernel's part of the text only declares it."""
+    return "{" not in part.partition(";")[0]
+
+
+def _placed(body: str, language: Language) -> tuple[str, list[tuple[int, int]]]:
+    """The body with its shared arrays in the workgroup's memory, and where each lies there, in bytes."""
+    arrays: list[tuple[int, int]] = []
+
+    def place(match: re.Match[str]) -> str:
+        kind, name, count = match.groups()
+        start = (arrays[-1][1] if arrays else 0) + _ZONE
+        start = -(-start // _ZONE) * _ZONE
+        arrays.append((start, start + int(count) * _SIZES.get(kind, _LARGEST)))
+        return f"SHARED({kind}, {name}, {count}, {start});"
+
+    declaration = rf"{language.shared}\s+(?:alignas\(\d+\)\s+)?(\w+)\s+(\w+)\[(\d+)\];"
+    body = re.sub(declaration, place, body)
+    for name in re.findall(r"SHARED\(\w+, (\w+),", body):
+        body = re.sub(rf"\(\((?:threadgroup )?(\w+)\*\){name}\)\[", rf"SHARED_AS(\1, {name})[", body)
+    return body, arrays
+
+
+def _caller(
+    kind: str,
+    function: DeviceFunction,
+    parameters: list[str],
+    arrays: list[tuple[int, int]],
+    waits: bool,
+) -> str:
+    """What TVM calls: the launch's extents follow the arguments."""
+    extents = dict.fromkeys(_AXES, "1")
+    for number, tag in enumerate(function.launch, len(function.arguments)):
+        if tag not in extents:
+            raise BuildError(f"{function.name}: a launch with {tag} cannot be executed from source")
+        extents[tag] = f"unsigned(given[{number}].v_int64)"
+    x, y, z, *threads = extents.values()
+    spans = ", ".join(f"{{{start}, {end}}}" for start, end in arrays) or "{0, 0}"
+    arguments = ", ".join(["here", *LANGUAGES[kind].arguments(parameters, function)])
+    return f"""
+namespace {kind}::of_{function.name} {{
+extern "C" __attribute__((visibility("default"))) int __tvm_ffi_{function.name}(
+    void*, const TVMFFIAny* given, int32_t, TVMFFIAny* result) {{
+  static const group::Span arrays[] = {{{spans}}};
+  group::Launch launch{{
+      "{function.name}", {{{x}, {y}, {z}}}, {{{", ".join(threads)}}}, arrays, {len(arrays)}}};
+  return group::run<{str(waits).lower()}>(launch, result, [=](const group::Thread& here) {{
+    {function.name}({arguments});
+  }});
+}}
+}}"""

@@ -1,0 +1,89 @@
+"""Runs a bundle for a GPU on the machine that builds: the host's code as it is, or emulated; the kernels from
+source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_tvm.native.toolchains.cc import CCompiler, linux_compiler
+from kokoro_tvm.native.toolchains.gnu import GNU
+from kokoro_tvm.targets.runners import Runner
+from kokoro_tvm.targets.runners.qemu import Qemu
+from kokoro_tvm.targets.runners.source.compiler import PURPOSE, headers_digest
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
+    from kokoro_tvm.runtime.session.session import Session
+    from kokoro_tvm.targets.runners.process import ProcessSession
+
+__all__ = ["EmulatedSource", "SourceRunner"]
+
+
+class SourceRunner(Runner):
+    """The kernels of one kind of GPU, compiled as C++."""
+
+    packages = GNU.packages
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    @property
+    def way(self) -> str:
+        return f"with its kernels for {self.kind} compiled as C++"
+
+    def version(self) -> str:
+        return f"{self.kind} as C++, {GNU.version()}"
+
+    def facts(self) -> dict[str, Any]:
+        return {"compiler": self.version(), "headers": headers_digest()}
+
+    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
+        from kokoro_tvm.runtime.session.session import Session
+        from kokoro_tvm.targets.runners.source.device import SourceDevice
+
+        return Session(bundle, threads, device=SourceDevice(self.kind))
+
+
+class EmulatedSource(Runner):
+    """The kernels of one kind of GPU, compiled as C++ for what runs the host's code."""
+
+    needs_runtime = True
+
+    def __init__(self, kind: str, host: Qemu) -> None:
+        self.kind = kind
+        self.host = host
+
+    @property
+    def way(self) -> str:
+        return f"{self.host.way}, with its kernels for {self.kind} compiled as C++"
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return (*self.host.packages, *self.compiler.packages)
+
+    @property
+    def compiler(self) -> CCompiler:
+        """Of the kernels."""
+        return linux_compiler(self.host.architecture, "g++")
+
+    def version(self) -> str:
+        return f"{self.host.version()}, {self.kind} as C++, {self._compiler_version()}"
+
+    def facts(self) -> dict[str, Any]:
+        kernels = {"compiler": self._compiler_version(), "headers": headers_digest()}
+        return {"kind": self.kind, "host": self.host.facts(), "kernels": kernels}
+
+    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
+        from kokoro_tvm.runtime.bundle.device_code import DeviceCode
+        from kokoro_tvm.targets.runners.source.program import compile_kernels
+
+        def compiled(text: bytes, out: Path) -> None:
+            code = DeviceCode.from_bytes(self.kind, text)
+            compile_kernels(code, out, self.compiler, f"-DGROUP_CORES={threads}")
+
+        return self.host.session(bundle, threads, libraries, compiled)
+
+    def _compiler_version(self) -> str:
+        return self.compiler.version(*PURPOSE)

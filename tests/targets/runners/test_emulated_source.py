@@ -1,0 +1,171 @@
+"""A GPU whose host is emulated: code for macOS and iOS launches kernels for Metal, C++ for arm64."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from elsewhere import generated_for, library_of, machine_for, recipe_of
+from elsewhere import obstacle as obstacle_of
+from small_kernels import scaled
+
+from kokoro_tvm.common.errors import BuildError, BundleError
+from kokoro_tvm.compiler.codegen import extract_device_code
+from kokoro_tvm.kernels.gpu.kernel import GpuKernel
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
+from kokoro_tvm.targets import find_runner, target_kind
+from kokoro_tvm.targets.runners.process import Place, Server
+from kokoro_tvm.targets.runners.qemu import Qemu
+from kokoro_tvm.targets.runners.source.program import compile_kernels
+from kokoro_tvm.targets.runners.source.runner import EmulatedSource, SourceRunner
+
+pytestmark = pytest.mark.slow("runs code for other machines")
+
+RECIPES = ("metal-macos", "metal-ios")
+GROUP, GROUPS = 64, 5
+BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+
+
+def runner(recipe: str = "metal-macos") -> EmulatedSource:
+    found, reason = find_runner(recipe_of(recipe).target.model_dump(mode="json"))
+    assert isinstance(found, EmulatedSource), reason
+    return found
+
+
+def rotation() -> Any:
+    """Each value of a row becomes that of the next thread of its workgroup; the rows are counted at run
+    time."""
+    k = GpuKernel("rotation", machine_for("metal-macos").features)
+    with k:
+        x, y = k.param("x", ("n", GROUP)), k.param("y", ("n", GROUP))
+        with k.launch(GROUP, x.shape[0]) as (thread, group):
+            shared = k.shared(GROUP)
+            k.store(shared, x[group, thread], thread)
+            k.barrier()
+            k.store(y, shared[(thread + 1) % GROUP], group, thread)
+    return k.build()
+
+
+@pytest.fixture(scope="module", params=RECIPES)
+def recipe(request: pytest.FixtureRequest) -> str:
+    if reason := obstacle_of(request.param):
+        pytest.skip(reason)
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def serve(recipe: str, runner_runtime: Callable[[str], list[Path]]) -> Callable[[], Server]:
+    return lambda: runner(recipe).host.serve(runner_runtime(recipe), 2)
+
+
+@pytest.fixture(scope="module")
+def server(serve: Callable[[], Server]) -> Iterator[Server]:
+    """One that tests share which do not end it."""
+    started = serve()
+    yield started
+    started.close()
+
+
+Rotate = Callable[..., np.ndarray]
+NUMBERS = itertools.count()  # of system libraries: a process has one of each name
+
+
+@pytest.fixture
+def rotate(recipe: str, tmp_path: Path) -> Rotate:
+    """Runs the kernel's library and its kernel, whose text is edited first, in a server."""
+    kernel, number = rotation(), next(NUMBERS)
+    library = library_of(recipe, kernel, tmp_path, f"library-{number}")
+    loaded, prefix = runner(recipe).host.prepare(library)
+    code = extract_device_code(generated_for(recipe, kernel, prefix=prefix))
+    assert code is not None
+
+    def run(server: Server, before: str = "", after: str = "", place: Place = "aligned") -> np.ndarray:
+        ((name, content),) = code.code.items()
+        text = content.decode()
+        assert before in text
+        edited = replace(code, code={name: text.replace(before, after, 1).encode()})
+        kernels = tmp_path / "kernels.so"
+        compile_kernels(edited, kernels, runner(recipe).compiler, "-DGROUP_CORES=2")
+        opened = server.open(loaded, "module", "metal", kernels, prefix)
+        arguments = [X, np.full(X.shape, np.nan, np.float32)]
+        _, y = server.call(opened, "rotation", arguments, result="arguments", place=place, device="metal")
+        return y
+
+    return run
+
+
+X = np.random.default_rng(0).standard_normal((GROUPS, GROUP), dtype=np.float32)
+
+
+def test_the_hosts_code_launches_the_kernels_beside_it(rotate: Rotate, server: Server) -> None:
+    assert rotate(server, place="end").tobytes() == np.roll(X, -1, 1).tobytes()
+
+
+def test_a_missing_barrier_shows(rotate: Rotate, server: Server) -> None:
+    assert not np.array_equal(rotate(server, BARRIER), np.roll(X, -1, 1))
+
+
+def test_a_thread_that_does_not_reach_a_barrier_is_an_error(rotate: Rotate, server: Server) -> None:
+    message = r"could not run rotation: .*rotation_kernel, workgroup .* thread 37 .* barrier in line \d+"
+    with pytest.raises(BundleError, match=message) as caught:
+        rotate(server, BARRIER, f"if (threadIdx != 37) {BARRIER}")
+    assert caught.value.exit_code == 5
+
+
+def test_an_index_one_off_ends_the_program(rotate: Rotate, serve: Callable[[], Server]) -> None:
+    with pytest.raises(BundleError, match="could not run rotation: it was ended by signal SIGSEGV"):
+        rotate(serve(), "y_ptr[", "y_ptr[1 + ", place="end")
+
+
+@pytest.mark.skipif(obstacle_of("macos-arm64") is not None, reason=str(obstacle_of("macos-arm64")))
+def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> None:
+    """Of the library that launches the kernels, too."""
+    path = library_of("macos-arm64", scaled(), tmp_path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 4] ^= 1
+    path.write_bytes(content)
+    component = SimpleNamespace(libraries=[SimpleNamespace(file=SimpleNamespace(path=path))])
+    bundle: Any = SimpleNamespace(components={"decoder": component}, libkokoro=())
+    with pytest.raises(BundleError, match="would be refused by macOS"):
+        runner().session(bundle, 1)
+
+
+def test_what_executes_what() -> None:
+    cuda, webgpu = target_kind("cuda"), target_kind("webgpu")
+    native = {"kind": "llvm", "mcpu": "native"}
+    arm = {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-gnu"}
+    emulated = arm | {"emulate": "cortex-a72"}
+
+    def found(kind: Any, host: dict[str, str], **more: bool) -> Any:
+        spec = {"kind": kind.name, "host": host, **more}
+        return kind.tools(kind.spec.model_validate(spec, strict=False)).runner()
+
+    assert isinstance(found(cuda, native), SourceRunner)
+    assert isinstance(found(cuda, emulated), EmulatedSource)
+    assert isinstance(found(cuda, emulated).host, Qemu)
+    assert found(cuda, emulated, run=False) is None
+    assert found(cuda, arm) is None
+    assert found(webgpu, emulated) is None
+
+
+def test_its_results_depend_on_both() -> None:
+    facts = runner().facts()
+    assert facts["host"] == runner().host.facts()
+    assert facts["kernels"].keys() == {"compiler", "headers"}
+    assert runner().way == "under qemu-aarch64, max, as macOS, with its kernels for metal compiled as C++"
+
+
+def test_where_there_is_no_compiler_the_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code = DeviceCode("metal", "metal", {}, {})
+    message = r"no working aarch64-linux-gnu-g\+\+ to execute .*apt-get install g\+\+-aarch64-linux-gnu"
+    with pytest.raises(BuildError, match=message):
+        compile_kernels(code, tmp_path / "kernels.so", runner().compiler)
