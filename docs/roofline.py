@@ -23,8 +23,8 @@ from kernel_work import Work, work_of
 from tvm import relax, tirx
 
 from kokoro_tvm.common.constants import FRAMES_PER_SECOND
+from kokoro_tvm.compiler.passes.select_kernels import WORK
 from kokoro_tvm.lab.phases import phases_of
-from kokoro_tvm.passes.select_kernels import WORK
 from kokoro_tvm.recipe import Recipe, load_recipe
 from kokoro_tvm.targets import resolve
 

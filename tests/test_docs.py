@@ -14,9 +14,11 @@ from markdown_tables import rows_of
 from recipe_fields import recipe_fields
 from reference_pages import commands, generated
 
-from kokoro_tvm import passes, patches, runtime
+from kokoro_tvm import runtime
 from kokoro_tvm.cli import build_app
 from kokoro_tvm.common import errors
+from kokoro_tvm.compiler import passes
+from kokoro_tvm.model import patches
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.truth.corpus import corpus

@@ -169,7 +169,7 @@ def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
 def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
     from kokoro_tvm.lab.probe.subject import Subject
     from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
-    from kokoro_tvm.patches.weight_norm import fold_weight_norm
+    from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
     from kokoro_tvm.recipe import choices
     from kokoro_tvm.targets import Machine, resolve, tools_for
 

@@ -1,7 +1,7 @@
 """The export stage: exports a patched component as a program, a graph of semantic operations.
 
 A program holds no weights. It is traced on the meta device; its parameters have the names of the folded state
-dict (`kokoro_tvm.patches.weight_norm.fold_weight_norm`), their shapes and dtypes.
+dict (`kokoro_tvm.model.patches.weight_norm.fold_weight_norm`), their shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import kokoro_tvm.kernels  # noqa: F401  (registers torch.ops.kokoro, which prog
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
+from kokoro_tvm.model.patches import apply_patches
 from kokoro_tvm.model.signatures import Signature, TensorSpec, signatures
-from kokoro_tvm.patches import apply_patches
 
 __all__ = [
     "PLAIN_OPERATIONS",

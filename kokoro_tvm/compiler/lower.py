@@ -18,12 +18,12 @@ from tvm.relax.frontend.torch import from_exported_program
 import kokoro_tvm.kernels  # noqa: F401  (registers the semantic operations)
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.codegen import make_pass_context
+from kokoro_tvm.compiler.passes import LoweringContext, run_passes
+from kokoro_tvm.compiler.passes.select_kernels import JOINED, PACKINGS
 from kokoro_tvm.compiler.seeded import add_seeded_entry, build_noise_module
 from kokoro_tvm.kernels.base.relax import converters
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import PackedWeight
-from kokoro_tvm.passes import LoweringContext, run_passes
-from kokoro_tvm.passes.select_kernels import JOINED, PACKINGS
 from kokoro_tvm.targets import Machine, tvm_target
 
 __all__ = ["LoweredModule", "Parameter", "lower"]

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
-from kokoro_tvm.patches import apply_patches
+from kokoro_tvm.model.patches import apply_patches
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
 from kokoro_tvm.truth.stock import stages_of
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.patches.base.length import mask_invalid, scale_length
+from kokoro_tvm.model.patches.base.length import mask_invalid, scale_length
 
 __all__ = ["F0N", "Bert", "Decoder", "Duration", "TextEncoder", "build_component"]
 

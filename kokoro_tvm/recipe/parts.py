@@ -73,7 +73,7 @@ def _module_of(folder: str, what: str) -> Callable[[str], str]:
 
 @cache
 def modules(folder: str) -> list[str]:
-    """Names of the modules of a folder of the package, `patches` or `passes`; none is imported."""
+    """Names of the modules of a folder of the package, as `model/patches`; none is imported."""
     paths = (Path(__file__).parents[1] / folder).glob("*.py")
     return sorted(path.stem for path in paths if not path.stem.startswith("_"))
 
@@ -96,8 +96,8 @@ def _of_tvm(name: str) -> str:
     return name
 
 
-_Patch = Annotated[Name, AfterValidator(_module_of("patches", "patch"))]
-_Pass = Annotated[Name, AfterValidator(_module_of("passes", "pass"))]
+_Patch = Annotated[Name, AfterValidator(_module_of("model/patches", "patch"))]
+_Pass = Annotated[Name, AfterValidator(_module_of("compiler/passes", "pass"))]
 PatchList = Annotated[tuple[_Patch, ...], AfterValidator(distinct)]
 PassList = Annotated[tuple[_Pass, ...], AfterValidator(distinct)]
 TvmPasses = Annotated[tuple[Annotated[TvmPass, AfterValidator(_of_tvm)], ...], AfterValidator(distinct)]

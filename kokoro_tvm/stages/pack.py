@@ -45,7 +45,7 @@ def run(out: Path, inputs: Inputs, *, component: str, bits: dict[str, int]) -> N
     import kokoro_tvm.kernels  # noqa: F401  (packings are looked up among the registered operations)
     from kokoro_tvm.compiler.lower import Parameter
     from kokoro_tvm.compiler.pack import pack_weights
-    from kokoro_tvm.patches.weight_norm import fold_weight_norm
+    from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
 
     lists = [read_json(path) for path in inputs.group("parameters").values()]
     layouts = [_layout(parameters) for parameters in lists]

@@ -16,10 +16,10 @@ from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.compiler.lower import LoweredModule
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
+from kokoro_tvm.model.patches import apply_patches
+from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.model.synthetic import synthetic_state
 from kokoro_tvm.native.toolchains.gnu import GNU
-from kokoro_tvm.patches import apply_patches
-from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
 
 @cache

@@ -25,9 +25,9 @@ from kokoro_tvm.compiler.export import (
 )
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, shipped_config
+from kokoro_tvm.model.patches import apply_patches
+from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.model.signatures import SIGNATURES
-from kokoro_tvm.patches import apply_patches
-from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
 CONFIG = shipped_config()
 RECIPE = yaml.safe_load(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from compiler.passes.on_gpu import GPU
 from lowering import RECIPE, lowered_program, small_program
-from passes.on_gpu import GPU
 
 from kokoro_tvm import kernels as ops
 from kokoro_tvm.compiler.library import compile_module

@@ -20,7 +20,7 @@ __all__ = ["build", "built_project", "edit", "make", "make_project", "report"]
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
-USED = ("kokoro_tvm.patches.decoder:_forward",)
+USED = ("kokoro_tvm.model.patches.decoder:_forward",)
 """What the export of the decoder executed."""
 
 

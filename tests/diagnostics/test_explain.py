@@ -87,13 +87,14 @@ def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch)
     lines_ = text.splitlines()
     assert lines_[0] == "Changed since the last build:"
     assert any(
-        line.startswith("  kokoro_tvm/patches/decoder.py, _forward: ") and line.endswith(" → 0123456789ab")
+        line.startswith("  kokoro_tvm/model/patches/decoder.py, _forward: ")
+        and line.endswith(" → 0123456789ab")
         for line in lines_
     )
     assert "  kokoro: 0.9.4 → 0.9.5" in lines_
     assert "  cpu.export.decoder-5120    runs, about 1.5 s" in lines_
     assert "  cpu.lower.decoder-5120     runs if cpu.export.decoder-5120 changes, about 1.5 s" in lines_
-    assert "kokoro_tvm/patches" not in result(project, "cpu/bert-512")
+    assert "kokoro_tvm/model/patches" not in result(project, "cpu/bert-512")
 
 
 def test_an_output_that_came_out_otherwise(project: Project) -> None:
@@ -187,7 +188,7 @@ def test_explain_shows_what_somebody_did_first_and_few_consequences(
     monkeypatch.setattr(used, "executed_code", edited)
     first, change, stale, *rest = result(project, "cpu/decoder-5120").splitlines()
     assert first == "Changed since the last build:"
-    assert change.startswith("  kokoro_tvm/patches/decoder.py, _forward: ")
+    assert change.startswith("  kokoro_tvm/model/patches/decoder.py, _forward: ")
     assert change.endswith(" → 000000000000")
     assert stale == "    makes stale: cpu.export.decoder-5120"
     assert sum("another" in line for line in rest) == 7

@@ -14,9 +14,9 @@ from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model, default_dtype, load_config, load_state, shipped_config
+from kokoro_tvm.model.patches import apply_patches
+from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.model.signatures import SIGNATURES
-from kokoro_tvm.patches import apply_patches
-from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
 ROOT = Path(__file__).parents[2]
 CHECKPOINT = ROOT / "artifacts" / "checkpoint" / "kokoro-82m"

@@ -71,7 +71,7 @@ MISTAKES = (
         "no mask behind the pool",
         (
             Edit(
-                "patches/adain_resblock.py",
+                "model/patches/adain_resblock.py",
                 "y = apply_conv1d(self.conv1, y, length, tolerant=tolerant)",
                 "y = apply_conv1d(self.conv1, y, None, tolerant=tolerant)",
             ),
@@ -83,7 +83,7 @@ MISTAKES = (
         "reversed LSTM over the padding",
         (
             Edit(
-                "patches/lstm.py",
+                "model/patches/lstm.py",
                 "        self.bias_hh_l0_reverse,\n        length,\n",
                 "        self.bias_hh_l0_reverse,\n        None,\n",
             ),

@@ -83,7 +83,7 @@ def actions(plan: dict[str, Any], *wanted: str) -> set[str]:
         ("runtime/text/frontend/normalization/emoji.py", "names", set()),
         ("native/libtvm/wasm.py", "compile_wasm", set()),
         # What it writes is what it was, and nothing after it runs.
-        ("patches/f0n.py", "_f0n_train", {"toy.export.f0n-130"}),
+        ("model/patches/f0n.py", "_f0n_train", {"toy.export.f0n-130"}),
         ("kernels/normal_noise.py", "_build_cpu_kernel", {"toy.lower.decoder-130"}),
     ],
 )

@@ -17,8 +17,8 @@ import kokoro_tvm
 from kokoro_tvm.engine import code, memory
 
 HOUR = 3600
-PATCH = "patches/decoder.py"
-FUNCTION = "kokoro_tvm.patches.decoder:_forward"
+PATCH = "model/patches/decoder.py"
+FUNCTION = "kokoro_tvm.model.patches.decoder:_forward"
 
 
 @pytest.fixture

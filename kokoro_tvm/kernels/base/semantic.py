@@ -1,7 +1,7 @@
 """Semantic operations: a torch reference, the shape of the result, and kernels.
 
 In PyTorch an operation is `torch.ops.kokoro.<name>`, so `torch.export` keeps it as one node. In Relax it is a
-`call_dps_packed("kokoro.<name>", ...)` until `passes/select_kernels.py` replaces it by a kernel.
+`call_dps_packed("kokoro.<name>", ...)` until `compiler/passes/select_kernels.py` replaces it by a kernel.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ import pytest
 from lowering import BUCKET, CONFIG, MACHINE, PASSES, RECIPE
 
 from kokoro_tvm.lab.probe.subject import Subject
+from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.model.synthetic import synthetic_state
 from kokoro_tvm.native.toolchains.gnu import GNU
-from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
 LENGTH = 21
 
