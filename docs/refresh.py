@@ -34,10 +34,10 @@ from kokoro_tvm.bench.results import Result
 from kokoro_tvm.bench.web import results as web_results
 from kokoro_tvm.common.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.measure.e2e_table import COLUMNS
-from kokoro_tvm.measure.metrics import HOP, magnitude_spectrum, snr_db
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.truth.reference import Reference, load_reference
+from kokoro_tvm.validation.measure.e2e_table import COLUMNS
+from kokoro_tvm.validation.measure.metrics import HOP, magnitude_spectrum, snr_db
+from kokoro_tvm.validation.reference.reference import Reference, load_reference
 
 DOCS = Path(__file__).parent
 ARTIFACTS = DOCS.parent / "artifacts"

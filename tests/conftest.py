@@ -30,8 +30,13 @@ LONGEST = (
     *("test_speaks.py", "test_portable.py", "test_on_gpu.py", "test_tiny.py", "web/test_wasm_bundle.py"),
     # Of the default tier: while one worker makes the toy, the other one makes the front end. As the last ones
     # they would keep one worker busy while the other has no file left.
-    *("native/libkokoro/test_english_from_c.py", "truth/test_stock.py", "test_static.py", "test_patterns.py"),
-    *("compiler/test_export.py", "measure/test_e2e.py", "truth/test_reference_store.py"),
+    *(
+        "native/libkokoro/test_english_from_c.py",
+        "validation/reference/test_stock.py",
+        "test_static.py",
+        "test_patterns.py",
+    ),
+    *("compiler/test_export.py", "validation/measure/test_e2e.py", "engine/test_reference_store.py"),
 )
 LAST = "native/libkokoro/test_speak.py"
 

@@ -48,7 +48,7 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.runtime.text.markup import Known
 from kokoro_tvm.runtime.text.reading import read_utterances
-from kokoro_tvm.truth.phonemes import sentences
+from kokoro_tvm.validation.reference.phonemes import sentences
 
 __all__ = [
     "CASES",

@@ -18,11 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kokoro_tvm.measure.phonemes import distance
 from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
 from kokoro_tvm.runtime.text.frontend.espeak import EspeakText
 from kokoro_tvm.runtime.text.frontend.sounds import Sounds
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
+from kokoro_tvm.validation.measure.phonemes import distance
 
 __all__ = ["CODES", "Pair", "error_rate", "espeak", "heard", "pairs", "words"]
 

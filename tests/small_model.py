@@ -13,8 +13,8 @@ from sharing import once
 
 from kokoro_tvm.model.kokoro import build_model, shipped_config
 from kokoro_tvm.recipe.parts import Utterance
-from kokoro_tvm.truth.compute import compute_references
-from kokoro_tvm.truth.reference import Reference
+from kokoro_tvm.validation.reference.compute import compute_references
+from kokoro_tvm.validation.reference.reference import Reference
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from kokoro_tvm.compiler import passes
 from kokoro_tvm.model import patches
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.truth.corpus import corpus
+from kokoro_tvm.validation.reference.corpus import corpus
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", ROOT / "artifacts/README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -82,7 +82,9 @@ def test_gates() -> None:
     )
     paths = (field.path.split(".") for field in recipe_fields("ModelFile"))
     gates = {path[-1] for path in paths if path[0] == "gates"} - {"extends"}
-    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "kokoro_tvm/measure").glob("*.py"))
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "kokoro_tvm/validation/measure").glob("*.py")
+    )
     always = set(re.findall(r'(?:Verdict|none_off)\(\s*"(\w+)"', code))
     assert len(always) == 8
     assert sorted(named) == sorted(gates | always)

@@ -11,9 +11,9 @@ import pytest
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.lab.corpus import check_bundle
-from kokoro_tvm.measure.metrics import magnitude_correlation
-from kokoro_tvm.truth.corpus import corpus
-from kokoro_tvm.truth.reference import Reference, load_reference
+from kokoro_tvm.validation.measure.metrics import magnitude_correlation
+from kokoro_tvm.validation.reference.corpus import corpus
+from kokoro_tvm.validation.reference.reference import Reference, load_reference
 
 ROOT = Path(__file__).parents[1]
 BUNDLE = ROOT / "artifacts" / "cpu"

@@ -12,7 +12,7 @@ from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.results import ComponentResult, SystemResult, TextInfo, TextResult
 from kokoro_tvm.bench.systems import System
 from kokoro_tvm.common.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
-from kokoro_tvm.measure.flops import component_flops
+from kokoro_tvm.validation.measure.flops import component_flops
 
 __all__ = ["Answer", "Contender"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from kokoro_tvm.bench.serve import Answers, serve
 from kokoro_tvm.kernels.cpu.operand import BFLOAT16
-from kokoro_tvm.measure.peak import FLOAT32, Arithmetic, Loop
 from kokoro_tvm.targets.llvm import native
+from kokoro_tvm.validation.measure.peak import FLOAT32, Arithmetic, Loop
 
 __all__ = ["loops", "opened"]
 

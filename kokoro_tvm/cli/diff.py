@@ -77,8 +77,8 @@ def _side(word: str, project: Project) -> Side:
 def _heard(before: Side, now: Side) -> dict[str, float]:
     """One sentence by both: seconds of each, and the signal-to-noise ratio over what both have, dB."""
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.measure.metrics import snr_db
     from kokoro_tvm.runtime import Synthesizer
+    from kokoro_tvm.validation.measure.metrics import snr_db
 
     spoken = []
     for side in (before, now):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.lab.probe.values import Value
     from kokoro_tvm.project.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
-    from kokoro_tvm.truth.reference import Reference
+    from kokoro_tvm.validation.reference.reference import Reference
 
 __all__ = ["probe"]
 
@@ -142,7 +142,7 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
 def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
     """The utterance's reference; weights and target are built first where they are not current."""
     from kokoro_tvm.cli.build import run_tasks
-    from kokoro_tvm.truth.store import ReferenceStore
+    from kokoro_tvm.engine.reference_store import ReferenceStore
 
     chosen = graph.recipe.utterance(utterance)
     needed = (graph.checkpoint, graph.machine)

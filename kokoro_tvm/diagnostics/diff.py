@@ -13,9 +13,9 @@ from kokoro_tvm.diagnostics.causes import cause
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import changes
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.report.facts import worst
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
+from kokoro_tvm.validation.report.facts import worst
 
 __all__ = ["Difference", "Side", "diff"]
 

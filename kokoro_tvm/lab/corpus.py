@@ -9,12 +9,17 @@ from typing import Any
 
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.setting import Lab, Progress
-from kokoro_tvm.measure.artifact import LONGER
-from kokoro_tvm.measure.expectations import Expectation, expectations, fingerprint, write_expectations
 from kokoro_tvm.runtime import Speech, Synthesizer, TooLongError
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
-from kokoro_tvm.truth.corpus import MARGIN, CorpusUtterance, choose, corpus, utterance_digest
+from kokoro_tvm.validation.measure.artifact import LONGER
+from kokoro_tvm.validation.measure.expectations import (
+    Expectation,
+    expectations,
+    fingerprint,
+    write_expectations,
+)
+from kokoro_tvm.validation.reference.corpus import MARGIN, CorpusUtterance, choose, corpus, utterance_digest
 
 __all__ = ["CorpusCheck", "check_bundle", "update_corpus"]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.measure.engine import Engine, run_component
-from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
-from kokoro_tvm.measure.metrics import measure_audio
-from kokoro_tvm.truth.reference import TRUTH, Reference
-from kokoro_tvm.truth.steps import Steps, Tail
+from kokoro_tvm.validation.measure.engine import Engine, run_component
+from kokoro_tvm.validation.measure.gates import Verdict, judge_output, limits_of, number
+from kokoro_tvm.validation.measure.metrics import measure_audio
+from kokoro_tvm.validation.reference.reference import TRUTH, Reference
+from kokoro_tvm.validation.reference.steps import Steps, Tail
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.lab.setting import Lab
-from kokoro_tvm.measure.e2e import EndToEnd, compare_bundles, render_all
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
-from kokoro_tvm.truth.corpus import choose, corpus
+from kokoro_tvm.validation.measure.e2e import EndToEnd, compare_bundles, render_all
+from kokoro_tvm.validation.reference.corpus import choose, corpus
 
 __all__ = ["choose_utterances", "end_to_end"]
 

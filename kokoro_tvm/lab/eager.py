@@ -19,8 +19,8 @@ from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.patches import apply_patches
-from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
-from kokoro_tvm.truth.stock import stages_of
+from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS
+from kokoro_tvm.validation.reference.stock import stages_of
 
 __all__ = ["STATIC_BUCKETS", "EagerEngine", "eager_engines"]
 

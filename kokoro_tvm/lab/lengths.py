@@ -12,12 +12,19 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.common.constants import COMPONENT_AXES, SAMPLES_PER_FRAME
 from kokoro_tvm.common.errors import ValidationError
-from kokoro_tvm.measure.engine import Engine, Fill, TvmEngine, run_component
-from kokoro_tvm.measure.gates import Verdict, first_of, judge_output, limits_of, missed_lines, number
-from kokoro_tvm.measure.metrics import measure, measure_audio
 from kokoro_tvm.runtime import TooLongError
 from kokoro_tvm.runtime.session.session import SessionBase
-from kokoro_tvm.truth.reference import INPUTS, OUTPUTS, Reference
+from kokoro_tvm.validation.measure.engine import Engine, Fill, TvmEngine, run_component
+from kokoro_tvm.validation.measure.gates import (
+    Verdict,
+    first_of,
+    judge_output,
+    limits_of,
+    missed_lines,
+    number,
+)
+from kokoro_tvm.validation.measure.metrics import measure, measure_audio
+from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS, Reference
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates

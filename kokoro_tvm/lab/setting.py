@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError as PydanticError
 
 from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.engine.reference_store import ReferenceStore
 from kokoro_tvm.recipe import Recipe, Utterance, load_built
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle.manifest import Bundle
@@ -21,13 +22,12 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.phonemes import clean
 from kokoro_tvm.runtime.text.reading import spoken_utterances
 from kokoro_tvm.runtime.threads import choose_threads
-from kokoro_tvm.truth.store import ReferenceStore
 
 if TYPE_CHECKING:
     from kokoro_tvm.lab.eager import EagerEngine
     from kokoro_tvm.lab.stock_engine import StockEngine
-    from kokoro_tvm.measure.engine import TvmEngine
-    from kokoro_tvm.truth.reference import Reference, Request
+    from kokoro_tvm.validation.measure.engine import TvmEngine
+    from kokoro_tvm.validation.reference.reference import Reference, Request
 
 __all__ = ["Lab", "Progress", "utterance_of"]
 
@@ -73,8 +73,8 @@ class Lab:
     @cached_property
     def tvm(self) -> TvmEngine:
         """The bundle's code. Raises BundleError."""
-        from kokoro_tvm.measure.engine import TvmEngine
         from kokoro_tvm.runtime.session.session import Session
+        from kokoro_tvm.validation.measure.engine import TvmEngine
 
         return TvmEngine(Session(self.bundle, self.threads))
 
@@ -108,7 +108,7 @@ class Lab:
 
     def request_of(self, utterance: Utterance) -> Request:
         """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
-        from kokoro_tvm.truth.compute import request_of
+        from kokoro_tvm.validation.reference.compute import request_of
 
         return request_of(utterance, {"vocab": self.bundle.vocabulary}, self.store.voices())
 

@@ -14,13 +14,13 @@ from kokoro_tvm.common.constants import STYLE_DIM
 from kokoro_tvm.common.errors import InputError, ValidationError
 from kokoro_tvm.lab.decoders import Crossed, Decoded, crossings, sweep
 from kokoro_tvm.lab.setting import Lab
-from kokoro_tvm.measure.compare import Pair, compare
-from kokoro_tvm.measure.engine import Engine, chain
-from kokoro_tvm.measure.gates import first_of, missed_lines
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime import write_wav
-from kokoro_tvm.truth.reference import DYNAMIC, TRUTH
-from kokoro_tvm.truth.steps import Steps, save_steps
+from kokoro_tvm.validation.measure.compare import Pair, compare
+from kokoro_tvm.validation.measure.engine import Engine, chain
+from kokoro_tvm.validation.measure.gates import first_of, missed_lines
+from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH
+from kokoro_tvm.validation.reference.steps import Steps, save_steps
 
 __all__ = [
     "DEFAULT_PAIRS",

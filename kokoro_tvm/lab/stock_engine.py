@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
-from kokoro_tvm.truth.stock import SourceNoise, computing, stock_model
+from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS
+from kokoro_tvm.validation.reference.stock import SourceNoise, computing, stock_model
 
 __all__ = ["StockEngine"]
 

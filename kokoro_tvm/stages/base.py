@@ -43,7 +43,7 @@ COMPILER = (
     "kokoro_tvm.compiler.library",
     "kokoro_tvm.compiler.pack",
     "kokoro_tvm.model.checkpoint",
-    "kokoro_tvm.truth.compute",
+    "kokoro_tvm.validation.reference.compute",
     "kokoro.model",
     "transformers.models.albert.modeling_albert",
     "torch._dynamo",

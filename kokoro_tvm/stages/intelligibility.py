@@ -15,7 +15,7 @@ from kokoro_tvm.stages.base import Place, files_of, gates_on, log, threads
 
 __all__ = ["declare", "run"]
 
-_SENTENCES = Path(__file__).parents[1] / "measure" / "harvard.json"
+_SENTENCES = Path(__file__).parents[1] / "validation" / "measure" / "harvard.json"
 _RECOGNISER = "moonshine-voice"
 
 
@@ -40,11 +40,11 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> S
 
 def run(out: Path, inputs: Inputs, *, gates: dict[str, Any]) -> None:
     """Writes the report. Raises ValidationError where the gate is missed, or no recogniser is installed."""
-    from kokoro_tvm.measure.gates import limits_of, write_report
-    from kokoro_tvm.measure.intelligibility import validate_intelligibility
-    from kokoro_tvm.measure.listening import listen
-    from kokoro_tvm.measure.recogniser import open_recogniser
     from kokoro_tvm.model.kokoro import load_config, load_state
+    from kokoro_tvm.validation.measure.gates import limits_of, write_report
+    from kokoro_tvm.validation.measure.intelligibility import validate_intelligibility
+    from kokoro_tvm.validation.measure.listening import listen
+    from kokoro_tvm.validation.measure.recogniser import open_recogniser
 
     judged, recogniser = Gates.model_validate(gates, strict=False), open_recogniser()
     checkpoint = inputs.folder("checkpoint")

@@ -11,7 +11,7 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import installed, versions
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.stages.base import Place, gates_on, log
-from kokoro_tvm.truth.phonemes import SENTENCES
+from kokoro_tvm.validation.reference.phonemes import SENTENCES
 
 __all__ = ["declare", "run"]
 
@@ -37,15 +37,15 @@ def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
 
 def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> None:
     """Writes the report. Raises ValidationError where a gate is missed, or the reference cannot be run."""
-    from kokoro_tvm.measure.gates import limits_of, write_report
-    from kokoro_tvm.measure.phonemes import Read, judge_phonemes
     from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
     from kokoro_tvm.runtime.text.frontend.english import English
     from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
     from kokoro_tvm.runtime.text.frontend.normalization import normalize
     from kokoro_tvm.runtime.text.frontend.normalization.language import Language
     from kokoro_tvm.runtime.text.frontend.source import SourceText
-    from kokoro_tvm.truth import phonemes as truth
+    from kokoro_tvm.validation.measure.gates import limits_of, write_report
+    from kokoro_tvm.validation.measure.phonemes import Read, judge_phonemes
+    from kokoro_tvm.validation.reference import phonemes as truth
 
     judged = Gates.model_validate(gates, strict=False)
     texts = truth.sentences(Path(sentences))

@@ -42,8 +42,8 @@ def run(
     It gives way to whatever else runs: hello.wav does not wait for it.
     """
     os.nice(_PATIENCE)
-    from kokoro_tvm.truth.reference import save_reference
-    from kokoro_tvm.truth.store import ReferenceStore
+    from kokoro_tvm.engine.reference_store import ReferenceStore
+    from kokoro_tvm.validation.reference.reference import save_reference
 
     specs = [Utterance.model_validate(utterance, strict=False) for utterance in utterances]
     for reference in ReferenceStore(inputs.folder("checkpoint"), cache, log, again).references(specs):

@@ -26,12 +26,12 @@ from kokoro_tvm.stages.base import (
 from kokoro_tvm.targets import find_runner, target_kind
 
 if TYPE_CHECKING:
-    from kokoro_tvm.report import SpokenUtterance
     from kokoro_tvm.targets.runners import Runner
+    from kokoro_tvm.validation.report import SpokenUtterance
 
 __all__ = ["declare", "run"]
 
-_TEMPLATE = Path(__file__).parents[1] / "report" / "templates" / "report.html.jinja"
+_TEMPLATE = Path(__file__).parents[1] / "validation" / "report" / "templates" / "report.html.jinja"
 
 
 def declare(
@@ -97,8 +97,8 @@ def run(
     logs: list[str],
 ) -> None:
     """Synthesizes every utterance once more, for the page."""
-    from kokoro_tvm.report import BuiltStage, Facts, write_page
     from kokoro_tvm.targets import Machine
+    from kokoro_tvm.validation.report import BuiltStage, Facts, write_page
 
     runner, reason = find_runner(target)
     spoken: list[SpokenUtterance] = []
@@ -129,10 +129,10 @@ def run(
 
 def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
     """What the bundle says of the utterances that fit it, and the names of the others."""
-    from kokoro_tvm.measure.engine import TvmEngine, chain
-    from kokoro_tvm.report import SpokenUtterance
     from kokoro_tvm.runtime import TooLongError, read_bundle
-    from kokoro_tvm.truth.reference import load_reference
+    from kokoro_tvm.validation.measure.engine import TvmEngine, chain
+    from kokoro_tvm.validation.reference.reference import load_reference
+    from kokoro_tvm.validation.report import SpokenUtterance
 
     engine = TvmEngine(
         runner.session(read_bundle(inputs.folder("bundle")), threads(), runner_libraries(inputs))

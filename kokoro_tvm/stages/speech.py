@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.targets.runners import Runner, Start
     from kokoro_tvm.targets.runners.program import Program, Utterance
-    from kokoro_tvm.truth.reference import Reference
+    from kokoro_tvm.validation.reference.reference import Reference
 
 __all__ = ["declare", "run"]
 
@@ -57,15 +57,15 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     """Writes the report, on the utterances that the bundle's buckets can hold. Raises ValidationError."""
     from dataclasses import replace
 
-    from kokoro_tvm.measure.artifact import LONGER, unrun, validate_speech
-    from kokoro_tvm.measure.gates import UtteranceReport, write_report
-    from kokoro_tvm.measure.pieces import judge_text, texts_of
-    from kokoro_tvm.measure.text_from_c import validate_text
     from kokoro_tvm.runtime import Speech, TooLongError
     from kokoro_tvm.runtime.bundle.voices import style_of
     from kokoro_tvm.runtime.text.phonemes import encode
     from kokoro_tvm.targets.runners.local import LOCAL
-    from kokoro_tvm.truth.reference import load_reference
+    from kokoro_tvm.validation.measure.artifact import LONGER, unrun, validate_speech
+    from kokoro_tvm.validation.measure.gates import UtteranceReport, write_report
+    from kokoro_tvm.validation.measure.pieces import judge_text, texts_of
+    from kokoro_tvm.validation.measure.text_from_c import validate_text
+    from kokoro_tvm.validation.reference.reference import load_reference
 
     judged = Gates.model_validate(gates, strict=False)
     references = [load_reference(path) for path in inputs.group("references").values()]

@@ -53,14 +53,14 @@ def run(
     nothing: the report then says that it was not run."""
     from dataclasses import replace
 
-    from kokoro_tvm.measure.artifact import unrun
-    from kokoro_tvm.measure.flops import component_flops
-    from kokoro_tvm.measure.gates import Report, UtteranceReport, judge, limits_of, write_report
-    from kokoro_tvm.measure.peak import peak_share
     from kokoro_tvm.stages.manifest import loose_bundle
     from kokoro_tvm.targets import Machine
     from kokoro_tvm.targets.runners.local import LOCAL
-    from kokoro_tvm.truth.reference import load_reference
+    from kokoro_tvm.validation.measure.artifact import unrun
+    from kokoro_tvm.validation.measure.flops import component_flops
+    from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge, limits_of, write_report
+    from kokoro_tvm.validation.measure.peak import peak_share
+    from kokoro_tvm.validation.reference.reference import load_reference
 
     bundle = loose_bundle(inputs, names | recipe)
     reference, judged = load_reference(inputs["reference"]), Gates.model_validate(gates, strict=False)

@@ -55,10 +55,10 @@ def run(
 
     import numpy as np
 
-    from kokoro_tvm.measure.artifact import unrun, validate_component
-    from kokoro_tvm.measure.gates import write_report
     from kokoro_tvm.stages.manifest import loose_bundle
-    from kokoro_tvm.truth.reference import load_reference
+    from kokoro_tvm.validation.measure.artifact import unrun, validate_component
+    from kokoro_tvm.validation.measure.gates import write_report
+    from kokoro_tvm.validation.reference.reference import load_reference
 
     bundle = loose_bundle(inputs, names | recipe)
     (component,) = bundle.components.values()

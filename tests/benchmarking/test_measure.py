@@ -19,7 +19,7 @@ from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.measure import Plan, measure, rotated
 from kokoro_tvm.bench.results import Result, SystemResult, TextInfo
 from kokoro_tvm.bench.systems import HELD_BY, System
-from kokoro_tvm.measure.flops import component_flops
+from kokoro_tvm.validation.measure.flops import component_flops
 
 HELLO = Utterance((0, 1, 2, 0), (0.25,) * 256)
 LONG = Utterance((0, *range(1, 30), 0), (0.25,) * 256)

@@ -10,8 +10,8 @@ import pytest
 
 from kokoro_tvm.cli import main
 from kokoro_tvm.lab.setting import Lab
-from kokoro_tvm.measure import recogniser
-from kokoro_tvm.measure.intelligibility import Heard
+from kokoro_tvm.validation.measure import recogniser
+from kokoro_tvm.validation.measure.intelligibility import Heard
 
 COMMAND = ["validate", "intelligibility"]
 
@@ -29,7 +29,7 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> list[Heard]:
     gates = SimpleNamespace(intelligibility=SimpleNamespace(max_word_error_increase=None))
     lab = SimpleNamespace(model=({}, {}), recipe=SimpleNamespace(gates=gates), threads=1)
     monkeypatch.setattr(Lab, "open", lambda *_: lab)
-    monkeypatch.setattr("kokoro_tvm.measure.listening.listen", lambda *_, **__: heard)
+    monkeypatch.setattr("kokoro_tvm.validation.measure.listening.listen", lambda *_, **__: heard)
     monkeypatch.setattr(recogniser, "open_recogniser", lambda: object())
     return heard
 

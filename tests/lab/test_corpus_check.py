@@ -13,11 +13,11 @@ import pytest
 
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.corpus import check_bundle, update_corpus
-from kokoro_tvm.measure import expectations as expectations_module
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime import Synthesizer, TooLongError
-from kokoro_tvm.truth import corpus as corpus_module
-from kokoro_tvm.truth.reference import Rendering, SpeechReference
+from kokoro_tvm.validation.measure import expectations as expectations_module
+from kokoro_tvm.validation.reference import corpus as corpus_module
+from kokoro_tvm.validation.reference.reference import Rendering, SpeechReference
 
 YAML = """
 - {name: one, kind: word, voice: af_heart, text: "One.", phonemes: "wˈʌn."}

@@ -23,7 +23,7 @@ from kokoro_tvm.lab.lengths import (
 from kokoro_tvm.lab.setting import Lab
 from kokoro_tvm.lab.stock_engine import StockEngine
 from kokoro_tvm.recipe import Gates
-from kokoro_tvm.truth.reference import DYNAMIC, INPUTS, TRUTH, Reference
+from kokoro_tvm.validation.reference.reference import DYNAMIC, INPUTS, TRUTH, Reference
 
 pytestmark = pytest.mark.nightly
 

@@ -14,12 +14,12 @@ import yaml
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.lab.eager import EagerEngine, eager_engines
 from kokoro_tvm.lab.stock_engine import StockEngine
-from kokoro_tvm.measure.engine import chain, run_component
-from kokoro_tvm.measure.metrics import snr_db
 from kokoro_tvm.runtime import TooLongError
-from kokoro_tvm.truth.compute import compute_steps
-from kokoro_tvm.truth.reference import DYNAMIC, OUTPUTS, TRUTH, Reference
-from kokoro_tvm.truth.steps import STEPS, Steps, Tail, load_steps, save_steps, split_tail
+from kokoro_tvm.validation.measure.engine import chain, run_component
+from kokoro_tvm.validation.measure.metrics import snr_db
+from kokoro_tvm.validation.reference.compute import compute_steps
+from kokoro_tvm.validation.reference.reference import DYNAMIC, OUTPUTS, TRUTH, Reference
+from kokoro_tvm.validation.reference.steps import STEPS, Steps, Tail, load_steps, save_steps, split_tail
 
 MODEL = yaml.safe_load((Path(__file__).parents[2] / "recipes/kokoro-82m.yaml").read_text(encoding="utf-8"))
 PATCHES = {name: component["patches"] for name, component in MODEL["components"].items()}

@@ -20,7 +20,7 @@ from kokoro_tvm.lab.setting import Lab, utterance_of
 from kokoro_tvm.lab.steps import REGIMES, StepsReport, parse_pairs, regimes, report_steps, save_regimes
 from kokoro_tvm.recipe import Gates, Utterance
 from kokoro_tvm.runtime import SpeechWarning, read_bundle
-from kokoro_tvm.truth.steps import STEPS, Steps, load_steps
+from kokoro_tvm.validation.reference.steps import STEPS, Steps, load_steps
 
 pytestmark = pytest.mark.nightly
 

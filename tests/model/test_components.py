@@ -160,8 +160,8 @@ def test_chained_components_speak_like_the_stock_model() -> None:
     from safetensors.torch import load_file
 
     from kokoro_tvm.kernels.noise import draw_noise
-    from kokoro_tvm.measure.metrics import snr_db
-    from kokoro_tvm.truth.stock import ExactPhases, run_decoder, run_stock
+    from kokoro_tvm.validation.measure.metrics import snr_db
+    from kokoro_tvm.validation.reference.stock import ExactPhases, run_decoder, run_stock
 
     double = torch.float64
     config = load_config(CHECKPOINT)

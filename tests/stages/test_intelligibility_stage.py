@@ -11,12 +11,12 @@ import pytest
 
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.measure import listening, recogniser
-from kokoro_tvm.measure.intelligibility import Heard
 from kokoro_tvm.model import kokoro
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.stages import intelligibility
+from kokoro_tvm.validation.measure import listening, recogniser
+from kokoro_tvm.validation.measure.intelligibility import Heard
 
 ROOT = Path(__file__).parents[2]
 

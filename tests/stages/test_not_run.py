@@ -15,7 +15,7 @@ from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.stages import speak, speech, validate
 from kokoro_tvm.targets.llvm import LlvmTarget
-from kokoro_tvm.truth.reference import Reference, save_reference
+from kokoro_tvm.validation.reference.reference import Reference, save_reference
 
 ROOT = Path(__file__).parents[2]
 TARGET = {"kind": "llvm", "mcpu": "generic", "mtriple": "aarch64-pc-windows-msvc", "mattr": [], "run": True}

@@ -12,12 +12,12 @@ import pytest
 
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.measure import peak
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.stages import manifest, throughput
 from kokoro_tvm.targets.runners.local import LOCAL
-from kokoro_tvm.truth.reference import Reference, save_reference
+from kokoro_tvm.validation.measure import peak
+from kokoro_tvm.validation.reference.reference import Reference, save_reference
 
 ROOT = Path(__file__).parents[2]
 NAMES = {"name": "cpu", "model": "small"}

@@ -38,7 +38,7 @@ class Workload:
 
 def _harvard() -> Workload:
     """The Harvard sentences, and pages of them in other orders."""
-    lines = json.loads((files("kokoro_tvm.measure") / "harvard.json").read_text(encoding="utf-8"))
+    lines = json.loads((files("kokoro_tvm.validation.measure") / "harvard.json").read_text(encoding="utf-8"))
     draw = random.Random(_SEED)
     return Workload(tuple(lines), tuple(" ".join(draw.sample(lines, _PAGE)) for _ in range(_PAGES)))
 

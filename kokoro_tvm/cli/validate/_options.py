@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kokoro_tvm.measure.gates import Verdict
+    from kokoro_tvm.validation.measure.gates import Verdict
 
 __all__ = [
     "HELLO",

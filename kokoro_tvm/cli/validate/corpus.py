@@ -28,7 +28,7 @@ def corpus(
         bool,
         typer.Option(
             "--update",
-            help="Write `kokoro_tvm/measure/expectations.json` from the stock model in float64, after a "
+            help="Write `kokoro_tvm/validation/measure/expectations.json` from the stock model in float64, after a "
             "change of `corpus.yaml`.",
         ),
     ] = False,

@@ -50,8 +50,8 @@ def intelligibility(
     from dataclasses import asdict
 
     from kokoro_tvm.lab.setting import Lab
-    from kokoro_tvm.measure import listening, recogniser
-    from kokoro_tvm.measure.intelligibility import validate_intelligibility
+    from kokoro_tvm.validation.measure import listening, recogniser
+    from kokoro_tvm.validation.measure.intelligibility import validate_intelligibility
 
     check_file(json_file)
     ears = recogniser.open_recogniser()

@@ -56,7 +56,7 @@ def lengths(
     from kokoro_tvm.common.constants import COMPONENT_AXES
     from kokoro_tvm.lab.lengths import LengthsReport, bucket_edges, every_length
     from kokoro_tvm.lab.setting import Lab
-    from kokoro_tvm.truth.reference import DYNAMIC, TRUTH
+    from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH
 
     check_file(json_file)
     spans = {"tokens": span(tokens, "--tokens"), "frames": span(frames, "--frames")}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from kokoro_tvm.lab.decoders import Crossed, Decoded
-    from kokoro_tvm.measure.compare import Pair, StepRow
+    from kokoro_tvm.validation.measure.compare import Pair, StepRow
 
 __all__ = ["steps", "sweep_table"]
 

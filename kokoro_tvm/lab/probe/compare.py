@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.lab.probe.values import Value
-from kokoro_tvm.measure.gates import number
-from kokoro_tvm.measure.metrics import finite_fraction, snr_db
+from kokoro_tvm.validation.measure.gates import number
+from kokoro_tvm.validation.measure.metrics import finite_fraction, snr_db
 
 __all__ = ["ALLOWANCE", "Row", "Summary", "comparable", "compare", "relative_error"]
 

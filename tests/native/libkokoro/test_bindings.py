@@ -14,8 +14,8 @@ import pytest
 from calls import timeline
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.measure.text_from_c import words_of
 from kokoro_tvm.native.libkokoro import HEADER, sources
+from kokoro_tvm.validation.measure.text_from_c import words_of
 
 BINDINGS = Path(__file__).parent / "bindings"
 INCLUDE = next(path.parent for path in sources() if path.name == HEADER)

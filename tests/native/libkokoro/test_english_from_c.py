@@ -18,7 +18,7 @@ from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.lexicon import Context, Lexicon
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.truth.phonemes import sentences
+from kokoro_tvm.validation.reference.phonemes import sentences
 
 PROGRAM = Path(__file__).parent / "programs" / "english.c"
 ORIGINS = ("", "lexicon", "letters", "spelled", "mark")

@@ -25,7 +25,6 @@ from examples import examples
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.measure.text_from_c import words_of
 from kokoro_tvm.model.front_end.expressions import language_arrays
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
 from kokoro_tvm.model.safetensors_file import write_arrays
@@ -46,6 +45,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup import Known
+from kokoro_tvm.validation.measure.text_from_c import words_of
 
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
 MOST = {"tokens": 160, "frames": 600}

@@ -18,13 +18,13 @@ from talking import add_program, in_seven_languages, with_front_end
 from toy_bundle import compile_into, edit_manifest, refresh, write_bundle
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.measure.text_from_c import SENTENCES, validate_text
 from kokoro_tvm.native.libkokoro import LINUX, compile_libkokoro, names_of
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.targets import tools_for
 from kokoro_tvm.targets.runners import Start, open_synthesizer
 from kokoro_tvm.targets.runners.program import Program
+from kokoro_tvm.validation.measure.text_from_c import SENTENCES, validate_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")

@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linked_text import linked
 
-from kokoro_tvm.measure.phonemes import Read, judge_phonemes
 from kokoro_tvm.runtime.text.frontend import parts
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
@@ -26,7 +25,8 @@ from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.truth.phonemes import misaki_english, sentences
+from kokoro_tvm.validation.measure.phonemes import Read, judge_phonemes
+from kokoro_tvm.validation.reference.phonemes import misaki_english, sentences
 
 # What is written in figures and signs comes here in words.
 PLAIN = [sentence for sentence in sentences() if not re.search(r"[\d$£€%&@+=]", sentence)]

@@ -28,7 +28,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.reading import read_utterances
-from kokoro_tvm.truth.phonemes import misaki_english, sentences
+from kokoro_tvm.validation.reference.phonemes import misaki_english, sentences
 
 # Pieces of written forms, so that examples are near what is looked for.
 PIECES = """

@@ -20,7 +20,7 @@ from kokoro_tvm.runtime.text.frontend.left_out import left_out
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.truth.phonemes import sentences
+from kokoro_tvm.validation.reference.phonemes import sentences
 
 CASES = Path(__file__).with_name("cases")
 TEXTS = (

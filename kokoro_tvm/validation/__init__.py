@@ -1,0 +1,1 @@
+"""Validation: the stock model's references, metrics and gates, the report."""

@@ -1,0 +1,243 @@
+"""From facts to the page: numbers become words, signals become pictures and sounds."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from numpy.typing import NDArray
+from rich.filesize import decimal
+
+from kokoro_tvm.common.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
+from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
+from kokoro_tvm.validation.report.facts import Cell, Facts, SpokenUtterance, worst
+from kokoro_tvm.validation.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram
+
+__all__ = ["write_page"]
+
+Array = NDArray[Any]
+
+_VOICED_HZ = 10.0  # the source takes what is below for unvoiced
+_COLUMNS, _WAVE, _PITCH = 600, 120, 140  # of the drawings, in their own units
+
+
+@dataclass(frozen=True)
+class _Player:
+    title: str
+    uri: str
+
+
+@dataclass(frozen=True)
+class _Picture:
+    title: str
+    uri: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class _Utterance:
+    """One utterance, ready to be shown."""
+
+    name: str
+    facts: Mapping[str, str]
+    status: str
+    metrics: Mapping[str, str]
+    players: Sequence[_Player]
+    spectrograms: Sequence[_Picture]
+    waves: Mapping[str, str]
+    pitch: Mapping[str, Sequence[str]]
+    top_hz: int
+
+
+def write_page(facts: Facts, path: Path) -> Path:
+    """Writes the page, whole or not at all."""
+    environment = Environment(
+        loader=PackageLoader("kokoro_tvm.validation.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": _number, "size": decimal, "gate": _gate}
+    buckets = {axis: _buckets(facts, axis) for axis in ("tokens", "frames")}
+    data = {
+        "manifest": facts.manifest,
+        "verdict": _verdict(facts),
+        "matrix": _matrix(facts),
+        "buckets": buckets,
+        "reports": [*facts.reports, facts.speech],
+        "speech": worst(facts.speech),
+        "utterances": [_utterance(spoken, facts.speech) for spoken in facts.utterances],
+        "longer": facts.longer,
+        "stages": facts.stages,
+        "files": _files(facts),
+        "machine": facts.machine,
+        "drawing": {"columns": _COLUMNS, "wave": _WAVE, "pitch": _PITCH},
+        "floor": f"{-FLOOR_DB:.0f}",
+    }
+    text = environment.get_template("report.html.jinja").render(data)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def _verdict(facts: Facts) -> dict[str, Any]:
+    """How it ended, as a whole: status, and what was missed."""
+    reports = [*facts.reports, facts.speech]
+    missed = [f"{_subject(r)}: {line}" for r in reports for line in r["missed"]]
+    passed = all(r["passed"] for r in reports)
+    counted = {"passed": 0, "failed": 0, "not run": 0}
+    for report in reports:
+        for utterance in report["utterances"]:
+            for verdict in utterance["verdicts"]:
+                counted[verdict["status"]] += 1
+        for verdict in report["overall"]:
+            counted[verdict["status"]] += 1
+    return {"status": "passed" if passed else "failed", "missed": missed, "counted": counted}
+
+
+def _subject(report: Mapping[str, Any]) -> str:
+    return report["component"] + ("" if report["bucket"] is None else f"-{report['bucket']}")
+
+
+def _matrix(facts: Facts) -> list[tuple[str, str, dict[int, Mapping[str, Any]]]]:
+    """Component, axis, and by bucket: the status, every gate's worst value, how many utterances ran."""
+    rows = []
+    for component, axis in COMPONENT_AXES.items():
+        cells: dict[int, Mapping[str, Any]] = {
+            r["bucket"]: {
+                "status": _status(r),
+                "gates": worst(r),
+                "enforce": r["enforce"],
+                "ran": sum(not u["status"].startswith("not run") for u in r["utterances"]),
+                "of": len(r["utterances"]),
+            }
+            for r in facts.reports
+            if r["component"] == component
+        }
+        rows.append((component, str(axis), cells))
+    return rows
+
+
+def _status(report: Mapping[str, Any]) -> str:
+    if all(u["status"].startswith("not run") for u in report["utterances"]):
+        return "not run"
+    return "passed" if report["passed"] else "failed"
+
+
+def _buckets(facts: Facts, axis: str) -> list[int]:
+    mine = [component for component, on in COMPONENT_AXES.items() if on == axis]
+    return sorted({r["bucket"] for r in facts.reports if r["component"] in mine})
+
+
+def _files(facts: Facts) -> list[tuple[str, int, str]]:
+    """Every file the manifest vouches for: name, size, sha256."""
+    parts = facts.manifest["components"].values()
+    entries = [e for key in ("voices", "front_end", "text") if (e := facts.manifest.get(key))]
+    entries += [e for part in parts for e in (part["weights"], *part["libraries"])]
+    return [(e["file"], e["size"], e["sha256"]) for e in entries]
+
+
+def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance:
+    reference = spoken.reference
+    truth = np.ravel(reference.truth.audio)
+    ours = np.zeros_like(truth)  # of another length it is shown as far as both go
+    ours[: spoken.audio.size] = spoken.audio[: truth.size]
+    report = next(u for u in speech["utterances"] if u["name"] == reference.name)
+    frames = int(reference.truth.durations.sum())
+    off = int(np.count_nonzero(spoken.durations != reference.truth.durations))
+    return _Utterance(
+        name=reference.name,
+        facts={
+            "phonemes": reference.phonemes,
+            "voice": reference.voice,
+            "speed": f"{reference.speed:g}",
+            "seed": str(reference.seed),
+            "length": f"{frames} frames, {frames / FRAMES_PER_SECOND:.2f} s",
+            "durations": "all equal" if off == 0 else f"{off} tokens differ",
+        },
+        status=report["status"],
+        metrics={k: _number(v) for k, v in report["outputs"].get("audio", {}).items()},
+        players=[_Player("Stock model, float64", _flac(truth)), _Player("This bundle", _flac(spoken.audio))],
+        spectrograms=_spectrograms(truth, ours),
+        waves=_waves(truth, ours),
+        pitch={"reference": _pitch(reference.truth.f0), "ours": _pitch(spoken.f0)},
+        top_hz=_TOP_HZ,
+    )
+
+
+_TOP_HZ = 500
+
+
+def _pitch(f0: Array) -> list[str]:
+    hertz = np.ravel(np.asarray(f0, np.float64))
+    return curve(np.where(hertz > _VOICED_HZ, hertz, 0.0), _COLUMNS, _TOP_HZ, _PITCH)
+
+
+def _waves(truth: Array, ours: Array) -> dict[str, str]:
+    """Three outlines, the difference as many times larger as makes it visible."""
+    peak = max(float(np.abs(truth).max()), float(np.abs(ours).max()))
+    difference = ours - truth
+    largest = float(np.abs(difference).max())
+    gain = 10.0 ** np.floor(np.log10(peak / largest / 2)) if largest > 0 and peak > 2 * largest else 1.0
+    return {
+        "reference": envelope(truth, _COLUMNS, peak, _WAVE),
+        "ours": envelope(ours, _COLUMNS, peak, _WAVE),
+        "difference": envelope(difference * gain, _COLUMNS, peak, _WAVE),
+        "gain": f"{gain:,.0f}",
+        "peak": f"{peak:.2f}",
+        "largest": f"{largest:.2g}",
+    }
+
+
+def _spectrograms(truth: Array, ours: Array) -> list[_Picture]:
+    loudest = float(magnitude_spectrum(truth).max())
+    seconds = truth.size / SAMPLE_RATE
+    axes = f"{seconds:.1f} seconds to the right, 0 to 12 kHz upwards, brightness down to -{-FLOOR_DB:.0f} dB"
+    signals = {
+        "Stock model, float64": truth,
+        "This bundle": ours,
+        "Difference of the waveforms": ours - truth,
+    }
+    return [
+        _Picture(title, data_uri("image/png", spectrogram(signal, loudest)), f"Spectrogram: {title}; {axes}.")
+        for title, signal in signals.items()
+    ]
+
+
+def _flac(audio: Array) -> str:
+    """The audio as a FLAC of 16 bits; louder than full scale it is made quieter, for nothing may clip."""
+    peak = max(1.0, float(np.abs(audio).max(initial=0.0)))
+    stream = io.BytesIO()
+    soundfile.write(
+        stream, np.asarray(audio, np.float64) / peak, SAMPLE_RATE, format="FLAC", subtype="PCM_16"
+    )
+    return data_uri("audio/flac", stream.getvalue())
+
+
+def _gate(cell: Cell | Mapping[str, Any]) -> str:
+    """`snr_db 72.1, at least 30`."""
+    data = cell if isinstance(cell, Mapping) else cell.__dict__
+    bound, _, metric = data["gate"].partition("_")
+    where = f"{data['output']}: " if data["output"] else ""
+    if data["limit"] is None:
+        return f"{where}{metric} {_number(data['value'])}, no limit"
+    word = {"min": "at least", "max": "at most"}[bound]
+    return f"{where}{metric} {_number(data['value'])}, {word} {_number(data['limit'])}"
+
+
+def _number(value: float | str | None) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return {"inf": "∞", "-inf": "−∞"}.get(value, value)
+    if 0.99 < abs(value) < 1 and value != 1:  # correlations differ in what they lack to one
+        return f"{value:.7f}"
+    return f"{value:.4g}"

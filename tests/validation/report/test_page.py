@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import base64
+import io
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from kokoro_tvm.validation.report import Facts, write_page
+from kokoro_tvm.validation.report.facts import worst
+
+from .conftest import report, verdict
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and the text in between."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def test_it_needs_nothing_but_itself(page: Path) -> None:
+    """No address of anything that would be fetched; only logs are linked to, beside it."""
+    elements = Elements(page)
+    addresses = [a[key] or "" for _, a in elements.found for key in ("src", "href", "xlink:href") if key in a]
+    assert addresses
+    outside = [x for x in addresses if not x.startswith("data:")]
+    assert outside == ["decoder.log"]
+    assert "@import" not in page.read_text(encoding="utf-8")
+    assert not elements.of("script")
+
+
+def test_it_can_be_read_aloud(page: Path) -> None:
+    elements = Elements(page)
+    assert elements.of("html")[0]["lang"] == "en"
+    assert all(i.get("alt") for i in elements.of("img"))
+    assert all(s.get("aria-label") and s.get("role") == "img" for s in elements.of("svg"))
+    assert all(a.get("aria-label") for a in elements.of("audio"))
+    assert all(t.get("scope") in ("col", "row") for t in elements.of("th"))
+    assert len(elements.of("h1")) == 1
+
+
+def test_every_utterance_can_be_seen_and_heard(page: Path, facts: Facts) -> None:
+    elements = Elements(page)
+    count = len(facts.utterances)
+    assert (len(elements.of("img")), len(elements.of("audio")), len(elements.of("svg"))) == (
+        3 * count,
+        2 * count,
+        2 * count,
+    )
+    uri = elements.of("audio")[1]["src"] or ""
+    kind, _, content = uri.partition(";base64,")
+    assert kind == "data:audio/flac"
+    heard, rate = soundfile.read(io.BytesIO(base64.b64decode(content)))
+    assert rate == 24000
+    assert np.abs(heard - facts.utterances[0].audio).max() <= 2**-15
+
+
+def test_what_is_reported_is_text(page: Path) -> None:
+    """Phonemes are anybody's: none of it becomes markup."""
+    assert "<b>one</b>" not in page.read_text(encoding="utf-8")
+    assert "<b>one</b> & ˈ" in Elements(page).text
+
+
+def test_the_matrix_tells_gate_value_and_status(page: Path) -> None:
+    text = re.sub(r"\s+", " ", Elements(page).text)
+    assert "audio: gain_db 3, at least 10 failed" in text
+    assert "audio: gain_db 3, no limit not run" in text
+    assert "audio: snr_db 112.5, at least 90" in text
+    assert "decoder-64: one: min_gain_db" in text
+    assert "no such artifact" in text
+    assert "failed on 2 of 3 utterances" in text
+    assert re.search(r"three \(90\) ?not run: longer than the bucket", text)
+    assert "Not run, longer than the bundle's buckets: three." in text
+    assert "toy failed" in text
+
+
+def test_a_bundle_that_passed_says_so(facts: Facts, tmp_path: Path) -> None:
+    good = [r for r in facts.reports if r["passed"]]
+    text = Elements(write_page(replace(facts, reports=good), tmp_path / "report.html")).text
+    assert "toy passed" in re.sub(r"\s+", " ", text)
+
+
+def test_audio_of_another_length_is_shown(facts: Facts, tmp_path: Path) -> None:
+    """A bundle whose durations are wrong is what one wants to look at most."""
+    one = facts.utterances[0]
+    for samples in (one.audio.size - 600, one.audio.size + 600):
+        cut = replace(one, audio=np.resize(one.audio, samples), durations=one.durations + np.array([1, 0]))
+        text = Elements(write_page(replace(facts, utterances=[cut]), tmp_path / "report.html")).text
+        assert "1 tokens differ" in text
+
+
+def test_silence_and_equal_audio_are_shown(facts: Facts, tmp_path: Path) -> None:
+    one = facts.utterances[0]
+    truth = one.reference.truth
+    silent = replace(one.reference, truth=replace(truth, audio=0 * truth.audio, f0=0 * truth.f0))
+    for spoken in (
+        replace(one, audio=truth.audio.astype(np.float32)),
+        replace(one, reference=silent, audio=0 * one.audio, f0=0 * one.f0),
+    ):
+        page = write_page(replace(facts, utterances=[spoken]), tmp_path / "report.html")
+        text = page.read_text(encoding="utf-8")
+        assert "nan" not in text.lower().replace("nano", "")
+
+
+def test_the_worst_of_all_utterances() -> None:
+    result = report("f0n", 64, verdict("min_snr_db", 100.0, 80.0, "passed"))
+    result["utterances"][1]["verdicts"] = [verdict("min_snr_db", 79.0, 80.0, "failed")]
+    (cell,) = worst(result)
+    assert (cell.value, cell.status) == (79.0, "failed")
+    result["utterances"][1]["verdicts"] = [verdict("min_snr_db", "nan", 80.0, "failed")]
+    assert worst(result)[0].value == "nan"
+    result = report("speech", None, verdict("max_samples_off", 0.0, 0.0, "passed"))
+    result["utterances"][0]["verdicts"] = [verdict("max_samples_off", 600.0, 0.0, "failed")]
+    assert worst(result)[0].value == 600.0
