@@ -32,7 +32,7 @@ def package(
     """
     from rich.filesize import decimal
 
-    from kokoro_tvm.project.distribution import write_package
+    from kokoro_tvm.publish.distribution import write_package
 
     bundle = root / "artifacts" / recipe
     if not bundle.is_dir():

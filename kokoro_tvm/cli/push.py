@@ -34,8 +34,8 @@ def push(
     """
     from rich.filesize import decimal
 
-    from kokoro_tvm.project.attestation import read_signer
-    from kokoro_tvm.project.push import push as send
+    from kokoro_tvm.publish.attestation import read_signer
+    from kokoro_tvm.publish.push import push as send
     from kokoro_tvm.runtime.registry.address import parse_place
 
     def sending(layer: Layer) -> None:

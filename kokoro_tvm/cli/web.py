@@ -51,9 +51,9 @@ def web(
     """
     from rich.filesize import decimal
 
-    from kokoro_tvm.project.mp3 import fetch_encoder
     from kokoro_tvm.project.names import NPM
-    from kokoro_tvm.project.site import write_site
+    from kokoro_tvm.publish.mp3 import fetch_encoder
+    from kokoro_tvm.publish.site import write_site
 
     def bundle(name: str) -> Path:
         built = root / "artifacts" / name

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from toys import PHONEMES
 
-from kokoro_tvm.project.distribution import verified_bundle, write_wheel
+from kokoro_tvm.publish.distribution import verified_bundle, write_wheel
 
 BUILDAH = shutil.which("buildah")
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from sharing import once
 from toys import RECIPES as TOYS
 from toys import copy_repository, doit
 
-from kokoro_tvm.project.site import write_site
+from kokoro_tvm.publish.site import write_site
 from kokoro_tvm.recipe.folder import find, whole
 
 

@@ -22,7 +22,7 @@ from hosting import Host
 from wgsl import ROTATION, code_of
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.project.site import write_site
+from kokoro_tvm.publish.site import write_site
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.targets.runners import open_synthesizer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.project import mp3
+from kokoro_tvm.publish import mp3
 
 
 def test_an_encoder_that_is_another_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from elsewhere import obstacle
 from hosting import Host
 from watched_pages import tasks_of
 
-from kokoro_tvm.project.pieces import PIECE
+from kokoro_tvm.publish.pieces import PIECE
 
 pytestmark = [
     pytest.mark.slow("opens pages in Chromium"),

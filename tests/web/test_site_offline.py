@@ -12,8 +12,8 @@ from chromium import chromium
 from elsewhere import obstacle
 from hosting import Host
 
-from kokoro_tvm.project import site as site_module
-from kokoro_tvm.project.site import write_site
+from kokoro_tvm.publish import site as site_module
+from kokoro_tvm.publish.site import write_site
 from kokoro_tvm.web import WEB, page_files
 
 pytestmark = [

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from watched_pages import CAPTURE, Page, places_of
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.project import mp3
-from kokoro_tvm.project.site import write_site
+from kokoro_tvm.publish import mp3
+from kokoro_tvm.publish.site import write_site
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.targets.runners import open_synthesizer
 from kokoro_tvm.targets.runners.node import NODE

@@ -22,7 +22,7 @@ from elsewhere import obstacle
 from hosting import QuietHandler, listening
 
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.project.site import write_site
+from kokoro_tvm.publish.site import write_site
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA
 from kokoro_tvm.targets.runners import open_synthesizer

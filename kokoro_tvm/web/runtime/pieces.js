@@ -1,6 +1,6 @@
 /** The files of a bundle in pieces named by their sha256: fetched side by side, unpacked, compared, and kept.
  *
- * kokoro_tvm/project/pieces.py writes them. What is kept is the content, so that a later visit unpacks nothing.
+ * kokoro_tvm/publish/pieces.py writes them. What is kept is the content, so that a later visit unpacks nothing.
  */
 
 import { BundleError, ConnectionError, UnsupportedError } from '../errors.js';

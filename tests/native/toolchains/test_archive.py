@@ -19,7 +19,7 @@ from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains.archive import Archive, prefix_of
 from kokoro_tvm.native.toolchains.macho import MachO
-from kokoro_tvm.project.distribution import write_xcframework
+from kokoro_tvm.publish.distribution import write_xcframework
 
 pytestmark = pytest.mark.slow("links for other machines")
 

@@ -20,7 +20,7 @@ from toy_bundle import edit_manifest, write_bundle
 
 from kokoro_tvm.common.bundles import default_bundle
 from kokoro_tvm.common.errors import BundleError, InputError, KokoroTvmError
-from kokoro_tvm.project.push import push
+from kokoro_tvm.publish.push import push
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.registry import pull as pulling
 from kokoro_tvm.runtime.registry import web

@@ -17,9 +17,9 @@ from toy_bundle import edit_manifest, write_bundle
 
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.project import push as pushing
-from kokoro_tvm.project.attestation import NOT_RUN, read_signer
-from kokoro_tvm.project.push import push
+from kokoro_tvm.publish import push as pushing
+from kokoro_tvm.publish.attestation import NOT_RUN, read_signer
+from kokoro_tvm.publish.push import push
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.registry.address import parse_place
 from kokoro_tvm.runtime.registry.artifact import Layer

@@ -13,8 +13,8 @@ from registries import FakeRegistry, state_provenance
 from toy_bundle import edit_manifest
 
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.project.attestation import bill_of_materials, read_signer, sign
-from kokoro_tvm.project.push import push
+from kokoro_tvm.publish.attestation import bill_of_materials, read_signer, sign
+from kokoro_tvm.publish.push import push
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.registry.address import Repository, parse_place
 from kokoro_tvm.runtime.registry.pull import pull

@@ -14,8 +14,8 @@ from base_install import link_base
 from registries import REGISTRY, debian_registry
 from toys import PHONEMES, speak
 
-from kokoro_tvm.project import distribution
-from kokoro_tvm.project.push import push
+from kokoro_tvm.publish import distribution
+from kokoro_tvm.publish.push import push
 from kokoro_tvm.runtime.registry.address import parse_place
 
 CALL = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(sys.argv[3:])"

@@ -16,9 +16,9 @@ from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.platforms import WEB as WEB_ASSEMBLY
 from kokoro_tvm.common.platforms import platform_of
-from kokoro_tvm.project.distribution import verified_bundle
-from kokoro_tvm.project.mp3 import MODULE
-from kokoro_tvm.project.pieces import FOLDER, INDEX, write_pieces
+from kokoro_tvm.publish.distribution import verified_bundle
+from kokoro_tvm.publish.mp3 import MODULE
+from kokoro_tvm.publish.pieces import FOLDER, INDEX, write_pieces
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.web import OFFLINE, WEB, page_files

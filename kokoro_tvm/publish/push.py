@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
-from kokoro_tvm.project.attestation import statements
-from kokoro_tvm.project.distribution import bundle_files, opened, size_of, verified_bundle
+from kokoro_tvm.publish.attestation import statements
+from kokoro_tvm.publish.distribution import bundle_files, opened, size_of, verified_bundle
 from kokoro_tvm.runtime.registry.address import Layout, Repository
 from kokoro_tvm.runtime.registry.artifact import (
     ARTIFACT_TYPE,

@@ -16,7 +16,7 @@ from toys import PHONEMES, speak
 
 from kokoro_tvm import Synthesizer, __version__
 from kokoro_tvm.common.errors import BuildError, BundleError, InputError
-from kokoro_tvm.project.distribution import verified_bundle, write_archive, write_package, write_wheel
+from kokoro_tvm.publish.distribution import verified_bundle, write_archive, write_package, write_wheel
 
 SPEAK = """
 import sys
@@ -133,5 +133,5 @@ def test_archive_does_not_write_over_a_file_of_the_bundle(toy: Path, tmp_path: P
 
 
 def test_a_target_without_wheels(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.project.distribution._PLATFORMS", {})
+    monkeypatch.setattr("kokoro_tvm.publish.distribution._PLATFORMS", {})
     assert [path.suffix for path in write_package(toy, tmp_path / "dist")] == [".tar"]

@@ -26,7 +26,7 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.common.output import check_distinct
 from kokoro_tvm.common.platforms import Platform, platform_of
 from kokoro_tvm.native.toolchains.archive import ARCHIVE, prefix_of
-from kokoro_tvm.project.attestation import provenance_with_gates
+from kokoro_tvm.publish.attestation import provenance_with_gates
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
@@ -47,7 +47,7 @@ __all__ = [
 
 _PACKAGE = Path(__file__).parents[1]
 # The rooms that a wheel holds: what speaks, and the commands, which say what only the source has.
-_SPEAKING = frozenset({"cli", "documents", "registry", "runtime", "serve", "web"})
+_SPEAKING = frozenset({"cli", "common", "runtime", "serve", "web"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
 _CHUNK = 1 << 20
 # Platforms of wheels; glibc 2.28 and macOS 11 are what TVM's own need.

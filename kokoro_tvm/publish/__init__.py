@@ -1,0 +1,1 @@
+"""Bundles for others: wheels, archives, releases, sites, registries."""
