@@ -1,6 +1,6 @@
 """The build. `doit` builds the default recipe, `doit NAME` another one, `doit list` shows every stage.
 
-Everything a task needs to know is in recipes/; how stages depend on each other: kokoro_tvm/project/graph.py.
+Everything a task needs to know is in recipes/; how stages depend on each other: kokoro_tvm/builder/graph.py.
 """
 
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ def _in_words():
 with _in_words():
     require_build()
 
-from kokoro_tvm.project.tasks import doit_config, recipe_tasks  # noqa: E402  (needs those packages)
+from kokoro_tvm.builder.tasks import doit_config, recipe_tasks  # noqa: E402  (needs those packages)
 
 DOIT_CONFIG = doit_config()
 

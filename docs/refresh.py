@@ -32,8 +32,8 @@ from kokoro_tvm.bench.chart import draw_chart
 from kokoro_tvm.bench.load.results import LoadResult, rows
 from kokoro_tvm.bench.results import Result
 from kokoro_tvm.bench.web import results as web_results
+from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.common.constants import FRAMES_PER_SECOND, SAMPLE_RATE
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.validation.measure.e2e_table import COLUMNS
 from kokoro_tvm.validation.measure.metrics import HOP, magnitude_spectrum, snr_db

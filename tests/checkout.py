@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.store import Store
-from kokoro_tvm.project.graph import RecipeGraph
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.store import Store
+from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 
 __all__ = ["RECIPES", "ROOT", "graph_of", "lend"]

@@ -17,8 +17,8 @@ from checkout import ROOT, graph_of
 from sharing import once
 from toys import copy_repository, doit, write_recipes
 
+from kokoro_tvm.builder.engine.resources import usable_memory_gb
 from kokoro_tvm.common.packages import install_stock_packages
-from kokoro_tvm.engine.resources import usable_memory_gb
 from kokoro_tvm.runtime.threads import usable_cores
 
 pytest_plugins = ["fake_bundles"]
@@ -36,7 +36,7 @@ LONGEST = (
         "test_static.py",
         "test_patterns.py",
     ),
-    *("compiler/test_export.py", "validation/measure/test_e2e.py", "engine/test_reference_store.py"),
+    *("compiler/test_export.py", "validation/measure/test_e2e.py", "builder/test_reference_store.py"),
 )
 LAST = "native/libkokoro/test_speak.py"
 

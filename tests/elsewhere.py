@@ -10,10 +10,10 @@ from typing import Any
 
 from checkout import RECIPES, graph_of
 
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.stages import runtime
 from kokoro_tvm.compiler.codegen import generate_kernel
-from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.recipe import Recipe, load_recipe
-from kokoro_tvm.stages import runtime
 from kokoro_tvm.targets import CompiledLibrary, Machine, PinnedLibrary, find_runner, resolve, tools_for
 from kokoro_tvm.targets.runners.served import Serving
 

@@ -17,9 +17,9 @@ from checkout import ROOT
 from elsewhere import OPTIONS
 from filelock import FileLock
 
+from kokoro_tvm.builder.engine.digest import digest
+from kokoro_tvm.builder.engine.versions import TVM, versions
 from kokoro_tvm.compiler.codegen import generate_kernel
-from kokoro_tvm.engine.digest import digest
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.targets import Machine, tvm_target
 

@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from kokoro_tvm.builder.stages.provenance import statement
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
-from kokoro_tvm.stages.provenance import statement
 
 __all__ = ["REGISTRY", "FakeRegistry", "debian_registry", "fake_registry", "state_provenance"]
 

@@ -15,11 +15,11 @@ from recipe_fields import recipe_fields
 from reference_pages import commands, generated
 
 from kokoro_tvm import runtime
+from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.cli import build_app
 from kokoro_tvm.common import errors
 from kokoro_tvm.compiler import passes
 from kokoro_tvm.model import patches
-from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.validation.reference.corpus import corpus
 

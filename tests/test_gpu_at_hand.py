@@ -16,8 +16,8 @@ from kernels.on_gpu import AS_CPP, GPUS
 from lowering import MACHINE, RECIPE, lowered_program, small_program
 
 from kokoro_tvm import kernels as ops
+from kokoro_tvm.builder.library import compile_module
 from kokoro_tvm.common.errors import BuildError, BundleError
-from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.native.toolchains import nvrtc
 from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode

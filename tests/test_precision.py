@@ -15,7 +15,7 @@ import tvm_ffi
 from bits import to_float32
 from lowering import MACHINE, RECIPE, lowered_program, small_program
 
-from kokoro_tvm.compiler.library import compile_module
+from kokoro_tvm.builder.library import compile_module
 from kokoro_tvm.compiler.lower import LoweredModule, Parameter
 from kokoro_tvm.compiler.pack import pack_weights
 from kokoro_tvm.kernels.base import semantic as _semantic

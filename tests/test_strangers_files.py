@@ -29,9 +29,9 @@ from toy_bundle import VOCABULARY, write_bundle
 
 import kokoro_tvm
 from kokoro_tvm.batch.manifest import read_manifest
+from kokoro_tvm.builder.engine.cache import Cache
+from kokoro_tvm.builder.engine.record import Output, Record
 from kokoro_tvm.common.errors import BuildError, BundleError, InputError, RecipeError, ValidationError
-from kokoro_tvm.engine.cache import Cache
-from kokoro_tvm.engine.record import Output, Record
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
@@ -190,7 +190,7 @@ _PARSERS = (
         (json.dumps({"manifests": [{"digest": "sha256:0", "annotations": {REFERENCE: "a"}}]}).encode(),),
         lambda path: bundles_in(path.read_bytes(), _PLACE),
     ),
-    Parser("engine/record.py", "record", (_RECORD.to_bytes(),), _read_record),
+    Parser("builder/engine/record.py", "record", (_RECORD.to_bytes(),), _read_record),
     Parser(
         "batch/manifest.py",
         "lines.jsonl",

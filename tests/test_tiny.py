@@ -23,9 +23,9 @@ import pytest
 import yaml
 from toys import PHONEMES, REPOSITORY, doit, speak, toy_model
 
+from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.cli import main
 from kokoro_tvm.common.constants import COMPONENT_AXES
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.kernels.base import semantic as _semantic
 
 

@@ -71,19 +71,19 @@ def test_what_does_not_compile_is_imported() -> None:
     """tvm_ffi cannot be imported without fcntl."""
     code = """
 import pkgutil
-for room in ("engine", "recipe", "diagnostics", "project"):
-    for found in pkgutil.iter_modules([f"kokoro_tvm/{room}"], f"kokoro_tvm.{room}."):
-        if found.name != "kokoro_tvm.diagnostics.probe":  # the compiler's side
+for folder in ("recipe", "builder", "builder/engine", "builder/diagnostics"):
+    for found in pkgutil.iter_modules([f"kokoro_tvm/{folder}"], f"kokoro_tvm.{folder.replace('/', '.')}."):
+        if not found.name.endswith((".diagnostics.probe", ".builder.library")):  # the compiler's side
             __import__(found.name)
             print(found.name)
 """
-    assert {"kokoro_tvm.engine.child", "kokoro_tvm.project.cluster"} <= set(elsewhere(code).split())
+    assert {"kokoro_tvm.builder.engine.child", "kokoro_tvm.builder.cluster"} <= set(elsewhere(code).split())
 
 
 def test_stages_need_a_system_that_forks() -> None:
     code = """
 from pathlib import Path
-from kokoro_tvm.engine.child import run_child
+from kokoro_tvm.builder.engine.child import run_child
 from kokoro_tvm.common.errors import BuildError
 del os.fork
 try:
@@ -108,7 +108,7 @@ print(Watch().others_cores(), resident_bytes("VmHWM"))
 
 def test_a_machine_is_described() -> None:
     code = """
-from kokoro_tvm.diagnostics.hardware import describe_machine
+from kokoro_tvm.builder.diagnostics.hardware import describe_machine
 found = describe_machine()
 print(found.cpu, found.memory_bytes, found, sep="|")
 """

@@ -14,10 +14,10 @@ import typer
 import yaml
 from packaging.specifiers import SpecifierSet
 
+from kokoro_tvm.builder.engine.reporter import LineReporter
+from kokoro_tvm.builder.engine.versions import PYTHON
+from kokoro_tvm.builder.tasks import recipe_tasks
 from kokoro_tvm.cli import build_app
-from kokoro_tvm.engine.reporter import LineReporter
-from kokoro_tvm.engine.versions import PYTHON
-from kokoro_tvm.project.tasks import recipe_tasks
 from kokoro_tvm.recipe import load_recipe
 
 ROOT = Path(__file__).parents[1]

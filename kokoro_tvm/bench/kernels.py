@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import kokoro_tvm
-from kokoro_tvm.engine.code import all_code
-from kokoro_tvm.engine.digest import digest
+from kokoro_tvm.builder.engine.code import all_code
+from kokoro_tvm.builder.engine.digest import digest
 
 __all__ = ["kernels_digest"]
 

@@ -19,7 +19,7 @@ from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.results import Isa, Result, SystemResult, TextInfo, compare
 from kokoro_tvm.bench.systems import System
 from kokoro_tvm.bench.texts import VOICE, Text
-from kokoro_tvm.diagnostics.hardware import describe_machine
+from kokoro_tvm.builder.diagnostics.hardware import describe_machine
 from kokoro_tvm.runtime import Bundle, Voices
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode

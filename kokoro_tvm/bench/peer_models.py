@@ -8,9 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from kokoro_tvm.builder.names import PEERS
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.output import whole_file
-from kokoro_tvm.project.names import PEERS
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe import NpmSource

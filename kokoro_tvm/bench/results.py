@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field
 
 from kokoro_tvm.bench.record import Record
-from kokoro_tvm.diagnostics.hardware import MachineInfo
+from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
 
 __all__ = [
     "Comparison",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from kokoro_tvm.engine.cache import Cache
+    from kokoro_tvm.builder.engine.cache import Cache
 
 __all__ = [
     "JsonFileOption",
@@ -81,7 +81,7 @@ def grid() -> Table:
 
 def shared_cache() -> Cache | None:
     """The shared cache of builds, if there is one. Raises InputError for one that cannot be."""
-    from kokoro_tvm.engine.cache import Cache
+    from kokoro_tvm.builder.engine.cache import Cache
 
     return Cache.from_environment(lambda note: typer.echo(note, err=True))
 

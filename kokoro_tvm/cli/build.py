@@ -117,17 +117,17 @@ def run_tasks(
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
 
+    from kokoro_tvm.builder.engine.events import EventLog
+    from kokoro_tvm.builder.engine.reporter import make_reporter
+    from kokoro_tvm.builder.tasks import doit_config, recipe_tasks
     from kokoro_tvm.common.errors import BuildError, KokoroTvmError
-    from kokoro_tvm.engine.events import EventLog
-    from kokoro_tvm.engine.reporter import make_reporter
-    from kokoro_tvm.project.tasks import doit_config, recipe_tasks
 
     reporter = make_reporter(EventLog(events) if events else None)
     known = list(recipe_tasks(root, reporter, paranoid, tried, force))
     _check(tasks, [task["basename"] for task in known])
     _check(force, [task["basename"] for task in known if "." in task["basename"]])
     if scheduler is not None:
-        from kokoro_tvm.project.cluster import build_on_cluster
+        from kokoro_tvm.builder.cluster import build_on_cluster
 
         graph = {task["basename"]: task.get("task_dep", []) for task in known}
         build_on_cluster(scheduler, tasks, graph, root, reporter.elsewhere)
@@ -169,7 +169,7 @@ def _check(tasks: Sequence[str], known: list[str]) -> None:
 
 def _task(word: str, recipe: str, root: Path) -> str:
     """The task that a word of the command line means."""
-    from kokoro_tvm.project.project import Project
+    from kokoro_tvm.builder.project import Project
 
     project = Project(root)
     recipes = project.recipes()
@@ -186,7 +186,7 @@ def _dump(word: str, recipe: str, folder: Path, jobs: int | None, root: Path, pa
     """Lowers one artifact again, outside the store, and writes the module after the import and every pass."""
     from tempfile import TemporaryDirectory
 
-    from kokoro_tvm.project.project import Project
+    from kokoro_tvm.builder.project import Project
 
     graph, spec = Project(root).artifact(word if "/" in word else f"{recipe}/{word}")
     lower = graph.lower(spec)

@@ -10,8 +10,8 @@ import typer
 from kokoro_tvm.cli._output import JsonOption, RootOption
 
 if TYPE_CHECKING:
-    from kokoro_tvm.diagnostics.diff import Side
-    from kokoro_tvm.project.project import Project
+    from kokoro_tvm.builder.diagnostics.diff import Side
+    from kokoro_tvm.builder.project import Project
 
 __all__ = ["diff"]
 
@@ -36,9 +36,9 @@ def diff(
     """
     from dataclasses import asdict
 
+    from kokoro_tvm.builder.diagnostics.diff import diff as differences
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
-    from kokoro_tvm.diagnostics.diff import diff as differences
-    from kokoro_tvm.project.project import Project
 
     project = Project.open(root)
     sides = _side(before, project), _side(now, project)
@@ -65,7 +65,7 @@ def diff(
 
 def _side(word: str, project: Project) -> Side:
     """A recipe where there is one of the name, otherwise the folder of a bundle."""
-    from kokoro_tvm.diagnostics.diff import Side
+    from kokoro_tvm.builder.diagnostics.diff import Side
 
     if word in project.recipes():
         return Side.of_recipe(project.graph(word))

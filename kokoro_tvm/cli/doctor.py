@@ -13,7 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.diagnostics.doctor import Finding
+    from kokoro_tvm.builder.diagnostics.doctor import Finding
 
 __all__ = ["doctor"]
 
@@ -38,10 +38,10 @@ def doctor(
     """
     from dataclasses import asdict
 
+    from kokoro_tvm.builder.diagnostics.doctor import examine
+    from kokoro_tvm.builder.needs import debian_packages
     from kokoro_tvm.cli._output import console, print_json
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.diagnostics.doctor import examine
-    from kokoro_tvm.project.needs import debian_packages
     from kokoro_tvm.recipe import list_recipes, load_recipe
 
     if packages:

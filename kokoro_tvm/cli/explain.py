@@ -23,10 +23,10 @@ def explain(
 
     Prints what changed, from what to what, and which stages a build would run because of it.
     """
+    from kokoro_tvm.builder.diagnostics.explain import explain as explanation
+    from kokoro_tvm.builder.diagnostics.explain import lines, to_json
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json, shared_cache
-    from kokoro_tvm.diagnostics.explain import explain as explanation
-    from kokoro_tvm.diagnostics.explain import lines, to_json
-    from kokoro_tvm.project.project import Project
 
     found = Project.open(root, cache=shared_cache()).find(what)
     found_reasons = explanation(what, found.stages, found.graph.stages())

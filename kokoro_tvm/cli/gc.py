@@ -42,9 +42,9 @@ def gc(
 
     from rich.filesize import decimal
 
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json, shared_cache
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.project.project import Project
 
     project = Project.open(root)
     tries = project.tries()

@@ -26,9 +26,9 @@ def graph(
     root: RootOption = Path(),
 ) -> None:
     """Draw the tasks of a recipe, coloured by state."""
+    from kokoro_tvm.builder.diagnostics.graph import Node, draw
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.common.output import is_stream, write_text
-    from kokoro_tvm.diagnostics.graph import Node, draw
-    from kokoro_tvm.project.project import Project
 
     nodes = []
     for stage in Project.open(root).graph(recipe).stages():

@@ -13,7 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption, grid
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.diagnostics.plan import Step
+    from kokoro_tvm.builder.diagnostics.plan import Step
 
 __all__ = ["plan", "summary", "table"]
 
@@ -30,10 +30,10 @@ def plan(
 
     Times are those of past runs on this machine, of the same stage or of a similar one of another recipe.
     """
+    from kokoro_tvm.builder.diagnostics.plan import look_ahead
+    from kokoro_tvm.builder.diagnostics.plan import to_json as step_to_json
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import console, print_json, shared_cache
-    from kokoro_tvm.diagnostics.plan import look_ahead
-    from kokoro_tvm.diagnostics.plan import to_json as step_to_json
-    from kokoro_tvm.project.project import Project
 
     project = Project.open(root, cache=shared_cache())
     graphs = [project.graph(name) for name in recipes or ["cpu"]]
@@ -76,7 +76,7 @@ def _duration(step: Step) -> str:
 
 
 def _why(step: Step) -> str:
-    from kokoro_tvm.diagnostics.causes import cause
+    from kokoro_tvm.builder.diagnostics.causes import cause
 
     if step.state.problem:
         return ""  # the summary has it, once for all stages
@@ -122,8 +122,8 @@ def _stages(count: int) -> str:
 
 
 def _time(steps: Sequence[Step], jobs: int) -> str:
+    from kokoro_tvm.builder.diagnostics.plan import together
     from kokoro_tvm.common.words import shown_seconds
-    from kokoro_tvm.diagnostics.plan import together
 
     known = [s for s in steps if s.seconds is not None]
     unknown = len(steps) - len(known)

@@ -13,11 +13,11 @@ from kokoro_tvm.cli._speech import ThreadsOption
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from kokoro_tvm.builder.graph import RecipeGraph
     from kokoro_tvm.lab.probe.compare import Summary
     from kokoro_tvm.lab.probe.probe import Findings
     from kokoro_tvm.lab.probe.subject import Subject
     from kokoro_tvm.lab.probe.values import Value
-    from kokoro_tvm.project.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
     from kokoro_tvm.validation.reference.reference import Reference
 
@@ -125,9 +125,9 @@ def probe(
 
 def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
     """The recipe's graph, and the artifacts meant: one, or all buckets of a component."""
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.common.constants import COMPONENT_AXES
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.project.project import Project
 
     name, slash, what = word.rpartition("/")
     if not slash:
@@ -141,8 +141,8 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
 
 def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
     """The utterance's reference; weights and target are built first where they are not current."""
+    from kokoro_tvm.builder.reference_store import ReferenceStore
     from kokoro_tvm.cli.build import run_tasks
-    from kokoro_tvm.engine.reference_store import ReferenceStore
 
     chosen = graph.recipe.utterance(utterance)
     needed = (graph.checkpoint, graph.machine)

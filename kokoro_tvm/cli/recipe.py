@@ -29,8 +29,8 @@ def check(
     recipes: _Root = Path("recipes"),
 ) -> None:
     """Check recipe files: keys, values, and the names of models, patches and passes."""
+    from kokoro_tvm.builder.names import check_name
     from kokoro_tvm.common.errors import RecipeError
-    from kokoro_tvm.project.names import check_name
     from kokoro_tvm.recipe import ModelFile, check_file, find, recipe_files
 
     faults: list[str] = []

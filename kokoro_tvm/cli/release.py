@@ -37,7 +37,7 @@ def release(
     A recipe is in it if all of its stages are current, which means that it met its gates; the others are
     printed, and are listed in `release.json`. `SHA256SUMS` covers every file of the folder.
     """
-    from kokoro_tvm.project.project import Project
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.publish.attestation import read_signer
     from kokoro_tvm.publish.push import push as send
     from kokoro_tvm.publish.release import write_release

@@ -13,7 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption, grid
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.diagnostics.status import Row
+    from kokoro_tvm.builder.diagnostics.status import Row
 
 __all__ = ["status", "table"]
 
@@ -33,9 +33,9 @@ def status(
     """
     from dataclasses import asdict
 
+    from kokoro_tvm.builder.diagnostics.status import status as status_of
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import console, print_json
-    from kokoro_tvm.diagnostics.status import status as status_of
-    from kokoro_tvm.project.project import Project
 
     project = Project.open(root)
     graphs = [project.graph(name) for name in recipes or project.recipes()]

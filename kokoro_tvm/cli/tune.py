@@ -141,7 +141,7 @@ def _write(path: Path, recipe: Recipe, machine: Machine, outcomes: Sequence[Outc
     """Layers that were not reached, and those of other precisions, keep what they had."""
     from dataclasses import asdict
 
-    from kokoro_tvm.diagnostics.hardware import describe_machine
+    from kokoro_tvm.builder.diagnostics.hardware import describe_machine
     from kokoro_tvm.recipe import LayerChoice, Schedule, write_schedule
 
     before = next((s for s in recipe.schedules if s.is_for(machine.required)), None)

@@ -45,10 +45,10 @@ def verify(
 
     from rich.filesize import decimal
 
+    from kokoro_tvm.builder.diagnostics.verify import verify as read_again
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
     from kokoro_tvm.common.errors import BuildError, BundleError
-    from kokoro_tvm.diagnostics.verify import verify as read_again
-    from kokoro_tvm.project.project import Project
 
     if rebuild is not None:
         _rebuild(rebuild, recipes, everything or repair, json, root)
@@ -73,10 +73,10 @@ def verify(
 
 
 def _rebuild(word: str, recipes: list[str] | None, everything: bool, json: bool, root: Path) -> None:
+    from kokoro_tvm.builder.diagnostics.verify import rebuild
+    from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
     from kokoro_tvm.common.errors import BuildError, InputError
-    from kokoro_tvm.diagnostics.verify import rebuild
-    from kokoro_tvm.project.project import Project
 
     if recipes or everything:
         raise InputError("--rebuild takes one stage, and no recipes, --all or --repair")

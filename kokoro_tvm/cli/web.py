@@ -51,7 +51,7 @@ def web(
     """
     from rich.filesize import decimal
 
-    from kokoro_tvm.project.names import NPM
+    from kokoro_tvm.builder.names import NPM
     from kokoro_tvm.publish.mp3 import fetch_encoder
     from kokoro_tvm.publish.site import write_site
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError as PydanticError
 
+from kokoro_tvm.builder.reference_store import ReferenceStore
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.engine.reference_store import ReferenceStore
 from kokoro_tvm.recipe import Recipe, Utterance, load_built
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle.manifest import Bundle

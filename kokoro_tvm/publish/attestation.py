@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+from kokoro_tvm.builder.engine.store import Store
+from kokoro_tvm.builder.stages.provenance import gate_values, resource
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
 from kokoro_tvm.runtime.registry.trust import PAYLOAD_TYPE, SBOM, SIGNED, bom_statement, key_bytes
-from kokoro_tvm.stages.provenance import gate_values, resource
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer

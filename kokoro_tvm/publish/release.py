@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm import __version__
+from kokoro_tvm.builder.engine import durable
+from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.common.digests import file_sha256
-from kokoro_tvm.engine import durable
-from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.publish.attestation import statements
 from kokoro_tvm.publish.distribution import write_package
 from kokoro_tvm.runtime.bundle.manifest import read_bundle

@@ -12,7 +12,7 @@ from kokoro_tvm.bench.results import (
     compare,
 )
 from kokoro_tvm.bench.systems import System
-from kokoro_tvm.diagnostics.hardware import MachineInfo
+from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
 
 
 def fake_system(name: str, path: str = "", ours: bool = False, precision: str = "float32") -> System:

@@ -8,7 +8,7 @@ import pytest
 
 from kokoro_tvm.bench import quiet
 from kokoro_tvm.bench.quiet import Watch
-from kokoro_tvm.diagnostics.hardware import describe_machine
+from kokoro_tvm.builder.diagnostics.hardware import describe_machine
 
 
 def test_what_others_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

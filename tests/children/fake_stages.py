@@ -13,8 +13,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.common.errors import ValidationError
-from kokoro_tvm.engine.inputs import Inputs
 
 FILE = "out.txt"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from many import NAMES, stages
 
+from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.engine.store import Store
 
 PAGE = 4  # KiB
 

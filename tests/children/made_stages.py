@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.engine.child import run_child
-from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.store import Store
+from kokoro_tvm.builder.engine.child import run_child
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.store import Store
 
 
 def stage_in(root: Path, name: str, function: str = "write", /, **fields: Any) -> Stage:

@@ -12,10 +12,10 @@ from pathlib import Path
 import typer
 from made_stages import stage_in
 
-from kokoro_tvm.engine.resources import Budget
-from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.store import Store
-from kokoro_tvm.project import tasks
+from kokoro_tvm.builder import tasks
+from kokoro_tvm.builder.engine.resources import Budget
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.store import Store
 
 NAMES = ("first", "second", "third", "fourth", "fifth", "sixth")
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from doit.exceptions import TaskFailed
 
+from kokoro_tvm.builder import tasks
+from kokoro_tvm.builder.engine.child import ChildError
+from kokoro_tvm.builder.engine.reporter import LineReporter, make_reporter
 from kokoro_tvm.cli import main
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, RecipeError, ValidationError
-from kokoro_tvm.engine.child import ChildError
-from kokoro_tvm.engine.reporter import LineReporter, make_reporter
-from kokoro_tvm.project import tasks
 from kokoro_tvm.recipe import load_built
 
 RECIPES = Path(__file__).parents[2] / "recipes"

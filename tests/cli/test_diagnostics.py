@@ -10,15 +10,15 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from diagnostics.built import build, built_project, edit, make, make_project
+from builder.diagnostics.built import build, built_project, edit, make, make_project
 
+from kokoro_tvm.builder.engine.cache import Cache
+from kokoro_tvm.builder.engine.parts import Parts, parts_store
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.project import Project
 from kokoro_tvm.cli import main
-from kokoro_tvm.engine.cache import Cache
-from kokoro_tvm.engine.parts import Parts, parts_store
-from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.project.project import Project
 
-GOLDEN = Path(__file__).parents[1] / "diagnostics" / "golden"
+GOLDEN = Path(__file__).parents[1] / "builder" / "diagnostics" / "golden"
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from kokoro_tvm.builder.diagnostics import doctor
+from kokoro_tvm.builder.diagnostics.doctor import Finding
 from kokoro_tvm.cli import main
-from kokoro_tvm.diagnostics import doctor
-from kokoro_tvm.diagnostics.doctor import Finding
 
 FINE = [Finding("Python", "fine", "3.11.7"), Finding("memory", "fine", "15.5 GB free")]
 

@@ -12,7 +12,7 @@ import torch
 import tvm_ffi
 from lowering import BUCKET, CONFIG, MACHINE, RECIPE, lowered, lowered_program, program
 
-from kokoro_tvm.compiler.library import compile_module
+from kokoro_tvm.builder.library import compile_module
 from kokoro_tvm.compiler.lower import LoweredModule
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model

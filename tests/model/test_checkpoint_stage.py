@@ -14,16 +14,16 @@ import torch
 from safetensors.torch import save_file
 
 import kokoro_tvm
+from kokoro_tvm.builder.engine import code
+from kokoro_tvm.builder.engine.cache import Cache
+from kokoro_tvm.builder.engine.digest import digest
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.store import Store
+from kokoro_tvm.builder.stages import checkpoint as module
+from kokoro_tvm.builder.stages.base import Place
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.engine import code
-from kokoro_tvm.engine.cache import Cache
-from kokoro_tvm.engine.digest import digest
-from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.recipe.checkpoint import Checkpoint
-from kokoro_tvm.stages import checkpoint as module
-from kokoro_tvm.stages.base import Place
 
 Source = dict[str, Any]
 Declared = Callable[..., Stage]

@@ -12,8 +12,10 @@ import pytest
 import srsly
 from front_end_data import LABELS, shipped, toy_files, toy_front_end
 
+from kokoro_tvm.builder.engine.store import Store
+from kokoro_tvm.builder.stages import front_end as stage
+from kokoro_tvm.builder.stages.base import Place
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.model.front_end import sources as module
 from kokoro_tvm.model.front_end.alignment import align
 from kokoro_tvm.model.front_end.fetch import fetch
@@ -25,8 +27,6 @@ from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.letters import Letters
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.stages import front_end as stage
-from kokoro_tvm.stages.base import Place
 
 OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
 

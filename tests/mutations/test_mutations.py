@@ -14,7 +14,7 @@ import pytest
 import yaml
 from toys import REPOSITORY, TARGET, toy_model
 
-from kokoro_tvm.project.graph import RecipeGraph
+from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from mutations.copies import Copy, run_batches
 from mutations.mistakes import MISTAKES, Edit, Mistake, OutdatedError, apply, require_caught

@@ -29,9 +29,9 @@ _HEAVY = (
 def run(job: dict[str, Any]) -> dict[str, str]:
     sys.path.insert(0, job["package"])
     import kokoro_tvm.recipe as recipe
+    from kokoro_tvm.builder.engine.stage import Stage
+    from kokoro_tvm.builder.graph import RecipeGraph
     from kokoro_tvm.common.errors import ValidationError
-    from kokoro_tvm.engine.stage import Stage
-    from kokoro_tvm.project.graph import RecipeGraph
 
     if not recipe.__file__.startswith(job["package"]):
         return {"failed": f"{recipe.__file__} was imported instead of the copy in {job['package']}"}
@@ -62,8 +62,8 @@ def link(source: str, target: str) -> None:
 
 def called(stage: Any, out: Path, log: Path, beat: Any, **extra: Any) -> float:
     """Calls a stage's function, and records what it executes; seconds of CPU."""
-    from kokoro_tvm.engine import trace
-    from kokoro_tvm.engine.inputs import Inputs
+    from kokoro_tvm.builder.engine import trace
+    from kokoro_tvm.builder.engine.inputs import Inputs
 
     trace.restart()
     begun = time.process_time()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from toys import copy_repository
 
+from kokoro_tvm.builder.project import Project
 from kokoro_tvm.cli import main
-from kokoro_tvm.project.project import Project
 from kokoro_tvm.publish.release import RELEASE, SUMS, write_release
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.registry.sources import bundles_in

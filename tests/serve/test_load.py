@@ -40,8 +40,8 @@ from kokoro_tvm.bench.load.servers import Server as Process
 from kokoro_tvm.bench.load.servers import command
 from kokoro_tvm.bench.load.workload import WORKLOAD, Workload
 from kokoro_tvm.bench.systems import System
+from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.diagnostics.hardware import MachineInfo
 
 PAGE = Path(__file__).parents[2] / "docs/serving.md"
 SMALL = Workload(("He ran.", "A dog did it.", "No."), (LONG,))

@@ -24,8 +24,8 @@ from kokoro_tvm.bench.measure import rotated
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.systems import System, bundle_systems, choose_peers, peer_system
+from kokoro_tvm.builder.diagnostics.hardware import describe_machine
 from kokoro_tvm.common.errors import KokoroTvmError
-from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.threads import choose_threads
 

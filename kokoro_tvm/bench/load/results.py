@@ -11,8 +11,8 @@ import numpy as np
 
 from kokoro_tvm.bench.load.drive import Answer
 from kokoro_tvm.bench.record import Record
+from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
 from kokoro_tvm.common.constants import SAMPLE_RATE
-from kokoro_tvm.diagnostics.hardware import MachineInfo
 
 __all__ = ["Load", "LoadResult", "Turn", "rows", "summary", "table"]
 

@@ -22,9 +22,9 @@ from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.texts import choose_texts
 from kokoro_tvm.bench.web.results import Spoken, WebResult, rows
+from kokoro_tvm.builder.diagnostics.hardware import describe_machine
+from kokoro_tvm.builder.names import PEERS
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
-from kokoro_tvm.diagnostics.hardware import describe_machine
-from kokoro_tvm.project.names import PEERS
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.targets.runners.node import NODE
 from kokoro_tvm.web import WEB

@@ -11,8 +11,8 @@ import tvm_ffi
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
+from kokoro_tvm.builder.library import compile_module
 from kokoro_tvm.common.errors import ValidationError
-from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.compiler.lower import lower
 from kokoro_tvm.compiler.pack import compute_packed_weights
 from kokoro_tvm.lab.probe.subject import Subject

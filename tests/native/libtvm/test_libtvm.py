@@ -19,10 +19,10 @@ from checkout import RECIPES, ROOT
 from elsewhere import library_of, machine_for, obstacle, runner_of
 from small_kernels import scaled
 
+from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.native.libtvm import FFI, RUNTIME, compile_libtvm, own_files
 from kokoro_tvm.native.toolchains.cc import CCompiler, linux_compiler, tvm_ffi_headers
-from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime.session.cpu import refuse_missing
 

@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(64) h(half* __restrict__ x, half* _
 
 
 TRACED = """
-from kokoro_tvm.engine import trace
+from kokoro_tvm.builder.engine import trace
 
 trace.begin()
 from kokoro_tvm.native.toolchains import nvrtc

@@ -104,7 +104,7 @@ sys.modules["torch"] = sys.modules["tvm"] = sys.modules["tvm_ffi"] = None
 from pathlib import Path
 from kokoro_tvm.runtime.bundle.inspection import inspect_library
 print(inspect_library(Path(sys.argv[1]))["component"])
-assert not {"pydantic", "doit", "kokoro_tvm.engine"} & set(sys.modules)
+assert not {"pydantic", "doit", "kokoro_tvm.builder.engine"} & set(sys.modules)
 """
 
 

@@ -15,8 +15,8 @@ import pytest
 from registries import REGISTRY, FakeRegistry, debian_registry, state_provenance
 from toy_bundle import edit_manifest, write_bundle
 
+from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.publish import push as pushing
 from kokoro_tvm.publish.attestation import NOT_RUN, read_signer
 from kokoro_tvm.publish.push import push

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from made_stages import call_in
 
+from kokoro_tvm.builder.engine.child import ChildError
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.engine.child import ChildError
 
 READ = "read line; "
 

@@ -1,0 +1,329 @@
+"""Digests of this package's code: one per module without its functions' bodies, and one per function.
+
+A module without bodies is what its import executes: decorators, argument defaults, class bodies, constants,
+registrations. Comments, docstrings, layout and the wording of errors do not count, nor does the version of
+Python that reads the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from kokoro_tvm.builder.engine.memory import learned, stamps
+from kokoro_tvm.common.errors import BuildError
+
+__all__ = [
+    "all_code",
+    "executed_code",
+    "folder_of_package",
+    "has_no_say",
+    "module_of",
+    "path_of",
+    "source_stamps",
+]
+
+_PACKAGE = Path(__file__).parents[2]
+_ABOUT = "code 4"  # of what is remembered of a file; another way to digest code is another number
+_SKIPPED = {"ctx", "kind", "type_comment", "type_ignores"}
+_GONE = "gone"
+# What decides about no output: errors, and what runs stages, for what that hands over is checked by digest.
+_NO_SAY = tuple(f"{_PACKAGE.name}.{name}." for name in ("common.errors", "builder.engine", "common.loading"))
+
+
+class _Unit(NamedTuple):
+    """A function or, under "", the module: its digest, and what it refers to ("module:name.attribute", or
+    ":name" of its own module)."""
+
+    digest: str
+    uses: list[str]
+
+
+class _Outline(NamedTuple):
+    """A module: its units by name, its classes, and where each of its imported names leads."""
+
+    units: dict[str, _Unit]
+    classes: list[str]
+    imports: dict[str, str]
+
+
+def executed_code(names: Iterable[str], imported: Collection[str] = ()) -> dict[str, str]:
+    """Digest functions ("module:Class.method"), modules ("module"), and every module that they refer to.
+
+    The names of the result give the same result again.
+
+    Args:
+        names: What was executed or loaded.
+        imported: Functions that imports executed; they count if their module does.
+
+    Raises:
+        BuildError: A module cannot be parsed.
+    """
+    return _walk(names, imported, every=False)
+
+
+def all_code(names: Iterable[str]) -> dict[str, str]:
+    """Digest functions or modules, and all functions they may call, as far as names tell. Raises BuildError
+    for a function that does not exist."""
+    names = list(names)
+    code = _walk(names, (), every=True)
+    if missing := [name for name in names if code[name] == _GONE]:
+        raise BuildError(f"there is no function {missing[0]}")
+    return code
+
+
+def folder_of_package() -> Path:
+    """Return the folder that paths of files in traces are relative to."""
+    return _PACKAGE
+
+
+def source_stamps() -> dict[Path, tuple[int, ...]]:
+    """Return every source file of this package, with what changes whenever the file does."""
+    return {path: stamps(path) for path in _PACKAGE.rglob("*.py")}
+
+
+def module_of(path: str) -> str | None:
+    """Return the module of a source file of this package; None for any other file."""
+    folder = f"{_PACKAGE}{os.sep}"
+    if not (path.startswith(folder) and path.endswith(".py")):
+        return None
+    parts = [_PACKAGE.name, *path[len(folder) : -3].replace(os.sep, ".").split(".")]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def path_of(module: str) -> Path | None:
+    """Return the file of a module of this package; None if there is none."""
+    head, _, rest = module.partition(".")
+    if head != _PACKAGE.name:
+        return None
+    # Asked thousands of times, and twice as fast as with Path.
+    base = f"{_PACKAGE}{os.sep if rest else ''}{rest.replace('.', os.sep)}"
+    files = (f"{base}.py", f"{base}{os.sep}__init__.py")
+    return next((Path(file) for file in files if os.path.isfile(file)), None)  # noqa: PTH113
+
+
+def has_no_say(module: str) -> bool:
+    """Return whether nothing of a module decides about what a stage writes."""
+    return f"{module}.".startswith(_NO_SAY)
+
+
+def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[str, str]:
+    outlines: dict[str, _Outline | None] = {}
+    at_import: dict[str, list[str]] = {}
+    for name in imported:
+        at_import.setdefault(name.partition(":")[0], []).append(name)
+    code: dict[str, str] = {}
+    followed: set[str] = set()
+    pending = list(names)
+
+    def outline(module: str) -> _Outline | None:
+        if module not in outlines:
+            path = path_of(module)
+            outlines[module] = _read(learned().recall(path, _outline, _ABOUT)) if path else None
+        return outlines[module]
+
+    def follow(use: str) -> None:
+        module, _, name = use.partition(":")
+        there = outline(module)
+        if use in followed or there is None or has_no_say(module):
+            return
+        followed.add(use)
+        head, _, rest = name.partition(".")
+        if head in there.imports:
+            code[f"{module}:{head}"] = target = there.imports[head]
+            follow(_attribute(target, rest))
+        elif head and head not in there.units and outline(f"{module}.{head}") is not None:
+            follow(f"{module}.{head}:{rest}")
+        elif every and head in there.units:
+            pending.append(f"{module}:{head}")
+        elif every and head in there.classes:
+            pending.extend(f"{module}:{unit}" for unit in there.units if unit.startswith(f"{head}."))
+        pending.append(module)
+
+    while pending:
+        name = pending.pop()
+        module, _, function = name.partition(":")
+        if name in code or has_no_say(module):
+            continue
+        there = outline(module)
+        unit = there.units.get(function) if there else None
+        if unit is None:  # a class, whose body its module has, or what an earlier result has of an import
+            if there is not None and function in there.imports:
+                follow(name)
+            elif there is None or function not in there.classes:
+                code[name] = _GONE
+            pending += [module] if function else []
+            continue
+        code[name] = unit.digest
+        for use in unit.uses:
+            follow(f"{module}{use}" if use.startswith(":") else use)
+        package = module.rpartition(".")[0]
+        if function:
+            pending.append(module)
+        else:
+            pending += [*at_import.get(module, ()), *([package] if "." in package else [])]
+    return dict(sorted(code.items()))
+
+
+def _attribute(target: str, rest: str) -> str:
+    """Return where an attribute of an imported name leads."""
+    return target if not rest else f"{target}{rest}" if target.endswith(":") else f"{target}.{rest}"
+
+
+@lru_cache(maxsize=2048)
+def _read(text: str) -> _Outline:
+    units, classes, imports = json.loads(text)
+    return _Outline({name: _Unit(*unit) for name, unit in units.items()}, classes, imports)
+
+
+def _outline(path: Path) -> str:
+    """Return the outline of a source file as JSON. Raises BuildError if it cannot be parsed."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    except SyntaxError as error:
+        raise BuildError(f"{path}:{error.lineno}: not Python: {error.msg}") from error
+    if any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)):
+        raise BuildError(f"{path}: a relative import; digests follow absolute ones, write it out")
+    _drop_words(tree)
+    blank = _Blank()
+    blank.visit(tree)
+    own = {*blank.bodies, *blank.classes}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used |= {
+        n.id for body in blank.bodies.values() for b in body for n in ast.walk(b) if isinstance(n, ast.Name)
+    }
+    units = {name: _unit(body, blank.imports, own, False) for name, body in blank.bodies.items()}
+    # An import that nothing uses or exports is there for its effect.
+    effects = [to for name, to in blank.imports.items() if name not in used and name not in blank.exported]
+    units[""] = _unit([tree, *map(ast.Constant, effects)], blank.imports, own, True, effects)
+    return json.dumps([units, blank.classes, blank.imports])
+
+
+class _Blank(ast.NodeTransformer):
+    """Take imports and the bodies of functions out of a module."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[str, list[ast.stmt]] = {}
+        self.classes: list[str] = []
+        self.imports: dict[str, str] = {}
+        self.exported: set[str] = set()
+        self._prefix = ""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self.bodies.setdefault(f"{self._prefix}{node.name}", []).extend(node.body)
+        node.body = []
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.classes.append(f"{self._prefix}{node.name}")
+        before, self._prefix = self._prefix, f"{self._prefix}{node.name}."
+        self.generic_visit(node)
+        self._prefix = before
+        return node
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.imports |= _targets(node)
+
+    visit_ImportFrom = visit_Import  # noqa: N815
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        # `if TYPE_CHECKING:` and `if __name__ == "__main__":` are executed by no import.
+        names = {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)}
+        return None if names & {"TYPE_CHECKING", "__name__"} else self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        if [target.id for target in node.targets if isinstance(target, ast.Name)] != ["__all__"]:
+            return node
+        self.exported = {str(each.value) for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
+        return None
+
+
+def _targets(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    """Return the names that an import binds, each with "module:name" or "module:"."""
+    if isinstance(node, ast.ImportFrom):
+        return {alias.asname or alias.name: f"{node.module}:{alias.name}" for alias in node.names}
+    return {alias.asname or alias.name.partition(".")[0]: f"{alias.name}:" for alias in node.names}
+
+
+def _unit(
+    nodes: Sequence[ast.AST],
+    imports: dict[str, str],
+    own: set[str],
+    is_module: bool,
+    uses: Iterable[str] = (),
+) -> _Unit:
+    local: dict[str, str] = {}
+    for node in (inner for each in nodes for inner in ast.walk(each)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            local |= _targets(node)
+    targets = {name: f":{name}" for name in own} | imports | local
+    found = dict.fromkeys([*uses, *local.values()])
+    for node in (inner for each in nodes for inner in _evaluated(each)):
+        if isinstance(node, ast.Name) and node.id in targets:
+            found[targets[node.id]] = None
+        elif (
+            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in targets
+        ):
+            found[_attribute(targets[node.value.id], node.attr)] = None
+    inside = [use for use in found if use.startswith((":", f"{_PACKAGE.name}:", f"{_PACKAGE.name}."))]
+    total = hashlib.sha256(json.dumps(sorted(found)).encode())
+    for each in nodes:
+        total.update("".join(_canonical(each)).encode())
+    return _Unit(total.hexdigest()[:32], inside)
+
+
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield every node inside but annotations of functions, which nothing evaluates."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name == "returns" or (name == "annotation" and isinstance(node, ast.arg)):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _evaluated(child)
+
+
+def _canonical(value: object) -> Iterator[str]:
+    """Yield what `ast.dump` prints, without what depends on the version of Python: no empty fields."""
+    if isinstance(value, ast.AST):
+        yield f"{type(value).__name__}("
+        for name in value._fields:
+            held = getattr(value, name, None)
+            if isinstance(value, ast.JoinedStr) and name == "values":  # 3.12 puts empty ones into formats
+                held = [each for each in value.values if getattr(each, "value", None) != ""]
+            if held is not None and held != [] and name not in _SKIPPED:
+                yield f"{name}="
+                yield from _canonical(held)
+                yield ","
+        yield ")"
+    elif isinstance(value, list):
+        for each in value:
+            yield from _canonical(each)
+            yield ";"
+    else:
+        yield repr(value)
+
+
+def _drop_words(tree: ast.AST) -> None:
+    """Remove docstrings, the texts that errors are raised with, and descriptions of fields and options."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            node.keywords = [word for word in node.keywords if word.arg != "description"]
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            node.exc.args = [a for a in node.exc.args if not isinstance(a, ast.JoinedStr | ast.Constant)]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            # Beside an attribute of a class, too, and below a value of a module.
+            node.body = [n for n in node.body if not _is_text(n)]
+
+
+def _is_text(node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)

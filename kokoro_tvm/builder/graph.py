@@ -1,0 +1,339 @@
+"""From a recipe to its stages: which there are, and how the outputs of one are the inputs of another.
+
+    front_end -> phonemes --------------------------> bundle
+
+    checkpoint -> export -> lower -> compile (-> assemble) -> speak
+               \\-> pack (one a component) --/ \
+               \\-> reference ------------------> validate -> bundle -> speech -> (intelligibility)
+
+and `throughput` beside `validate` and `report`, which no other stage needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.store import Store
+from kokoro_tvm.builder.stages import (
+    assemble,
+    bundle,
+    checkpoint,
+    compile,
+    export,
+    front_end,
+    golden,
+    intelligibility,
+    libkokoro,
+    libtvm,
+    lower,
+    machine,
+    pack,
+    phonemes,
+    reference,
+    report,
+    runtime,
+    speak,
+    speech,
+    text,
+    throughput,
+    validate,
+)
+from kokoro_tvm.builder.stages.base import Files, Place, files_of
+from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
+from kokoro_tvm.targets.runners import Runner
+
+__all__ = ["RecipeGraph"]
+
+T = TypeVar("T")
+S = TypeVar("S", Stage, Stage | None)
+
+
+def _once(declare: Callable[[RecipeGraph, T], S]) -> Callable[[RecipeGraph, T], S]:
+    """A method that declares the stage of an artifact or component, called once for each."""
+
+    @wraps(declare)
+    def found(graph: RecipeGraph, of: T) -> S:
+        key = declare.__name__, of
+        if key not in graph._made:
+            graph._made[key] = declare(graph, of)
+        return graph._made[key]
+
+    return found
+
+
+@dataclass(frozen=True)
+class RecipeGraph:
+    """The stages of one recipe; artifacts: the folder everything is written under; root: what relative paths
+    in the model's recipe start from; shared: the store (one in `artifacts` where it is not given)."""
+
+    recipe: Recipe
+    artifacts: Path
+    root: Path
+    shared: Store | None = None
+    _made: dict[tuple[str, object], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def store(self) -> Store:
+        """What keeps the outputs of its stages."""
+        return self.shared or Store(self.artifacts / ".store")
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the recipe's own stages are kept."""
+        return Place(self.recipe.name, self.artifacts, self.store, self.recipe.timeout_s)
+
+    @cached_property
+    def _model(self) -> Place:
+        """Where the stages are kept that all recipes of the model share."""
+        return Place(self.recipe.model, self.artifacts, self.store)
+
+    @property
+    def bundle_folder(self) -> Path:
+        return self.place.bundle
+
+    def specs(self, component: str) -> list[ArtifactSpec]:
+        """The artifacts of a component, by growing bucket."""
+        return [spec for spec in self.recipe.artifacts() if spec.component == component]
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Every stage but `report`, each after those it depends on; the decoder first, which takes longest
+        by far."""
+        specs, gates = self.recipe.artifacts()[::-1], self.recipe.gates
+        found = (
+            self.checkpoint,
+            self.front_end,
+            self.phonemes,
+            self.machine,
+            *(self.machine_of(component) for component in self.recipe.components),
+            self.runtime,
+            self.runner,
+            self.libkokoro,
+            self.text,
+            *(self.export(spec) for spec in specs),
+            *(self.lower(spec) for spec in specs),
+            *(self.compile(spec) for spec in specs),
+            *(self.assemble(spec) for spec in specs),
+            *(self.pack(component) for component in self.recipe.components),
+            self.speak if self.is_run else None,
+            self.golden,
+            self.reference,
+            *(self.validate(spec) for spec in specs),
+            self.bundle,
+            self.speech,
+            self.throughput if gates.throughput.min_peak_share is not None else None,
+            self.intelligibility if gates.intelligibility.max_word_error_increase is not None else None,
+        )
+        return tuple({stage.name: stage for stage in found if stage is not None}.values())
+
+    @cached_property
+    def checkpoint(self) -> Stage:
+        return checkpoint.declare(self._model, self.recipe.checkpoint, self.root)
+
+    @cached_property
+    def front_end(self) -> Stage | None:
+        """None where the model's recipe has no front end."""
+        spec = self.recipe.front_end
+        return front_end.declare(self._model, spec, self.root) if spec else None
+
+    @cached_property
+    def phonemes(self) -> Stage | None:
+        """None where there is no front end to judge, or the recipe has no gate for it."""
+        limits = self.recipe.gates.phonemes.model_dump().values()
+        if self.front_end is None or all(limit is None for limit in limits):
+            return None
+        return phonemes.declare(self.place, self.recipe, self.front_end)
+
+    @cached_property
+    def reference(self) -> Stage:
+        return reference.declare(self._model, self.recipe.utterances, self.checkpoint)
+
+    @cached_property
+    def machine(self) -> Stage:
+        """Of the recipe's target."""
+        return machine.declare(self.place, self.recipe, self.recipe.target)
+
+    @_once
+    def machine_of(self, component: str) -> Stage:
+        """Of what a component is compiled for: the recipe's target, or its host."""
+        target = self.recipe.target_of(component)
+        if target == self.recipe.target:
+            return self.machine
+        return machine.declare(self.place, self.recipe, target, "host")
+
+    @cached_property
+    def runtime(self) -> Stage | None:
+        """None where bundles of the target do not bring the TVM runtime."""
+        return self._runtime(self._libraries) if self._libraries else None
+
+    @cached_property
+    def runner(self) -> Stage | None:
+        """The TVM runtime that the runner executes the code with; None where it needs none."""
+        if self._runner is None or not self._runner.needs_runtime:
+            return None
+        libraries = tools_for(self.recipe.target).runner_libraries()
+        if libraries == self._libraries:
+            return self.runtime
+        return self._runtime(libraries, "runner")
+
+    def _runtime(self, libraries: Mapping[str, RuntimeLibrary], artifact: str = "") -> Stage:
+        """What compiles, fetches or copies libraries of the TVM runtime."""
+        compiled = {n: each for n, each in libraries.items() if isinstance(each, CompiledLibrary)}
+        if compiled:
+            return libtvm.declare(self.place, compiled)
+        return runtime.declare(self.place, libraries, artifact)
+
+    @cached_property
+    def _libraries(self) -> Mapping[str, RuntimeLibrary]:
+        return tools_for(self.recipe.target).runtime_libraries(ffi=self.recipe.runtime.c)
+
+    @cached_property
+    def libkokoro(self) -> Stage | None:
+        """None where the recipe does not ask for it."""
+        return libkokoro.declare(self.place, self.recipe) if self.recipe.runtime.c else None
+
+    @cached_property
+    def text(self) -> Stage | None:
+        """None for what runs in no browser, or has no front end."""
+        target = self.recipe.target
+        if self.front_end is None or not target_kind(target.kind).is_for_browsers(target):
+            return None
+        return text.declare(self.place)
+
+    @cached_property
+    def _runtime_parts(self) -> Files:
+        """The libraries of the TVM runtime, as inputs of the bundle."""
+        if self.runtime is None:
+            return {}
+        return dict(zip(self._libraries, runtime.libraries_of(self.runtime), strict=True))
+
+    @cached_property
+    def _runner_parts(self) -> Files:
+        """The libraries that the runner needs, as a group of inputs of every stage that runs code."""
+        if self.runner is None:
+            return {}
+        return {f"runner/{file}": (stage, file) for stage, file in runtime.libraries_of(self.runner)}
+
+    @property
+    def is_run(self) -> bool:
+        """Whether something here runs the code."""
+        return self._runner is not None
+
+    @property
+    def _runner(self) -> Runner | None:
+        return tools_for(self.recipe.target).runner()
+
+    @_once
+    def export(self, spec: ArtifactSpec) -> Stage:
+        return export.declare(self.place, self.recipe, spec, self.checkpoint)
+
+    @_once
+    def lower(self, spec: ArtifactSpec) -> Stage:
+        machine = self.machine_of(spec.component)
+        return lower.declare(self.place, self.recipe, spec, self.export(spec), machine)
+
+    @_once
+    def compile(self, spec: ArtifactSpec) -> Stage:
+        return compile.declare(self.place, self.recipe, spec, self.lower(spec))
+
+    @_once
+    def assemble(self, spec: ArtifactSpec) -> Stage | None:
+        """None where no kernels are compiled to machine code."""
+        if not target_kind(self.recipe.target_of(spec.component).kind).has_machine_code:
+            return None
+        return assemble.declare(self.place, self.recipe, spec, self.compile(spec))
+
+    @_once
+    def pack(self, component: str) -> Stage:
+        lowered = [self.lower(spec) for spec in self.specs(component)]
+        return pack.declare(self.place, self.recipe, component, lowered, self.checkpoint)
+
+    @_once
+    def validate(self, spec: ArtifactSpec) -> Stage:
+        parts = self._parts(spec) | self._runner_parts
+        return validate.declare(self.place, self.recipe, spec, parts, self.reference)
+
+    @cached_property
+    def speak(self) -> Stage:
+        return speak.declare(self.place, self.recipe, self._all_parts | self._runner_parts)
+
+    @cached_property
+    def golden(self) -> Stage | None:
+        """None for what runs in no browser, or nothing runs here."""
+        kind = target_kind(self.recipe.target.kind)
+        if not (self.is_run and kind.is_for_browsers(self.recipe.target)):
+            return None
+        return golden.declare(self.place, self.recipe, self._all_parts | self._runner_parts)
+
+    @cached_property
+    def bundle(self) -> Stage:
+        judged = dict(self._validations)
+        if self.phonemes is not None:
+            judged["phonemes"] = (self.phonemes, "phonemes.json")
+        parts = {**self._all_parts, **self._runtime_parts}
+        if self.golden is not None:
+            parts |= {file: (self.golden, file) for file in self.golden.outputs}
+        if self.libkokoro is not None:
+            parts |= files_of("libkokoro", self.libkokoro)
+        if self.text is not None:
+            parts |= {file: (self.text, file) for file in self.text.outputs}
+        return bundle.declare(self.place, self.recipe, parts, judged, self.checkpoint, self.front_end)
+
+    @cached_property
+    def speech(self) -> Stage:
+        return speech.declare(self.place, self.recipe, self.bundle, self.reference, self._runner_parts)
+
+    @cached_property
+    def throughput(self) -> Stage:
+        spec = self.specs("decoder")[0]
+        return throughput.declare(self.place, self.recipe, spec, self._parts(spec), self.reference)
+
+    @cached_property
+    def intelligibility(self) -> Stage:
+        return intelligibility.declare(self.place, self.recipe, self.bundle, self.checkpoint)
+
+    @cached_property
+    def report(self) -> Stage:
+        """The page about the bundle; not among `stages`, because nothing needs it."""
+        return report.declare(
+            self.place,
+            self.recipe,
+            self.bundle,
+            self.reference,
+            self.speech,
+            self.machine,
+            self._validations,
+            self._runner_parts,
+            self.stages(),
+        )
+
+    def _parts(self, *specs: ArtifactSpec) -> Files:
+        """The parts of a bundle of these artifacts, as inputs: see `kokoro_tvm.builder.stages.manifest`."""
+        parts: Files = {
+            "config": (self.checkpoint, "config.json"),
+            "machine": (self.machine, "machine.json"),
+        }
+        for spec in specs:
+            lowered, packed, compiled = self.lower(spec), self.pack(spec.component), self.compile(spec)
+            parts.setdefault(f"parameters/{spec.component}", (lowered, "parameters.json"))
+            parts.setdefault(f"weights/{spec.component}", (packed, packed.outputs[0]))
+            parts[f"libraries/{spec.id}"] = (compiled, compiled.outputs[0])
+            kernels = f"{spec.id}{KERNELS}"
+            if kernels in compiled.outputs:
+                parts[f"kernels/{spec.id}"] = (compiled, kernels)
+            if (assembled := self.assemble(spec)) is not None:
+                parts[f"machine_code/{spec.id}"] = (assembled, assembled.outputs[0])
+        return parts
+
+    @cached_property
+    def _all_parts(self) -> Files:
+        return {"voices": (self.checkpoint, "voices.safetensors"), **self._parts(*self.recipe.artifacts())}
+
+    @cached_property
+    def _validations(self) -> Files:
+        return {spec.id: (self.validate(spec), "validation.json") for spec in self.recipe.artifacts()}

@@ -1,0 +1,239 @@
+"""Cache of references, which computes those that it does not have.
+
+The folder is named by a digest of the checkpoint, the code that runs the stock model and the versions of its
+packages. A file is named by a digest of its utterance. Folders with another digest are deleted, because
+nothing reads them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from kokoro_tvm.builder.engine.code import all_code
+from kokoro_tvm.builder.engine.digest import digest
+from kokoro_tvm.builder.engine.durable import write
+from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.processes import run_forked
+from kokoro_tvm.builder.engine.resources import usable_memory_gb
+from kokoro_tvm.builder.engine.trace import count
+from kokoro_tvm.builder.engine.versions import TORCH, versions
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError, ValidationError
+from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.validation.reference.reference import (
+    DYNAMIC,
+    TRUTH,
+    Reference,
+    SpeechReference,
+    load_reference,
+    load_speech,
+    save_reference,
+)
+from kokoro_tvm.validation.reference.steps import Steps, load_steps, save_steps
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["ReferenceStore", "divide"]
+
+_TOGETHER = 6  # utterances
+_PROCESS_GB = 4.0  # what a process takes for 20 s of speech, and some to spare
+
+
+_R = TypeVar("_R", Reference, SpeechReference)
+
+
+@dataclass(frozen=True)
+class _Kind(Generic[_R]):
+    """Kind of cached file, and the function that computes its content."""
+
+    suffix: str
+    load: Callable[[Path], _R]
+    compute: str
+    """A function of truth.compute, which imports torch."""
+
+
+_WHOLE = _Kind(".safetensors", load_reference, "compute_references")
+_COMPUTED = ("compute_references", "compute_speech", "compute_steps")
+_SPEECH = _Kind(".speech.safetensors", load_speech, "compute_speech")
+
+
+class ReferenceStore:
+    """Cache of the references of one checkpoint in a folder (artifacts/reference/MODEL)."""
+
+    def __init__(
+        self,
+        checkpoint: Path,
+        folder: Path,
+        progress: Callable[[str], None] = lambda _: None,
+        again: bool = False,
+    ):
+        """Open the cache.
+
+        Args:
+            checkpoint: Output folder of the stage `checkpoint`.
+            folder: Where the cache lies.
+            progress: Called with a line of text before every run of the stock model.
+            again: Compute cached references again.
+
+        Raises:
+            BuildError: There is no checkpoint.
+        """
+        from kokoro_tvm.model.checkpoint_files import is_checkpoint
+
+        if not is_checkpoint(checkpoint):
+            raise BuildError(
+                f"There is no checkpoint in {checkpoint}, so the stock model cannot be run. `doit` in the "
+                "repository fetches it; name another repository's folder with --root."
+            )
+        self._checkpoint, self._root, self._progress = checkpoint, folder, progress
+        self._again = again
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the files lie that were made of what there is now."""
+        made_of = {
+            "checkpoint": {
+                file: learned().sha256(self._checkpoint / file)
+                for file in ("weights.safetensors", "voices.safetensors", "config.json")
+            },
+            "code": self._code,
+            "versions": versions(*TORCH),
+        }
+        return self._root / "by-digest" / digest(made_of)[:16]
+
+    @cached_property
+    def _code(self) -> dict[str, str]:
+        return all_code(f"kokoro_tvm.validation.reference.compute:{name}" for name in _COMPUTED)
+
+    def references(self, utterances: Sequence[Utterance]) -> list[Reference]:
+        """Return the reference of every utterance: both regimes, end to end and fed.
+
+        Raises:
+            RecipeError: The model does not have a voice or phoneme.
+        """
+        return self._all(utterances, _WHOLE)
+
+    def speech(self, utterances: Sequence[Utterance]) -> list[SpeechReference]:
+        """Return the speech reference of every utterance; raises as `references`."""
+        return self._all(utterances, _SPEECH)
+
+    def steps(self, utterance: Utterance) -> dict[str, Steps]:
+        """Return all steps of both regimes (pt.float64, pt.dynamic); raises as `references`."""
+        regimes = (TRUTH, DYNAMIC)
+        found = {regime: self._kept(utterance, f".{regime}.safetensors", load_steps) for regime in regimes}
+        if None in found.values():
+            from kokoro_tvm.validation.reference.compute import compute_steps
+
+            self._drop_stale()
+            made = compute_steps(*self.model(), self.voices(), utterance, progress=self._progress)
+            for steps in made.values():
+                self._seal(save_steps, steps, self._path(utterance, f".{steps.regime}.safetensors"))
+            return made
+        return {regime: steps for regime, steps in found.items() if steps is not None}
+
+    def voices(self) -> dict[str, NDArray[np.float32]]:
+        """Read the checkpoint's style tables, (510, 256) each, by name."""
+        from safetensors.numpy import load_file
+
+        return load_file(str(self._checkpoint / "voices.safetensors"))
+
+    def model(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Read the checkpoint's configuration and float32 state dict."""
+        from kokoro_tvm.model.kokoro import load_config, load_state
+
+        return load_config(self._checkpoint), load_state(self._checkpoint)
+
+    def _path(self, utterance: Utterance, suffix: str) -> Path:
+        content = utterance.model_dump(mode="json", exclude={"name"})
+        return self.folder / f"{digest(content)[:32]}{suffix}"
+
+    def _kept(self, utterance: Utterance, suffix: str, load: Callable[[Path], Any]) -> Any:
+        path = self._path(utterance, suffix)
+        if self._again or not path.is_file():
+            return None
+        try:
+            if not _is_sealed(path):
+                raise ValidationError(f"{path} is not as it was written.")
+            found = load(path)
+        except ValidationError as error:
+            self._progress(f"{error} It is made again.")
+            return None
+        count(self._code)
+        return found
+
+    def _seal(self, save: Callable[[Any, Path], None], made: Any, path: Path) -> None:
+        """Save a file, and then its digest: a file without one was interrupted and does not count."""
+        save(made, path)
+        write(_seal_of(path), file_sha256(path).encode())
+
+    def _all(self, utterances: Sequence[Utterance], kind: _Kind[_R]) -> list[_R]:
+        """Load the references of utterances, after computing those that are not cached."""
+        found = [self._kept(u, kind.suffix, kind.load) for u in utterances]
+        absent = [u for u, reference in zip(utterances, found, strict=True) if reference is None]
+        if absent:
+            self._compute(absent, kind)
+            found = [kind.load(self._path(u, kind.suffix)) for u in utterances]
+        # The digest does not depend on what an utterance is called.
+        return [replace(r, name=u.name) for u, r in zip(utterances, found, strict=True)]
+
+    def _compute(self, absent: Sequence[Utterance], kind: _Kind[_R]) -> None:
+        """Compute the references of utterances in parallel processes with one thread each."""
+        # One thread each: the bits do not depend on the number of cores, and OpenMP threads, which
+        # synchronize after every operation, take three times as long on a busy machine.
+        self._drop_stale()
+        compute = import_module("kokoro_tvm.validation.reference.compute")
+        (config, state), voices = self.model(), self.voices()
+        distinct = list({self._path(u, kind.suffix): u for u in absent}.values())
+        for utterance in distinct:
+            compute.request_of(utterance, config, voices)  # or RecipeError, before anything is computed
+        processes = max(1, int(min(usable_cores(), usable_memory_gb() / _PROCESS_GB)))
+        shares = divide(distinct, processes)
+
+        def work(share: str) -> None:
+            mine = shares[int(share)]
+            # Some at a time: each model is built once for all of them, and little is lost by an interruption.
+            for start in range(0, len(mine), _TOGETHER):
+                some = mine[start : start + _TOGETHER]
+                made = getattr(compute, kind.compute)(config, state, voices, some, self._progress)
+                for utterance, reference in zip(some, made, strict=True):
+                    self._seal(save_reference, reference, self._path(utterance, kind.suffix))
+
+        with compute.one_thread():
+            if len(shares) == 1:
+                work("0")
+            else:
+                run_forked(work, [str(index) for index in range(len(shares))], len(shares))
+
+    def _drop_stale(self) -> None:
+        for old in self.folder.parent.glob("*"):
+            if old != self.folder:
+                shutil.rmtree(old, ignore_errors=True)  # another process may be at it
+
+
+def divide(utterances: Sequence[Utterance], parts: int) -> list[list[Utterance]]:
+    """Divide utterances into at most `parts` non-empty lists of about equal length of speech."""
+    lists: list[list[Utterance]] = [[] for _ in range(min(parts, len(utterances)))]
+    length = {id(u): (len(u.phonemes) + 2) / u.speed for u in utterances}
+    for utterance in sorted(utterances, key=lambda u: -length[id(u)]):
+        min(lists, key=lambda one: sum(length[id(u)] for u in one)).append(utterance)
+    return lists
+
+
+def _is_sealed(path: Path) -> bool:
+    try:
+        return _seal_of(path).read_bytes() == file_sha256(path).encode()
+    except FileNotFoundError:  # it was interrupted
+        return False
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")

@@ -1,0 +1,43 @@
+"""Weights, voices and configuration, from the first source that answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.used import all_of
+from kokoro_tvm.builder.engine.versions import TORCH, versions
+from kokoro_tvm.builder.stages.base import COMPILER, Place, log
+from kokoro_tvm.model.yields import converters, yields
+from kokoro_tvm.recipe import Checkpoint
+
+__all__ = ["declare", "run"]
+
+_READERS = ("onnx", "protobuf", "safetensors")  # of what is fetched
+
+
+def declare(place: Place, checkpoint: Checkpoint, root: Path) -> Stage:
+    """root: the folder that paths of `file` sources start from.
+
+    Its key is what was obtained and the code that converts it: another way to the same bytes is the same key.
+    """
+    return place.stage(
+        "checkpoint",
+        folder=place.artifacts / "checkpoint" / place.name,
+        work=place.work,
+        doc="fetch weights, voices and configuration",
+        outputs=("weights.safetensors", "voices.safetensors", "config.json", "checkpoint.json"),
+        settings=lambda: {"checkpoint": checkpoint.model_dump(mode="json"), "root": str(root)},
+        yields=yields(checkpoint),
+        conversion=lambda one: all_of(converters(one)),
+        facts=lambda: {"versions": versions(*TORCH, *_READERS)},
+        preload=COMPILER,
+    )
+
+
+def run(out: Path, inputs: Inputs, *, checkpoint: dict[str, Any], root: str) -> None:
+    from kokoro_tvm.model.checkpoint import fetch
+
+    fetch(Checkpoint.model_validate(checkpoint, strict=False), out, root=Path(root), log=log)

@@ -1,0 +1,113 @@
+"""A module of kernels as a library that the runtime loads, linked from an object per kernel.
+
+Objects are kept in the store, as parts that all artifacts and recipes share, so that a kernel whose object is
+there is not generated again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.cache import Cache
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.parts import PARTS, Parts, parts_store
+from kokoro_tvm.builder.engine.resources import Needs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.store import Store
+from kokoro_tvm.builder.engine.trace import unrecorded
+from kokoro_tvm.builder.engine.used import all_of
+from kokoro_tvm.builder.engine.versions import tvm_versions
+from kokoro_tvm.builder.stages.base import COMPILER, Place, log, read_json, threads
+from kokoro_tvm.builder.stages.lower import lowered, lowering, lowering_here
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.recipe.parts import Resources
+from kokoro_tvm.targets import KERNELS, target_kind, tools_for
+
+__all__ = ["declare", "processes", "run"]
+
+_LOWERED_GB = 0.7
+"""What the process that has lowered the decoder takes."""
+_KERNEL_GB = 0.1
+"""What each process forked from it takes besides, to generate a kernel."""
+
+
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> Stage:
+    target = recipe.target_of(spec.component)
+    toolchain = tools_for(target).toolchain()
+    library = f"{spec.id}{toolchain.suffix}"
+    cpus = recipe.resources.cpus
+    return place.stage(
+        "compile",
+        spec.id,
+        doc=f"generate machine code for {spec.component} and link it",
+        outputs=(library, PARTS, *([f"{spec.id}{KERNELS}"] if target_kind(target.kind).has_kernels else [])),
+        inputs={"module": (lower, "module.py"), **lower.inputs},
+        parameters={
+            "pass_context": recipe.pass_context.model_dump(mode="json"),
+            "library": library,
+        },
+        settings=lambda: {
+            "target": target.model_dump(mode="json"),
+            "lowering": lowering(recipe, spec) | lowering_here(recipe, spec, lower.inputs["machine"][0]),
+            "generator": _generator() | {"versions": tvm_versions()},
+            "processes": processes(recipe.resources, threads()),
+        },
+        facts=lambda: {"linker": toolchain.identity(), "versions": tvm_versions()},
+        cache=parts_store(place.store).root,
+        needs=Needs(recipe.resources.memory_gb, cpus or math.inf),
+        preload=COMPILER,
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    target: dict[str, Any],
+    pass_context: Mapping[str, Any],
+    library: str,
+    lowering: Mapping[str, Any],
+    generator: Mapping[str, Any],
+    processes: int,
+    cache: Path,
+    again: bool = False,
+) -> None:
+    """Generates code and links it. generator: what an object is made of besides its kernel;
+    again: whether kernels are generated although their objects are kept.
+
+    TVM takes ten times as long to read a module's script as we take to lower the program again, so it is
+    lowered again, and the script only compared.
+    """
+    from kokoro_tvm.builder.library import compile_module
+    from kokoro_tvm.targets import Machine
+
+    if any(generator[part] != made for part, made in _generator().items()):
+        raise BuildError("the code generator was edited while the build started, run doit again")
+    with unrecorded():
+        module = lowered(inputs, **lowering).module
+    if module.script(show_meta=True) != inputs["module"].read_text(encoding="utf-8"):
+        raise BuildError(
+            f"lowering once more gave another module than {inputs['module']}: a pass is not deterministic"
+        )
+    kind = target_kind(target["kind"])
+    toolchain = kind.tools(kind.spec.model_validate(target, strict=False)).toolchain()
+    machine = Machine.from_json(read_json(inputs["machine"]))
+    objects = Parts(Store(cache, cache=Cache.from_environment(log)), generator, again)
+    compile_module(module, machine, toolchain, out / library, pass_context, objects, processes, log)
+    (out / PARTS).write_text(json.dumps(sorted(objects.keys), indent=1), encoding="utf-8")
+
+
+def processes(resources: Resources, cores: int) -> int:
+    """How many kernels are generated at the same time on so many cores."""
+    fitting = round((resources.memory_gb - _LOWERED_GB) / _KERNEL_GB)
+    return max(1, min(resources.cpus or cores, cores, fitting))
+
+
+def _generator() -> dict[str, Any]:
+    """The code that makes a kernel's object of it."""
+    return all_of(["kokoro_tvm.compiler.codegen:write_object"])

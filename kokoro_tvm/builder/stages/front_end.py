@@ -1,0 +1,40 @@
+"""The text front end's file: tagger, lexicon and written forms, from the first sources that answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.used import all_of
+from kokoro_tvm.builder.engine.versions import versions
+from kokoro_tvm.builder.stages.base import Place, log
+from kokoro_tvm.model.front_end.yields import CONVERTERS, FACTS, FILES, yield_of
+from kokoro_tvm.recipe.front_end import FrontEnd
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, front_end: FrontEnd, root: Path) -> Stage:
+    """root: the folder that paths of `file` sources start from.
+
+    Its key is what was obtained and the code that converts it: another way to the same files is the same key.
+    """
+    return place.stage(
+        "front_end",
+        folder=place.artifacts / "front_end" / place.name,
+        work=place.work,
+        doc="fetch tagger, lexicon and written forms of the text front end",
+        outputs=FILES,
+        settings=lambda: {"front_end": front_end.model_dump(mode="json"), "root": str(root)},
+        yields=(yield_of(front_end),),
+        conversion=lambda one: all_of(CONVERTERS, FACTS),
+        facts=lambda: {"versions": versions("numpy", "srsly")},
+    )
+
+
+def run(out: Path, inputs: Inputs, *, front_end: dict[str, Any], root: str) -> None:
+    from kokoro_tvm.model.front_end.fetch import fetch
+
+    fetch(FrontEnd.model_validate(front_end, strict=False), out, root=Path(root), log=log)

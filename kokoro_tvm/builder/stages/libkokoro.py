@@ -1,0 +1,69 @@
+"""libkokoro and its program `speak` for the target: what a bundle speaks with from C."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.code import all_code
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.versions import versions
+from kokoro_tvm.builder.stages.base import Place
+from kokoro_tvm.native import libkokoro
+from kokoro_tvm.native.libkokoro import HEADER, compile_libkokoro, names_of, sources
+from kokoro_tvm.native.libkokoro.generated import MODULES
+from kokoro_tvm.native.toolchains.cc import CCompiler
+from kokoro_tvm.native.toolchains.zig import ZigC
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.targets import target_kind, tools_for
+
+__all__ = ["compiler_of", "declare", "run", "source_facts"]
+
+ABBREVIATIONS = libkokoro.FOLDER.parents[1] / "runtime" / "text" / "abbreviations.json"
+
+
+def declare(place: Place, recipe: Recipe) -> Stage:
+    names = names_of(tools_for(recipe.target).c_compiler())
+    return place.stage(
+        "libkokoro",
+        doc="compile libkokoro and speak",
+        outputs=(names.library, names.program, HEADER),
+        settings=lambda: {"compiler": asdict(compiler_of(recipe))},
+        facts=lambda: {
+            "compiler": compiler_of(recipe).version(),
+            "platform": asdict(target_kind(recipe.target.kind).platform(recipe.target)),
+            "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
+            **source_facts(sources()),
+        },
+    )
+
+
+def source_facts(paths: Sequence[Path]) -> dict[str, Any]:
+    """What is compiled: sources, and what the tables that they include are made of."""
+    return {
+        "sources": {path.relative_to(libkokoro.FOLDER).as_posix(): learned().sha256(path) for path in paths},
+        "tables": {
+            "unicode": unicodedata.unidata_version,
+            "abbreviations": learned().sha256(ABBREVIATIONS),
+            **all_code(MODULES),  # imports none
+        },
+    }
+
+
+def compiler_of(recipe: Recipe) -> CCompiler:
+    """The C compiler for a recipe's target, which has one: recipes for others are refused."""
+    compiler = tools_for(recipe.target).c_compiler()
+    assert compiler is not None
+    return compiler
+
+
+def run(out: Path, inputs: Inputs, *, compiler: dict[str, str]) -> None:
+    """Raises BuildError where the compiler is not installed or fails."""
+    compile_libkokoro((ZigC if "target" in compiler else CCompiler)(**compiler), out)
+    shutil.copyfile(next(path for path in sources() if path.name == HEADER), out / HEADER)

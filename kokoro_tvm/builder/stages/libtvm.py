@@ -1,0 +1,48 @@
+"""The TVM runtime that a bundle brings, compiled for a platform that no wheel has it for."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.resources import Needs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.versions import TVM, versions
+from kokoro_tvm.builder.stages.base import Place, threads
+from kokoro_tvm.native.libtvm import compile_libtvm, own_files
+from kokoro_tvm.native.toolchains.cc import CCompiler
+from kokoro_tvm.native.toolchains.zig import ZIG
+from kokoro_tvm.targets import CompiledLibrary
+
+__all__ = ["declare", "run"]
+
+_COMPILER_GB = 0.5
+"""What one g++ takes for the largest of the sources."""
+
+
+def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
+    """libraries: by what they are, of one compiler; an output each, in their order."""
+    (compiler,) = {library.compiler for library in libraries.values()}
+    return place.stage(
+        "libtvm",
+        doc="compile the TVM runtime for the target's platform",
+        outputs=tuple(library.name for library in libraries.values()),
+        parameters={"compiler": asdict(compiler)},
+        settings=lambda: {"processes": threads()},
+        facts=lambda: {
+            "compiler": compiler.version(),
+            "sources": {path.name: learned().sha256(path) for path in own_files()},
+            "versions": versions(*TVM),  # whose sources are compiled
+        },
+        needs=Needs(_COMPILER_GB * (os.cpu_count() or 1), math.inf),  # all cores
+    )
+
+
+def run(out: Path, inputs: Inputs, *, compiler: dict[str, str], processes: int) -> None:
+    """compiler: a `CCompiler`; empty: zig. Raises BuildError where the compiler is not installed or fails."""
+    compile_libtvm(CCompiler(**compiler) if compiler else ZIG, out, processes)

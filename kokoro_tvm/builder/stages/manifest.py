@@ -1,0 +1,184 @@
+"""A bundle's manifest, and bundles that are not in a folder of their own yet.
+
+Their parts are inputs of a stage: config, machine; runtime, ffi and voices (if needed); parameters/COMPONENT,
+weights/COMPONENT and libraries/COMPONENT-BUCKET; kernels/COMPONENT-BUCKET, machine_code/COMPONENT-BUCKET,
+front_end/front_end.safetensors, text.wasm, golden.safetensors and libkokoro/FILE where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import PurePath
+from typing import Any
+
+from kokoro_tvm import __version__
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.stages.base import read_json
+from kokoro_tvm.common.constants import SAMPLE_RATE, STORAGE_STEPS
+from kokoro_tvm.model.signatures import LENGTH, Signature, samples_per_frame, signatures
+from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port
+
+__all__ = ["describe", "loose_bundle"]
+
+
+def describe(
+    inputs: Inputs,
+    recipe: Mapping[str, Any],
+    synthetic: bool,
+    toolchain: Mapping[str, str],
+    not_run: str,
+) -> tuple[dict[str, Any], dict[str, FileRef]]:
+    """The content of bundle.json, and the files that it names, by their names in the bundle.
+
+    recipe: name, model, length, precision, languages (None where it has none); not_run: why its gates were
+    not run, empty where they were.
+    """
+    parts = _Parts(inputs, recipe["length"])
+    manifest = {
+        "schema": SCHEMA,
+        "version": __version__,
+        **{key: recipe[key] for key in ("model", "length", "precision")},
+        "recipe": recipe["name"],
+        "synthetic": synthetic,
+        **parts.facts(),
+        "runtime": parts.library("runtime"),
+        "ffi": parts.library("ffi"),
+        "libkokoro": [parts.file(f"libkokoro/{name}") for name in inputs.group("libkokoro")],
+        "not_run": not_run or None,
+        "languages": recipe["languages"],
+        "voices": parts.file("voices"),
+        "front_end": parts.file("front_end/front_end.safetensors"),
+        "text": parts.file("text.wasm"),
+        "golden": parts.file("golden.safetensors"),
+        "components": parts.components(),
+        "toolchain": dict(toolchain),
+    }
+    return manifest, parts.files
+
+
+def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
+    """The components among the inputs, and the voices if they are there, as a bundle that can be run.
+
+    recipe: name, model, length, precision.
+    """
+    parts = _Parts(inputs, recipe["length"])
+    components = {name: _component(name, entry, parts.files) for name, entry in parts.components().items()}
+    voices = parts.file("voices")
+    return Bundle(
+        root=inputs["machine"].parent,
+        recipe=recipe["name"],
+        model=recipe["model"],
+        length=recipe["length"],
+        precision=recipe["precision"],
+        synthetic=False,
+        **parts.facts(),
+        voices=parts.files[voices["file"]] if voices else FileRef(inputs["config"], 0, ""),
+        components=components,
+        toolchain={},
+    )
+
+
+class _Parts:
+    """The parts of a bundle among a stage's inputs, as entries of its manifest.
+
+    files: those that have an entry, by their names in the bundle.
+    """
+
+    def __init__(self, inputs: Inputs, length: str) -> None:
+        self.files: dict[str, FileRef] = {}
+        self._inputs, self._length = inputs, length
+        self._config, self._machine = read_json(inputs["config"]), read_json(inputs["machine"])
+
+    def facts(self) -> dict[str, Any]:
+        """What the runtime needs of the machine and of the model's configuration."""
+        return {
+            "target": {"kind": self._machine["kind"], **self._machine["options"]},
+            "cpu_features": tuple(self._machine["required"]),
+            "sample_rate": SAMPLE_RATE,
+            "samples_per_frame": samples_per_frame(self._config),
+            "style_dim": self._config["style_dim"],
+            "context_length": self._config["plbert"]["max_position_embeddings"],
+            "vocabulary": dict(self._config["vocab"]),
+        }
+
+    def file(self, part: str, name: str = "") -> dict[str, Any] | None:
+        """A part that is one file, called as the part is unless it has a name; None where it is no input."""
+        if part not in self._inputs:
+            return None
+        path = self._inputs[part]
+        name = name or f"{PurePath(part).stem}{path.suffix}"
+        file = self.files[name] = FileRef(path, path.stat().st_size, self._inputs.sha256(part))
+        return {"file": name, "size": file.size, "sha256": file.sha256}
+
+    def library(self, part: str) -> dict[str, Any] | None:
+        """One of the TVM runtime, which keeps its file's name."""
+        return self.file(part, self._inputs[part].name) if part in self._inputs else None
+
+    def components(self) -> dict[str, dict[str, Any]]:
+        """Signature, weights and libraries of every component."""
+        table = signatures(self._config)
+        return {name: self._component(table[name]) for name in self._inputs.group("parameters")}
+
+    def _component(self, signature: Signature) -> dict[str, Any]:
+        name = signature.component
+        parameters = read_json(self._inputs[f"parameters/{name}"])
+        eager = bool(self._machine["features"].get("eager_memory", False))  # what is false is left out there
+        return {
+            "axis": signature.axis,
+            **self._entry(signature),
+            "outputs": [asdict(t) for t in signature.outputs],
+            "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in parameters],
+            "weights": self.file(f"weights/{name}"),
+            "libraries": [
+                {
+                    "bucket": bucket,
+                    **(self.file(f"libraries/{name}-{bucket}") or {}),
+                    "kernels": self.file(f"kernels/{name}-{bucket}"),
+                    "machine_code": self.file(f"machine_code/{name}-{bucket}"),
+                }
+                for bucket in self._buckets(name)
+            ],
+            "storage_step": 1 if eager or self._length != "exact" else STORAGE_STEPS[signature.axis],
+            "seeded": None if signature.seeded is None else self._entry(signature.seeded),
+        }
+
+    def _buckets(self, component: str) -> list[int]:
+        artifacts = (artifact.rpartition("-") for artifact in self._inputs.group("libraries"))
+        return sorted(int(bucket) for owner, _, bucket in artifacts if owner == component)
+
+    def _entry(self, signature: Signature) -> dict[str, Any]:
+        """The pass `narrow` has made wide integers narrow where a GPU takes them."""
+        inputs = (*signature.inputs, LENGTH) if self._length == "masked" else signature.inputs
+        ports = [asdict(t) for t in inputs]
+        if any(name.startswith(f"{signature.component}-") for name in self._inputs.group("kernels")):
+            ports = [port | {"dtype": "int32"} if port["dtype"] == "int64" else port for port in ports]
+        return {"function": signature.function, "inputs": ports}
+
+
+def _component(name: str, entry: Mapping[str, Any], files: Mapping[str, FileRef]) -> Component:
+    """One as its entry in a manifest describes it; files: by their names there."""
+
+    def file(of: Mapping[str, Any] | None) -> FileRef | None:
+        return files[of["file"]] if of else None
+
+    seeded = entry["seeded"]
+    return Component(
+        name=name,
+        axis=entry["axis"],
+        function=entry["function"],
+        inputs=_ports(entry["inputs"]),
+        outputs=_ports(entry["outputs"]),
+        parameters=_ports(entry["parameters"]),
+        weights=files[entry["weights"]["file"]],
+        libraries=tuple(
+            Library(each["bucket"], files[each["file"]], file(each["kernels"]), file(each["machine_code"]))
+            for each in entry["libraries"]
+        ),
+        storage_step=entry["storage_step"],
+        seeded=Entry(seeded["function"], _ports(seeded["inputs"])) if seeded else None,
+    )
+
+
+def _ports(entries: Sequence[Mapping[str, Any]]) -> tuple[Port, ...]:
+    return tuple(Port(e["name"], e["dtype"], tuple(e["shape"])) for e in entries)

@@ -1,0 +1,73 @@
+"""A component's weights, laid out as its kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.versions import versions
+from kokoro_tvm.builder.stages.base import COMPILER, Place, read_json
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.recipe import Recipe
+
+__all__ = ["declare", "run"]
+
+
+def declare(
+    place: Place, recipe: Recipe, component: str, lowered: Sequence[Stage], checkpoint: Stage
+) -> Stage:
+    """lowered: the stages `lower` of all buckets of the component, which share its weights."""
+    return place.stage(
+        "pack",
+        component,
+        doc=f"lay out the weights of {component} as its kernels read them",
+        outputs=(f"{component}.safetensors",),
+        inputs={
+            **{f"parameters/{stage.name.split('.')[2]}": (stage, "parameters.json") for stage in lowered},
+            "weights": (checkpoint, "weights.safetensors"),
+        },
+        parameters={
+            "component": component,
+            "bits": dict(recipe.weight_bits),
+        },
+        facts=lambda: {"versions": versions("numpy", "torch")},
+        preload=COMPILER,
+    )
+
+
+def run(out: Path, inputs: Inputs, *, component: str, bits: dict[str, int]) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    import kokoro_tvm.kernels  # noqa: F401  (packings are looked up among the registered operations)
+    from kokoro_tvm.compiler.lower import Parameter
+    from kokoro_tvm.compiler.pack import pack_weights
+    from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
+
+    lists = [read_json(path) for path in inputs.group("parameters").values()]
+    layouts = [_layout(parameters) for parameters in lists]
+    if any(layout != layouts[0] for layout in layouts):
+        buckets = ", ".join(inputs.group("parameters"))
+        raise BuildError(f"the buckets pack weights differently and could not share them: {buckets}")
+    with torch.no_grad():
+        state = {
+            name: tensor.numpy() for name, tensor in fold_weight_norm(load_file(inputs["weights"])).items()
+        }
+    parameters = [Parameter.from_json(p) for p in lists[0]]
+    pack_weights(parameters, state, out / f"{component}.safetensors", bits)
+
+
+def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (name, p["dtype"], p["shape"], (packing or {}).get("name"))
+        for p in parameters
+        for name, packing in _parts(p)
+    ]
+
+
+def _parts(parameter: dict[str, Any]) -> list[Any]:
+    """Of each of its weights the name, and the packing or None."""
+    return parameter.get("parts") or [(parameter["name"], parameter["packing"])]

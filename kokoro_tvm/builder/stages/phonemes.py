@@ -1,0 +1,70 @@
+"""The text front end, compared with misaki and spaCy's tagger on sentences of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.versions import installed, versions
+from kokoro_tvm.builder.stages.base import Place, gates_on, log
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.recipe import Gates, Recipe
+from kokoro_tvm.validation.reference.phonemes import SENTENCES
+
+__all__ = ["declare", "run"]
+
+_REFERENCE = ("misaki", "spacy", "num2words", "phonemizer-fork", "espeakng-loader")
+_ENGLISH = {"American English": False, "British English": True}
+
+
+def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
+    return place.stage(
+        "phonemes",
+        doc="compare the text front end with misaki",
+        outputs=("phonemes.json",),
+        inputs={name: (front_end, name) for name in ("front_end.safetensors", "tagger.zip")},
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), "sentences": str(SENTENCES)},
+        facts=lambda: {
+            "gates": gates_on(recipe, "phonemes"),
+            "sentences": file_sha256(SENTENCES),
+            "reference": {name: installed(name) for name in _REFERENCE},
+            "versions": versions("numpy"),
+        },
+    )
+
+
+def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> None:
+    """Writes the report. Raises ValidationError where a gate is missed, or the reference cannot be run."""
+    from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+    from kokoro_tvm.runtime.text.frontend.english import English
+    from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+    from kokoro_tvm.runtime.text.frontend.normalization import normalize
+    from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+    from kokoro_tvm.runtime.text.frontend.source import SourceText
+    from kokoro_tvm.validation.measure.gates import limits_of, write_report
+    from kokoro_tvm.validation.measure.phonemes import Read, judge_phonemes
+    from kokoro_tvm.validation.reference import phonemes as truth
+
+    judged = Gates.model_validate(gates, strict=False)
+    texts = truth.sentences(Path(sentences))
+    file = FrontEndFile.open(inputs["front_end.safetensors"])
+    read: dict[str, list[Read]] = {}
+    for name, british in _ENGLISH.items():
+        log(f"{name}: {len(texts)} sentences")
+        data = file.english(british)
+        english = English(data, british, UnknownWords(data, british))
+        forms = file.forms("en")
+        language = None if forms is None else Language(forms, "b" if british else "a")
+        # How a number is read is no question to misaki: both are given its words.
+        words = [normalize(SourceText.of(text), language).source.text for text in texts]
+        with truth.misaki_english(inputs["tagger.zip"], british) as misaki:
+            read[name] = [
+                Read(text, misaki(text), english.convert(SourceText.of(text)), british) for text in words
+            ]
+    report = judge_phonemes(read, limits_of(judged, "phonemes"), judged.enforce)
+    for utterance in report.report.utterances:
+        log(f"{utterance.name}: {dict((utterance.outputs or {})['phonemes'])}")
+    write_report(report, out / "phonemes.json")
+    report.require()

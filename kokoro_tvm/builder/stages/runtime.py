@@ -1,0 +1,81 @@
+"""The TVM runtime that a bundle brings, so that who speaks installs no compiler: this machine's, or that of
+another platform from pinned wheels."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.memory import learned
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.versions import TVM, versions
+from kokoro_tvm.builder.stages.base import Place, log, write_json
+from kokoro_tvm.targets import PinnedLibrary, RuntimeLibrary
+
+__all__ = ["declare", "libraries_of", "run"]
+
+_YIELD = "runtime.json"
+
+
+def declare(place: Place, libraries: Mapping[str, RuntimeLibrary], artifact: str = "") -> Stage:
+    """libraries: of the TVM runtime for the target, by what they are; an output each, in their order.
+    artifact: what they are for, other than the bundle."""
+    pinned = [each for each in libraries.values() if isinstance(each, PinnedLibrary)]
+    installed = [each for each in libraries.values() if isinstance(each, Path)]
+    if pinned:
+        return place.stage(
+            "runtime",
+            artifact,
+            doc="fetch the TVM runtime of the target's platform",
+            outputs=(*(each.name for each in pinned), _YIELD),
+            settings=lambda: {"pinned": [asdict(each) for each in pinned]},
+            yields=({each.name: each.sha256 for each in pinned},),
+        )
+    return place.stage(
+        "runtime",
+        artifact,
+        doc="copy the TVM runtime",
+        outputs=tuple(library.name for library in installed),
+        settings=lambda: {"installed": [str(library) for library in installed]},
+        facts=lambda: {
+            "libraries": [learned().sha256(library) for library in installed],
+            "versions": versions(*TVM),
+        },
+    )
+
+
+def libraries_of(stage: Stage) -> list[tuple[Stage, str]]:
+    """The libraries among a stage's outputs, in their order, as inputs of others."""
+    return [(stage, output) for output in stage.outputs if output != _YIELD]
+
+
+def run(
+    out: Path, inputs: Inputs, *, installed: list[str] | None = None, pinned: list[Any] | None = None
+) -> None:
+    """Copies what is installed, or fetches what is pinned. Raises BuildError where an index has something
+    else."""
+    for path in map(Path, installed or ()):
+        shutil.copyfile(path, out / path.name)
+    if pinned:
+        libraries = [PinnedLibrary(**each | {"platforms": tuple(each["platforms"])}) for each in pinned]
+        for number, library in enumerate(libraries):
+            work = out / f".wheel-{number}"
+            work.mkdir()
+            _fetch(library, out, work)
+            shutil.rmtree(work)
+        write_json(out / _YIELD, {library.name: library.sha256 for library in libraries})
+
+
+def _fetch(library: PinnedLibrary, out: Path, work: Path) -> None:
+    from kokoro_tvm.model.pins import check_sha256
+    from kokoro_tvm.model.sources.wheel import download_wheel, extract
+
+    what = f"{library.package}=={library.version}"
+    wheel = download_wheel(library.package, library.version, work, log, library.platforms, library.python)
+    check_sha256(wheel, library.wheel, f"the wheel of {what}")
+    extract(wheel, str(Path(library.member).parent), [library.name], out)
+    check_sha256(out / library.name, library.sha256, f"{library.name} of {what}")

@@ -1,0 +1,67 @@
+"""hello.wav: the compiled components speak as soon as they are there, before any gate has been judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.stages.base import (
+    Files,
+    Place,
+    computing,
+    run_facts,
+    run_settings,
+    runner_libraries,
+    threads,
+)
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.targets import find_runner
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
+    """parts: see `kokoro_tvm.builder.stages.manifest`, and the group `runner`, see `kokoro_tvm.builder.stages.base`.
+
+    It says the first utterance that the gates are run on.
+    """
+    chosen = recipe.utterance(recipe.judged[0])
+    phrase = {"phonemes": chosen.phonemes, "voice": chosen.voice, "speed": chosen.speed}
+    return place.stage(
+        "speak",
+        folder=place.bundle,
+        work=place.work,
+        doc=f"synthesize a test phrase to artifacts/{recipe.name}/hello.wav",
+        outputs=("hello.wav",),
+        inputs=parts,
+        parameters={**phrase, "recipe": computing(recipe)},
+        settings=lambda: run_settings(recipe),
+        facts=lambda: run_facts(recipe),
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    phonemes: str,
+    voice: str,
+    speed: float,
+    recipe: dict[str, str],
+    target: dict[str, Any],
+    names: dict[str, str],
+) -> None:
+    from kokoro_tvm.builder.stages.manifest import loose_bundle
+    from kokoro_tvm.runtime import write_wav
+    from kokoro_tvm.targets.runners import open_parts
+
+    runner, reason = find_runner(target)
+    if runner is None:
+        raise BuildError(f"no hello.wav: {reason}")
+    bundle = loose_bundle(inputs, names | recipe)
+    tts = open_parts(runner, bundle, threads(), runner_libraries(inputs))
+    speech = tts.from_phonemes(phonemes, voice=voice, speed=speed)
+    write_wav(out / "hello.wav", speech.audio, speech.sample_rate)

@@ -1,0 +1,85 @@
+"""One artifact, compared with the stock model and judged by the recipe's gates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.stages.base import (
+    Files,
+    Place,
+    computing,
+    gates_on,
+    references_of,
+    run_facts,
+    run_settings,
+    runner_libraries,
+    threads,
+)
+from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
+from kokoro_tvm.targets import find_runner
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
+    """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.builder.stages.manifest`, and the
+    group `runner`, see `kokoro_tvm.builder.stages.base`."""
+    return place.stage(
+        "validate",
+        spec.id,
+        doc=f"compare {spec.id} with the stock model",
+        outputs=("validation.json",),
+        inputs={**parts, **references_of(recipe, reference)},
+        parameters={"recipe": computing(recipe)},
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), **run_settings(recipe)},
+        facts=lambda: {"gates": gates_on(recipe, spec.component), **run_facts(recipe)},
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    recipe: dict[str, str],
+    target: dict[str, Any],
+    gates: dict[str, Any],
+    names: dict[str, str],
+) -> None:
+    """Writes the report. Raises ValidationError where a gate is missed, or nothing here can run the code
+    though it should be run."""
+    from dataclasses import replace
+    from functools import partial
+
+    import numpy as np
+
+    from kokoro_tvm.builder.stages.manifest import loose_bundle
+    from kokoro_tvm.validation.measure.artifact import unrun, validate_component
+    from kokoro_tvm.validation.measure.gates import write_report
+    from kokoro_tvm.validation.reference.reference import load_reference
+
+    bundle = loose_bundle(inputs, names | recipe)
+    (component,) = bundle.components.values()
+    references = [load_reference(path) for path in inputs.group("references").values()]
+    judged, bucket = Gates.model_validate(gates, strict=False), component.buckets[0]
+    runner, reason = find_runner(target)
+    if runner is None:
+        report = unrun(component.name, references, judged, reason, bucket=bucket, axis=component.axis)
+    else:
+        session = runner.session(bundle, threads(), runner_libraries(inputs))
+
+        def call(entry: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            ports = [port for port in bundle.entry(entry).inputs if port.name != "length"]
+            valid = arrays[ports[0].name].shape[-1]
+            outputs = session.run(entry, valid, *(arrays[port.name] for port in ports))
+            return {p.name: np.array(o) for p, o in zip(component.outputs, outputs, strict=True)}
+
+        given, drawn = (partial(call, name) for name in (component.name, f"{component.name}_seeded"))
+        seeded = drawn if component.seeded is not None else None
+        report = validate_component(component.name, given, references, judged, bucket=bucket, seeded=seeded)
+        report = replace(report, runner=runner.version())
+    write_report(report, out / "validation.json")
+    if target["run"]:
+        report.require()

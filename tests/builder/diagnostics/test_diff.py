@@ -1,0 +1,176 @@
+"""What `kokoro-tvm diff` finds between recipes and bundles."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from builder.diagnostics.built import build, built_project
+
+from kokoro_tvm.builder.diagnostics.diff import Difference, Side, diff
+from kokoro_tvm.builder.project import Project
+from kokoro_tvm.builder.stages.provenance import parameters, statement
+from kokoro_tvm.cli import main
+from kokoro_tvm.common.errors import BundleError
+
+MINE = "extends: cpu\nbuckets: {frames: [512]}\ngates: {decoder: {min_gain_db: 3}}\n"
+
+
+def provenance(project: Project, recipe: str, **files: str) -> dict[str, Any]:
+    return statement(
+        files=files,
+        recipe=parameters(project.graph(recipe).recipe),
+        checkpoint={},
+        weights="0" * 64,
+        front_end={},
+        reports={},
+        toolchain={"python": "3.11.7", "apache-tvm": "0.27.0" if recipe == "cpu" else "0.28.0"},
+        compiler={"llvm": "22"},
+    )
+
+
+def verdicts(value: float) -> dict[str, Any]:
+    verdict = {"gate": "min_snr_db", "output": "audio", "value": value, "limit": 60.0, "status": "passed"}
+    return {
+        "passed": True,
+        "enforce": True,
+        "missed": [],
+        "overall": [],
+        "utterances": [{"verdicts": [verdict]}],
+    }
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The recipes `cpu` and `mine`, built."""
+    project = built_project(tmp_path, mine=MINE)
+    monkeypatch.chdir(tmp_path)
+    build(project, "mine")
+    _write_bundle(project, "cpu", 10)
+    _write_bundle(project, "mine", 12)
+    return project
+
+
+def _write_bundle(project: Project, name: str, size: int) -> None:
+    """What of a bundle and its reports is read, with a file of so many bytes."""
+    folder = project.root / "artifacts" / name
+    origin = provenance(project, name, **{"voices.safetensors": "1" * 64, "bundle.json": str(size) * 32})
+    _replace(folder / "provenance.json", json.dumps(origin))
+    _replace(folder / "bundle.json", "{}")
+    _replace(folder / "voices.safetensors", "x" * size)
+    report = folder.parent / ".build" / name / "speech" / "speech.json"
+    _replace(report, json.dumps(verdicts(size * 10)))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Not in place: what is there is an object of the store."""
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_two_recipes(project: Project) -> None:
+    found = diff(*(Side.of_recipe(project.graph(name)) for name in ("cpu", "mine")))
+    assert found["recipe"] == [
+        Difference("buckets.frames.0", "5120", "512"),
+        Difference("gates.decoder.min_gain_db", "20.0", "3.0"),
+        Difference("sets.0", "ci", "nightly"),
+        Difference("sets.1", "nightly", ""),
+    ]
+    whats = {each.what: (each.before, each.now) for each in found["stages"]}
+    assert whats["compile.decoder-5120"] == ("a stage", "")
+    assert whats["compile.decoder-512"] == ("", "a stage")
+    assert found["toolchain"] == [Difference("apache-tvm", "0.27.0", "0.28.0")]
+    assert found["files"] == [
+        Difference("voices.safetensors", f"10 bytes, {'1' * 12}", f"12 bytes, {'1' * 12}")
+    ]
+    judged = Difference("speech.audio min_snr_db", "100 (limit 60.0)", "120 (limit 60.0)")
+    assert judged in found["measured"]
+
+
+def test_a_stage_of_both_says_why_its_key_is_another(project: Project) -> None:
+    (project.root / "recipes" / "mine.yaml").write_text(
+        "extends: cpu\npasses: [legalize]\n", encoding="utf-8"
+    )
+    build(project, "mine")
+    _write_bundle(project, "mine", 10)
+    found = diff(*(Side.of_recipe(project.graph(name)) for name in ("cpu", "mine")))
+    assert any(each.what.startswith("lower.bert-512: passes") for each in found["stages"]), found["stages"]
+    assert not any(each.what.startswith("export.") for each in found["stages"])
+
+
+def test_a_bundle_and_an_earlier_one(project: Project) -> None:
+    artifacts = project.root / "artifacts"
+    earlier = project.root / "last-night"
+    shutil.copytree(artifacts / "cpu", earlier / "cpu")
+    shutil.copytree(artifacts / ".build" / "cpu", earlier / ".build" / "cpu")
+    same = diff(Side.of_bundle(earlier / "cpu"), Side.of_bundle(artifacts / "cpu"))
+    assert not any(same.values())
+    _replace(artifacts / ".build" / "cpu" / "speech" / "speech.json", json.dumps(verdicts(61)))
+    found = diff(Side.of_bundle(earlier / "cpu"), Side.of_bundle(artifacts / "cpu"))
+    assert found.pop("measured") == [
+        Difference("speech.audio min_snr_db", "100 (limit 60.0)", "61 (limit 60.0)")
+    ]
+    assert not any(found.values())
+
+
+def test_a_recipe_and_a_bundle_have_in_common_what_the_bundle_knows(project: Project) -> None:
+    found = diff(Side.of_recipe(project.graph("mine")), Side.of_bundle(project.root / "artifacts" / "cpu"))
+    assert found["recipe"] == [Difference("buckets.frames.0", "512", "5120")]
+    assert found["stages"] == []
+
+
+def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"provenance.json cannot be read: .*Name a recipe"):
+        Side.of_bundle(tmp_path)
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(("diff", *words))
+    return int(ended.value.code or 0)
+
+
+def test_for_people_and_as_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cpu", "artifacts/mine") == 0
+    out = capsys.readouterr().out
+    assert "recipe:\n  buckets.frames.0  5120 → 512\n" in out
+    assert run("cpu", "artifacts/mine", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["recipe"] == [{"what": "buckets.frames.0", "before": "5120", "now": "512"}]
+    assert run("cpu", "cpu") == 0
+    assert capsys.readouterr().out == "cpu and cpu differ in nothing that is known of both.\n"
+
+
+def test_what_there_is_not(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cpu", "mien") == 2
+    assert "no recipe `mien`; did you mean `mine`?" in capsys.readouterr().err
+
+
+def test_what_both_say_is_compared(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Over what both have: one is a twentieth longer, and louder by a hundredth."""
+    spoken = {"cpu": np.full(24_000, 0.5, np.float32), "mine": np.full(25_200, 0.505, np.float32)}
+
+    class Speaking:
+        def __init__(self, bundle: Path) -> None:
+            self.audio = spoken[Path(bundle).name]
+
+        def from_phonemes(self, phonemes: list[str]) -> SimpleNamespace:
+            return SimpleNamespace(audio=self.audio, sample_rate=24_000)
+
+    monkeypatch.setattr("kokoro_tvm.runtime.Synthesizer", Speaking)
+    assert run("artifacts/cpu", "artifacts/mine", "--audio") == 0
+    assert "audio:\n  1.000 s → 1.050 s, SNR 40.0 dB\n" in capsys.readouterr().out
+    assert run("cpu", "mine", "--audio", "--json") == 0
+    heard = json.loads(capsys.readouterr().out)["audio"]
+    assert heard == {"seconds_before": 1.0, "seconds_now": 1.05, "snr_db": pytest.approx(40.0, abs=0.01)}
+    shutil.rmtree(project.root / "artifacts" / "mine")
+    assert run("cpu", "mine", "--audio") == 2
+    assert "--audio: mine is not built; build it first" in capsys.readouterr().err

@@ -1,0 +1,70 @@
+"""The task graph as a picture."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kokoro_tvm.builder.diagnostics.graph import Node, _reduced, draw
+
+SMALL = [
+    Node("m.checkpoint", "checkpoint", "", "current"),
+    Node("cpu.export.bert-512", "export", "bert-512", "stale", ("m.checkpoint",)),
+    Node("cpu.pack.bert", "pack", "bert", "missing", ("cpu.export.bert-512", "m.checkpoint")),
+]
+
+
+@st.composite
+def graphs(draw_: st.DrawFn) -> list[Node]:
+    count = draw_(st.integers(1, 14))
+    states = st.sampled_from(["current", "stale", "missing", "damaged", "failed"])
+    after = [draw_(st.sets(st.integers(0, i - 1), max_size=4)) if i else set() for i in range(count)]
+    return [
+        Node(f"cpu.{i}", f"stage <{i}>", f"a & b {i}", draw_(states), tuple(f"cpu.{j}" for j in sorted(deps)))
+        for i, deps in enumerate(after)
+    ]
+
+
+def reach(edges: list[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Who can be come to from whom."""
+    found = set(edges)
+    while more := {(a, d) for a, b in found for c, d in edges if b == c} - found:
+        found |= more
+    return found
+
+
+def test_mermaid() -> None:
+    assert draw(SMALL, "mermaid") == (
+        "flowchart LR\n"
+        '  n0["checkpoint<br/>&nbsp;<br/>current"]:::current\n'
+        '  n1["export<br/>bert-512<br/>stale"]:::stale\n'
+        '  n2["pack<br/>bert<br/>missing"]:::missing\n'
+        "  n0 --> n1\n"
+        "  n1 --> n2\n"
+        "  classDef current fill:#d9f0d3,stroke:#4d8c3f,color:#222\n"
+        "  classDef stale fill:#fdebc0,stroke:#b8860b,color:#222\n"
+        "  classDef missing fill:#eeeeee,stroke:#888888,color:#222\n"
+    )
+
+
+def test_dot() -> None:
+    result = draw(SMALL, "dot")
+    assert result.startswith("digraph build {\n  rankdir=LR;\n")
+    assert (
+        '  "cpu.pack.bert" [label="pack\\nbert\\nmissing", fillcolor="#eeeeee", color="#888888"];' in result
+    )
+    assert re.findall(r'"(.*)" -> "(.*)";', result) == [
+        ("m.checkpoint", "cpu.export.bert-512"),
+        ("cpu.export.bert-512", "cpu.pack.bert"),
+    ]
+    assert result.count("{") == result.count("}")
+
+
+@given(graphs())
+def test_an_edge_that_others_imply_is_left_out(nodes: list[Node]) -> None:
+    edges = _reduced(nodes)
+    assert reach(edges) == reach([(a, n.name) for n in nodes for a in n.after])
+    for edge in edges:
+        assert edge not in reach([e for e in edges if e != edge])

@@ -1,0 +1,251 @@
+"""Digests of code: what counts as a change of a function that ran, and of whom."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.builder.engine import code
+from kokoro_tvm.builder.engine.code import all_code, executed_code
+from kokoro_tvm.common.errors import BuildError
+
+ROOT = Path(__file__).parents[3]
+FILES = {
+    "__init__.py": "",
+    "ops/__init__.py": "from kokoro_tvm.ops.stft import stft\nfrom kokoro_tvm.ops.table import TABLE\n"
+    "\n__all__ = ['TABLE', 'stft']\n",
+    "ops/stft.py": """
+from kokoro_tvm.ops.base import register
+from kokoro_tvm.noise import ROUNDS, Draw
+
+WINDOW = 3
+UNUSED = 1
+
+
+@register("stft")
+def stft(x: int = WINDOW) -> int:
+    return _half(x) if x else _never(x)
+
+
+def _half(x):
+    return x // 2 + ROUNDS
+
+
+def _never(x):
+    return [each for each in sorted(x)]
+
+
+class Drawer(Draw):
+    rounds = ROUNDS
+
+    def draw(self):
+        return super().draw()
+
+    def unused(self):
+        return 1
+""",
+    "ops/base.py": "NAMES = {}\n\n\ndef register(name):\n    return lambda f: NAMES.setdefault(name, f)\n",
+    "ops/table.py": "def _made():\n    return [1]\n\n\nTABLE = _made()\n",
+    "noise.py": "ROUNDS = 7\nOTHER = 2\n\n\nclass Draw:\n    def draw(self):\n        return ROUNDS\n",
+    "caller.py": """
+from typing import TYPE_CHECKING
+
+from kokoro_tvm import noise
+
+if TYPE_CHECKING:
+    from kokoro_tvm.ops.table import TABLE as ROUNDS
+
+
+def call(ROUNDS):
+    from kokoro_tvm import ops
+
+    return [ops.TABLE, noise.OTHER, ROUNDS]
+""",
+}
+STFT = ["kokoro_tvm.ops.stft:stft", "kokoro_tvm.ops.stft:_half"]
+DRAW = ["kokoro_tvm.ops.stft:Drawer.draw", "kokoro_tvm.noise:Draw.draw"]
+CALL = ["kokoro_tvm.caller:call"]
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    package = tmp_path / "kokoro_tvm"
+    for name, text in FILES.items():
+        path = package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(code, "_PACKAGE", package)
+    return package
+
+
+def edited(
+    package: Path, file: str, old: str, new: str, functions: list[str], imported: tuple[str, ...] = ()
+) -> set[str]:
+    """What of the code of functions differs after an edit."""
+    before = executed_code(functions, imported)
+    path = package / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    after = executed_code(functions, imported)
+    path.write_text(text, encoding="utf-8")
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "functions", "changed"),
+    [
+        ("x // 2", "x // 3", STFT, {"kokoro_tvm.ops.stft:_half"}),
+        ("sorted(x)", "list(x)", STFT, set()),  # it did not run
+        ("        return 1", "        return 2", DRAW, set()),
+        # What the import of the module executes.
+        ("WINDOW = 3", "WINDOW = 4", STFT, {"kokoro_tvm.ops.stft"}),
+        ("x: int = WINDOW", "x: int = 7", STFT, {"kokoro_tvm.ops.stft"}),
+        ('("stft")', '("istft")', STFT, {"kokoro_tvm.ops.stft"}),
+        ('@register("stft")\n', "", STFT, {"kokoro_tvm.ops.stft"}),
+        ("UNUSED = 1", "UNUSED = 1\nregister('more')(UNUSED)", STFT, {"kokoro_tvm.ops.stft"}),
+        ("rounds = ROUNDS", "rounds = 2", DRAW, {"kokoro_tvm.ops.stft"}),
+        ("def unused", "def other", DRAW, {"kokoro_tvm.ops.stft"}),
+        ("UNUSED = 1", "def super():\n    pass", DRAW,
+         {"kokoro_tvm.ops.stft", "kokoro_tvm.ops.stft:Drawer.draw"}),
+        # Another import under a name that is used; one that nothing executed uses.
+        ("import register\n", "import keep as register\n", STFT, {"kokoro_tvm.ops.stft"}),
+        ("from kokoro_tvm.noise", "import json\nfrom kokoro_tvm.noise", STFT, {"kokoro_tvm.ops.stft"}),
+        ("from kokoro_tvm.noise", "import kokoro_tvm.caller\nfrom kokoro_tvm.noise", STFT,
+         {"kokoro_tvm.ops.stft", "kokoro_tvm.caller"}),
+    ],
+)  # fmt: skip
+def test_executed_code_counts_functions_and_what_imports_execute(
+    package: Path, old: str, new: str, functions: list[str], changed: set[str]
+) -> None:
+    assert edited(package, "ops/stft.py", old, new, functions) == changed
+
+
+@pytest.mark.parametrize("functions", [STFT, DRAW])
+def test_executed_code_counts_modules_that_are_referred_to(package: Path, functions: list[str]) -> None:
+    for old, new in (("ROUNDS = 7", "ROUNDS = 6"), ("OTHER = 2", "OTHER = 3")):
+        assert edited(package, "noise.py", old, new, functions) == {"kokoro_tvm.noise"}
+    assert edited(package, "ops/table.py", "TABLE = _made()", "TABLE = [2]", functions) == set()
+
+
+def test_executed_code_follows_imports_of_functions_and_of_packages(package: Path) -> None:
+    assert edited(package, "noise.py", "OTHER = 2", "OTHER = 3", CALL) == {"kokoro_tvm.noise"}
+    changed = edited(package, "ops/table.py", "TABLE = _made()", "TABLE = [2]", CALL)
+    assert changed == {"kokoro_tvm.ops.table"}
+    moved = ("ops/__init__.py", "ops.table import TABLE", "ops.stft import WINDOW as TABLE")
+    assert {"kokoro_tvm.ops:TABLE", "kokoro_tvm.ops.table", "kokoro_tvm.ops.stft"} <= edited(
+        package, *moved, CALL
+    )
+
+
+def test_executed_code_ignores_imports_for_type_checkers_and_of_annotations(package: Path) -> None:
+    (package / "caller.py").write_text(
+        "from typing import TYPE_CHECKING\n\nfrom kokoro_tvm.noise import Draw\n\nif TYPE_CHECKING:\n"
+        "    from kokoro_tvm.ops.table import TABLE\n\n\ndef call(draw: Draw) -> TABLE:\n    return draw\n",
+        encoding="utf-8",
+    )
+    assert {*executed_code(CALL)} == {"kokoro_tvm.caller", *CALL}
+
+
+def test_executed_code_counts_functions_that_imports_executed_with_their_module(package: Path) -> None:
+    imported = ("kokoro_tvm.ops.table:_made", "kokoro_tvm.ops.base:register")
+    change = ("ops/table.py", "[1]", "[2]")
+    assert edited(package, *change, CALL, imported) == {"kokoro_tvm.ops.table:_made"}
+    assert edited(package, *change, STFT, imported) == set()
+    assert edited(package, "ops/base.py", "setdefault", "get", STFT, imported) == {
+        "kokoro_tvm.ops.base:register"
+    }
+    code = executed_code(CALL, imported)
+    assert executed_code(code) == code, "a past run's names give the same again"
+
+
+def test_executed_code_marks_what_is_gone(package: Path) -> None:
+    assert edited(package, "ops/stft.py", "def _half", "def _third", STFT) >= {"kokoro_tvm.ops.stft:_half"}
+    (package / "ops/table.py").unlink()
+    assert executed_code(["kokoro_tvm.ops.table"])["kokoro_tvm.ops.table"] == "gone"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "    # a comment\n    return x // 2 + ROUNDS\n",
+        '    """What it is."""\n\n    return   x  //  2 + (ROUNDS)  # about\n',
+    ],
+)
+def test_comments_docstrings_and_layout_do_not_count(package: Path, new: str) -> None:
+    assert edited(package, "ops/stft.py", "    return x // 2 + ROUNDS\n", new, STFT) == set()
+
+
+def test_the_wording_of_an_error_does_not_count_but_its_kind_and_condition_do(package: Path) -> None:
+    def digest(condition: str, error: str) -> str:
+        text = f"def check(x, name):\n    if {condition}:\n        raise {error}\n"
+        (package / "helper.py").write_text(text, encoding="utf-8")
+        return executed_code(["kokoro_tvm.helper:check"])["kokoro_tvm.helper:check"]
+
+    first = digest("x < 1", 'ValueError("too small")')
+    assert digest("x < 1", 'ValueError(f"{name} is too small: {x}, and should be 1 or more")') == first
+    assert digest("x < 1", 'ValueError("one text " f"and {x}")') == first
+    others = [
+        digest("x < 2", 'ValueError("too small")'),
+        digest("x < 1", 'KeyError("too small")'),
+        digest("x < 1", 'ValueError("too small", name)'),
+    ]
+    assert len({first, *others}) == 4
+
+
+def test_the_body_of_a_class_that_was_imported_meanwhile_counts_where_it_is_used(package: Path) -> None:
+    assert executed_code([*STFT, "kokoro_tvm.ops.stft:Drawer"]) == executed_code(STFT)
+
+
+def test_executed_code_counts_a_module_that_was_loaded_by_name(package: Path) -> None:
+    loaded = ["kokoro_tvm.noise"]
+    assert edited(package, "noise.py", "OTHER = 2", "OTHER = 3", loaded) == {"kokoro_tvm.noise"}
+    assert edited(package, "noise.py", "return ROUNDS", "return 2", loaded) == set()
+
+
+def test_all_code_counts_all_that_a_function_may_call(package: Path) -> None:
+    code = all_code(["kokoro_tvm.ops.stft:stft"])
+    functions = {"ops.stft:stft", "ops.stft:_half", "ops.stft:_never", "ops.base:register", "noise:Draw.draw"}
+    assert {f"kokoro_tvm.{name}" for name in functions} == {name for name in code if ":" in name}
+    with pytest.raises(BuildError, match=r"there is no function kokoro_tvm\.ops\.stft:istft"):
+        all_code(["kokoro_tvm.ops.stft:istft"])
+
+
+def test_what_cannot_be_followed_is_refused(package: Path) -> None:
+    (package / "noise.py").write_text("from . import ops\n", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"noise\.py: a relative import"):
+        executed_code(DRAW)
+    (package / "noise.py").write_text("TWO = (\n", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"noise\.py:1: not Python: '\(' was never closed"):
+        executed_code(DRAW)
+
+
+DIGESTS = """
+import hashlib, sys
+from pathlib import Path
+from kokoro_tvm.builder.engine import code
+
+total = hashlib.sha256()
+for path in sorted(Path(code.__file__).parents[1].rglob("*.py")):
+    total.update(code._outline(path).encode())
+print(total.hexdigest())
+"""
+
+
+@pytest.mark.slow("digests the whole package with every version of Python that is installed")
+def test_every_version_of_python_digests_alike() -> None:
+    printed = {}
+    for python in {sys.executable, *(f"python3.{minor}" for minor in range(11, 15))}:
+        with suppress(OSError, subprocess.CalledProcessError):  # not there, or a name that leads nowhere
+            subprocess.run([python, "--version"], check=True, capture_output=True)
+            done = subprocess.run(
+                [python, "-c", DIGESTS], cwd=ROOT, check=True, capture_output=True, text=True
+            )
+            printed[python] = done.stdout
+    if len(printed) == 1:
+        pytest.skip("no other Python is installed")
+    assert len({*printed.values()}) == 1, printed

@@ -1,0 +1,181 @@
+"""Builds killed at any moment, and stores that rot: nothing torn is taken, nothing finished is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from many import NAMES, stages
+
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.store import Store
+
+SECONDS = 0.15
+FLIPS, CUTS = 500, 16
+
+
+def command(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "many", str(folder), str(folder / "ran"), "2", str(SECONDS)]
+
+
+def build(folder: Path, moment: float | None = None) -> tuple[bool, set[str]]:
+    """Builds, or is killed with all its children after so many seconds; whether it ended, and what it had
+    said to be done by then."""
+    with (folder / "output.txt").open("w+") as output:
+        process = subprocess.Popen(
+            command(folder), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            ended = process.wait(moment) == 0
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            ended = False
+        output.seek(0)
+        return ended, set(re.findall(r"cpu\.(\w+) +done in", output.read()))
+
+
+def runs(folder: Path) -> Counter[str]:
+    path = folder / "ran" / "lines"
+    return Counter(path.read_text().split() if path.is_file() else [])
+
+
+def check_nothing_is_torn(folder: Path) -> None:
+    """What the store says of itself is true, read byte by byte."""
+    store = Store(folder / ".store", paranoid=True)
+    for record in store.records():
+        assert all(store.holds(output) for output in record.outputs), record.stage
+    for stage in store.stages():
+        current = store.current(stage)
+        assert current is not None
+        seen = [folder / "seen" / o.file for o in current.outputs]
+        assert all(not path.exists() or path.read_text() == path.name for path in seen)
+
+
+def kill(folder: Path, kills: int, seed: int, latest: float) -> tuple[int, int, int]:
+    """Kills builds at random moments, each going on from where the one before was killed, and begins afresh
+    where one ended; how many stages had been finished before a build, how many of those it ran again, and how
+    many builds said to be done with.
+
+    latest: seconds, about what an undisturbed build takes.
+    """
+    draw, finished, repeated, printed, round_ = random.Random(seed), 0, 0, 0, 0
+    place = folder / "0"
+    place.mkdir(parents=True)
+    while kills:
+        before, whole = runs(place), recorded(place)
+        ended, done = build(place, draw.uniform(0, latest))
+        check_nothing_is_torn(place)
+        assert done <= recorded(place), "what it said was done is there"
+        finished, printed = finished + len(whole), printed + len(done)
+        repeated += sum((runs(place) - before)[name] for name in whole)
+        if not ended:
+            kills -= 1
+        else:
+            assert seen(place) == {name: name for name in NAMES}
+            round_ += 1
+            place = folder / str(round_)
+            place.mkdir()
+    assert build(place)[0]
+    assert seen(place) == {name: name for name in NAMES}
+    return finished, repeated, printed
+
+
+def undisturbed(folder: Path) -> float:
+    """How long a build takes that nobody kills, among others."""
+    folder.mkdir()
+    began = time.monotonic()
+    assert build(folder)[0]
+    return time.monotonic() - began
+
+
+def recorded(folder: Path) -> set[str]:
+    return {r.stage.removeprefix("cpu.") for r in Store(folder / ".store", paranoid=True).records()}
+
+
+def seen(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in (folder / "seen").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("kills", "chains", "least"),
+    [
+        pytest.param(20, 2, 0, marks=pytest.mark.slow("kills twenty builds")),
+        pytest.param(100, 4, 50, marks=pytest.mark.nightly),
+    ],
+)
+def test_killed_at_any_moment_nothing_is_torn_and_nothing_finished_is_repeated(
+    kills: int, chains: int, least: int, tmp_path: Path
+) -> None:
+    """least: stages that builds must have said to be done with before they were killed, for the test to say
+    something: few kills on a busy machine come before the first."""
+    with ThreadPoolExecutor(chains) as pool:
+        latest = max(pool.map(undisturbed, [tmp_path / f"whole-{i}" for i in range(chains)]))
+        counts = [pool.submit(kill, tmp_path / str(i), kills // chains, i, latest) for i in range(chains)]
+        finished, repeated, printed = (
+            sum(column) for column in zip(*(c.result() for c in counts), strict=True)
+        )
+    print(f"{kills} kills: of {finished} finished stages {repeated} ran again")
+    assert finished > 2 * least, "most were killed on the way"
+    assert printed >= least
+    assert repeated == 0
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> list[Stage]:
+    made = stages(tmp_path, tmp_path / "ran", seconds=0)
+    for stage in made:
+        stage.run()
+    return made
+
+
+def bring_up_to_date(folder: Path) -> Counter[str]:
+    """What a build does, with nothing remembered from before; how often each stage ran."""
+    before = runs(folder)
+    for stage in stages(folder, folder / "ran", seconds=0):
+        if not stage.is_current():
+            stage.run()
+    return runs(folder) - before
+
+
+def flip(path: Path, draw: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    overwrite(path, bytes(content))
+
+
+def cut(path: Path, draw: random.Random) -> None:
+    overwrite(path, path.read_bytes()[: draw.randrange(path.stat().st_size)])
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    """In place, as a failing disk does."""
+    path.chmod(0o644)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("harm", "count"), [pytest.param(flip, FLIPS, marks=pytest.mark.nightly), (cut, CUTS)]
+)
+def test_rot_is_found_before_use_and_only_what_rotted_is_built_again(
+    harm: Callable[[Path, random.Random], None], count: int, built: list[Stage], tmp_path: Path
+) -> None:
+    draw = random.Random(0)
+    for _ in range(count):
+        files = [p for p in sorted((tmp_path / ".store").rglob("*")) if p.is_file() and p.stat().st_size]
+        files += sorted((tmp_path / "seen").iterdir())
+        harm(draw.choice(files), draw)
+        ran = bring_up_to_date(tmp_path)
+        assert sum(ran.values()) <= 1, ran
+        assert seen(tmp_path) == {name: name for name in NAMES}
+        check_nothing_is_torn(tmp_path)

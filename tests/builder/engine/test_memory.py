@@ -1,0 +1,163 @@
+"""What is remembered of files: never once it may be wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.builder.engine import memory
+from kokoro_tvm.builder.engine.memory import Memory
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "file"
+    path.write_bytes(b"content")
+    settle()
+    return path
+
+
+def settle() -> None:
+    """Until what was just written is no longer new."""
+    time.sleep(0.03)
+
+
+class Reader:
+    """Counts how often it reads."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, path: Path) -> str:
+        self.count += 1
+        return path.read_text()
+
+
+def test_an_unchanged_file_is_read_once(file: Path, tmp_path: Path) -> None:
+    read, path = Reader(), tmp_path / "memory.json"
+    first = Memory(path)
+    assert [first.recall(file, read) for _ in range(3)] == ["content"] * 3
+    first.save()
+    assert Memory(path).recall(file, read) == "content"
+    assert read.count == 1
+    assert Memory(path, trust=False).recall(file, read) == "content"
+    assert read.count == 2
+
+
+def test_several_things_of_one_file(file: Path) -> None:
+    memory = Memory(None)
+    assert [memory.recall(file, lambda p, a=about: a, about) for about in "abab"] == list("abab")
+
+
+@pytest.mark.parametrize("how", ["in place", "replaced", "truncated", "moved here", "times set back"])
+def test_a_changed_file_is_read_again(file: Path, tmp_path: Path, how: str) -> None:
+    memory, read, before = Memory(None), Reader(), file.stat()
+    assert memory.recall(file, read) == "content"
+    if how == "truncated":
+        os.truncate(file, 4)
+    elif how == "replaced":
+        file.unlink()
+        file.write_bytes(b"another")
+    elif how == "moved here":
+        (tmp_path / "other").write_bytes(b"another")
+        os.utime(tmp_path / "other", ns=(before.st_atime_ns, before.st_mtime_ns))
+        (tmp_path / "other").replace(file)
+    else:
+        file.write_bytes(b"another")
+    if how == "times set back":
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert memory.recall(file, read) == ("cont" if how == "truncated" else "another")
+    assert read.count == 2
+
+
+def test_a_file_that_was_just_written_is_not_remembered(tmp_path: Path) -> None:
+    memory, read = Memory(None), Reader()
+    for content in ("one", "two", "two"):
+        (tmp_path / "file").write_text(content)
+        assert memory.recall(tmp_path / "file", read) == content
+    assert read.count == 3
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_remembered(file: Path) -> None:
+    def change(path: Path) -> str:
+        path.write_bytes(b"another")
+        return "content"
+
+    memory = Memory(None)
+    memory.recall(file, change)
+    settle()
+    assert memory.recall(file, Reader()) == "another"
+
+
+def test_a_clock_that_was_set_back_costs_reading_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time_ns()
+    monkeypatch.setattr(memory.time, "time_ns", lambda: now - 3600 * 10**9)
+    remembering, read = Memory(None), Reader()
+    for _ in range(3):
+        remembering.recall(file, read)
+    assert read.count == 3
+
+
+def test_a_coarse_clock_is_given_more_time(file: Path) -> None:
+    second = (time.time_ns() // 10**9 - 1) * 10**9
+    found = os.stat_result(file.stat()[:10], {"st_ctime_ns": second, "st_mtime_ns": second})
+    assert memory._tick(found) > 10**9
+    assert memory._tick(file.stat()) < 10**8 or file.stat().st_ctime_ns % 10**6 == 0
+
+
+def test_files_that_got_another_name_are_as_they_were(file: Path, tmp_path: Path) -> None:
+    memory, read = Memory(None), Reader()
+    os.link(file, tmp_path / "other")
+    memory.note({tmp_path / "other": "what it held"})
+    assert memory.recall(file, read) == "what it held"
+    file.write_bytes(b"another")
+    assert memory.recall(tmp_path / "other", read) == "another"
+
+
+def test_processes_share_a_file_of_it(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in "abc"]
+    for file in files:
+        file.write_text(file.name)
+    settle()
+    memories = [Memory(tmp_path / "memory.json") for _ in files]
+    for one, file in zip(memories, files, strict=True):
+        one.recall(file, Reader())
+        one.save()
+    read = Reader()
+    assert [Memory(tmp_path / "memory.json").recall(file, read) for file in files] == list("abc")
+    assert read.count == 0
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damage_of_any_kind_means_that_nothing_is_remembered(tmp_path: Path, data: st.DataObject) -> None:
+    file, path = tmp_path / "file", tmp_path / "memory.json"
+    if not path.exists():
+        file.write_text("content")
+        settle()
+        memory = Memory(path)
+        memory.sha256(file)
+        memory.save()
+        (tmp_path / "whole").write_bytes(path.read_bytes())
+    damaged = bytearray((tmp_path / "whole").read_bytes())
+    if data.draw(st.booleans()):
+        bit = data.draw(st.integers(0, 8 * len(damaged) - 1))
+        damaged[bit // 8] ^= 1 << bit % 8
+    else:
+        del damaged[data.draw(st.integers(0, len(damaged) - 1)) :]
+    path.write_bytes(damaged)
+    assert Memory(path)._known == {}
+    assert Memory(path).sha256(file) == hashlib.sha256(b"content").hexdigest()
+
+
+def test_where_it_cannot_be_written_nothing_is_lost_but_time(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("")
+    memory = Memory(tmp_path / "a file" / "memory.json")
+    assert memory.recall(file, Reader()) == "content"
+    memory.save()

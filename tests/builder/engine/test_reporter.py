@@ -1,0 +1,308 @@
+"""What a build prints."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kokoro_tvm.builder.engine.events import EventLog
+from kokoro_tvm.builder.engine.reporter import LineReporter, LiveReporter, make_reporter
+from kokoro_tvm.common.errors import BuildError, ValidationError
+
+
+def task(name: str, doc: str, *after: str, meta: dict[str, str] | None = None, targets: Any = ()) -> Any:
+    """What a reporter sees of a task of doit."""
+    return SimpleNamespace(name=name, doc=doc, task_dep=list(after), meta=meta, targets=targets)
+
+
+TASKS = {
+    "cpu.export.bert-512": task("cpu.export.bert-512", "export bert"),
+    "cpu.lower.bert-512": task("cpu.lower.bert-512", "lower bert", "cpu.export.bert-512"),
+    "cpu": task("cpu", "all", "cpu.lower.bert-512"),
+    "mine.export.bert-64": task("mine.export.bert-64", "not asked for"),
+}
+EXPORT, LOWER, ALL = (TASKS[name] for name in ("cpu.export.bert-512", "cpu.lower.bert-512", "cpu"))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def out() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def err() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def reporter(out: io.StringIO, err: io.StringIO) -> LineReporter:
+    reporter = LineReporter(out, err)
+    reporter.initialize(TASKS, ["cpu"])
+    return reporter
+
+
+def lines(out: io.StringIO) -> list[str]:
+    """What was printed, less the times."""
+    return [timeless(line) for line in out.getvalue().splitlines()]
+
+
+def timeless(line: str) -> str:
+    return re.sub(r"\b\d+(\.\d)? s\b", "_ s", line).strip()
+
+
+def test_a_build(reporter: LineReporter, out: io.StringIO, err: io.StringIO) -> None:
+    reporter.skip_uptodate(EXPORT)
+    reporter.execute_task(LOWER)
+    reporter.beat(LOWER.name)
+    reporter.add_success(LOWER)
+    reporter.execute_task(ALL)
+    reporter.add_success(ALL)
+    reporter.conclusion.append("It is there.")
+    reporter.complete_run()
+    assert lines(out) == [
+        "_ s  [2/2]  cpu.lower.bert-512               lower bert",
+        "_ s  [2/2]  cpu.lower.bert-512               still running, _ s",
+        "_ s  [2/2]  cpu.lower.bert-512               done in _ s",
+        "",
+        "1 stages built, 1 were current.",
+        "It is there.",
+    ]
+    assert err.getvalue() == ""
+
+
+def test_what_is_restored_is_not_built(reporter: LineReporter, out: io.StringIO) -> None:
+    reporter.skip_uptodate(EXPORT)
+    reporter.execute_task(LOWER)
+    reporter.restored(LOWER.name)
+    reporter.add_success(LOWER)
+    reporter.complete_run()
+    assert lines(out)[1:] == [
+        "_ s  [2/2]  cpu.lower.bert-512               restored in _ s",
+        "",
+        "0 stages built, 1 restored, 1 were current.",
+    ]
+
+
+def test_nothing_to_do(reporter: LineReporter, out: io.StringIO) -> None:
+    for task in (EXPORT, LOWER):
+        reporter.skip_uptodate(task)
+    reporter.complete_run()
+    assert out.getvalue() == "Nothing to do: all 2 stages are current.\n"
+
+
+def test_failures_are_reported_at_the_end_once_and_by_one_name(
+    reporter: LineReporter, out: io.StringIO, err: io.StringIO
+) -> None:
+    reporter.execute_task(EXPORT)
+    error = ValidationError("cpu.export.bert-512: it missed [bold]. Its log is /x/export.log.")
+    reporter.failed(EXPORT.name, error)
+    reporter.add_failure(EXPORT, type("TaskFailed", (), {"get_msg": lambda self: "what doit makes of it"})())
+    reporter.add_failure(LOWER, type("UnmetDependency", (), {})())
+    reporter.add_failure(ALL, type("UnmetDependency", (), {})())
+    reporter.conclusion.append("It is there.")
+    reporter.complete_run()
+    assert lines(out)[-1] == "0 stages built, 0 were current, 1 failed, 1 not built because of that."
+    assert err.getvalue() == f"\n{error}\n"
+    assert reporter.failures == {"cpu.export.bert-512": error}
+
+
+def test_a_fault_of_the_build_is_shown_whole(reporter: LineReporter, err: io.StringIO) -> None:
+    reporter.execute_task(EXPORT)
+    reporter.add_failure(EXPORT, type("TaskError", (), {"get_msg": lambda self: "Traceback\n  it"})())
+    reporter.complete_run()
+    assert err.getvalue() == "\ncpu.export.bert-512: Traceback\n  it\n"
+
+
+def test_interrupted(reporter: LineReporter, out: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    reporter.execute_task(EXPORT)
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            reporter.complete_run()
+    assert lines(out)[-1].startswith("Interrupted: 0 stages built, 0 were current.")
+
+
+def test_lines_of_threads_come_whole(reporter: LineReporter, out: io.StringIO) -> None:
+    reporter.execute_task(EXPORT)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: reporter.beat(EXPORT.name), range(400)))
+    printed = lines(out)
+    assert len(printed) == 401
+    assert set(printed[1:]) == {"_ s  [1/2]  cpu.export.bert-512              still running, _ s"}
+
+
+def test_long_lines_are_not_broken(reporter: LineReporter, out: io.StringIO) -> None:
+    reporter.execute_task(task("cpu." + "x" * 100, "y" * 200))
+    assert len(out.getvalue().splitlines()) == 1
+
+
+def test_colour_on_a_terminal_alone(
+    reporter: LineReporter, out: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = Terminal()
+    colourful = LineReporter(terminal, terminal)
+    for each in (reporter, colourful):
+        result: Any = each
+        result.initialize(TASKS, ["cpu"])
+        result.execute_task(EXPORT)
+        result.add_success(EXPORT)
+    assert "\x1b[" not in out.getvalue()
+    assert "\x1b[" in terminal.getvalue()
+    assert lines(out) == lines(io.StringIO(re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())))
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    return Terminal()
+
+
+def test_a_live_view_leaves_a_line_for_what_ended(terminal: Terminal, tmp_path: Path) -> None:
+    log, made = tmp_path / "lower.log", tmp_path / "module.py"
+    log.write_text("".join(f"line {n}\n" for n in range(20)), encoding="utf-8")
+    made.write_bytes(b"x" * 1500)
+    reporter = LiveReporter(terminal, terminal)
+    tasks = {
+        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(made)]),
+        "cpu.lower.bert-512": task("cpu.lower.bert-512", "lower bert", meta={"log": str(log)}),
+    }
+    export, lower = tasks.values()
+    reporter.initialize(tasks, list(tasks))
+    for each in (export, lower):
+        reporter.execute_task(each)
+    reporter.beat(lower.name, log)
+    reporter.add_success(export)
+    reporter.failed(lower.name, BuildError("cpu.lower.bert-512: it broke."))
+    reporter.add_failure(lower, SimpleNamespace(get_msg=lambda: ""))
+    reporter.complete_run()
+    printed = terminal.getvalue()
+    assert "line 19 " in printed  # the phase, while it ran
+    kept = [timeless(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line)) for line in printed.splitlines()]
+    assert [line for line in kept if " cpu.export.bert-512  " in line][-1] == (
+        "_ s  [2/2]  cpu.export.bert-512              done in _ s, 1.5 kB"
+    )
+    assert any(line.endswith("[2/2]  cpu.lower.bert-512               FAILED") for line in kept)
+    start = kept.index("line 12")
+    assert kept[start : start + 8] == [f"line {n}" for n in range(12, 20)]
+    assert "line 11" not in kept
+    assert kept[-1] == "1 stages built, 0 were current, 1 failed, 0 not built because of that."
+    assert printed.count("\x1b[?25l") == printed.count("\x1b[?25h") == 1, (
+        "the cursor is hidden and comes back"
+    )
+
+
+def test_nothing_to_do_is_nothing_to_watch(terminal: Terminal) -> None:
+    reporter = LiveReporter(terminal, terminal)
+    reporter.initialize(TASKS, ["cpu"])
+    for each in (EXPORT, LOWER):
+        reporter.skip_uptodate(each)
+    reporter.complete_run()
+    assert terminal.getvalue() == "Nothing to do: all 2 stages are current.\n"
+
+
+def test_a_live_view_on_a_terminal_that_can_alone(
+    terminal: Terminal, out: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert type(make_reporter()) is LiveReporter
+    monkeypatch.setenv("TERM", "dumb")
+    assert type(make_reporter()) is LineReporter
+    monkeypatch.setattr(sys, "stdout", out)
+    assert type(make_reporter()) is LineReporter
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    """The events of a file, less when and by whom."""
+    result = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [{k: v for k, v in e.items() if k not in ("time", "pid", "seconds")} for e in result]
+
+
+def test_events(out: io.StringIO, err: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKORO_TVM_EVENTS", str(tmp_path / "events.jsonl"))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    reporter = make_reporter()
+    made, log = tmp_path / "program.pt2", tmp_path / "lower.log"
+    made.write_bytes(b"12345")
+    log.write_text("fuse: 12 functions\n", encoding="utf-8")
+    tasks = {
+        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(made)]),
+        "cpu.lower.bert-512": task(
+            "cpu.lower.bert-512", "lower bert", "cpu.export.bert-512", meta={"log": str(log)}
+        ),
+        "cpu.speak": task("cpu.speak", "say hello", "cpu.lower.bert-512"),
+    }
+    export, lower, speak = tasks.values()
+    reporter.initialize(tasks, ["cpu.speak"])
+    reporter.skip_uptodate(export)
+    reporter.execute_task(lower)
+    reporter.beat(lower.name, log)
+    reporter.failed(lower.name, ValidationError("It missed."))
+    reporter.add_failure(lower, SimpleNamespace(get_msg=lambda: ""))
+    reporter.add_failure(speak, type("UnmetDependency", (), {})())
+    reporter.complete_run()
+    name = "cpu.lower.bert-512"
+    assert events(tmp_path / "events.jsonl") == [
+        {"event": "begin", "stages": 3, "message": "cpu.speak"},
+        {"event": "current", "stage": "cpu.export.bert-512", "bytes": 5},
+        {"event": "start", "stage": name, "message": "lower bert", "log": str(log)},
+        {"event": "phase", "stage": name, "message": "fuse: 12 functions"},
+        {
+            "event": "failed",
+            "stage": name,
+            "message": "It missed.",
+            "error": "ValidationError",
+            "log": str(log),
+        },
+        {"event": "blocked", "stage": "cpu.speak"},
+        {"event": "end", "built": 0, "restored": 0, "current": 1, "failed": 1, "blocked": 1},
+    ]
+
+
+def test_events_that_cannot_be_written_are_reported_once_and_stop_nothing(
+    out: io.StringIO, err: io.StringIO, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KOKORO_TVM_EVENTS", str(tmp_path))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    reporter = make_reporter()
+    reporter.initialize(TASKS, ["cpu"])
+    for each in (EXPORT, LOWER):
+        reporter.skip_uptodate(each)
+    reporter.complete_run()
+    assert out.getvalue() == "Nothing to do: all 2 stages are current.\n"
+    assert err.getvalue() == (
+        f"note: the events of the build cannot be written to {tmp_path}: Is a directory; "
+        "name a file that can be written (--events, or KOKORO_TVM_EVENTS), or none.\n"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_disk_that_fills_up_under_the_events(out: io.StringIO, err: io.StringIO) -> None:
+    reporter = LineReporter(out, err, EventLog(Path("/dev/full")))
+    reporter.initialize(TASKS, ["cpu"])
+    reporter.execute_task(EXPORT)
+    reporter.add_success(EXPORT)
+    reporter.complete_run()
+    assert err.getvalue().count("note: ") == 1
+    assert "No space left on device" in err.getvalue()

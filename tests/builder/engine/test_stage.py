@@ -1,0 +1,334 @@
+"""A stage: built once, built again when something it is made of changes, never left half built."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_stages import stage_in
+
+from kokoro_tvm.builder.engine import code
+from kokoro_tvm.builder.engine import stage as engine_stage
+from kokoro_tvm.builder.engine.child import ChildError
+from kokoro_tvm.builder.engine.stage import Stage
+from kokoro_tvm.builder.engine.state import Change, State
+from kokoro_tvm.common.digests import file_sha256
+from kokoro_tvm.common.errors import BuildError, ValidationError
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Stage:
+    return make(tmp_path / "first", "one")
+
+
+def make(folder: Path, text: str, function: str = "write") -> Stage:
+    places = {"folder": folder, "work": folder / "work"}
+    return stage_in(folder.parent, folder.name, function, parameters={"text": text}, **places)
+
+
+def after(first: Stage) -> Stage:
+    second = make(first.folder.parent / "second", "after")
+    return replace(second, inputs={"first": (first, "out.txt")})
+
+
+def doing(stage: Stage, function: str, **parameters: Any) -> Stage:
+    """The stage with another function."""
+    return replace(stage, function=f"fake_stages:{function}", parameters=parameters)
+
+
+def damage(path: Path, content: bytes) -> None:
+    """Writes into a file in place, as no tool of ours does."""
+    path.chmod(0o644)
+    path.write_bytes(content)
+
+
+def test_it_is_current_once_it_ran(first: Stage) -> None:
+    assert first.state().kind == "missing"
+    assert first.run() == "built"
+    assert first.is_current()
+    record = first.record()
+    assert (record.stage, [o.file for o in record.outputs]) == ("cpu.first", ["out.txt"])
+    assert first.key() == record.key
+    assert first.log_path.read_text().startswith("writing ")
+    assert first.path("out.txt").read_text() == "one"
+    assert not list((first.store.root / "work").glob("*-*"))
+
+
+def test_other_parameters_mean_once_more_and_back_costs_nothing(first: Stage) -> None:
+    first.run()
+    other = make(first.folder, "two")
+    assert other.state() == State("stale", (Change("parameters.text", '"one"', '"two"'),))
+    assert other.run() == "built"
+    assert other.kept() == other.record()
+    assert first.state() == State("stale", (Change("parameters.text", '"two"', '"one"'),))
+    assert first.kept() == first.store.record(first.key()) is not None
+    assert first.run() == "restored"
+    assert first.is_current()
+    assert first.path("out.txt").read_text() == "one"
+    assert [r.derivation["parameters"]["text"] for r in first.store.history(first.name)] == ["two", "one"]
+
+
+def test_another_file_in_the_place_of_an_output_is_replaced_from_the_store(first: Stage) -> None:
+    first.run()
+    for content in (None, b"else", b"eno"):
+        first.path("out.txt").unlink()
+        if content is not None:
+            first.path("out.txt").write_bytes(content)
+        state = first.state()
+        assert state.kind == ("missing" if content is None else "damaged")
+        assert [d.path for d in state.damage] == [first.path("out.txt")]
+        assert first.kept() == first.record()
+        assert first.run() == "restored"
+        assert first.is_current()
+    assert first.path("out.txt").read_text() == "one"
+
+
+def test_an_output_damaged_in_place_is_built_again(first: Stage) -> None:
+    """It is the store's own file, by another name."""
+    first.run()
+    good = first.path("out.txt").read_bytes()
+    for content in (b"", b"else", b"eno"):
+        before = first.path("out.txt").stat()
+        damage(first.path("out.txt"), content)
+        os.utime(first.path("out.txt"), ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert first.state().kind == "damaged"
+        assert first.kept() is None
+        assert first.run() == "built"
+        assert first.is_current()
+        assert first.path("out.txt").read_bytes() == good
+
+
+def test_what_it_is_made_of_is_not_built(first: Stage) -> None:
+    second = after(first)
+    assert second.state() == State("missing", waiting=("cpu.first",))
+    first.run()
+    second.run()
+    assert second.is_current()
+    (first.store.root / "stages" / first.name).unlink()
+    assert second.state() == State("stale", waiting=("cpu.first",))
+    with pytest.raises(BuildError, match=r"cpu\.first: not built yet, or its record is damaged; run doit"):
+        second.run()
+    assert first.run() == "restored"
+    assert second.is_current()
+
+
+def test_a_tool_that_is_missing_is_named(first: Stage) -> None:
+    """Whether or not it was built before, and whether or not what it reads is there."""
+
+    def facts() -> dict[str, Any]:
+        raise BuildError("no working gcc: install it")
+
+    second = replace(after(first), facts=facts)
+    assert second.state() == State("missing", problem="no working gcc: install it.")
+    first.run()
+    assert second.state() == State("missing", problem="no working gcc: install it.")
+    after(first).run()
+    assert second.state() == State("stale", problem="no working gcc: install it.")
+    with pytest.raises(BuildError, match="no working gcc"):
+        second.run()
+
+
+def test_equal_output_stops_the_chain(first: Stage) -> None:
+    first.run()
+    second = after(first)
+    second.run()
+    changed = replace(first, facts=lambda: {"versions": {"tool": "2.0"}})
+    assert changed.run() == "built"
+    assert after(changed).is_current()
+
+
+@pytest.mark.parametrize("function", ["refuse", "stumble", "nothing"])
+def test_a_failure_publishes_nothing_and_leaves_what_was_there(first: Stage, function: str) -> None:
+    first.run()
+    arguments = {"message": "It missed."} if function == "refuse" else {}
+    failing = doing(first, function, **arguments)
+    with pytest.raises(ValidationError if function == "refuse" else BuildError) as caught:
+        failing.run()
+    assert str(caught.value).startswith("cpu.first: ")
+    assert str(failing.log_path) in str(caught.value)
+    assert first.is_current()
+    assert not failing.is_current()
+    assert len(list(first.store.records())) == 1
+
+
+def test_a_failure_is_reported_until_it_is_made_of_something_else(first: Stage) -> None:
+    failing = doing(first, "refuse", message="It missed.")
+    with pytest.raises(ValidationError):
+        failing.run()
+    found = failing.state()
+    assert (found.kind, failing.kept()) == ("failed", None)
+    assert found.failure is not None
+    assert found.failure.error == "ValidationError"
+    assert found.failure.message.startswith("cpu.first: It missed. Its log is ")
+    assert doing(first, "refuse", message="Again.").state().kind == "missing"
+    failing.failure_path.write_text('{"key": "a"', encoding="utf-8")
+    assert failing.state().kind == "missing"
+
+
+def test_success_ends_a_failure(first: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch, pytest.raises(BuildError):
+        patch.setattr(Stage, "call", lambda self, *given, **named: _raise(BuildError("It broke.")))
+        first.run()
+    assert first.state().kind == "failed"
+    first.run()
+    assert first.state().kind == "current"
+    assert not first.failure_path.exists()
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def test_what_a_failed_run_wrote_can_be_looked_at(first: Stage) -> None:
+    failing = doing(first, "half", file="x", message="No.")
+    with pytest.raises(ValidationError):
+        failing.run()
+    assert (failing.failed_path / "x").read_text() == "half"
+    doing(first, "half", file="out.txt").run()
+    assert not failing.failed_path.exists()
+
+
+def test_what_changes_while_it_runs_is_named_and_nothing_is_published(first: Stage) -> None:
+    first.run()
+    second = after(first)
+    message = r"cpu\.second: {} changed while it ran, so what it wrote was not kept; run doit again"
+
+    def editions(*values: int) -> Callable[[], dict[str, int]]:
+        edition = iter(values)
+        return lambda: {"edition": next(edition)}
+
+    with pytest.raises(BuildError, match=message.format("edition")):
+        replace(second, facts=editions(1, 1, 2)).run()
+    with pytest.raises(BuildError, match=r"cpu\.second: edition keeps changing; build when it is at rest"):
+        replace(second, facts=editions(*range(100))).run()
+    with pytest.raises(BuildError, match=message.format(re.escape(str(first.path("out.txt"))))):
+        replace(second, function="fake_stages:spoil").run()
+    assert second.previous() is None
+    assert len(list(first.store.records())) == 1
+
+
+def test_two_builds_at_once_build_it_once(first: Stage) -> None:
+    slow = make(first.folder, ".", "append")
+    with ThreadPoolExecutor(2) as pool:
+        ended = [pool.submit(slow.run), pool.submit(make(first.folder, ".", "append").run)]
+        assert sorted(f.result() for f in ended) == ["built", "restored"]
+    assert first.path("out.txt").read_text() == "."
+
+
+def test_one_that_waited_builds_what_its_facts_say_by_then(first: Stage) -> None:
+    """Not what they said when it began to wait."""
+    facts = {"tool": "a"}
+    slow = replace(make(first.folder, ".", "append"), facts=lambda: {"tool": "a"})
+    waiting = replace(slow, facts=lambda: dict(facts))
+    with ThreadPoolExecutor(2) as pool:
+        building = pool.submit(slow.run)
+        while not list((first.store.root / "work").glob("*-*")):
+            time.sleep(0.01)
+        waited = pool.submit(waiting.run)
+        time.sleep(0.1)
+        facts["tool"] = "b"
+        assert (building.result(), waited.result()) == ("built", "built")
+    assert waiting.is_current()
+    assert waiting.record().derivation["tool"] == "b"
+
+
+def test_outputs_that_are_no_longer_written_go(first: Stage) -> None:
+    folder = first.folder
+    names = ["also.txt", "out.txt"]
+    both = replace(doing(first, "several", files=names), outputs=tuple(names))
+    both.run()
+    (folder / "foreign.txt").write_text("mine")
+    first.run()
+    assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["foreign.txt", "out.txt"]
+    assert both.run() == "restored"
+    assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["also.txt", "foreign.txt", "out.txt"]
+
+
+def test_json_of_an_output(first: Stage) -> None:
+    """As it was written: of the store, where it is not there."""
+    wrote = make(first.folder, "[1]")
+    wrote.run()
+    assert wrote.read_json("out.txt") == [1]
+    wrote.path("out.txt").unlink()
+    assert wrote.read_json("out.txt") == [1]
+    damage(wrote.store.object(wrote.sha256("out.txt")), b"[2]")
+    with pytest.raises(BuildError, match=r"cpu\.first: out\.txt is missing or damaged; run doit again"):
+        wrote.read_json("out.txt")
+
+
+def test_stage_runs_again_by_force_whatever_the_store_has(first: Stage) -> None:
+    """A store whose record of the right key has the wrong bytes, which nothing else would replace."""
+    first.run()
+    key = first.key()
+    with first.store.workspace(key) as out:
+        (out / "out.txt").write_text("wrong", encoding="utf-8")
+        wrong = first.store.publish(first.name, first.derivation(), out, first.outputs, 1.0, 1.0)
+    assert first.store.restore(wrong, first.folder, first.name)
+    assert first.is_current()
+    assert first.run() == "restored"
+    assert first.path("out.txt").read_text() == "wrong"
+    assert first.run(force=True) == "built"
+    assert (first.path("out.txt").read_text(), first.key()) == ("one", key)
+    assert first.is_current()
+
+
+def test_stage_is_told_by_force_that_its_cache_does_not_count(first: Stage) -> None:
+    stage = replace(doing(first, "count", text="x"), cache=first.folder.parent / "cache")
+    for force, lines in ((False, "1"), (True, "1 1")):
+        stage.run(force=force)
+        assert stage.path("out.txt").read_text() == ("again" if force else "kept")
+        assert " ".join((stage.folder.parent / "cache" / "lines").read_text().split()) == lines
+
+
+def test_stage_rebuilds_outside_the_store(first: Stage) -> None:
+    stage = replace(doing(first, "count", text="x"), cache=first.folder.parent / "cache")
+    stage.run()
+    before = {path: path.read_bytes() for path in stage.store.root.rglob("*") if path.is_file()}
+    digests = stage.rebuild()
+    assert digests.keys() == {"out.txt"}
+    assert digests["out.txt"] != file_sha256(stage.path("out.txt"))
+    assert stage.path("out.txt").read_text() == "kept"
+    assert (stage.folder.parent / "cache" / "lines").read_text().split() == ["1"], "a cache of its own"
+    assert {path: path.read_bytes() for path in before} == before
+    assert not list((stage.store.root / "work").glob("*"))
+
+
+def test_a_failure_that_left_no_trace_is_one_of_all_sources_as_they_were(
+    first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "kokoro_tvm"
+    package.mkdir()
+    (package / "a.py").write_text("X = 1\n", encoding="utf-8")
+    monkeypatch.setattr(code, "_PACKAGE", package)
+    stage = doing(first, "die", signal=9)
+    with pytest.raises(ChildError):
+        stage.run()
+    assert stage.state().kind == "failed"
+    (package / "a.py").write_text("X = 2\n", encoding="utf-8")
+    assert stage.state().kind == "missing"
+
+
+def test_a_failure_is_not_one_of_sources_that_were_edited_while_it_ran(
+    first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "kokoro_tvm"
+    package.mkdir()
+    source = package / "a.py"
+    source.write_text("X = 1\n", encoding="utf-8")
+    monkeypatch.setattr(code, "_PACKAGE", package)
+
+    def run_child(*arguments: Any) -> float:
+        source.write_text("X = 22\n", encoding="utf-8")
+        raise ChildError("it failed")
+
+    monkeypatch.setattr(engine_stage, "run_child", run_child)
+    with pytest.raises(ChildError):
+        first.run()
+    assert first.state().kind == "missing"

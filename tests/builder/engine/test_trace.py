@@ -1,0 +1,88 @@
+"""What a run used: the functions that it executed and the files that it read, in every thread and child."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.builder.engine.trace import Trace, read_trace
+from kokoro_tvm.common.errors import BuildError
+
+SCRIPT = """
+import json, sys, threading
+from pathlib import Path
+from kokoro_tvm.builder.engine import trace
+
+trace.begin()
+import kokoro_tvm.recipe.parts  # whose import executes functions
+from kokoro_tvm import runtime
+from kokoro_tvm.common import platforms
+from kokoro_tvm.common import words
+from kokoro_tvm.common.cpu_features import features_of_cpu
+from kokoro_tvm.builder.engine.processes import run_forked
+from kokoro_tvm.common.loading import load
+from kokoro_tvm.targets.base import Machine
+from kokoro_tvm.targets import cpu_tools
+
+words.hint("a", ["b"])  # before: not this run's
+
+
+class Inner:
+    def method(self):
+        return [platforms.platform_of(each) for each in ["x86_64-linux-gnu"]]
+
+
+def stage():
+    Inner().method()
+    thread = threading.Thread(target=lambda: words.nearest("ab", ["abc"]))
+    thread.start()
+    thread.join()
+    run_forked(lambda name: words.as_typed(Path(name)), ["one", "two"], 2)
+    with trace.unrecorded():
+        features_of_cpu()
+    cpu_tools._pinned(platforms.Platform("aarch64", "linux"))
+    load("kokoro_tvm.targets.metal")
+    package = Path(words.__file__).parents[1]
+    list(package.joinpath("native/libkokoro").glob("*.c"))
+    list(package.joinpath("native/libtvm").rglob("*.cc"))
+    list(package.joinpath("targets").glob("*.py"))
+
+
+trace.restart()
+stage()
+trace.take().write(Path(sys.argv[1]))
+"""
+
+
+def test_every_thread_and_child_is_seen_and_nothing_before(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    subprocess.run([sys.executable, str(script), str(tmp_path / "trace.json")], check=True)
+    found = read_trace(tmp_path / "trace.json")
+    assert {
+        "kokoro_tvm.common.platforms:platform_of",
+        "kokoro_tvm.common.words:nearest",
+        "kokoro_tvm.common.words:as_typed",
+        "kokoro_tvm.targets.cpu_tools:_pinned",
+        "kokoro_tvm.targets.metal",
+    } <= {*found.executed}
+    assert "kokoro_tvm.common.words:hint" in found.imported
+    assert not {"kokoro_tvm.common.words:hint", "kokoro_tvm.common.cpu_features:features_of_cpu"} & {
+        *found.executed
+    }
+    assert not [name for name in found.executed if name.startswith("kokoro_tvm.builder.engine")]
+    assert {"targets/wheels.json", "native/libkokoro:*.c", "native/libtvm:**/*.cc"} == {*found.files}
+
+
+def test_one_that_did_not_come_to_its_end_is_no_empty_one(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    Trace(("a:b",), (), ("c",)).write(path)
+    assert read_trace(path) == Trace(("a:b",), (), ("c",))
+    for content in ("", "{", json.dumps({"other": []})):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(BuildError, match=r"does not say what a process used: .*; run doit again"):
+            read_trace(path)

@@ -1,0 +1,39 @@
+"""A target is resolved by TVM alone: nothing of PyTorch is loaded for a CPU's name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from kokoro_tvm.builder.graph import RecipeGraph
+from kokoro_tvm.recipe import load_recipe
+
+RECIPES = Path(__file__).parents[3] / "recipes"
+SCRIPT = """
+import json, sys
+from pathlib import Path
+from kokoro_tvm.builder.engine.inputs import Inputs
+from kokoro_tvm.builder.stages.machine import run
+
+for recipe, parameters in json.loads(sys.argv[2]).items():
+    folder = Path(sys.argv[1], recipe)
+    folder.mkdir()
+    run(folder, Inputs({}), **parameters)
+print(json.dumps([name for name in ("torch", "transformers", "kokoro") if name in sys.modules]))
+"""
+
+
+def test_no_torch_is_loaded(tmp_path: Path) -> None:
+    recipes = ("cpu", "linux-arm64", "webgpu")
+    stages = {name: RecipeGraph(load_recipe(name, RECIPES), tmp_path, tmp_path).machine for name in recipes}
+    assert [stage.preload for stage in stages.values()] == [(), (), ()]
+    parameters = json.dumps({name: dict(stage.parameters) for name, stage in stages.items()})
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path), parameters], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == []
+    for name in recipes:
+        found = json.loads((tmp_path / name / "machine.json").read_text(encoding="utf-8"))
+        assert found["options"]["mcpu"] not in ("", "native")

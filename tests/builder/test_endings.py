@@ -1,0 +1,46 @@
+"""Stages whose process crashes, wants more memory than there is, or hangs: others go on."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from test_tasks import MACHINE, stage
+
+from kokoro_tvm.builder import tasks
+from kokoro_tvm.cli.build import run_tasks
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("function", "parameters", "message"),
+    [
+        ("die", {"signal": int(signal.SIGSEGV)}, "cpu.bad: crashed (signal SIGSEGV)."),
+        ("hang", {}, "cpu.bad: did not end within 1.5 s and was stopped."),
+    ],
+)
+def test_it_is_reported_and_others_go_on_and_the_status_is_3(
+    function: str,
+    parameters: dict[str, Any],
+    message: str,
+    jobs: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    timeout = 1.5 if function == "hang" else 60
+    bad = replace(stage(tmp_path, "bad", function=function, **parameters), timeout_s=timeout)
+    made = [bad, stage(tmp_path, "good"), stage(tmp_path, "later", bad), stage(tmp_path, "last")]
+    monkeypatch.setattr(
+        tasks, "recipe_tasks", lambda *given: (tasks._task(s, given[1], MACHINE) for s in made)
+    )
+    with pytest.raises(typer.Exit) as ended:
+        run_tasks([s.name for s in made], jobs, tmp_path)
+    assert ended.value.exit_code == 3
+    out, err = capfd.readouterr()
+    assert message in out + err
+    assert [s.is_current() for s in made] == [False, True, False, True]

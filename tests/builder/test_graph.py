@@ -1,0 +1,180 @@
+"""The graph: who is built again after what, with stages that only pretend to run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kokoro_tvm.builder.engine import versions
+from kokoro_tvm.builder.graph import RecipeGraph
+from kokoro_tvm.recipe import Schedule, load_recipe, schedule_path, write_schedule
+
+REPOSITORY = Path(__file__).parents[2]
+FEATURES = ["avx2", "fma"]
+PACKING = '[{"name": "weight", "packing": {"operation": "conv1d"}}]'
+
+
+class Tree:
+    """A folder with recipes and artifacts."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.count = 0
+
+    def graph(self, recipe: str = "cpu") -> RecipeGraph:
+        return RecipeGraph(load_recipe(recipe, self.root / "recipes"), self.root / "artifacts", self.root)
+
+    def build(self, recipe: str = "cpu", edition: str = "") -> set[str]:
+        """Pretends to build what is not current, with outputs of this edition; the stages it "ran"."""
+        ran = set()
+        for stage in self.graph(recipe).stages():
+            if stage.is_current():
+                continue
+            derivation = stage.derivation()
+            found = stage.store.record(stage.key())
+            if found is None:
+                ran.add(stage.name)
+                self.count += 1
+                out = self.root / str(self.count)
+                out.mkdir()
+                for output in stage.outputs:
+                    known = {
+                        "machine.json": json.dumps({"required": FEATURES}),
+                        "parameters.json": PACKING,
+                    }
+                    content = known.get(output, f"{stage.name} {output}")
+                    (out / output).write_text(content + "\n" * len(edition), encoding="utf-8")
+                found = stage.store.publish(stage.name, derivation, out, stage.outputs, 0, 0)
+            assert stage.store.restore(found, stage.folder, stage.name)
+        return ran
+
+    def rewrite(self, recipe: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        path = self.root / "recipes" / f"{recipe}.yaml"
+        changed = change(yaml.safe_load(path.read_text(encoding="utf-8")))
+        path.write_text(yaml.safe_dump(changed, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """The tree that every test starts with a copy of."""
+    root = tmp_path_factory.mktemp("built")
+    (root / "recipes").mkdir()
+    for name in ("cpu", "kokoro-82m"):
+        shutil.copy(REPOSITORY / "recipes" / f"{name}.yaml", root / "recipes")
+    tree = Tree(root)
+    tree.build()
+    assert tree.build() == set()
+    return tree
+
+
+@pytest.fixture
+def tree(built: Tree, tmp_path: Path) -> Tree:
+    for folder in ("recipes", "artifacts"):
+        shutil.copytree(built.root / folder, tmp_path / folder)
+    return Tree(tmp_path)
+
+
+def names(stages: str, what: str) -> set[str]:
+    return {f"cpu.{stage}.{what}" for stage in stages.split()}
+
+
+END = {"cpu.bundle", "cpu.speech", "cpu.speak"}
+
+
+def test_stages_come_after_what_they_need(tree: Tree) -> None:
+    seen: set[str] = set()
+    for stage in tree.graph().stages():
+        assert {s.name for s in stage.after} <= seen
+        assert stage.name not in seen
+        seen.add(stage.name)
+    outputs = [stage.path(o) for stage in tree.graph().stages() for o in stage.outputs]
+    assert len(set(outputs)) == len(outputs)
+    keys = [stage.key() for stage in tree.graph().stages()]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_bucket_that_goes_leaves_the_others_alone(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
+    tree.build()
+    tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [5120]}})
+    assert tree.build() == set(), "it is as it was, and the store still has that"
+    assert not (tree.graph().bundle_folder / "f0n-256.so").exists()
+
+
+def schedule(*features: str, tiles: int = 8) -> Schedule:
+    layers = {"conv1d 8->8 k3 d1 float32 8x16": {"outputs": 4, "taps": 3, "tiles": tiles}}
+    found = {"features": features, "measured_on": "a CPU", "components": {"decoder": layers}}
+    return Schedule.model_validate(found)
+
+
+def test_a_schedule_concerns_the_component_it_is_about(tree: Tree) -> None:
+    path = schedule_path(tree.root / "recipes", "here", FEATURES)
+    write_schedule(path, schedule(*FEATURES))
+    lowered = names("lower compile validate", "decoder-5120")
+    assert tree.build(edition="x") == lowered | {"cpu.pack.decoder", "cpu.throughput"} | END
+    path.write_text(path.read_text(encoding="utf-8").replace("\n", "\n\n"), encoding="utf-8")
+    assert tree.build() == set(), "the same choices in other words"
+    path.unlink()
+    assert tree.build(edition="xx") == set(), "it is as it was, and the store still has that"
+
+
+@pytest.mark.parametrize("features", [["avx2"], ["avx2", "fma", "avx512f"], ["neon"]])
+def test_a_schedule_for_other_features_concerns_nothing(tree: Tree, features: list[str]) -> None:
+    write_schedule(schedule_path(tree.root / "recipes", "elsewhere", features), schedule(*features))
+    assert tree.build() == set()
+    lowering = next(s for s in tree.graph().stages() if s.name == "cpu.lower.decoder-5120")
+    assert lowering.settings()["schedule"] == {}, "such a CPU goes by the rules"
+
+
+def test_a_schedule_is_found_by_features_in_any_order(tree: Tree) -> None:
+    write_schedule(tree.root / "recipes/schedules/any-name.json", schedule(*reversed(FEATURES), tiles=5))
+    lowering = next(s for s in tree.graph().stages() if s.name == "cpu.lower.decoder-5120")
+    assert [choice["tiles"] for choice in lowering.settings()["schedule"].values()] == [5]
+
+
+def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
+    (tree.root / "recipes" / "mine.yaml").write_text(
+        "model: kokoro-82m\ntarget: {kind: llvm, mcpu: znver4}\nlength: masked\ntimeout_s: 7\n"
+        "buckets: {tokens: [64], frames: [128, 512]}\npatches: {bert: []}\ngates: {f0n: {min_snr_db: 10}}\n",
+        encoding="utf-8",
+    )
+    one, other = ({s.name: s for s in tree.graph(name).stages()} for name in ("cpu", "mine"))
+    shared = one.keys() & other.keys()
+    assert shared == {"kokoro-82m.checkpoint", "kokoro-82m.reference", "kokoro-82m.front_end"}
+    for name in shared:
+        assert one[name].derivation() == other[name].derivation()
+        assert one[name].settings() == other[name].settings()
+        for attribute in ("doc", "folder", "work", "function", "outputs", "timeout_s", "cache"):
+            assert getattr(one[name], attribute) == getattr(other[name], attribute)
+    assert tree.build("mine").isdisjoint(shared)
+    assert tree.build("cpu") == set()
+
+
+def test_the_recipe_sets_the_time_its_stages_may_take(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda recipe: recipe | {"timeout_s": 7})
+    for stage in tree.graph().stages():
+        assert (stage.timeout_s == 7) == stage.name.startswith("cpu."), stage.name
+    assert tree.build() == set()
+
+
+def test_no_path_is_in_a_derivation_so_that_keys_are_the_same_everywhere(built: Tree, tree: Tree) -> None:
+    ours, theirs = ({s.name: s for s in t.graph().stages()} for t in (built, tree))
+    assert built.root != tree.root
+    for name, stage in ours.items():
+        assert stage.key() == theirs[name].key()
+        derivation = json.dumps(stage.derivation())
+        assert str(tree.root) not in derivation
+        assert str(Path.home()) not in derivation
+        assert sys.prefix not in derivation
+
+
+def test_llvm_is_found_in_the_installed_tvm() -> None:
+    assert re.match(r"\d+\.\d+\.\d+", versions.llvm_version())

@@ -1,0 +1,127 @@
+"""What the stages of recipes need, and the verdict that follows on a machine where it is missing."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from checkout import ROOT
+from doit.exceptions import TaskFailed
+from typer.testing import CliRunner
+
+from kokoro_tvm.builder.diagnostics.doctor import examine
+from kokoro_tvm.builder.engine.reporter import LineReporter
+from kokoro_tvm.builder.needs import debian_packages, needs_of, require_tools
+from kokoro_tvm.builder.tasks import recipe_tasks
+from kokoro_tvm.cli import doctor as command
+from kokoro_tvm.common.errors import BuildError
+from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+
+NAMES = list_recipes(ROOT / "recipes")
+
+
+def recipe(name: str) -> Recipe:
+    return load_recipe(name, ROOT / "recipes")
+
+
+def packages(*words: str) -> list[str]:
+    app = typer.Typer()
+    app.command()(command.doctor)
+    done = CliRunner().invoke(app, [*words, "--packages", "--root", str(ROOT)])
+    assert done.exit_code == 0
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without any program."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CHROMIUM", str(tmp_path / "chromium"))
+
+
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [
+        ("cpu", {"g++"}),
+        ("x86-64-v2", {"g++", "gcc", "qemu-user"}),
+        ("linux-arm64", {"gcc-aarch64-linux-gnu", "lld", "qemu-user"}),
+        ("linux-riscv64", {"g++-riscv64-linux-gnu", "gcc-riscv64-linux-gnu", "lld", "qemu-user"}),
+        ("metal-ios", {"g++-aarch64-linux-gnu", "gcc-aarch64-linux-gnu", "lld", "llvm", "qemu-user"}),
+        ("windows-x86-64", {"gcc-mingw-w64-x86-64", "lld", "wine64"}),
+        ("wasm", {"nodejs"}),
+        ("webgpu", {"chromium"}),
+        ("cuda", {"g++"}),
+    ],
+)
+def test_debian_has_it_in_these_packages(name: str, needed: set[str]) -> None:
+    assert set(debian_packages([recipe(name)])) == needed
+    assert packages(name) == sorted(needed)
+
+
+def test_without_a_name_they_are_those_of_all_recipes() -> None:
+    assert packages() == debian_packages(map(recipe, NAMES))
+    assert set(packages()) == {package for name in NAMES for package in packages(name)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_need_that_is_missing_names_a_package_that_is_listed(name: str, bare: None) -> None:
+    for need in needs_of(recipe(name)):
+        problem = need.program.check()
+        if problem is not None and (named := re.search(r"apt-get install ([^)\s]+)", problem)):
+            assert named[1] in debian_packages([recipe(name)])
+
+
+@pytest.mark.usefixtures("bare")
+def test_require_tools_names_each_missing_program_in_one_line() -> None:
+    with pytest.raises(BuildError) as caught:
+        require_tools(recipe("linux-arm64"))
+    programs = [line.split()[2] for line in str(caught.value).splitlines()]
+    assert programs == ["aarch64-linux-gnu-gcc", "ld.lld", "qemu-aarch64"]
+
+
+@pytest.mark.usefixtures("bare")
+def test_doit_checks_tools_before_a_stage_runs(tmp_path: Path) -> None:
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    tasks = {
+        task["basename"]: task for task in recipe_tasks(tmp_path, LineReporter(io.StringIO(), io.StringIO()))
+    }
+    own = [name for name in tasks if name.startswith("linux-arm64.") and name != "linux-arm64:tools"]
+    assert len(own) > 20
+    assert all("linux-arm64:tools" in tasks[name]["task_dep"] for name in own)
+    assert "linux-arm64:tools" not in tasks["kokoro-82m.checkpoint"]["task_dep"]
+    (check,) = tasks["linux-arm64:tools"]["actions"]
+    assert isinstance(check(), TaskFailed)
+
+
+@pytest.mark.slow("what is missing is programs alone: zig and NVRTC are there")
+@pytest.mark.usefixtures("bare")
+def test_a_verdict_a_recipe_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    verdicts = {f.about: f for f in examine(tmp_path) if f.about.startswith("recipe ")}
+    assert verdicts.keys() == {f"recipe {name}" for name in NAMES}
+    want = "cannot be built here, for want of its "
+    assert verdicts["recipe cpu"].message == f"{want}linker: see above"
+    assert (
+        verdicts["recipe linux-arm64"].message == f"{want}C compiler and its linker and its runner: see above"
+    )
+    assert verdicts["recipe wasm"].message == f"{want}runner: see above"
+    assert (
+        verdicts["recipe windows-x86-64"].message
+        == f"{want}C compiler and its linker and its runner: see above"
+    )
+    assert {f.verdict for f in verdicts.values()} == {"note"}
+
+
+@pytest.mark.slow("needs NVRTC")
+def test_what_is_not_run_by_choice_says_whose(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    for path in (ROOT / "recipes").glob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        if path.stem in ("kokoro-82m", "cuda"):
+            text = text.replace("x86_64-linux-gnu}", "x86_64-linux-gnu, run: false}")
+            (tmp_path / "recipes" / path.name).write_text(text, encoding="utf-8")
+    (verdict,) = (f for f in examine(tmp_path) if f.about == "recipe cuda")
+    assert verdict.message == ("can be built here and is not run: the recipe's host says `run: false`")

@@ -1,0 +1,134 @@
+"""Sets of recipes: what is in them, and what this machine leaves out."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from doit.cmd_base import ModuleTaskLoader
+from doit.doit_cmd import DoitMain
+
+from kokoro_tvm.builder.engine.reporter import LineReporter
+from kokoro_tvm.builder.names import SETS
+from kokoro_tvm.builder.tasks import doit_config, recipe_tasks
+from kokoro_tvm.common.cpu_features import PORTABLE
+from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe, read_recipe
+from kokoro_tvm.targets import cpu_tools, tools_for
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+SHIPPED = [load_recipe(name, RECIPES) for name in list_recipes(RECIPES)]
+V3, V4 = PORTABLE["x86-64-v3"], PORTABLE["x86-64-v4"]
+
+
+def recipe(name: str) -> Recipe:
+    return next(r for r in SHIPPED if r.name == name)
+
+
+def lacking(recipe: Recipe) -> tuple[str, ...]:
+    """What its code needs that this machine lacks."""
+    return tools_for(recipe.target).lacking(recipe.precision)
+
+
+def on_a_cpu_with(features: frozenset[str] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_tools, "features_of_cpu", lambda: features)
+
+
+def tasks_of(root: Path) -> dict[str, dict[str, Any]]:
+    """Those of the recipes in `root`/recipes, which are the shipped ones where there are none."""
+    if not (root / "recipes").exists():
+        (root / "recipes").symlink_to(RECIPES)
+    made = recipe_tasks(root, LineReporter(io.StringIO(), io.StringIO()))
+    return {task["basename"]: task for task in made}
+
+
+def test_the_shipped_recipes_are_built_every_night_and_the_default_one_at_every_change() -> None:
+    assert all("nightly" in recipe.sets for recipe in SHIPPED)
+    assert [recipe.name for recipe in SHIPPED if "ci" in recipe.sets] == ["cpu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "had", "missing"),
+    [
+        ("cpu", frozenset(), ()),  # whatever there is
+        ("cpu", None, ()),
+        ("cpu-bf16", V4, ("avx512bf16",)),
+        ("cpu-bf16", V4 | {"avx512bf16"}, ()),
+        ("cpu-bf16", None, ()),  # nobody knows; the build will tell
+        ("x86-64-amx", V4 | {"avx512bf16"}, ()),  # which is emulated
+        ("x86-64-amx", V4, ("avx512bf16",)),
+        ("x86-64-v3", V3, ()),
+        ("x86-64-v3", V3 - {"fma", "avx2"}, ("avx2", "fma")),
+        ("x86-64-v4", V3, ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")),
+        ("x86-64-v4", V4, ()),
+    ],
+)
+def test_what_a_cpu_lacks(
+    name: str, had: frozenset[str] | None, missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_cpu_with(had, monkeypatch)
+    assert lacking(recipe(name)) == missing
+
+
+def test_features_added_and_taken_away_count_and_habits_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = recipe("x86-64-v3")
+    target = given.target.model_copy(
+        update={"mattr": ("+avx512vnni", "-fma", "-prefer-256-bit", "+fast-hops")}
+    )
+    on_a_cpu_with(V3 - {"fma"}, monkeypatch)
+    assert lacking(given.model_copy(update={"target": target})) == ("avx512vnni",)
+
+
+def test_a_set_needs_its_recipes_and_names_what_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_cpu_with(V3, monkeypatch)
+    made = tasks_of(tmp_path)
+    assert made["ci"]["task_dep"] == ["cpu"]
+    assert set(made["nightly"]["task_dep"]) == {
+        f"{r.name}.not-here" if r.name in ("cpu-bf16", "x86-64-amx", "x86-64-v4") else r.name for r in SHIPPED
+    }
+    on_a_cpu_with(None, monkeypatch)
+    assert tasks_of(tmp_path)["nightly"]["task_dep"] == [r.name for r in SHIPPED]
+
+
+def test_every_set_is_a_task_that_runs_its_recipes(tmp_path: Path) -> None:
+    made = tasks_of(tmp_path)
+    assert set(SETS) <= made.keys()
+    for word in SETS:
+        assert set(made[word]["task_dep"]) <= made.keys()
+
+
+def test_a_recipe_that_cannot_be_read_fails_every_set(tmp_path: Path) -> None:
+    recipes = tmp_path / "recipes"
+    shutil.copytree(RECIPES, recipes)
+    (recipes / "mine.yaml").write_text("model: kokoro-82m\nsets: [ci\n", encoding="utf-8")
+    made = tasks_of(tmp_path)
+    assert all("mine" in made[word]["task_dep"] for word in SETS)
+
+
+def test_what_is_left_out_is_reported_also_where_others_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a recipe that cannot be built here and one that cannot be read: nothing is compiled."""
+    recipes = tmp_path / "recipes"
+    recipes.mkdir()
+    shutil.copy(RECIPES / "kokoro-82m.yaml", recipes)
+    written_out = yaml.safe_dump(read_recipe("x86-64-v4", RECIPES).target.data())
+    (recipes / "x86-64-v4.yaml").write_text(written_out, encoding="utf-8")
+    (recipes / "mine.yaml").write_text("model: [", encoding="utf-8")
+    on_a_cpu_with(V3, monkeypatch)
+    out, err = io.StringIO(), io.StringIO()
+    reporter = LineReporter(out, err)
+    loader = ModuleTaskLoader(
+        {
+            "DOIT_CONFIG": doit_config(reporter) | {"default_tasks": None},
+            "task_all": lambda: recipe_tasks(tmp_path, reporter),
+        }
+    )
+    assert DoitMain(loader, config_filenames=()).run(["run", "nightly"]) != 0
+    assert "x86-64-v4: not run, because this CPU lacks avx512bw, " in out.getvalue()
+    assert "mine.yaml:1:8: not valid YAML" in err.getvalue()
