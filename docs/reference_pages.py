@@ -17,9 +17,9 @@ from recipe_fields import recipe_fields
 from yaml import safe_load
 
 from kokoro_tvm.cli import build_app
-from kokoro_tvm.serve import requests
-from kokoro_tvm.serve.fields import fields
-from kokoro_tvm.serve.settings import Settings, settings
+from kokoro_tvm.serving import requests
+from kokoro_tvm.serving.fields import fields
+from kokoro_tvm.serving.settings import Settings, settings
 
 DOCS = Path(__file__).parent
 CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"

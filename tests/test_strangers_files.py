@@ -28,7 +28,6 @@ from registries import state_provenance
 from toy_bundle import VOCABULARY, write_bundle
 
 import kokoro_tvm
-from kokoro_tvm.batch.manifest import read_manifest
 from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.builder.engine.record import Output, Record
 from kokoro_tvm.common.errors import BuildError, BundleError, InputError, RecipeError, ValidationError
@@ -47,6 +46,7 @@ from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
 from kokoro_tvm.runtime.text.markup import Known
 from kokoro_tvm.runtime.text.markup.ssml import parse_ssml
+from kokoro_tvm.serving.batch.manifest import read_manifest
 
 ERRORS = (BuildError, BundleError, InputError, RecipeError, ValidationError)
 WIDTH = 16
@@ -192,7 +192,7 @@ _PARSERS = (
     ),
     Parser("builder/engine/record.py", "record", (_RECORD.to_bytes(),), _read_record),
     Parser(
-        "batch/manifest.py",
+        "serving/batch/manifest.py",
         "lines.jsonl",
         (b'{"name": "a", "text": "b", "speed": 1.5, "seed": 3}\n{"name": "c", "phonemes": "a"}\n',),
         read_manifest,
@@ -397,7 +397,7 @@ _FOLDERS = ("batch", "documents", "registry", "runtime")
 _OTHERS = {
     "runtime/documents/spool.py": "reads what it wrote",
     "runtime/documents/readers/__init__.py": "calls the readers that have samples",
-    "batch/speaking.py": "reads what it wrote; another record is not used",
+    "serving/batch/speaking.py": "reads what it wrote; another record is not used",
     "runtime/registry/web.py": "test_credentials.py sends it damaged answers",
     "runtime/bundle/executable.py": "raises ValueError; runtime/bundle/test_inspection.py mutates libraries",
     "runtime/bundle/verification.py": "reads what it wrote; anything else is not used",

@@ -13,8 +13,8 @@ import typer
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, without_blas_threads
 
 if TYPE_CHECKING:
-    from kokoro_tvm.batch.manifest import BadLine, Utterance
-    from kokoro_tvm.batch.speaking import Outcome
+    from kokoro_tvm.serving.batch.manifest import BadLine, Utterance
+    from kokoro_tvm.serving.batch.speaking import Outcome
 
 __all__ = ["batch"]
 
@@ -56,12 +56,12 @@ def batch(
 ) -> None:
     """Speak many utterances, each to a file."""
     without_blas_threads()
-    from kokoro_tvm.batch.manifest import read_manifest
-    from kokoro_tvm.batch.speaking import Job, lock_folder, speak_here, speak_on_cluster
     from kokoro_tvm.common.output import check_distinct
     from kokoro_tvm.runtime import read_bundle
     from kokoro_tvm.runtime.documents.writers import check_audio_file
     from kokoro_tvm.runtime.threads import choose_threads
+    from kokoro_tvm.serving.batch.manifest import read_manifest
+    from kokoro_tvm.serving.batch.speaking import Job, lock_folder, speak_here, speak_on_cluster
 
     utterances, bad = read_manifest(manifest)
     folder = output if "://" in output else str(Path(output).absolute())

@@ -11,7 +11,7 @@ import typer
 
 from kokoro_tvm.cli._speech import without_blas_threads
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.serve.settings import Setting, read_settings, settings
+from kokoro_tvm.serving.settings import Setting, read_settings, settings
 
 __all__ = ["serve"]
 
@@ -25,7 +25,7 @@ def serve(config: Path | None = None, **flags: Any) -> None:
     chosen = read_settings(flags, file=config)
     without_blas_threads()
     try:
-        from kokoro_tvm.serve.server import serve as run
+        from kokoro_tvm.serving.server import serve as run
     except ModuleNotFoundError as error:
         raise InputError(
             f"Serving needs {error.name}, which is not installed. Run `pip install 'kokoro-tvm[serve]'`."

@@ -47,7 +47,7 @@ __all__ = [
 
 _PACKAGE = Path(__file__).parents[1]
 # The rooms that a wheel holds: what speaks, and the commands, which say what only the source has.
-_SPEAKING = frozenset({"cli", "common", "runtime", "serve", "web"})
+_SPEAKING = frozenset({"cli", "common", "runtime", "serving", "web"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
 _CHUNK = 1 << 20
 # Platforms of wheels; glibc 2.28 and macOS 11 are what TVM's own need.

@@ -1,0 +1,74 @@
+"""Logs: one JSON object a line on standard error, without the texts of requests unless they are wanted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import warnings
+from datetime import datetime, timezone
+from typing import TextIO
+
+from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.serving.metrics import Metrics
+
+__all__ = ["JsonLines", "log_notices", "start_logs"]
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
+
+
+# Of an address: some clients send their key in it.
+_QUERY = re.compile(r"\?[\w.%-]+=[^\s\"']*")
+
+
+class JsonLines(logging.Formatter):
+    """Time, level, message and whatever was logged with it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, timezone.utc)  # noqa: UP017 - Python 3.10 has no UTC
+        node = {
+            "time": time.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        node |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        if record.exc_info:
+            node["exception"] = self.formatException(record.exc_info)
+        node = {
+            name: _QUERY.sub("?…", value) if isinstance(value, str) else value for name, value in node.items()
+        }
+        return json.dumps(node, default=str, ensure_ascii=False)
+
+
+def start_logs() -> None:
+    """Write what this package and uvicorn log, from `info` on."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    for name in ("kokoro_tvm.serving", "uvicorn", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO)
+
+
+def log_notices(metrics: Metrics, texts: bool) -> None:
+    """Count every SpeechWarning from now on, and log it where texts may be logged: it quotes them."""
+    shown = warnings.showwarning
+    log = logging.getLogger("kokoro_tvm.serving")
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, SpeechWarning):
+            shown(message, category, filename, lineno, file, line)
+            return
+        metrics.count_notice()
+        if texts:
+            log.info("notice", extra={"notice": str(message)})
+
+    warnings.simplefilter("always", SpeechWarning)
+    warnings.showwarning = show

@@ -1,0 +1,197 @@
+"""Batches: what is there already is not spoken again, and whoever dies on the way loses nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from dask_processes import end, start_scheduler, start_worker, started, until
+
+from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.runtime import Synthesizer, read_bundle
+from kokoro_tvm.serving.batch.manifest import Utterance
+from kokoro_tvm.serving.batch.speaking import Job, Outcome, lock_folder, speak
+
+COMMAND = ("-c", "from kokoro_tvm.cli import main; main()", "batch")
+ONE = Utterance(1, "one", "abc.", True, None, 1.0, 0)
+
+
+@pytest.fixture
+def job(compiled: Callable[[str], Path], tmp_path: Path) -> Job:
+    bundle = compiled("exact")
+    return Job(str(tmp_path / "out"), "wav", str(bundle), read_bundle(bundle).sha256, 1)
+
+
+def manners(job: Job, *utterances: Utterance) -> list[str]:
+    return [speak(job, each).manner for each in utterances]
+
+
+def test_what_is_there_is_not_spoken_again(job: Job) -> None:
+    two = replace(ONE, line=2, name="two", seed=3)
+    assert manners(job, ONE, two) == ["spoken", "spoken"]
+    assert manners(job, ONE, two) == ["present", "present"]
+    assert speak(job, replace(ONE, line=7)) == Outcome(7, "present", speak(job, ONE).seconds)
+    for change in ({"text": "abd."}, {"seed": 1}, {"speed": 2.0}):
+        assert manners(job, replace(ONE, **change), two) == ["spoken", "present"]  # type: ignore[arg-type]
+
+
+def test_the_file_is_what_say_writes(job: Job) -> None:
+    speak(job, ONE)
+    speech = Synthesizer(job.bundle, threads=1).from_phonemes("abc.")
+    assert Path(job.folder, "one.wav").read_bytes().endswith(speech.audio.tobytes())
+    record = json.loads(Path(job.folder, "one.wav.json").read_bytes())
+    assert record["sha256"] == hashlib.sha256(Path(job.folder, "one.wav").read_bytes()).hexdigest()
+    assert record["seconds"] == speech.audio.size / speech.sample_rate
+
+
+@pytest.mark.parametrize("damaged", ["one.wav", "one.wav.json"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff", None])
+def test_what_is_damaged_or_missing_is_spoken_again(job: Job, damaged: str, content: bytes | None) -> None:
+    speak(job, ONE)
+    path = Path(job.folder, damaged)
+    before = path.read_bytes()
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    assert manners(job, ONE, ONE) == ["spoken", "present"]
+    assert path.read_bytes() == before
+    assert {path.name for path in Path(job.folder).iterdir()} == {"one.wav", "one.wav.json"}
+
+
+def test_a_line_that_cannot_be_spoken(job: Job) -> None:
+    failed = speak(job, replace(ONE, voice="nobody"))
+    assert (failed.line, failed.manner) == (1, "failed")
+    assert failed.message.startswith("There is no voice 'nobody' in this bundle.")
+    assert not Path(job.folder).exists()
+
+
+def test_what_was_left_out_is_noted(job: Job) -> None:
+    (note,) = speak(job, replace(ONE, text="abc☃.")).notes
+    assert "☃" in note
+
+
+def test_a_bucket(job: Job) -> None:
+    import fsspec
+
+    job = replace(job, folder="memory://bucket/speech")
+    assert manners(job, ONE, ONE) == ["spoken", "present"]
+    assert sorted(fsspec.filesystem("memory").ls("/bucket/speech", detail=False)) == [
+        "/bucket/speech/one.wav",
+        "/bucket/speech/one.wav.json",
+    ]
+
+
+def test_another_bundle_than_was_requested(job: Job) -> None:
+    with pytest.raises(BundleError):
+        speak(replace(job, sha256="0" * 64), ONE)
+
+
+def manifest(folder: Path, lines: int) -> Path:
+    path = folder / "lines.jsonl"
+    nodes = [{"name": f"line-{n}", "phonemes": f"{'abcde ' * (n % 7)}abc.", "seed": n} for n in range(lines)]
+    path.write_text("\n".join(map(json.dumps, nodes)), encoding="utf-8")
+    return path
+
+
+def written(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("*.wav")}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.wav*")}
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *COMMAND, *words], capture_output=True, text=True)
+
+
+@pytest.mark.slow("starts eight processes that import and open a bundle")
+def test_processes_here_and_one_that_is_killed(job: Job, tmp_path: Path) -> None:
+    lines, first, second = manifest(tmp_path, 300), tmp_path / "first", tmp_path / "second"
+    done = run(str(lines), "-o", str(first), "--bundle", job.bundle, "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{first}: 300 spoken, ")
+    words = [*COMMAND, str(lines), "-o", str(second), "--bundle", job.bundle, "--workers", "2"]
+    with started({}) as start:
+        process = start(tmp_path / "run", *words)
+        until(lambda: len(written(second)) >= 5, process)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        speaking = [pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        os.kill(int(speaking[0]), signal.SIGKILL)
+        assert process.wait() == 3
+    output = (tmp_path / "run" / "output.txt").read_text()
+    assert "a process that speaks was killed" in output and "goes on where this one stopped" in output
+    assert len(written(second)) < 300
+    again = run(str(lines), "-o", str(second), "--bundle", job.bundle)
+    assert again.returncode == 0, again.stderr
+    assert "were there" in again.stdout
+    assert contents(second) == contents(first)
+
+
+def test_bad_lines_are_listed_and_the_others_are_spoken(job: Job, tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    lines = ['{"name": "a", "phonemes": "abc."}', '{"name": "a"}']
+    lines += ['{"name": "b", "phonemes": "a", "voice": "x"}']
+    path.write_text("\n".join(lines), encoding="utf-8")
+    done = run(str(path), "-o", str(tmp_path / "out"), "--bundle", job.bundle)
+    assert done.returncode == 2
+    assert written(tmp_path / "out") == {"a.wav"}
+    listed = done.stderr.partition("2 lines were not spoken:\n")[2].splitlines()
+    assert listed[0] == f"{path}:2: give either `text` or `phonemes`."
+    assert listed[1].startswith(f"{path}:3: There is no voice 'x' in this bundle.")
+
+
+@pytest.mark.parametrize("end", ["", ".json"])
+def test_batch_does_not_write_over_its_manifest(end: str, job: Job, tmp_path: Path) -> None:
+    manifest = tmp_path / f"lines.wav{end}"
+    manifest.write_text('{"name": "lines", "text": "Hello."}\n')
+    command = [sys.executable, *COMMAND, str(manifest), "-o", str(tmp_path), "--bundle", job.bundle]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is to be written, and is read as" in done.stderr
+    assert manifest.read_text().startswith('{"name"')
+
+
+def test_batch_refuses_a_folder_that_another_process_writes_to(job: Job, tmp_path: Path) -> None:
+    lines, folder = manifest(tmp_path, 1), tmp_path / "out"
+    with lock_folder(folder):
+        done = run(str(lines), "-o", str(folder), "--bundle", job.bundle)
+        assert done.returncode == 2
+        assert f"Another process is writing to {folder}. Wait until" in " ".join(done.stderr.split())
+        assert written(folder) == set()
+    assert list(folder.iterdir()) == []
+    assert run(str(lines), "-o", str(folder), "--bundle", job.bundle).returncode == 0
+    assert {path.name for path in folder.iterdir()} == {"line-0.wav", "line-0.wav.json"}
+
+
+@pytest.mark.nightly
+def test_a_worker_of_a_cluster_that_dies_loses_nothing(job: Job, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
+    lines, out = manifest(tmp_path, 600), tmp_path / "out"
+    with started({"TVM_NUM_THREADS": "1"}) as start:
+        scheduler = start_scheduler(start, tmp_path / "scheduler")
+        workers = [start_worker(start, tmp_path / name, scheduler) for name in ("one", "two")]
+        words = [*COMMAND, str(lines), "-o", str(out), "--bundle", job.bundle, "--scheduler", scheduler]
+        process = start(tmp_path / "run", *words)
+        until(lambda: len(written(out)) >= 20, process)
+        end(workers[0])
+        assert len(written(out)) < 600
+        assert process.wait() == 0, (tmp_path / "run" / "output.txt").read_text()
+        # Results of what the dead one had written may be requested again: the file is there.
+        output = (tmp_path / "run" / "output.txt").read_text()
+        (spoken,), present = re.findall(r": (\d+) spoken", output), re.findall(r"(\d+) were there", output)
+        assert int(spoken) + sum(map(int, present)) == 600
+        first = contents(out)
+        assert set(first) == {f"line-{n}.wav{suffix}" for n in range(600) for suffix in ("", ".json")}
+    here = tmp_path / "here"
+    assert run(str(lines), "-o", str(here), "--bundle", job.bundle).returncode == 0
+    assert contents(here) == first

@@ -1,0 +1,60 @@
+"""Manifests: what a line may be, and what is said of each that is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.serving.batch.manifest import Utterance, read_manifest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_utterances(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    path.write_text(
+        '{"name": "one", "text": "Hello."}\r\n\n  \n'
+        '{"name": "två.2", "phonemes": "abc", "voice": "v", "speed": 2, "seed": 7}',
+        encoding="utf-8",
+    )
+    assert read_manifest(path) == (
+        [
+            Utterance(1, "one", "Hello.", False, None, 1.0, 0),
+            Utterance(4, "två.2", "abc", True, "v", 2.0, 7),
+        ],
+        [],
+    )
+
+
+def test_bad_lines_are_listed_as_they_stand_in_the_golden_file() -> None:
+    utterances, bad = read_manifest(GOLDEN / "bad.jsonl")
+    assert [each.name for each in utterances] == ["good", "better"]
+    found = "".join(f"{each.line}: {each.message}\n" for each in bad)
+    assert found == (GOLDEN / "bad.txt").read_text(encoding="utf-8")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.jsonl cannot be read: No such file or directory\."):
+        read_manifest(tmp_path / "none.jsonl")
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just([1])
+FIELDS = st.sampled_from(["name", "text", "phonemes", "voice", "speed", "seed", "x"])
+LINES = st.dictionaries(FIELDS, VALUES).map(lambda node: json.dumps(node).encode())
+
+
+@given(st.lists(LINES | st.binary(max_size=9).filter(lambda line: b"\n" not in line)))
+def test_every_line_is_an_utterance_or_bad(lines: list[bytes]) -> None:
+    with NamedTemporaryFile() as file:
+        file.write(b"\n".join(lines))
+        file.flush()
+        utterances, bad = read_manifest(Path(file.name))
+    found = sorted([each.line for each in utterances] + [each.line for each in bad])
+    assert found == [number for number, line in enumerate(lines, 1) if line.strip()]
+    assert len({each.name.lower() for each in utterances}) == len(utterances)

@@ -1,0 +1,130 @@
+"""What is in deploy/ agrees with the command, its settings and its exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from serving import Server
+
+from kokoro_tvm.cli import build_app
+from kokoro_tvm.common.errors import BundleError, InputError
+from kokoro_tvm.serving import connections
+from kokoro_tvm.serving.settings import PREFIX, Settings, settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+UNIT, CONTAINER = DEPLOY / "kokoro-tvm.service", DEPLOY / "Containerfile"
+DEFAULTS = Settings()
+
+
+def unit() -> dict[str, list[str]]:
+    """The values of each directive of the unit."""
+    found: dict[str, list[str]] = {}
+    for line in UNIT.read_text(encoding="utf-8").splitlines():
+        name, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def container() -> dict[str, list[str]]:
+    """The arguments of each instruction of the Containerfile, lines joined."""
+    text = CONTAINER.read_text(encoding="utf-8").replace("\\\n", " ")
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name, _, rest = line.partition(" ")
+            found.setdefault(name, []).append(rest.strip())
+    return found
+
+
+def check_command(words: list[str]) -> None:
+    """Raises click's errors where the command does not understand its arguments."""
+    assert Path(words[0]).name == "kokoro-tvm"
+    command = typer.main.get_command(build_app()).commands[words[1]]  # type: ignore[attr-defined]
+    command.make_context(words[1], words[2:]).close()
+
+
+def test_every_file_is_checked_here() -> None:
+    assert sorted(DEPLOY.iterdir()) == [CONTAINER, UNIT]
+
+
+def test_the_commands_and_all_their_flags_exist() -> None:
+    check_command(shlex.split(unit()["ExecStart"][0]))
+    check_command(json.loads(container()["ENTRYPOINT"][0]))
+    with pytest.raises(Exception, match="No such option"):
+        check_command(["kokoro-tvm", "serve", "--nothing"])
+
+
+@pytest.mark.parametrize("file", [UNIT, CONTAINER], ids=lambda file: file.name)
+def test_variables_and_settings_that_are_named_exist(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert set(re.findall(rf"{PREFIX}\w+", text)) <= {setting.variable for setting in settings()}
+    named = re.findall(r"`(\w+)(?::[^`]*)?`", text)
+    assert set(named) <= {setting.name for setting in settings()} | {"serve"}
+
+
+def test_what_is_being_spoken_has_time_to_end() -> None:
+    assert int(unit()["TimeoutStopSec"][0]) > DEFAULTS.grace
+    found = re.search(r"--stop-timeout (\d+)", CONTAINER.read_text(encoding="utf-8"))
+    assert found is not None
+    assert int(found[1]) > DEFAULTS.grace
+    for file in (UNIT, CONTAINER):
+        assert f"{DEFAULTS.grace:g} s to end" in file.read_text(encoding="utf-8")
+    assert container()["STOPSIGNAL"] == ["SIGTERM"]
+
+
+def test_connections_have_their_files() -> None:
+    others = connections._OTHER_FILES + connections._BURST
+    assert int(unit()["LimitNOFILE"][0]) >= DEFAULTS.most_connections + others
+    assert f"by {others}." in UNIT.read_text(encoding="utf-8")
+
+
+def test_mistakes_that_no_other_start_repairs() -> None:
+    statuses = set(map(int, unit()["RestartPreventExitStatus"][0].split()))
+    assert statuses == {InputError.exit_code, BundleError.exit_code}
+
+
+def test_folders_are_below_the_one_that_is_given() -> None:
+    given = f"/var/cache/{unit()['CacheDirectory'][0]}"
+    text = UNIT.read_text(encoding="utf-8")
+    assert set(re.findall(r"/var/\w+/[\w-]+", text)) == {given}
+    assert f"XDG_CACHE_HOME={given}" in unit()["Environment"]
+
+
+def test_the_extra_exists() -> None:
+    pyproject = (DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8")
+    for extra in re.findall(r"\.whl\)\[(\w+)\]", CONTAINER.read_text(encoding="utf-8")):
+        assert re.search(rf"^{extra} = \[", pyproject, re.MULTILINE)
+
+
+def test_ports_are_those_that_are_listened_at() -> None:
+    image = dict(value.split("=") for value in container()["ENV"])
+    assert image == {f"{PREFIX}HOST": "0.0.0.0", f"{PREFIX}PORT": str(DEFAULTS.port)}
+    assert container()["EXPOSE"] == [f"{DEFAULTS.port} 10200"]
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_the_health_check(server: Server, alive: bool) -> None:
+    words = json.loads(container()["HEALTHCHECK"][0].partition("CMD ")[2])
+    assert words[0] == "python"
+    environment = os.environ | {f"{PREFIX}PORT": str(server.port if alive else 1)}
+    done = subprocess.run([sys.executable, *words[1:]], env=environment, capture_output=True, timeout=60)
+    assert (done.returncode == 0) is alive
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    copy = tmp_path / UNIT.name
+    text = UNIT.read_text(encoding="utf-8")
+    copy.write_text(text.replace("/opt/kokoro-tvm/bin/kokoro-tvm", "/bin/true"), encoding="utf-8")
+    done = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True)
+    assert UNIT.name not in done.stderr, done.stderr

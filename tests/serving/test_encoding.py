@@ -1,0 +1,152 @@
+"""Audio as bytes: every format is decoded by a library, whatever the pieces it was written in."""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+import wave
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tiers import BY_AV
+
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.serving.encoding import FORMATS, available_formats, open_encoder
+
+RATE = 24000
+TIME = np.arange(RATE) / RATE
+# A rising tone, which fits on itself at one place alone.
+TONE = (0.5 * np.sin(2 * np.pi * (200 * TIME + 600 * TIME**2)) * np.minimum(1, 20 * TIME)).astype(np.float32)
+LOSSLESS = "wav", "pcm", "flac"
+# Samples of silence that decoders give before the speech: none in Ogg, which says how many there are.
+BEFORE = {"mp3": 1105, "aac": 1024}
+# Samples that an encoder may keep: a frame, what it looks ahead, and what a decoder keeps.
+KEPT = {"wav": 0, "pcm": 0, "flac": 4096, "mp3": 2880, "opus": 1200, "aac": 3072}
+QUIETER = {"mp3": 0.95}  # LAME leaves room above the signal
+CONTAINERS = {"opus": "ogg", "aac": "aac"}
+
+formats = pytest.mark.parametrize(
+    "format", [pytest.param(format, marks=BY_AV) if format in CONTAINERS else format for format in FORMATS]
+)
+
+
+def encoded(format: str, blocks: Iterable[NDArray[np.float32]], samples: int | None = None) -> bytes:
+    encoder = open_encoder(format, samples)
+    return b"".join([*(encoder.write(block) for block in blocks if block.size), encoder.close()])
+
+
+def decoded(format: str, data: bytes) -> NDArray[np.float32]:
+    """By FFmpeg, which resamples Opus from 48 kHz; what comes before the speech is left out."""
+    import av
+
+    if format == "pcm":
+        return np.frombuffer(data, "<i2") / np.float32(32767)
+    resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
+    with av.open(io.BytesIO(data), format=CONTAINERS.get(format, format)) as file:
+        frames = [out for frame in file.decode(audio=0) for out in resampler.resample(frame)]
+    frames += resampler.resample(None)
+    return np.concatenate([frame.to_ndarray()[0] for frame in frames])[BEFORE.get(format, 0) :]
+
+
+def level(audio: NDArray[np.float32]) -> float:
+    return float(np.sqrt(np.mean(np.square(audio, dtype=np.float64))))
+
+
+@BY_AV
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_decoder_gives_the_speech_back(format: str) -> None:
+    audio = decoded(format, encoded(format, [TONE]))
+    after = audio.size - TONE.size
+    assert after == 0 if format in (*LOSSLESS, "opus") else 0 <= after < 2048
+    expected = QUIETER.get(format, 1) * TONE
+    error = level(audio[: TONE.size] - expected) / level(TONE)
+    assert error < (1e-4 if format in LOSSLESS else 0.05)
+    assert level(audio[: TONE.size]) == pytest.approx(level(expected), rel=0.01)
+
+
+@pytest.mark.parametrize("format", ["wav", "mp3", pytest.param("opus", marks=BY_AV)])
+def test_a_second_decoder_does_so_too(format: str) -> None:
+    audio, rate = soundfile.read(io.BytesIO(encoded(format, [TONE], TONE.size)), dtype="float32")
+    assert rate == RATE
+    assert level(audio) == pytest.approx(level(TONE), rel=0.1)
+
+
+@formats
+@settings(max_examples=15, deadline=None)
+@given(cuts=st.lists(st.integers(0, RATE), max_size=40), step=st.integers(1, 5000))
+def test_any_division_gives_the_same_bytes(format: str, cuts: list[int], step: int) -> None:
+    places = [*sorted({0, *cuts, *(range(0, RATE, step) if step > 100 else ())}), RATE]
+    whole = encoded(format, [TONE])
+    assert encoded(format, [TONE[a:b] for a, b in pairwise(places)]) == whole
+
+
+@BY_AV
+@pytest.mark.parametrize("format", FORMATS)
+def test_sound_leaves_at_once(format: str) -> None:
+    """At any time, a decoder has all that was written but for an eighth of a second, of FLAC a sixth."""
+    encoder = open_encoder(format)
+    sent = b""
+    for place in range(0, RATE, 1000):
+        sent += encoder.write(TONE[place : place + 1000])
+        written = place + 1000
+        if written > KEPT[format] + BEFORE.get(format, 0):
+            assert decoded(format, sent).size >= written - KEPT[format]
+
+
+@BY_AV
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_too_loud_is_clipped_not_wrapped(format: str) -> None:
+    audio = decoded(format, encoded(format, [4 * TONE]))
+    inside = audio[2000:20000]
+    assert level(inside - np.clip(4 * TONE, -1, 1)[2000:20000]) < 0.15
+
+
+def test_a_wav_is_what_common_readers_read() -> None:
+    with wave.open(io.BytesIO(encoded("wav", [TONE], TONE.size))) as file:
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, RATE)
+        assert file.getnframes() == TONE.size
+        assert file.readframes(RATE) == encoded("pcm", [TONE])
+    unknown = encoded("wav", [TONE])
+    assert struct.unpack_from("<I", unknown, 4) == struct.unpack_from("<I", unknown, 40) == (0xFFFFFFFF,)
+
+
+@pytest.mark.parametrize("samples", [0, 1, RATE])
+def test_the_size_is_known_before_any_audio(samples: int) -> None:
+    assert open_encoder("wav", samples).size == len(encoded("wav", [TONE[:samples]], samples))
+    assert open_encoder("wav").size is None
+
+
+def test_a_wav_that_is_too_long() -> None:
+    with pytest.raises(InputError, match="do not fit into one WAV file"):
+        open_encoder("wav", 1 << 31)
+
+
+@pytest.mark.parametrize(
+    ("format", "package", "extra"),
+    [
+        ("mp3", "lameenc", "serve"),
+        ("flac", "soundfile", "serve"),
+        ("opus", "av", "av"),
+        ("aac", "av", "av"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(
+    format: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=rf"(?s){format} needs the package {package}.*kokoro-tvm\[{extra}\]"):
+        open_encoder(format)
+    assert format not in available_formats()
+    assert {"wav", "pcm"} <= set(available_formats())
+
+
+@BY_AV
+def test_every_format_is_available() -> None:
+    assert available_formats() == tuple(FORMATS)

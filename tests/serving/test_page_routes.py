@@ -1,0 +1,46 @@
+"""The page's files as the server sends them: what is there, under which policy, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from serving import Server
+
+from kokoro_tvm.serving.routes.page import POLICY
+from kokoro_tvm.web import WEB, page_files
+
+FILES = [path.relative_to(WEB).as_posix() for path in page_files() if path.suffix != ".html"]
+
+
+def test_the_page_is_at_the_root(server: Server) -> None:
+    answer = server.get("/")
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assert answer.body == (WEB / "index.html").read_bytes()
+    assert answer.headers["content-security-policy"] == POLICY
+    assert "unsafe" not in POLICY and "*" not in POLICY and POLICY.startswith("default-src 'none'")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_file_is_what_it_is_on_the_disk(server: Server, path: str) -> None:
+    answer = server.get(f"/{path}")
+    assert answer.status == 200
+    assert answer.body == (WEB / path).read_bytes()
+    kind = {"js": "javascript", "css": "css", "svg": "svg"}[path.rpartition(".")[2]]
+    assert kind in answer.headers["content-type"]
+    again = server.get(f"/{path}", {"If-None-Match": answer.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+
+
+def test_what_files_ask_for_is_there() -> None:
+    """Modules, styles and pictures that the page names exist, and are of this server."""
+    for path in ("index.html", *FILES):
+        text = (WEB / path).read_text(encoding="utf-8")
+        asked = re.findall(r"""(?:\bfrom |\bimport |import\(|href=|src=|new URL\()["']([^"'#$]+)["']""", text)
+        for reference in asked:
+            if not reference.startswith(("http://www.w3.org/", "node:")):  # node: what Node alone imports
+                assert reference.startswith((".", "worklet.js")), f"{path}: {reference}"
+                assert ((WEB / path).parent / reference).is_file(), f"{path}: {reference}"

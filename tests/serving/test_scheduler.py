@@ -1,0 +1,312 @@
+"""Requests take turns: the short ones first, each gets its own audio, none holds another up."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from serving import LONG, GatedRunner, toy_synthesizer, wait_for
+
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.speech.stream import Stream
+from kokoro_tvm.serving.bundles import in_turns
+from kokoro_tvm.serving.scheduler import BusyError, Feed, Job, Scheduler, read_in_turns
+from kokoro_tvm.serving.settings import Settings
+
+T = TypeVar("T")
+SHORT = "A bad dog."
+
+
+@pytest.fixture
+def runner() -> Iterator[GatedRunner]:
+    made = GatedRunner()
+    yield made
+    made.gate.set()
+
+
+@pytest.fixture
+def tts(tmp_path: Path, runner: GatedRunner) -> Synthesizer:
+    return in_turns(toy_synthesizer(tmp_path / "toy", runner))
+
+
+def of(tts: Synthesizer, text: str) -> Callable[[], Stream]:
+    return lambda: tts.stream(text)
+
+
+def run(work: Callable[[Scheduler], Awaitable[T]], **settings: Any) -> T:
+    """`work` in an event loop, with a scheduler that is closed after it."""
+
+    async def whole() -> T:
+        made = Scheduler(Settings(**settings))
+        try:
+            return await work(made)
+        finally:
+            await made.close()
+            assert not made.jobs
+
+    return asyncio.run(whole())
+
+
+async def heard(job: Job) -> bytes:
+    return b"".join([chunk.audio.tobytes() async for chunk in job])
+
+
+def test_every_request_gets_its_own_audio(tts: Synthesizer) -> None:
+    texts = [f"{word} {LONG}" for word in ("Bad", "Dog", "Cab", "Hand", "Home", "Back", "Dim", "Big")]
+    alone = [tts(text).audio.tobytes() for text in texts]
+
+    async def work(scheduler: Scheduler) -> list[bytes]:
+        return await asyncio.gather(*(heard(scheduler.submit(of(tts, text))) for text in texts))
+
+    assert run(work) == alone
+
+
+def test_a_measured_request_knows_its_samples_first(tts: Synthesizer, runner: GatedRunner) -> None:
+    async def work(scheduler: Scheduler) -> tuple[int | None, int]:
+        job = scheduler.submit(of(tts, LONG), measured=True)
+        samples = await job.begin()
+        return samples, len(await heard(job)) // 4
+
+    samples, heard_ones = run(work)
+    assert samples == heard_ones == tts.plan(LONG).samples
+    first = [name for name, _ in runner.calls].index("decoder_seeded")
+    assert [name for name, _ in runner.calls[:first]].count("duration") > 1
+
+
+def frames(tts: Synthesizer, text: str) -> list[int]:
+    """What the decoder computes of a text, piece by piece."""
+    return [piece.frames for piece in tts.plan(text).pieces if piece.words]
+
+
+def decoded(tts: Synthesizer, runner: GatedRunner, texts: list[str], priorities: list[int]) -> list[int]:
+    """Frames in the order they are decoded, where all texts come while the first piece of the first is."""
+
+    async def work(scheduler: Scheduler) -> None:
+        runner.gate.clear()
+        runner.calls.clear()
+        jobs = [scheduler.submit(of(tts, texts[0]), priorities[0])]
+        await asyncio.to_thread(runner.waiting.acquire)
+        for text, priority in zip(texts[1:], priorities[1:], strict=True):
+            jobs.append(scheduler.submit(of(tts, text), priority))
+            await asyncio.to_thread(wait_for, lambda: scheduler.waiting == len(jobs) - 1)
+        runner.gate.set()
+        await asyncio.gather(*map(heard, jobs))
+
+    run(work)
+    return [length for name, length in runner.calls if name == "decoder_seeded"]
+
+
+def test_first_pieces_go_before_the_pieces_of_who_is_heard(tts: Synthesizer, runner: GatedRunner) -> None:
+    long, short, shorter = frames(tts, LONG), frames(tts, SHORT), frames(tts, "Ha.")
+    assert len(long) > 2
+    order = decoded(tts, runner, [LONG, SHORT, "Ha."], [0, 0, 0])
+    assert order == [long[0], *short, *shorter, *long[1:]]
+
+
+def test_priority_goes_first(tts: Synthesizer, runner: GatedRunner) -> None:
+    long, short, shorter = frames(tts, LONG), frames(tts, SHORT), frames(tts, "Ha.")
+    order = decoded(tts, runner, [LONG, SHORT, "Ha."], [1, 0, 2])
+    assert order == [long[0], *shorter, *long[1:], *short]
+
+
+def test_a_sentence_is_heard_while_a_book_is_planned(
+    tts: Synthesizer, runner: GatedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = "A bad dog ran home. [pause:99s] " * 5
+    planning, go_on = threading.Event(), threading.Event()
+    duration = runner.duration
+
+    def held(*inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        planning.set()
+        assert go_on.wait(30)
+        return duration(*inputs)
+
+    monkeypatch.setattr(runner, "duration", held)
+
+    async def work(scheduler: Scheduler) -> None:
+        whole = scheduler.submit(of(tts, book), measured=True)
+        await asyncio.to_thread(planning.wait)
+        sentence = scheduler.submit(of(tts, SHORT))
+        await asyncio.to_thread(wait_for, lambda: scheduler.waiting)
+        go_on.set()
+        await asyncio.gather(heard(sentence), heard(whole))
+
+    run(work)
+    calls = [name for name, _ in runner.calls]
+    assert calls[: calls.index("decoder_seeded")].count("duration") == 2, "one of either"
+
+
+def test_a_sentence_is_heard_while_a_long_text_is_read(tts: Synthesizer, runner: GatedRunner) -> None:
+    """There is nothing to compute in it, and so nothing else that would let others go first."""
+    reading, go_on = threading.Event(), threading.Event()
+    read: list[str] = []
+
+    def long() -> Iterator[str]:
+        for portion in read_in_turns("[" * 5_000):
+            reading.set()
+            assert go_on.wait(30)
+            read.append(portion)
+            yield portion
+
+    async def work(scheduler: Scheduler) -> int:
+        whole = scheduler.submit(lambda: tts.stream(long()))
+        await asyncio.to_thread(reading.wait)
+        sentence = scheduler.submit(of(tts, SHORT))
+        await asyncio.to_thread(wait_for, lambda: scheduler.waiting)
+        go_on.set()
+        await sentence.begin()
+        before = len(read)
+        await heard(sentence)
+        with pytest.raises(InputError, match="nothing to speak"):
+            await heard(whole)
+        return before
+
+    before = run(work)
+    assert before < 4
+    assert len(read) == 10
+
+
+def test_a_cancelled_request_computes_one_component_more_at_most(
+    tts: Synthesizer, runner: GatedRunner
+) -> None:
+    async def work(scheduler: Scheduler) -> int:
+        runner.gate.clear()
+        job = scheduler.submit(of(tts, LONG))
+        await asyncio.to_thread(runner.waiting.acquire)
+        job.cancel()
+        count = len(runner.calls)
+        assert [chunk async for chunk in job] == []
+        runner.gate.set()
+        await asyncio.to_thread(job.join)
+        return len(runner.calls) - count
+
+    assert run(work) == 0
+
+
+def test_a_waiting_request_can_be_cancelled(tts: Synthesizer, runner: GatedRunner) -> None:
+    async def work(scheduler: Scheduler) -> None:
+        runner.gate.clear()
+        first = scheduler.submit(of(tts, SHORT))
+        await asyncio.to_thread(runner.waiting.acquire)
+        second = scheduler.submit(of(tts, SHORT))
+        async with second:
+            await asyncio.to_thread(wait_for, lambda: scheduler.waiting)
+        await asyncio.to_thread(second.join)  # while the first still computes
+        assert first in scheduler.jobs
+        runner.gate.set()
+        assert await heard(first)
+
+    run(work)
+
+
+def test_a_slow_reader_holds_up_itself_alone(tts: Synthesizer, runner: GatedRunner) -> None:
+    async def work(scheduler: Scheduler) -> tuple[bytes, bytes, int]:
+        slow = scheduler.submit(of(tts, LONG))
+        await slow.begin()
+        quick = await heard(scheduler.submit(of(tts, LONG)))
+        pieces = slow.pieces
+        return await heard(slow), quick, pieces
+
+    slow, quick, pieces = run(work, ahead=0.001)
+    assert slow == quick == tts(LONG).audio.tobytes()
+    assert pieces == 1, "what its reader does not take is not computed"
+
+
+def test_more_requests_than_may_be_are_refused(tts: Synthesizer, runner: GatedRunner) -> None:
+    async def work(scheduler: Scheduler) -> None:
+        runner.gate.clear()
+        jobs = [scheduler.submit(of(tts, SHORT)) for _ in range(2)]
+        with pytest.raises(BusyError, match="2 requests are being spoken") as caught:
+            scheduler.submit(of(tts, SHORT))
+        assert caught.value.retry_after >= 1
+        runner.gate.set()
+        for job in jobs:
+            await heard(job)
+            await asyncio.to_thread(job.join)
+        assert await heard(scheduler.submit(of(tts, SHORT)))
+
+    run(work, most_requests=2)
+
+
+def test_an_error_reaches_who_listens(tts: Synthesizer) -> None:
+    async def work(scheduler: Scheduler) -> None:
+        with pytest.raises(InputError, match="nothing to speak"):
+            await scheduler.submit(of(tts, "...")).begin()
+        with pytest.raises(InputError, match="no voice"):
+            await heard(scheduler.submit(lambda: tts.stream("Ha.", "nobody")))
+        assert await heard(scheduler.submit(of(tts, SHORT)))
+
+    run(work)
+
+
+def test_a_text_in_portions_waits_without_a_turn(tts: Synthesizer) -> None:
+    async def work(scheduler: Scheduler) -> tuple[bytes, bytes]:
+        feed = Feed()
+        job = scheduler.submit(lambda: tts.stream(feed))
+        feed.put("A bad dog. And th")
+        other = await heard(scheduler.submit(of(tts, LONG)))  # while the text is not there
+        feed.put("en he ran.")
+        feed.end()
+        return await heard(job), other
+
+    portions, other = run(work)
+    assert portions == tts("A bad dog. And then he ran.").audio.tobytes()
+    assert other == tts(LONG).audio.tobytes()
+
+
+def test_a_request_that_waits_for_its_text_can_be_cancelled(tts: Synthesizer) -> None:
+    async def work(scheduler: Scheduler) -> None:
+        job = scheduler.submit(lambda: tts.stream(Feed()))
+        while scheduler.waiting or job.has_turn:
+            await asyncio.sleep(0.001)
+        job.cancel()
+        await asyncio.to_thread(job.join)
+
+    run(work)
+
+
+def test_no_thread_stays(tts: Synthesizer) -> None:
+    async def work(scheduler: Scheduler) -> None:
+        for _ in range(3):
+            job = scheduler.submit(of(tts, SHORT))
+            assert np.frombuffer(await heard(job), np.float32).size
+
+    run(work)
+    wait_for(lambda: not [t for t in threading.enumerate() if t.name == "kokoro-tvm-request"])
+
+
+def test_job_that_failed_lets_go_of_its_text() -> None:
+    """Without the collector of cycles, which comes late: an error holds the frames that it went through."""
+
+    class Text(str):
+        pass
+
+    async def work(scheduler: Scheduler) -> None:
+        texts: list[weakref.ref[Text]] = []
+
+        def fail() -> None:
+            text = Text("he " * 100)
+            texts.append(weakref.ref(text))
+            try:
+                raise ValueError(text.upper())
+            except ValueError as error:
+                raise InputError("a text that cannot be read") from error
+
+        job = scheduler.compute(fail)
+        with pytest.raises(InputError):
+            await job.result()
+        assert texts[0]() is None
+
+    gc.disable()
+    try:
+        run(work)
+    finally:
+        gc.enable()
