@@ -12,8 +12,8 @@ from pathlib import Path
 
 from markdown_tables import merge, put, rows_of
 
-from kokoro_tvm.bench.kernels import kernels_digest
-from kokoro_tvm.bench.results import Result
+from kokoro_tvm.tools.bench.kernels import kernels_digest
+from kokoro_tvm.tools.bench.results import Result
 
 __all__ = ["PAGE", "marked", "put_machines"]
 

@@ -5,8 +5,8 @@
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
 only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
-`load` only the table in docs/serving.md of what `python -m kokoro_tvm.bench.load` left, with `web` that in
-docs/web.md of what `python -m kokoro_tvm.bench.web` left, and with `e2e` the
+`load` only the table in docs/serving.md of what `python -m kokoro_tvm.tools.bench.load` left, with `web` that in
+docs/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
 tables of
 
     .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json artifacts/e2e.json
@@ -28,13 +28,13 @@ from markdown_tables import put, replace
 from numpy.typing import NDArray
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.bench.chart import draw_chart
-from kokoro_tvm.bench.load.results import LoadResult, rows
-from kokoro_tvm.bench.results import Result
-from kokoro_tvm.bench.web import results as web_results
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.common.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.tools.bench.chart import draw_chart
+from kokoro_tvm.tools.bench.load.results import LoadResult, rows
+from kokoro_tvm.tools.bench.results import Result
+from kokoro_tvm.tools.bench.web import results as web_results
 from kokoro_tvm.validation.measure.e2e_table import COLUMNS
 from kokoro_tvm.validation.measure.metrics import HOP, magnitude_spectrum, snr_db
 from kokoro_tvm.validation.reference.reference import Reference, load_reference

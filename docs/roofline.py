@@ -24,9 +24,9 @@ from tvm import relax, tirx
 
 from kokoro_tvm.common.constants import FRAMES_PER_SECOND
 from kokoro_tvm.compiler.passes.select_kernels import WORK
-from kokoro_tvm.lab.phases import phases_of
 from kokoro_tvm.recipe import Recipe, load_recipe
 from kokoro_tvm.targets import resolve
+from kokoro_tvm.tools.lab.phases import phases_of
 
 SECONDS = (1.5, 6.0, 20.0)  # of speech
 TOKENS_PER_SECOND = 15  # as English is spoken

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.lab.corpus import check_bundle
+from kokoro_tvm.tools.lab.corpus import check_bundle
 from kokoro_tvm.validation.measure.metrics import magnitude_correlation
 from kokoro_tvm.validation.reference.corpus import corpus
 from kokoro_tvm.validation.reference.reference import Reference, load_reference

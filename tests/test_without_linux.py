@@ -99,8 +99,8 @@ except BuildError as error:
 
 def test_a_measurement_says_what_is_not_known() -> None:
     code = """
-from kokoro_tvm.bench.quiet import Watch
-from kokoro_tvm.bench.serve import resident_bytes
+from kokoro_tvm.tools.bench.quiet import Watch
+from kokoro_tvm.tools.bench.serve import resident_bytes
 print(Watch().others_cores(), resident_bytes("VmHWM"))
 """
     assert elsewhere(code) == "None None\n"

@@ -13,8 +13,8 @@ from kokoro_tvm.cli._speech import ThreadsOption
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kokoro_tvm.bench.results import Isa, Result
     from kokoro_tvm.runtime import Bundle
+    from kokoro_tvm.tools.bench.results import Isa, Result
 
 __all__ = ["bench"]
 
@@ -74,12 +74,12 @@ def bench(
     All systems run in turn, with the same phonemes, voice and threads. The result is written after every
     round.
     """
-    from kokoro_tvm.bench.chart import can_draw
-    from kokoro_tvm.bench.measure import Plan, measure, utterances_of
-    from kokoro_tvm.bench.peer_models import PeerModels
-    from kokoro_tvm.bench.systems import bundle_systems, choose_peers, peer_system
-    from kokoro_tvm.bench.texts import TEXTS, choose_texts
     from kokoro_tvm.runtime.threads import choose_threads
+    from kokoro_tvm.tools.bench.chart import can_draw
+    from kokoro_tvm.tools.bench.measure import Plan, measure, utterances_of
+    from kokoro_tvm.tools.bench.peer_models import PeerModels
+    from kokoro_tvm.tools.bench.systems import bundle_systems, choose_peers, peer_system
+    from kokoro_tvm.tools.bench.texts import TEXTS, choose_texts
 
     artifacts, name = root / "artifacts", "bench" if isa is None else f"bench-{isa}"
     table, picture = json or artifacts / f"{name}.json", chart or artifacts / f"{name}.png"
@@ -114,8 +114,8 @@ def bench(
 
 def _show(result: Result, table: Path, picture: Path) -> None:
     """Prints a result that was written to `table`, and draws it."""
-    from kokoro_tvm.bench.chart import can_draw, draw_chart
-    from kokoro_tvm.bench.table import print_result
+    from kokoro_tvm.tools.bench.chart import can_draw, draw_chart
+    from kokoro_tvm.tools.bench.table import print_result
 
     print_result(result, console())
     typer.echo(f"{table}")

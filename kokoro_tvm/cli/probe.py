@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from kokoro_tvm.builder.graph import RecipeGraph
-    from kokoro_tvm.lab.probe.compare import Summary
-    from kokoro_tvm.lab.probe.probe import Findings
-    from kokoro_tvm.lab.probe.subject import Subject
-    from kokoro_tvm.lab.probe.values import Value
     from kokoro_tvm.recipe import ArtifactSpec
+    from kokoro_tvm.tools.lab.probe.compare import Summary
+    from kokoro_tvm.tools.lab.probe.probe import Findings
+    from kokoro_tvm.tools.lab.probe.subject import Subject
+    from kokoro_tvm.tools.lab.probe.values import Value
     from kokoro_tvm.validation.reference.reference import Reference
 
 __all__ = ["probe"]
@@ -109,8 +109,8 @@ def probe(
         return
     import torch
 
-    from kokoro_tvm.lab.probe.probe import Probe
     from kokoro_tvm.runtime.threads import choose_threads
+    from kokoro_tvm.tools.lab.probe.probe import Probe
 
     count = choose_threads(threads)
     torch.set_num_threads(count)
@@ -167,11 +167,11 @@ def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
 
 
 def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
-    from kokoro_tvm.lab.probe.subject import Subject
     from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
     from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
     from kokoro_tvm.recipe import choices
     from kokoro_tvm.targets import Machine, resolve, tools_for
+    from kokoro_tvm.tools.lab.probe.subject import Subject
 
     recipe, folder = graph.recipe, graph.checkpoint.folder
     machine = (
@@ -198,7 +198,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
 
 def _chosen(subject: Subject, at: list[str], every: bool, operation: str | None) -> list[Value]:
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.lab.probe.values import results_of_modules, select
+    from kokoro_tvm.tools.lab.probe.values import results_of_modules, select
 
     values = subject.values
     if at:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from kokoro_tvm.lab.regressions import Comparison
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.session.profiler import Call, Kernel, Usage
+    from kokoro_tvm.tools.lab.regressions import Comparison
 
 __all__ = ["Profile", "beside_table", "profile", "table"]
 
@@ -132,7 +132,7 @@ def _compare(
     json_file: Path | None,
 ) -> None:
     """Shows the kernels of a bundle beside those of the one before, and those that only one of them has."""
-    from kokoro_tvm.lab import regressions
+    from kokoro_tvm.tools.lab import regressions
 
     found, against = regressions.measure(before, now, parts, voice, repeat), before.bundle.root
     console = _output.console()

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from kokoro_tvm.kernels.base.schedule import ConvChoice
-    from kokoro_tvm.lab.tuning.layers import Layer
-    from kokoro_tvm.lab.tuning.search import Outcome
     from kokoro_tvm.recipe import Recipe
     from kokoro_tvm.targets import Machine
+    from kokoro_tvm.tools.lab.tuning.layers import Layer
+    from kokoro_tvm.tools.lab.tuning.search import Outcome
 
 __all__ = ["tune"]
 
@@ -54,7 +54,7 @@ def tune(
     machine = resolve(loaded.target, loaded.precision)
     _check_machine(loaded, machine)
 
-    from kokoro_tvm.lab.tuning.layers import layers_of
+    from kokoro_tvm.tools.lab.tuning.layers import layers_of
 
     layers = layers_of(loaded, _COMPONENT, machine)
     if not layers:
@@ -89,9 +89,9 @@ def _check_machine(recipe: Recipe, machine: Machine) -> None:
 def _search(layers: Sequence[Layer], machine: Machine, seconds: float, threads: int) -> list[Outcome]:
     import time
 
-    from kokoro_tvm.lab.tuning.kernels import prepared
-    from kokoro_tvm.lab.tuning.search import search
     from kokoro_tvm.runtime.session.pool import compute
+    from kokoro_tvm.tools.lab.tuning.kernels import prepared
+    from kokoro_tvm.tools.lab.tuning.search import search
 
     outcomes: list[Outcome] = []
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from benchmarking.support import complete_result
-from benchmarking.test_systems import bundle
+from tools.bench.support import complete_result
+from tools.bench.test_systems import bundle
 
-from kokoro_tvm.bench import chart, measure, systems
-from kokoro_tvm.bench.measure import Plan
-from kokoro_tvm.bench.results import Result
 from kokoro_tvm.cli import main
 from kokoro_tvm.runtime import Bundle
+from kokoro_tvm.tools.bench import chart, measure, systems
+from kokoro_tvm.tools.bench.measure import Plan
+from kokoro_tvm.tools.bench.results import Result
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import kokoro_tvm.runtime
 from kokoro_tvm.cli import profile
 from kokoro_tvm.common.errors import InputError, ValidationError
-from kokoro_tvm.lab.regressions import Comparison, Kind, Regressions
 from kokoro_tvm.runtime.session.profiler import Call, Kernel
+from kokoro_tvm.tools.lab.regressions import Comparison, Kind, Regressions
 
 BY_KERNEL = """\
 component, kernel   calls       ms   share   GFLOP/s   GB/s

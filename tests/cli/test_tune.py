@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from machines import machine_of
 
-import kokoro_tvm.lab.tuning.kernels
-import kokoro_tvm.lab.tuning.layers
+import kokoro_tvm.tools.lab.tuning.kernels
+import kokoro_tvm.tools.lab.tuning.layers
 from kokoro_tvm.cli import main
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import OpCall
-from kokoro_tvm.lab.tuning.layers import Layer, representative
 from kokoro_tvm.recipe import Recipe, choices, load_recipe, schedule_path
 from kokoro_tvm.targets import Machine
+from kokoro_tvm.tools.lab.tuning.layers import Layer, representative
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 MACHINE = machine_of("native", None, ())
@@ -55,7 +55,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
         return layers(machine) if component == "decoder" else []
 
-    monkeypatch.setattr(kokoro_tvm.lab.tuning.layers, "layers_of", layers_of)
+    monkeypatch.setattr(kokoro_tvm.tools.lab.tuning.layers, "layers_of", layers_of)
     times(monkeypatch, direct=0.5)
 
 
@@ -69,7 +69,7 @@ def times(monkeypatch: pytest.MonkeyPatch, direct: float, error: float = 0.0) ->
 
         return prepare
 
-    monkeypatch.setattr(kokoro_tvm.lab.tuning.kernels, "prepared", prepared)
+    monkeypatch.setattr(kokoro_tvm.tools.lab.tuning.kernels, "prepared", prepared)
 
 
 def run(*words: str) -> int:
@@ -132,7 +132,7 @@ def test_layers_that_are_not_reached_keep_what_they_had(capsys: pytest.CaptureFi
 def test_a_decoder_without_such_layers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(kokoro_tvm.lab.tuning.layers, "layers_of", lambda *_: [])
+    monkeypatch.setattr(kokoro_tvm.tools.lab.tuning.layers, "layers_of", lambda *_: [])
     assert run("cpu") == 2
     assert "The decoder of cpu has no layer to tune" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from kokoro_tvm.cli import main
-from kokoro_tvm.lab.setting import Lab
+from kokoro_tvm.tools.lab.setting import Lab
 from kokoro_tvm.validation.measure import recogniser
 from kokoro_tvm.validation.measure.intelligibility import Heard
 

@@ -23,11 +23,11 @@ from serving import LONG, ROOMY, Server, wait_for
 from sessions import Client, talk
 from toy_bundle import write_bundle
 
-from kokoro_tvm.bench.load.drive import Answer, drive, speak_alone
-from kokoro_tvm.bench.load.hostile import beside_hostile_clients
-from kokoro_tvm.bench.load.workload import Workload
 from kokoro_tvm.serving.connections import BoundedProtocol
 from kokoro_tvm.serving.wyoming.events import Event, encode
+from kokoro_tvm.tools.bench.load.drive import Answer, drive, speak_alone
+from kokoro_tvm.tools.bench.load.hostile import beside_hostile_clients
+from kokoro_tvm.tools.bench.load.workload import Workload
 
 FOREIGN = {"Origin": "https://other.example", "Content-Type": "text/plain"}
 

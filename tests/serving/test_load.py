@@ -23,12 +23,14 @@ from hypothesis import strategies as st
 from refresh import put_load
 from serving import LONG, Server, wait_for
 
-from kokoro_tvm.bench.engine import EngineSpec, Spoken, Utterance
-from kokoro_tvm.bench.load import __main__ as loading
-from kokoro_tvm.bench.load.__main__ import measure
-from kokoro_tvm.bench.load.drive import Answer, drive, speak_alone
-from kokoro_tvm.bench.load.peer import create_peer, utterances
-from kokoro_tvm.bench.load.results import (
+from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.tools.bench.engine import EngineSpec, Spoken, Utterance
+from kokoro_tvm.tools.bench.load import __main__ as loading
+from kokoro_tvm.tools.bench.load.__main__ import measure
+from kokoro_tvm.tools.bench.load.drive import Answer, drive, speak_alone
+from kokoro_tvm.tools.bench.load.peer import create_peer, utterances
+from kokoro_tvm.tools.bench.load.results import (
     Load,
     LoadResult,
     Turn,
@@ -36,12 +38,10 @@ from kokoro_tvm.bench.load.results import (
     summary,
     table,
 )
-from kokoro_tvm.bench.load.servers import Server as Process
-from kokoro_tvm.bench.load.servers import command
-from kokoro_tvm.bench.load.workload import WORKLOAD, Workload
-from kokoro_tvm.bench.systems import System
-from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
-from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.tools.bench.load.servers import Server as Process
+from kokoro_tvm.tools.bench.load.servers import command
+from kokoro_tvm.tools.bench.load.workload import WORKLOAD, Workload
+from kokoro_tvm.tools.bench.systems import System
 
 PAGE = Path(__file__).parents[2] / "docs/serving.md"
 SMALL = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
@@ -114,7 +114,7 @@ def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
         yield Running(server.url, os.getpid())
         up.remove(system.name)
 
-    monkeypatch.setattr("kokoro_tvm.bench.load.__main__.started", started)
+    monkeypatch.setattr("kokoro_tvm.tools.bench.load.__main__.started", started)
     engine = EngineSpec("none", "none", 1, "float32")
     systems = [System(name, name.title(), name == "a", "float32", engine, (), {}, 0) for name in ("a", "b")]
     said: list[str] = []

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from elsewhere import obstacle
 
-from kokoro_tvm.bench.child import ChildError
-from kokoro_tvm.bench.measure import utterances_of
-from kokoro_tvm.bench.texts import TEXTS
-from kokoro_tvm.bench.web.__main__ import System, measure
 from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.tools.bench.child import ChildError
+from kokoro_tvm.tools.bench.measure import utterances_of
+from kokoro_tvm.tools.bench.texts import TEXTS
+from kokoro_tvm.tools.bench.web.__main__ import System, measure
 from kokoro_tvm.web import WEB
 
 pytestmark = [

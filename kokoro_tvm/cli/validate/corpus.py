@@ -41,9 +41,9 @@ def corpus(
     This needs the bundle only: no checkpoint, no PyTorch run.
     """
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.lab.corpus import check_bundle, update_corpus
-    from kokoro_tvm.lab.setting import Lab
     from kokoro_tvm.runtime import Synthesizer
+    from kokoro_tvm.tools.lab.corpus import check_bundle, update_corpus
+    from kokoro_tvm.tools.lab.setting import Lab
 
     check_file(json_file)
     if update and (utterance or json_file):

@@ -52,9 +52,9 @@ def e2e(
     """Compare whole utterances with the stock model in float64.
 
     PyTorch float32, and the float64 run with other noise, are compared likewise."""
-    from kokoro_tvm.lab.e2e import choose_utterances, end_to_end
-    from kokoro_tvm.lab.setting import Lab, utterance_of
     from kokoro_tvm.runtime import read_bundle
+    from kokoro_tvm.tools.lab.e2e import choose_utterances, end_to_end
+    from kokoro_tvm.tools.lab.setting import Lab, utterance_of
     from kokoro_tvm.validation.measure.e2e_table import print_end_to_end
 
     # Refuse wrong arguments before anything that takes time.

@@ -49,7 +49,7 @@ def intelligibility(
     Both speak the same 24 sentences, in 4 of its English voices."""
     from dataclasses import asdict
 
-    from kokoro_tvm.lab.setting import Lab
+    from kokoro_tvm.tools.lab.setting import Lab
     from kokoro_tvm.validation.measure import listening, recogniser
     from kokoro_tvm.validation.measure.intelligibility import validate_intelligibility
 

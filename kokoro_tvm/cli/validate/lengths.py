@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from kokoro_tvm.lab.lengths import Edge, Lengthy
+    from kokoro_tvm.tools.lab.lengths import Edge, Lengthy
 
 __all__ = ["lengths"]
 
@@ -54,8 +54,8 @@ def lengths(
     Also checks the edges of its buckets.
     """
     from kokoro_tvm.common.constants import COMPONENT_AXES
-    from kokoro_tvm.lab.lengths import LengthsReport, bucket_edges, every_length
-    from kokoro_tvm.lab.setting import Lab
+    from kokoro_tvm.tools.lab.lengths import LengthsReport, bucket_edges, every_length
+    from kokoro_tvm.tools.lab.setting import Lab
     from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH
 
     check_file(json_file)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from kokoro_tvm.lab.decoders import Crossed, Decoded
+    from kokoro_tvm.tools.lab.decoders import Crossed, Decoded
     from kokoro_tvm.validation.measure.compare import Pair, StepRow
 
 __all__ = ["steps", "sweep_table"]
@@ -96,9 +96,9 @@ def steps(
 
     Prints the first step that misses its gate.
     """
-    from kokoro_tvm.lab.setting import Lab, utterance_of
-    from kokoro_tvm.lab.steps import DEFAULT_PAIRS, parse_pairs, regimes, report_steps, save_regimes
     from kokoro_tvm.runtime import read_bundle
+    from kokoro_tvm.tools.lab.setting import Lab, utterance_of
+    from kokoro_tvm.tools.lab.steps import DEFAULT_PAIRS, parse_pairs, regimes, report_steps, save_regimes
 
     # Refuse wrong arguments before anything that takes time.
     check_file(json_file)

@@ -50,8 +50,8 @@ def tails(
     The bundle must have masked lengths. Not a bit of the outputs may change.
     """
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.lab.lengths import TailsReport, lengths_within, tail_trials
-    from kokoro_tvm.lab.setting import Lab
+    from kokoro_tvm.tools.lab.lengths import TailsReport, lengths_within, tail_trials
+    from kokoro_tvm.tools.lab.setting import Lab
 
     check_file(json_file)
     names = chosen_components(component)

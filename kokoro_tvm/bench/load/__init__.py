@@ -1,1 +1,0 @@
-"""Servers under load: `python -m kokoro_tvm.bench.load` measures ours, and peers behind a plain server."""

@@ -1,0 +1,139 @@
+"""Prints a result as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kokoro_tvm.tools.bench.results import Result, SystemResult, TextResult
+
+__all__ = ["comparison_lines", "print_result"]
+
+_NOISY = 0.1  # cores; a thread that waits for one that was interrupted waits for milliseconds
+
+
+def print_result(result: Result, console: Console) -> None:
+    """Prints all tables of a result."""
+    console.print(Group(*_parts(result)))
+
+
+def _parts(result: Result) -> Iterator[RenderableType]:
+    yield Text(f"{result.machine}\n{result.threads} threads, {result.rounds} rounds, voice {result.voice}")
+    if not result.complete:
+        yield Text("the run was cut off before its end")
+    if result.isa is not None:
+        held = next((system.variables for system in result.systems if system.variables), {})
+        how = ", ".join(f"{name}={value}" for name, value in held.items())
+        yield Text(f"peers held to {result.isa.upper()}" + (f" by {how}" if how else ""))
+    yield Text(
+        "peak: "
+        + ", ".join(f"{flops / 1e9:.0f} GFLOP/s in {name}" for name, flops in result.peak_flops_per_s.items())
+    )
+    yield Text(_quiet(result))
+    yield _speed(result)
+    yield _systems(result)
+    if any(text.components for system in result.systems for text in system.texts):
+        yield _components(result)
+    for line in comparison_lines(result):
+        yield Text(line)
+
+
+def _table(title: str, left: str, *right: str) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in left.split(", "):
+        table.add_column(heading)
+    for heading in right:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _speed(result: Result) -> Table:
+    right = ("audio", "median", "minimum", "RTF", "of PyTorch", "first call", "peak memory")
+    table = _table("Speaking", "text, system", *right)
+    for text in result.texts:
+        stock = next((s.on(text.name) for s in result.systems if s.name == "pytorch"), None)
+        for system in result.systems:
+            found = system.on(text.name)
+            cells = _timing(found, stock) if found else [_manner(system), *[""] * 6]
+            table.add_row(text.name, _title(system), *cells)
+        table.add_section()
+    return table
+
+
+def _timing(found: TextResult, stock: TextResult | None) -> list[str]:
+    return [
+        f"{found.audio_s:.2f} s",
+        f"{found.median_s:.3f} s",
+        f"{found.minimum_s:.3f} s",
+        f"{found.rtf:.3f}",
+        f"{found.median_s / stock.median_s:.2f}" if stock else "",
+        f"{found.first_s:.3f} s",
+        "" if found.peak_rss_bytes is None else f"{found.peak_rss_bytes / 1e6:.0f} MB",
+    ]
+
+
+def _systems(result: Result) -> Table:
+    right = ("cold start", "of it imports", "of PyTorch", "on disk")
+    table = _table("Systems", "system, runs as, versions, problem", *right)
+    stock = next((s.cold_start_s for s in result.systems if s.name == "pytorch"), None)
+    for system in result.systems:
+        cold = system.cold_start_s
+        table.add_row(
+            _title(system),
+            system.details,
+            ", ".join(f"{name} {version}" for name, version in system.versions.items()),
+            Text(system.problem or ""),  # as it is: square brackets would be taken for markup
+            "" if cold is None else f"{cold:.2f} s",
+            "" if system.import_s is None else f"{system.import_s:.2f} s",
+            f"{cold / stock:.2f}" if cold is not None and stock else "",
+            "" if system.disk_bytes is None else f"{system.disk_bytes / 1e6:.0f} MB",
+        )
+    return table
+
+
+def _components(result: Result) -> Table:
+    table = _table("Components", "text, system, component", "seconds", "GFLOP", "GFLOP/s", "share of peak")
+    for text in result.texts:
+        for system in result.systems:
+            found = system.on(text.name)
+            for each in found.components if found else ():
+                share = "" if each.share_of_peak is None else f"{each.share_of_peak:.0%}"
+                speed = f"{each.flops_per_s / 1e9:.0f}"
+                cells = (f"{each.seconds_s:.4f} s", f"{each.flops / 1e9:.2f}", speed, share)
+                table.add_row(text.name, _title(system), each.component, *cells)
+            if found and found.components:
+                table.add_section()
+    return table
+
+
+def comparison_lines(result: Result) -> Iterator[str]:
+    """A sentence for every bundle and text: how much of the peers' time it takes."""
+    titles = {system.name: system.title for system in result.systems}
+    for name in dict.fromkeys(c.name for c in result.comparisons):
+        for text in result.texts:
+            notes = [
+                f"{c.ratio:.2f} of {titles[c.of]}" + ("" if c.against == "pytorch" else f" ({c.against})")
+                for c in result.comparisons
+                if (c.name, c.text) == (name, text.name)
+            ]
+            if notes:
+                yield f"{titles[name]}, {text.name}: {', '.join(notes)}"
+
+
+def _quiet(result: Result) -> str:
+    if result.others_cores is None:
+        return "how busy other processes were is unknown, because only Linux reports it"
+    busy = f"other processes kept {result.others_cores:.2f} cores busy meanwhile"
+    return busy if result.others_cores < _NOISY else f"{busy}: measure again on a quiet machine"
+
+
+def _title(system: SystemResult) -> Text:
+    return Text(system.title, style="bold" if system.ours else "")
+
+
+def _manner(system: SystemResult) -> str:
+    return "failed" if (system.problem or "").startswith("failed") else "not run"

@@ -1,0 +1,174 @@
+"""Measures bundles for WebAssembly beside ONNX Runtime Web, what kokoro-js computes with in a browser."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+
+from kokoro_tvm.builder.diagnostics.hardware import describe_machine
+from kokoro_tvm.builder.names import PEERS
+from kokoro_tvm.common.errors import BuildError, KokoroTvmError
+from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.targets.runners.node import NODE
+from kokoro_tvm.tools.bench.child import Child
+from kokoro_tvm.tools.bench.engine import Utterance
+from kokoro_tvm.tools.bench.measure import rotated, utterances_of
+from kokoro_tvm.tools.bench.peer_models import PeerModels
+from kokoro_tvm.tools.bench.quiet import Watch
+from kokoro_tvm.tools.bench.texts import choose_texts
+from kokoro_tvm.tools.bench.web.results import Spoken, WebResult, rows
+from kokoro_tvm.web import WEB
+
+__all__ = ["System", "main", "measure"]
+
+ORT = "onnxruntime-web"
+ORT_VERSION = "1.30.0"
+SPEAKER = Path(__file__).with_name("speaker.mjs")
+TEXTS = ("short", "medium", "long")
+BUNDLES = (Path("artifacts/wasm-small"), Path("artifacts/wasm-relaxed"))
+
+
+@dataclass(frozen=True)
+class System:
+    """Who speaks: a title, and the first request of speaker.mjs without the number of threads."""
+
+    title: str
+    request: Mapping[str, Any]
+
+
+def measure(
+    systems: Sequence[System],
+    threads: Sequence[int],
+    texts: Mapping[str, Utterance],
+    rounds: int,
+    log: Callable[[str], None] = lambda line: None,
+) -> list[Spoken]:
+    """Every text by every system with each number of threads, in turns: a first call, then `rounds` more.
+
+    All processes stand side by side; who does not have the turn is stopped. Each round
+    begins with another one. Raises ChildError where one ends before its time.
+    """
+    command = ["node", *NODE.options(), str(SPEAKER)]
+    with TemporaryDirectory(prefix="kokoro-tvm-web-") as folder, ExitStack() as stack:
+        speakers: dict[tuple[str, int], Child] = {}
+        for count in threads:
+            for place, system in enumerate(systems):
+                log(f"{system.title}: opened with {count} threads")
+                child = Child(command, count, Path(folder, f"{place}-{count}.log"))
+                stack.callback(child.close)
+                speakers[system.title, count] = child
+                child.ask({**system.request, "threads": count})
+        answers: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
+        for number in range(rounds + 1):
+            for text, utterance in texts.items():
+                log(f"round {number} of {rounds}: {text}" if number else f"first calls: {text}")
+                for key in rotated(list(speakers), number):
+                    answers.setdefault((*key, text), []).append(speakers[key].ask(vars(utterance)))
+    return [_spoken(*key, found) for key, found in answers.items()]
+
+
+def _spoken(system: str, threads: int, text: str, answers: Sequence[dict[str, Any]]) -> Spoken:
+    first, *later = answers
+    return Spoken(
+        system=system,
+        threads=threads,
+        text=text,
+        samples=first["samples"],
+        first_s=first["seconds"],
+        seconds_s=tuple(each["seconds"] for each in later),
+        peak_rss_bytes=first["peak_rss_bytes"],
+    )
+
+
+def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[System]:
+    """ONNX Runtime Web with the model in float32 and quantized. Raises BuildError where it cannot be had."""
+    models = PeerModels(artifacts, recipes, "kokoro-82m", log)
+    module = _installed(artifacts / PEERS / "web")
+    return [
+        System(title, {"kind": "onnx", "module": str(module), "path": str(path.resolve())})
+        for title, path in (
+            ("ONNX Runtime Web", models.onnx_float32()),
+            ("ONNX Runtime Web, int8", models.onnx_int8()),
+        )
+    ]
+
+
+def _installed(folder: Path) -> Path:
+    """ONNX Runtime Web's module for Node, of the npm registry."""
+    module = folder.resolve() / "node_modules" / ORT / "dist" / "ort.node.min.mjs"
+    manifest = module.parents[1] / "package.json"
+    if module.is_file() and json.loads(manifest.read_text(encoding="utf-8"))["version"] == ORT_VERSION:
+        return module
+    npm = shutil.which("npm")
+    if npm is None:
+        raise BuildError(f"There is no npm here, which {ORT} {ORT_VERSION} comes with. Install it.")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"private": True, "dependencies": {ORT: ORT_VERSION}})
+    (folder / "package.json").write_text(text, encoding="utf-8")
+    command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"npm cannot install {ORT} {ORT_VERSION}: {done.stderr.strip()[-500:]}")
+    return module
+
+
+def main(
+    bundles: Annotated[
+        list[Path] | None, typer.Argument(help="Default: artifacts/wasm-small and artifacts/wasm-relaxed.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Calls after the first.")] = 3,
+    threads: Annotated[list[int] | None, typer.Option(min=1, help="Default: 1 and 2.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="Default: short, medium and long.")] = None,
+    recipes: Annotated[Path, typer.Option(help="Where the model recipe is.")] = Path("recipes"),
+    json_path: Annotated[Path, typer.Option("--json", help="Where the result goes.")] = Path(
+        "artifacts/web.json"
+    ),
+) -> None:
+    """Measures bundles for WebAssembly and ONNX Runtime Web in Node, in turns."""
+
+    def log(line: str) -> None:
+        typer.echo(line, err=True)
+
+    try:
+        found = [read_bundle(bundle) for bundle in bundles or BUNDLES]
+        chosen = choose_texts(text or list(TEXTS))
+        spoken = {each.name: utterances_of(each, found[0])[0] for each in chosen}
+        ours = [
+            System(
+                f"**kokoro-tvm {bundle.recipe}**",
+                {"kind": "bundle", "web": str(WEB), "path": str(bundle.root.resolve())},
+            )
+            for bundle in found
+        ]
+        peers = _peers(json_path.parent, recipes, log)
+        watch = Watch()
+        measured = measure([*ours, *peers], threads or [1, 2], spoken, rounds, log)
+        result = WebResult(
+            machine=str(describe_machine()),
+            node=NODE.version(),
+            date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+            rounds=rounds,
+            others_cores=watch.others_cores(),
+            versions={ORT: ORT_VERSION},
+            spoken=tuple(measured),
+        )
+        result.write(json_path)
+    except KokoroTvmError as error:
+        log(str(error))
+        raise typer.Exit(error.exit_code) from error
+    for row in rows(result):
+        typer.echo("  ".join(cell.ljust(24) for cell in row))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,51 @@
+"""Compares whole utterances of bundles with the stock model and judges them by their gates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.runtime.bundle.voices import Voices
+from kokoro_tvm.runtime.session.session import Session
+from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
+from kokoro_tvm.tools.lab.setting import Lab
+from kokoro_tvm.validation.measure.e2e import EndToEnd, compare_bundles, render_all
+from kokoro_tvm.validation.reference.corpus import choose, corpus
+
+__all__ = ["choose_utterances", "end_to_end"]
+
+
+def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[Utterance]:
+    """The recipe's own utterances, or the whole corpus, or those of both with these names.
+
+    Raises InputError for a name there is not.
+    """
+    everything: list[Utterance] = [*lab.recipe.utterances, *(u.bare() for u in corpus())]
+    if whole_corpus:
+        return [*(u.bare() for u in corpus()), *choose(names, everything)]
+    return choose(names, everything) if names else list(lab.recipe.utterances)
+
+
+def end_to_end(labs: Sequence[Lab], utterances: Sequence[Utterance]) -> EndToEnd:
+    """What the labs' bundles, all of one model, say of the utterances, against the first lab's references.
+
+    A bundle is called by its folder's name. Raises InputError when bundles are of different models or have
+    one name, and whatever opening a bundle and making references raise.
+    """
+    models = sorted({lab.bundle.model for lab in labs})
+    if len(models) > 1:
+        raise InputError(f"The bundles are of different models ({', '.join(models)}): measure them apart.")
+    by_name = {lab.bundle.root.resolve().name: lab for lab in labs}
+    if len(by_name) < len(labs):
+        raise InputError(f"Two bundles are called alike ({', '.join(by_name)}): name different folders.")
+    first = labs[0]
+    references = first.store.speech(utterances)
+    renderings = {}
+    for name, lab in by_name.items():
+        session = Session(lab.bundle, lab.threads)
+        tts = Synthesizer.from_parts(lab.bundle, session, Voices.open(lab.bundle))
+        renderings[name] = render_all(tts, references, lab.progress)
+    gates = {name: lab.recipe.gates for name, lab in by_name.items()}
+    own = [u.name for u in utterances if u in first.recipe.utterances]
+    return compare_bundles(references, renderings, gates, own)

@@ -1,7 +1,0 @@
-"""Measures the peak of a machine that does not exist: a teraflop in float32."""
-
-from __future__ import annotations
-
-from kokoro_tvm.bench.serve import serve
-
-serve(lambda request: ({}, lambda _: {"float32": 1e12}))

@@ -1,0 +1,33 @@
+"""An engine without a model, for worker processes of tests; its path says how it behaves.
+
+"refuse": does not open. "crash": dies of a signal when it speaks. "chatty": prints where answers go.
+"environment": shows a variable of its environment. Anything else: speaks 100 frames an utterance, with a
+component "decoder" that takes a hundredth of a second.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+
+import numpy as np
+
+from kokoro_tvm.tools.bench.engine import EngineSpec, Spoken, Utterance
+
+
+class FakeEngine:
+    def __init__(self, spec: EngineSpec) -> None:
+        if spec.path == "refuse":
+            raise RuntimeError("this engine refuses")
+        self._path = spec.path
+        self.details = f"fake, {spec.threads} threads"
+        if spec.path == "environment":
+            self.details = f"ONEDNN_MAX_CPU_ISA={os.environ.get('ONEDNN_MAX_CPU_ISA', '')}"
+
+    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+        if self._path == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if self._path == "chatty":
+            os.write(1, b"libraries talk\n")
+        return Spoken([np.zeros(60000, np.float32) for _ in utterances], {"decoder": 0.01})

@@ -1,0 +1,30 @@
+"""The picture."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from tools.bench.support import complete_result
+
+from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.tools.bench.chart import can_draw, draw_chart
+
+pytestmark = [
+    pytest.mark.slow("needs matplotlib"),
+    pytest.mark.skipif(not can_draw(), reason="matplotlib comes with the extra [lab]"),
+]
+
+
+def test_a_png_of_readable_size(tmp_path: Path) -> None:
+    draw_chart(tmp_path / "bench.png", complete_result())
+    head = (tmp_path / "bench.png").read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", head[16:])
+    assert 500 < width < 2000 and 200 < height < 2000
+
+
+def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        draw_chart(tmp_path / "missing" / "bench.png", complete_result())

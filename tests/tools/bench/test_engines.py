@@ -1,0 +1,119 @@
+"""The engines around real libraries, with models of one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kokoro_tvm.runtime
+from kokoro_tvm.common.cpu_features import features_of_cpu
+from kokoro_tvm.runtime import Speech
+from kokoro_tvm.tools.bench.child import environment
+from kokoro_tvm.tools.bench.engine import EngineSpec, Utterance, open_engine
+from kokoro_tvm.tools.bench.systems import HELD_BY
+
+SHORT, LONG = Utterance((0, 7, 0), (0.5,) * 256), Utterance((0, 7, 8, 9, 0), (0.5,) * 256)
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    """An ONNX file with the inputs of the export, whose waveform is its token ids times the speed."""
+    from onnx import TensorProto, helper, save
+
+    inputs = [
+        helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "length"]),
+        helper.make_tensor_value_info("style", TensorProto.FLOAT, [1, 256]),
+        helper.make_tensor_value_info("speed", TensorProto.FLOAT, [1]),
+    ]
+    output = helper.make_tensor_value_info("waveform", TensorProto.FLOAT, [1, "samples"])
+    nodes = [
+        helper.make_node("Cast", ["input_ids"], ["floats"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceMax", ["style"], ["half"], keepdims=0),
+        helper.make_node("Mul", ["floats", "speed"], ["faster"]),
+        helper.make_node("Mul", ["faster", "half"], ["waveform"]),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [output])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    save(model, str(tmp_path / "model.onnx"))
+    return tmp_path / "model.onnx"
+
+
+@pytest.mark.slow("needs the peers' packages")
+@pytest.mark.parametrize("precision", ["float32", "default"])
+@pytest.mark.parametrize("name", ["OnnxRuntimeEngine", "OpenVinoEngine"])
+def test_onnx_engines(export: Path, name: str, precision: str) -> None:
+    pytest.importorskip(name.removesuffix("Engine").lower())
+    engine = open_engine(EngineSpec(f"kokoro_tvm.tools.bench.engines.onnx:{name}", str(export), 1, precision))
+    first, second = engine.speak([LONG, SHORT]).audio
+    assert first.tolist() == [0.0, 3.5, 4.0, 4.5, 0.0]
+    assert second.tolist() == [0.0, 3.5, 0.0]
+    assert engine.details
+
+
+@pytest.mark.slow("needs the peers' packages")
+def test_openvino_can_be_held_to_float32(export: Path) -> None:
+    pytest.importorskip("openvino")
+    engine = open_engine(
+        EngineSpec("kokoro_tvm.tools.bench.engines.onnx:OpenVinoEngine", str(export), 1, "float32")
+    )
+    assert engine.details == "f32"
+
+
+@pytest.mark.slow("needs the peers' packages")
+@pytest.mark.skipif("avx512f" not in (features_of_cpu() or ()), reason="this CPU has no more than AVX2")
+@pytest.mark.parametrize("held", [False, True])
+def test_pytorch_and_openvino_follow_the_variables_that_hold_them(held: bool) -> None:
+    pytest.importorskip("openvino")
+    code = (
+        "import openvino, torch\n"
+        "print(torch.backends.cpu.get_cpu_capability())\n"
+        "torch.nn.functional.conv1d(torch.ones(1, 64, 512), torch.ones(64, 64, 3))\n"
+        "print('WINOGRAD' in openvino.Core().get_property('CPU', 'OPTIMIZATION_CAPABILITIES'))\n"
+    )
+    variables = {**environment(1, HELD_BY["avx2"] if held else {}), "ONEDNN_VERBOSE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    convolutions = {line.split(",")[6] for line in lines if ",exec,cpu,convolution," in line}
+    assert (lines[0], convolutions) == (("AVX2", {"jit:avx2"}) if held else ("AVX512", {"jit:avx512_core"}))
+    assert lines[-1] == str(not held)  # it has Winograd where it finds AVX-512
+
+
+def test_bundle_engine_sums_components_over_utterances(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pretender:
+        def __init__(self, path: str, threads: int) -> None:
+            self.bundle = self
+            self.components = ("bert", "decoder")
+            self.gpu = None
+            self.precision = f"{path} {threads}"
+
+        def run(self, tokens: tuple[int, ...], style: tuple[float, ...]) -> Speech:
+            timings = {"bert": 0.25, "decoder": len(tokens) / 2}
+            return Speech(np.zeros(len(tokens), np.float32), 24000, np.ones(1, np.int64), timings)
+
+    monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", Pretender)
+    engine = open_engine(
+        EngineSpec("kokoro_tvm.tools.bench.engines.bundle:BundleEngine", "a/bundle", 3, "float32")
+    )
+    spoken = engine.speak([SHORT, LONG])
+    assert engine.details == "a/bundle 3"
+    assert [audio.size for audio in spoken.audio] == [3, 5]
+    assert spoken.components == {"bert": 0.5, "decoder": 4.0}
+
+
+def test_workers_import_nothing_that_a_system_does_not_need() -> None:
+    code = """
+import sys
+import kokoro_tvm.tools.bench.worker, kokoro_tvm.tools.bench.once
+import kokoro_tvm.tools.bench.engines.bundle, kokoro_tvm.tools.bench.engines.onnx, kokoro_tvm.tools.bench.engines.stock
+print({name.partition(".")[0] for name in sys.modules}
+      & set("torch tvm tvm_ffi kokoro transformers onnxruntime openvino pydantic rich typer yaml".split()))
+import kokoro_tvm.runtime
+print({"torch", "tvm", "pydantic"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["set()", "set()"]

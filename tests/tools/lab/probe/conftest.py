@@ -1,0 +1,60 @@
+"""A toy text encoder to look into, once with all its kernels right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from lowering import BUCKET, CONFIG, MACHINE, PASSES, RECIPE
+
+from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
+from kokoro_tvm.model.synthetic import synthetic_state
+from kokoro_tvm.native.toolchains.gnu import GNU
+from kokoro_tvm.tools.lab.probe.subject import Subject
+
+LENGTH = 21
+
+
+@pytest.fixture(scope="session")
+def weights() -> dict[str, np.ndarray]:
+    folded = fold_weight_norm(synthetic_state(CONFIG, 0))
+    return {name: tensor.numpy() for name, tensor in folded.items()}
+
+
+def subject_of(component: str, length: str, weights: dict[str, np.ndarray]) -> Subject:
+    return Subject(
+        component=component,
+        config=CONFIG,
+        length=length,
+        bucket=BUCKET,
+        patches=tuple(RECIPE["components"][component]["patches"]),
+        passes=PASSES,
+        pass_context=RECIPE["pass_context"],
+        machine=MACHINE,
+        toolchain=GNU,
+        weights=weights,
+    )
+
+
+def inputs_of(subject: Subject, length: int = LENGTH) -> dict[str, np.ndarray]:
+    """Random inputs of the exact signature."""
+    draw = np.random.default_rng(length)
+    made: dict[str, Any] = {}
+    for spec in subject.signature.inputs:
+        shape = spec.at(length).shape
+        if spec.dtype == "int64":
+            made[spec.name] = draw.integers(0, 100, shape)
+        else:
+            made[spec.name] = draw.standard_normal(shape).astype(np.float32)
+    return made
+
+
+@pytest.fixture(scope="session")
+def exact(weights: dict[str, np.ndarray]) -> Subject:
+    return subject_of("text_encoder", "exact", weights)
+
+
+@pytest.fixture(scope="session")
+def masked(weights: dict[str, np.ndarray]) -> Subject:
+    return subject_of("text_encoder", "masked", weights)
