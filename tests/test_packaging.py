@@ -98,7 +98,16 @@ DECLARED = BASE | EXTRAS.pop("build")
 SLOW = EXTRAS.pop("test-slow") - {"kokoro-tvm"}
 FOR_TESTS = SLOW | EXTRAS.pop("test") - {"kokoro-tvm"}
 # Commands that speak and nothing else.
-SPEAKING = ("say", "pull", "voices", "inspect", "_app", "_speech", "_output", "__init__")
+SPEAKING = (
+    "speak/say",
+    "speak/pull",
+    "speak/voices",
+    "speak/inspect",
+    "_app",
+    "_speech",
+    "_output",
+    "__init__",
+)
 
 
 def test_imports_are_declared() -> None:

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Annotated
 
@@ -17,9 +17,10 @@ from kokoro_tvm.common.errors import BuildError, KokoroTvmError, OutOfMemoryErro
 
 __all__ = ["build_app", "main"]
 
-# Modules of this folder in the order --help lists them. Each has a function of its own name, which imports
-# torch, TVM, pydantic and the like only when it is called: --help answers in under 0.3 s.
-COMMANDS = (
+# Names of commands in the order --help lists them, each with the folder of its module: `speak` is part of every
+# installation, `develop` of the source alone. A module has a function of its own name, which imports torch, TVM,
+# pydantic and the like only when it is called: --help answers in under 0.3 s.
+_SPEAK = (
     "say",
     "batch",
     "pull",
@@ -27,6 +28,8 @@ COMMANDS = (
     "phonemize",
     "voices",
     "inspect",
+)
+_DEVELOP = (
     "recipe",
     "build",
     "package",
@@ -47,11 +50,12 @@ COMMANDS = (
     "probe",
     "tune",
 )
+COMMANDS = {**dict.fromkeys(_SPEAK, "speak"), **dict.fromkeys(_DEVELOP, "develop")}
 _SIGPIPE = 128 + 13  # the usual status of a program whose output nobody reads any more
 _GROUPS = ("voices", "recipe", "validate")  # which have `register(app: typer.Typer) -> None`
 
 
-def build_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+def build_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     """The command tree, or that of some commands: to import and describe all of them takes 60 ms."""
     app = typer.Typer(
         name="kokoro-tvm",
@@ -63,7 +67,7 @@ def build_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_options)
     for name in commands:
-        module = import_module(f"kokoro_tvm.cli.{name}")
+        module = import_module(f"kokoro_tvm.cli.{COMMANDS[name]}.{name}")
         if name in _GROUPS:
             module.register(app)
         else:
@@ -106,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def _called(words: Sequence[str]) -> Sequence[str]:
+def _called(words: Sequence[str]) -> Iterable[str]:
     """The one command that a command line calls, or all of them where it calls none."""
     first = next((word for word in words if not word.startswith("-")), "")
     return (first,) if first in COMMANDS else COMMANDS

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from kokoro_tvm.builder.engine.cache import Cache
-
 __all__ = [
     "JsonFileOption",
     "JsonOption",
@@ -25,7 +23,6 @@ __all__ = [
     "grid",
     "print_json",
     "progress",
-    "shared_cache",
     "table",
     "write_json",
 ]
@@ -77,13 +74,6 @@ def grid() -> Table:
     made.add_column(no_wrap=True, justify="right")
     made.add_column(overflow="fold")
     return made
-
-
-def shared_cache() -> Cache | None:
-    """The shared cache of builds, if there is one. Raises InputError for one that cannot be."""
-    from kokoro_tvm.builder.engine.cache import Cache
-
-    return Cache.from_environment(lambda note: typer.echo(note, err=True))
 
 
 def table(first: str, headings: Sequence[str], title: str | None = None, last: str | None = None) -> Table:

@@ -12,7 +12,7 @@ import typer
 from test_tasks import MACHINE, stage
 
 from kokoro_tvm.builder import tasks
-from kokoro_tvm.cli.build import run_tasks
+from kokoro_tvm.cli.develop.build import run_tasks
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -16,7 +16,7 @@ from kokoro_tvm.builder.diagnostics.doctor import examine
 from kokoro_tvm.builder.engine.reporter import LineReporter
 from kokoro_tvm.builder.needs import debian_packages, needs_of, require_tools
 from kokoro_tvm.builder.tasks import recipe_tasks
-from kokoro_tvm.cli import doctor as command
+from kokoro_tvm.cli.develop import doctor as command
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 

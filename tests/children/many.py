@@ -21,7 +21,7 @@ NAMES = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def main(folder: Path, ran: Path, jobs: int = 1, seconds: float = 0.5, edition: str = "") -> int:
-    from kokoro_tvm.cli.build import run_tasks
+    from kokoro_tvm.cli.develop.build import run_tasks
 
     made, budget = stages(folder, ran, seconds, edition), Budget()
     setattr(tasks, "recipe_tasks", lambda *given: (tasks._task(s, given[1], budget) for s in made))  # noqa: B010

@@ -11,7 +11,7 @@ from kokoro_tvm.cli._app import COMMANDS, main
 try:
     main(sys.argv[1:])
 except SystemExit:
-    print(*(name for name in COMMANDS if f"kokoro_tvm.cli.{name}" in sys.modules))
+    print(*(name for name in COMMANDS if f"kokoro_tvm.cli.{COMMANDS[name]}.{name}" in sys.modules))
 """
 
 

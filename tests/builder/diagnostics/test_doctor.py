@@ -27,7 +27,7 @@ from kokoro_tvm.builder.diagnostics.doctor import (
     judge_tool,
 )
 from kokoro_tvm.builder.diagnostics.sources import Reach
-from kokoro_tvm.cli.doctor import table
+from kokoro_tvm.cli.develop.doctor import table
 from kokoro_tvm.runtime.text.frontend.packages import Packages
 
 GOLDEN = Path(__file__).parent / "golden"

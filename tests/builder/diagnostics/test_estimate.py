@@ -15,7 +15,7 @@ from kokoro_tvm.builder.diagnostics.plan import Step, look_ahead, to_json
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import State
 from kokoro_tvm.builder.engine.store import Store
-from kokoro_tvm.cli.plan import summary, table
+from kokoro_tvm.cli.develop.plan import summary, table
 
 GOLDEN = Path(__file__).parent / "golden"
 

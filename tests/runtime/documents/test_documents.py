@@ -13,7 +13,7 @@ from letters import read_letters
 from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
-from kokoro_tvm.cli import say
+from kokoro_tvm.cli.speak import say
 from kokoro_tvm.runtime import Synthesizer
 
 SRT = """1

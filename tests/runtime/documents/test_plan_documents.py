@@ -11,7 +11,7 @@ from toy_bundle import FakeRunner
 from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
-from kokoro_tvm.cli import say
+from kokoro_tvm.cli.speak import say
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Plan, Synthesizer
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from toy_bundle import CHANNELS, compile_library, refresh
 
-from kokoro_tvm.cli.profile import _measure
+from kokoro_tvm.cli.develop.profile import _measure
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer

@@ -16,5 +16,5 @@ def register(app: typer.Typer) -> None:
     """Adds the command group `validate`."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
     for name in _COMMANDS:
-        group.command(name)(getattr(import_module(f"kokoro_tvm.cli.validate.{name}"), name))
+        group.command(name)(getattr(import_module(f"kokoro_tvm.cli.develop.validate.{name}"), name))
     app.add_typer(group, name="validate", help="Measure a bundle against the stock model.")

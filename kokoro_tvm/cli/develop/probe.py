@@ -142,7 +142,7 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
 def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
     """The utterance's reference; weights and target are built first where they are not current."""
     from kokoro_tvm.builder.reference_store import ReferenceStore
-    from kokoro_tvm.cli.build import run_tasks
+    from kokoro_tvm.cli.develop.build import run_tasks
 
     chosen = graph.recipe.utterance(utterance)
     needed = (graph.checkpoint, graph.machine)

@@ -18,13 +18,13 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.project import Project
 from kokoro_tvm.cli import main
 
-GOLDEN = Path(__file__).parents[1] / "builder" / "diagnostics" / "golden"
+GOLDEN = Path(__file__).parents[2] / "builder" / "diagnostics" / "golden"
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """One whose recipe `cpu` is built, and whose folder one is in."""
-    other = (Path(__file__).parents[2] / "recipes" / "cpu.yaml").read_text(encoding="utf-8")
+    other = (Path(__file__).parents[3] / "recipes" / "cpu.yaml").read_text(encoding="utf-8")
     built_project(tmp_path, mine=other.replace("5120", "256"))
     monkeypatch.chdir(tmp_path)
     return Project(Path())

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._say import Reading, Receive, document_of, marks_of, piping, playing, speak
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
@@ -23,6 +22,7 @@ from kokoro_tvm.cli._speech import (
     noted,
     without_blas_threads,
 )
+from kokoro_tvm.cli.speak._say import Reading, Receive, document_of, marks_of, piping, playing, speak
 from kokoro_tvm.common.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from kokoro_tvm.cli import main
 from kokoro_tvm.recipe import json_schema, load_recipe, to_yaml
 
-RECIPES = Path(__file__).parents[1] / "recipe" / "recipes"
+RECIPES = Path(__file__).parents[2] / "recipe" / "recipes"
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +140,7 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,

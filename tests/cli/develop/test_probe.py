@@ -8,7 +8,7 @@ import pytest
 
 from kokoro_tvm.cli import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def probe(*words: str) -> int:

@@ -23,7 +23,7 @@ from toy_bundle import SAMPLES, write_bundle
 from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
-from kokoro_tvm.cli import _say, say, voices
+from kokoro_tvm.cli.speak import _say, say, voices
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime import Chunk, Piece, Plan, SpeechWarning, Word
 from kokoro_tvm.runtime.bundle.languages import KOKORO
@@ -269,7 +269,7 @@ main(["say", "abc. de.", "--phonemes", "--bundle", sys.argv[1], "-o", "-", *sys.
 def spoken(bundle: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
     """What the command gives in a process of its own, with numpy in the place of compiled code."""
     words = [sys.executable, "-c", STANDARD_OUTPUT, str(bundle), *options]
-    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONPATH": paths})
 
 
@@ -287,7 +287,7 @@ def test_nobody_reads_standard_output(tmp_path: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", '"$@" >/dev/full', "sh", sys.executable, "-c", STANDARD_OUTPUT, str(bundle)],
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert done.returncode == 2
     assert done.stderr == b"Standard output cannot be written: No space left on device. Name another file.\n"

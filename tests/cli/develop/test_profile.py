@@ -13,7 +13,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
-from kokoro_tvm.cli import profile
+from kokoro_tvm.cli.develop import profile
 from kokoro_tvm.common.errors import InputError, ValidationError
 from kokoro_tvm.runtime.session.profiler import Call, Kernel
 from kokoro_tvm.tools.lab.regressions import Comparison, Kind, Regressions

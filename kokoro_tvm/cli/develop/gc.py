@@ -43,7 +43,8 @@ def gc(
     from rich.filesize import decimal
 
     from kokoro_tvm.builder.project import Project
-    from kokoro_tvm.cli._output import print_json, shared_cache
+    from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.cli.develop._cache import shared_cache
     from kokoro_tvm.common.errors import InputError
 
     project = Project.open(root)

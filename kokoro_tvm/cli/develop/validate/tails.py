@@ -17,7 +17,7 @@ from kokoro_tvm.cli._output import (
     write_json,
 )
 from kokoro_tvm.cli._speech import BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span
+from kokoro_tvm.cli.develop.validate._options import ComponentOption, UtteranceOption, chosen_components, span
 
 __all__ = ["tails"]
 

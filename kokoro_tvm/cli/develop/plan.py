@@ -33,7 +33,8 @@ def plan(
     from kokoro_tvm.builder.diagnostics.plan import look_ahead
     from kokoro_tvm.builder.diagnostics.plan import to_json as step_to_json
     from kokoro_tvm.builder.project import Project
-    from kokoro_tvm.cli._output import console, print_json, shared_cache
+    from kokoro_tvm.cli._output import console, print_json
+    from kokoro_tvm.cli.develop._cache import shared_cache
 
     project = Project.open(root, cache=shared_cache())
     graphs = [project.graph(name) for name in recipes or ["cpu"]]

@@ -26,7 +26,8 @@ def explain(
     from kokoro_tvm.builder.diagnostics.explain import explain as explanation
     from kokoro_tvm.builder.diagnostics.explain import lines, to_json
     from kokoro_tvm.builder.project import Project
-    from kokoro_tvm.cli._output import print_json, shared_cache
+    from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.cli.develop._cache import shared_cache
 
     found = Project.open(root, cache=shared_cache()).find(what)
     found_reasons = explanation(what, found.stages, found.graph.stages())

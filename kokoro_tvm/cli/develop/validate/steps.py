@@ -17,7 +17,7 @@ from kokoro_tvm.cli._output import (
     write_json,
 )
 from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, BundleOption, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import HELLO, SeedOption, SpeedOption, span, verdict
+from kokoro_tvm.cli.develop.validate._options import HELLO, SeedOption, SpeedOption, span, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ from kokoro_tvm.cli import main
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, RecipeError, ValidationError
 from kokoro_tvm.recipe import load_built
 
-RECIPES = Path(__file__).parents[2] / "recipes"
+RECIPES = Path(__file__).parents[3] / "recipes"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import typer
 
 from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, progress, write_json
 from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import SeedOption, SpeedOption
+from kokoro_tvm.cli.develop.validate._options import SeedOption, SpeedOption
 
 __all__ = ["e2e"]
 

@@ -20,7 +20,7 @@ from kokoro_tvm.recipe import Recipe, choices, load_recipe, schedule_path
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.tools.lab.tuning.layers import Layer, representative
 
-RECIPES = Path(__file__).parents[2] / "recipes"
+RECIPES = Path(__file__).parents[3] / "recipes"
 MACHINE = machine_of("native", None, ())
 SCHEDULE = schedule_path(Path("recipes"), MACHINE.options["mcpu"], MACHINE.required)
 ATTRIBUTES = {"stride": 1, "padding": 1, "slope": 1.0, "gain": 1.0, "tolerant": True}

@@ -1,0 +1,1 @@
+"""The commands that need the source: one module a command."""

@@ -1,0 +1,1 @@
+"""The commands of every installation: one module a command."""
