@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kokoro_tvm.targets import Machine, resolve
-from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.targets.cpu import LlvmTarget
 
 __all__ = ["machine_of"]
 

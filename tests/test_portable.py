@@ -28,7 +28,7 @@ from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe, read_recipe
 from kokoro_tvm.runtime import SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.targets import find_runner, resolve, tools_for
-from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.targets.cpu import LlvmTarget
 from kokoro_tvm.targets.runners.qemu import Qemu
 
 pytestmark = pytest.mark.slow("builds the toy for other machines")

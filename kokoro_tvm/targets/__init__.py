@@ -37,7 +37,7 @@ __all__ = [
     "tvm_target",
 ]
 
-_SHARED = {"__init__", "base", "cpu_tools", "gpu", "tools"}
+_SHARED = {"__init__", "base", "cpu", "cpu_tools", "gpu", "tools"}
 
 
 def kinds() -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from kokoro_tvm.targets.tools import CompiledLibrary, PinnedLibrary, RuntimeLibr
 
 if TYPE_CHECKING:
     from kokoro_tvm.native.toolchains import Toolchain
-    from kokoro_tvm.targets.llvm import LlvmTarget
+    from kokoro_tvm.targets.cpu import LlvmTarget
     from kokoro_tvm.targets.runners import Runner
 
 __all__ = ["CpuTools"]

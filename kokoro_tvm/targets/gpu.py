@@ -13,8 +13,8 @@ from kokoro_tvm.common.features import Features, Workgroup
 from kokoro_tvm.common.platforms import Platform
 from kokoro_tvm.common.spec import TargetSpec, distinct
 from kokoro_tvm.targets.base import Machine, TargetKind
+from kokoro_tvm.targets.cpu import LlvmTarget
 from kokoro_tvm.targets.llvm import KIND as HOST
-from kokoro_tvm.targets.llvm import LlvmTarget
 from kokoro_tvm.targets.runners.local import LOCAL
 from kokoro_tvm.targets.runners.qemu import Qemu
 from kokoro_tvm.targets.runners.source.runner import EmulatedSource, SourceRunner

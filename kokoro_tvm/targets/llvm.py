@@ -6,21 +6,17 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from typing import Any
 
 from kokoro_tvm.common.cpu_features import AMX, ARM, BFLOAT16, FEATURES, FLOAT16, RISCV, X86, features_of_cpu
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.features import Features
-from kokoro_tvm.common.platforms import WEB, Platform, platform_of, this_platform
-from kokoro_tvm.common.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
-from kokoro_tvm.native.toolchains.compiler_names import compiler_names, unknown_in_triple
+from kokoro_tvm.common.platforms import WEB, Platform, platform_of
 from kokoro_tvm.targets.base import Machine, TargetKind
+from kokoro_tvm.targets.cpu import LlvmTarget
 from kokoro_tvm.targets.cpu_tools import CpuTools
 
-__all__ = ["KIND", "LlvmTarget", "native"]
+__all__ = ["KIND", "native"]
 
 # Vector width follows from the first of these a CPU has: (LLVM feature, float32 lanes, vector registers).
 # Of RISC-V, "v" has vectors of at least 128 bits, and "d" none. WebAssembly names no number of
@@ -46,107 +42,6 @@ _EXTENSION = re.compile(r"[a-z]|[xz][a-z0-9]+")
 # What the code generator has to be given besides: how floats are passed, where a triple leaves that open; how
 # wide vectors are, where LLVM reports nothing.
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {"riscv64": {"mabi": "lp64d"}, "wasm32": {"vector-width": 128}}
-
-
-class LlvmTarget(TargetSpec):
-    """A CPU, compiled for by TVM's LLVM."""
-
-    kind: Literal["llvm"] = Field(description="Kind of target: `llvm` for CPUs.")
-    mcpu: CpuName = Field(
-        description="The CPU by LLVM's name (`znver5`, `apple-m1`), or `native`: the CPU of the machine that "
-        "builds."
-    )
-    mtriple: Triple | None = Field(
-        default=None,
-        description="LLVM target triple, such as `aarch64-linux-gnu`; null is that of the machine that "
-        "builds. `native` takes no triple.",
-    )
-    mattr: Annotated[tuple[CpuFeature, ...], AfterValidator(distinct)] = Field(
-        default=(),
-        description="CPU features to add (`+avx512f`) or to remove (`-sse4a`).",
-    )
-    emulate: EmulatedCpu | None = Field(
-        default=None,
-        description="The CPU, by QEMU's name (`qemu-aarch64 -cpu help`), that gates run on: under QEMU's "
-        "user-mode emulation of Linux, which is a hundred times slower. A Mac runs code for macOS itself. "
-        "null: the machine that builds, if it can run the code.",
-    )
-
-    @model_validator(mode="after")
-    def _native_is_here(self) -> LlvmTarget:
-        if self.mcpu == "native" and self.mtriple is not None:
-            raise PydanticCustomError(
-                "native_triple",
-                "native is the machine that builds: name the CPU where a triple is given",
-                {"key": "mcpu"},
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _llvm_knows_every_word(self) -> LlvmTarget:
-        """LLVM itself would leave out what it does not know."""
-        if self.mtriple is not None and (unknown := unknown_in_triple(self.mtriple)) is not None:
-            raise _unknown(*unknown, "mtriple")
-        names, architecture = compiler_names(), self.platform.architecture
-        what = "CPU" if self.mtriple is None else f"{architecture} CPU"
-        cpus = ("native", *names.cpus.get(architecture, ()))
-        features = names.features.get(architecture, ())
-        if self.mcpu not in cpus:
-            raise self._foreign(self.mcpu, "CPU", names.cpus, "mcpu") or _unknown(
-                what, self.mcpu, cpus, "mcpu"
-            )
-        for index, word in enumerate(self.mattr):
-            if word[1:] not in features:
-                valid = [f"{word[0]}{name}" for name in features]
-                raise self._foreign(word[1:], "feature", names.features, "mattr", index) or _unknown(
-                    f"{what} feature", word, valid, "mattr", index
-                )
-            opposite = "-+"[word[0] == "-"] + word[1:]
-            if opposite in self.mattr[:index]:
-                raise PydanticCustomError(
-                    "contradiction",
-                    "`{word}` contradicts `{opposite}`; keep one of them",
-                    {"word": word, "opposite": opposite, "path": ("mattr", index)},
-                )
-        return self
-
-    def _foreign(
-        self, word: str, what: str, names: Mapping[str, Sequence[str]], *path: str | int
-    ) -> PydanticCustomError | None:
-        """Return the error for a CPU or feature of another architecture; None if no architecture has it."""
-        others = [architecture for architecture, words in names.items() if word in words]
-        if not others:
-            return None
-        context = {"word": word, "what": what, "of": " and ".join(others), "here": self.platform.architecture}
-        remedy = "leave it out"
-        if what == "CPU":
-            remedy = f"write `mtriple: {others[0]}-linux-gnu`"
-        return PydanticCustomError(
-            "foreign_word",
-            "`{word}` is a {what} of {of}, not of {here}; {remedy}",
-            context | {"remedy": remedy, "path": path},
-        )
-
-    @property
-    def platform(self) -> Platform:
-        """Architecture and operating system."""
-        return platform_of(self.mtriple) if self.mtriple else this_platform()
-
-    @property
-    def is_native(self) -> bool:
-        """Whether the machine that builds is of its architecture and operating system."""
-        return self.platform == this_platform()
-
-    @property
-    def is_emulated(self) -> bool:
-        """Whether its code is run under QEMU. What is native to another system than Linux is run as it is:
-        QEMU's user-mode emulation is of Linux, on Linux."""
-        return self.emulate is not None and not (self.is_native and self.platform.system != "linux")
-
-
-def _unknown(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
-    context = {"what": what, "word": word, "valid": valid, "path": path}
-    return PydanticCustomError("unknown_word", "unknown {what} {word}", context)
 
 
 class Llvm(TargetKind):

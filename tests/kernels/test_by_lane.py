@@ -14,7 +14,7 @@ from kokoro_tvm.compiler.codegen import generate_kernel
 from kokoro_tvm.kernels.base.semantic import OpCall, registry
 from kokoro_tvm.kernels.cpu.conv_plan import ConvPlan
 from kokoro_tvm.targets import Machine, resolve
-from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.targets.cpu import LlvmTarget
 
 from .emulated import EMULATED, EmulatedKernel
 from .support import kernel_for, prepared, random

@@ -14,13 +14,14 @@ from typing import IO, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.targets.runners.chromium import FILES
 from kokoro_tvm.targets.runners.process import CPU, Server
 from kokoro_tvm.web import WEB
 
-__all__ = ["Browser"]
+__all__ = ["FILES", "Browser"]
 
 _HERE = Path(__file__).parent
+FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
+"""The files of the page that runs code."""
 _SWITCHES = (
     *("--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),
     *("--disable-gpu-watchdog", "--disable-extensions", "--disable-dev-shm-usage", "--log-level=3"),

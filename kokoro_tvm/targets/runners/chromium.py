@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.targets.runners.process import ProcessSession, Server
 
-__all__ = ["CHROMIUM", "FILES", "Chromium"]
+__all__ = ["CHROMIUM", "Chromium"]
 
 _HERE = Path(__file__).parent
-FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
-"""Of the page that runs code."""
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -43,6 +41,8 @@ class Chromium(Serving):
         return f"{name} {rest}".strip() + ", SwiftShader"
 
     def facts(self) -> dict[str, Any]:
+        from kokoro_tvm.targets.runners.browser import FILES
+
         server = javascript_digest(*map(_HERE.joinpath, FILES))
         return {"browser": self.version(), "server": server}
 

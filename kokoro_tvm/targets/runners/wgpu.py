@@ -3,23 +3,18 @@ Vulkan, such as Mesa's for the CPU (lavapipe)."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
-from importlib import metadata
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.targets.runners import Runner
+from kokoro_tvm.targets.runners.wgpu_adapter import adapter_version
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["WGPU", "adapter"]
+__all__ = ["WGPU"]
 
 
 class Wgpu(Runner):
@@ -29,9 +24,7 @@ class Wgpu(Runner):
     packages = ("mesa-vulkan-drivers",)
 
     def version(self) -> str:
-        """wgpu's and the driver's. Raises BuildError where one is missing."""
-        info = adapter().info
-        return f"wgpu {metadata.version('wgpu')}, {info['device']}, {info['description']}"
+        return adapter_version()
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
         from kokoro_tvm.runtime.session.session import Session
@@ -41,44 +34,3 @@ class Wgpu(Runner):
 
 
 WGPU = Wgpu()
-
-
-def adapter() -> Any:
-    """Return the first Vulkan adapter. Raises BuildError if wgpu or a driver is missing."""
-    adapters = _list_adapters()
-    if not adapters:
-        raise BuildError(
-            "no Vulkan driver to run WebGPU kernels with: install one (Debian: apt-get install "
-            "mesa-vulkan-drivers, which needs no GPU)"
-        )
-    return adapters[0]
-
-
-@cache  # also where there is none: wgpu refuses a second `set_instance_extras`
-def _list_adapters() -> Any:
-    try:
-        import wgpu
-        from wgpu.backends.wgpu_native.extras import set_instance_extras
-    except (ImportError, OSError, RuntimeError) as error:  # it has no library for some platforms
-        raise BuildError(
-            f"no wgpu to run WebGPU kernels with ({error}): pip install 'kokoro-tvm[webgpu]'"
-        ) from error
-    set_instance_extras(backends=["Vulkan"])
-    with _runtime_folder():
-        return wgpu.gpu.enumerate_adapters_sync()
-
-
-@contextmanager
-def _runtime_folder() -> Iterator[None]:
-    """A folder for what windows need, where a session has given none: EGL would complain on stderr, though
-    nobody opens a window."""
-    name = "XDG_RUNTIME_DIR"
-    if name in os.environ:
-        yield
-        return
-    with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
-        os.environ[name] = folder
-        try:
-            yield
-        finally:
-            del os.environ[name]

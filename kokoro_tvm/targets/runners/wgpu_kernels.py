@@ -19,7 +19,7 @@ from typing import Any
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.targets.runners.source.device import SourceDevice, size_of
-from kokoro_tvm.targets.runners.wgpu import WGPU, adapter
+from kokoro_tvm.targets.runners.wgpu_adapter import adapter, adapter_version
 
 __all__ = ["WgpuDevice", "launched", "load"]
 
@@ -113,7 +113,7 @@ class _Kernel:
                 compute={"module": device.create_shader_module(code=source), "entry_point": function.name},
             )
         except wgpu.GPUError as error:
-            raise BuildError(f"{WGPU.version()} refuses the kernel {function.name}: {error}") from error
+            raise BuildError(f"{adapter_version()} refuses the kernel {function.name}: {error}") from error
         values = tuple(i for i, pointer in enumerate(pointers) if not pointer)
         return cls(function, pipeline, buffers, values, tuple(map(bool, written)), axes)
 

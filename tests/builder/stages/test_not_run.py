@@ -14,7 +14,7 @@ from kokoro_tvm.builder.graph import RecipeGraph
 from kokoro_tvm.builder.stages import speak, speech, validate
 from kokoro_tvm.common.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.targets.cpu import LlvmTarget
 from kokoro_tvm.validation.reference.reference import Reference, save_reference
 
 ROOT = Path(__file__).parents[3]

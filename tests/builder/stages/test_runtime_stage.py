@@ -16,7 +16,7 @@ from kokoro_tvm.builder.stages import runtime
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources import wheel
 from kokoro_tvm.targets import PinnedLibrary, tools_for
-from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.targets.cpu import LlvmTarget
 
 ROOT = Path(__file__).parents[3]
 CONTENT = b"a library"

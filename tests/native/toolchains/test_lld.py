@@ -18,7 +18,7 @@ from kokoro_tvm.native.toolchains.lld import ELF, Elf, Lld
 from kokoro_tvm.native.toolchains.macho import MACHO, MachO
 from kokoro_tvm.native.toolchains.zig import ZIG
 from kokoro_tvm.targets import tools_for
-from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.targets.cpu import LlvmTarget
 
 pytestmark = pytest.mark.slow("links for other machines")
 

@@ -16,7 +16,8 @@ from wgsl import ROTATION, WRITES, code_of, rotated
 
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.targets.runners import wgpu_kernels
-from kokoro_tvm.targets.runners.wgpu import WGPU, adapter
+from kokoro_tvm.targets.runners.wgpu import WGPU
+from kokoro_tvm.targets.runners.wgpu_adapter import adapter
 
 pytestmark = pytest.mark.slow("runs kernels for GPUs on Vulkan")
 
