@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,9 +18,9 @@ from kokoro_tvm.common.errors import BuildError, KokoroTvmError, OutOfMemoryErro
 
 __all__ = ["build_app", "main"]
 
-# Names of commands in the order --help lists them, each with the folder of its module: `speak` is part of every
-# installation, `develop` of the source alone. A module has a function of its own name, which imports torch, TVM,
-# pydantic and the like only when it is called: --help answers in under 0.3 s.
+# Names of commands in the order that --help lists them, and the folder of their modules. `speak` is part of
+# every installation, `develop` only of the source. A module has a function of its own name, which imports
+# torch, TVM, pydantic and the like when it is called: --help answers in under 0.3 s.
 _SPEAK = (
     "say",
     "batch",
@@ -51,6 +52,7 @@ _DEVELOP = (
     "tune",
 )
 COMMANDS = {**dict.fromkeys(_SPEAK, "speak"), **dict.fromkeys(_DEVELOP, "develop")}
+_HAS_SOURCE = Path(__file__).with_name("develop").is_dir()
 _SIGPIPE = 128 + 13  # the usual status of a program whose output nobody reads any more
 _GROUPS = ("voices", "recipe", "validate")  # which have `register(app: typer.Typer) -> None`
 
@@ -111,9 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _called(words: Sequence[str]) -> Iterable[str]:
-    """The one command that a command line calls, or all of them where it calls none."""
+    """Return the one command that a command line calls, or every installed command if it calls none."""
     first = next((word for word in words if not word.startswith("-")), "")
-    return (first,) if first in COMMANDS else COMMANDS
+    return (first,) if first in COMMANDS else COMMANDS if _HAS_SOURCE else _SPEAK
 
 
 def _missing(error: ModuleNotFoundError) -> str:

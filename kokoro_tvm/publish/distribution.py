@@ -9,7 +9,6 @@ import base64
 import hashlib
 import importlib.metadata
 import io
-import os
 import plistlib
 import re
 import tarfile
@@ -46,8 +45,7 @@ __all__ = [
 ]
 
 _PACKAGE = Path(__file__).parents[1]
-# The rooms that a wheel holds: what speaks, and the commands, which say what only the source has.
-_SPEAKING = frozenset({"cli", "common", "runtime", "serving", "web"})
+_IMPORTED = re.compile(r"^\s*(?:from|import) kokoro_tvm\.(\w+)", re.MULTILINE)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
 _CHUNK = 1 << 20
 # Platforms of wheels; glibc 2.28 and macOS 11 are what TVM's own need.
@@ -199,13 +197,20 @@ def size_of(content: Path | bytes) -> int:
     return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
-def _sources() -> Iterator[Path]:
-    """Files of this package that speak, without bundles it was installed with."""
-    yield from (path for path in sorted(_PACKAGE.iterdir()) if path.is_file())
-    for room in sorted(_SPEAKING):
-        for folder, folders, names in os.walk(_PACKAGE / room):
-            folders[:] = sorted(set(folders) - {"__pycache__"})
-            yield from (Path(folder, name) for name in sorted(names))
+def _sources() -> list[Path]:
+    """List the files of a wheel: the commands of `cli/speak`, and every wing that these import."""
+    cli = _PACKAGE / "cli"
+    paths = [path for folder in (_PACKAGE, cli) for path in folder.iterdir() if path.is_file()]
+    folders: set[Path] = set()
+    waiting = {cli / "speak"}
+    while waiting:
+        folders |= waiting
+        files = [path for folder in waiting for path in folder.rglob("*") if path.is_file()]
+        paths += [path for path in files if path.parent.name != "__pycache__"]
+        texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix == ".py"]
+        wings = {name for text in texts for name in _IMPORTED.findall(text)} - {"cli"}
+        waiting = {_PACKAGE / name for name in wings} - folders
+    return sorted(paths)
 
 
 def _metadata(version: str) -> str:

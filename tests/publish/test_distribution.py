@@ -69,7 +69,18 @@ def test_the_wheel_holds_what_speaks_alone(wheel: Path) -> None:
         folders = {
             n.split("/")[1] for n in content.namelist() if n.startswith("kokoro_tvm/") and n.count("/") > 1
         }
-    assert folders == {"bundles", "cli", "documents", "registry", "runtime", "serve", "web"}
+        commands = {n.split("/")[2] for n in content.namelist() if n.startswith("kokoro_tvm/cli/")}
+    assert folders == {"bundles", "cli", "common", "runtime", "serving", "web"}
+    assert commands == {"__init__.py", "_app.py", "_output.py", "_speech.py", "speak"}
+
+
+def test_help_of_the_wheel_lists_its_own_commands(environment: tuple[Path, Path], tmp_path: Path) -> None:
+    code = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(['--help'])"
+    command = [sys.executable, "-I", "-S", "-c", code, *map(str, environment)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    listed = re.findall(r"^  ([a-z]+)  ", done.stdout.partition("Commands:")[2], re.MULTILINE)
+    assert listed == ["say", "batch", "pull", "serve", "phonemize", "inspect", "voices"]
 
 
 @pytest.mark.parametrize("command", ["build", "bench", "verify"])
