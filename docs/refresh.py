@@ -5,8 +5,8 @@
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
 only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
-`load` only the table in docs/serving.md of what `python -m kokoro_tvm.tools.bench.load` left, with `web` that in
-docs/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
+`load` only the table in docs/serving.md of what `python -m kokoro_tvm.tools.bench.load` left, with `web`
+that in docs/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
 tables of
 
     .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json artifacts/e2e.json

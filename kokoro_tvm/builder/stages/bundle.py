@@ -30,8 +30,8 @@ def declare(
     checkpoint: Stage,
     front_end: Stage | None,
 ) -> Stage:
-    """parts: see `kokoro_tvm.builder.stages.manifest`; validations: artifact -> its report, without which nothing is
-    bundled; front_end: None where the bundle has none."""
+    """parts: see `kokoro_tvm.builder.stages.manifest`; validations: artifact -> its report, without which
+    nothing is bundled; front_end: None where the bundle has none."""
     texts = files_of("front_end", front_end, without="tagger.zip") if front_end else {}
     copied = [file for name, (_, file) in parts.items() if name.partition("/")[0] not in _READ]
     _, not_run = find_runner(recipe.target.model_dump(mode="json"))

@@ -26,7 +26,8 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
-    """parts: see `kokoro_tvm.builder.stages.manifest`, and the group `runner`, see `kokoro_tvm.builder.stages.base`.
+    """parts: see `kokoro_tvm.builder.stages.manifest`, and the group `runner`, see
+    `kokoro_tvm.builder.stages.base`.
 
     The word is the shortest of the model's utterances.
     """

@@ -45,8 +45,8 @@ def declare(
     runner: Files,
     stages: Sequence[Stage],
 ) -> Stage:
-    """runner: the group of that name, see `kokoro_tvm.builder.stages.base`; stages: all that the page tells of, which
-    is every other stage of the recipe."""
+    """runner: the group of that name, see `kokoro_tvm.builder.stages.base`; stages: all that the page tells
+    of, which is every other stage of the recipe."""
 
     def built() -> list[dict[str, Any]]:
         records = {stage.name: stage.record() for stage in stages}

@@ -24,7 +24,8 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
-    """parts: see `kokoro_tvm.builder.stages.manifest`, and the group `runner`, see `kokoro_tvm.builder.stages.base`.
+    """parts: see `kokoro_tvm.builder.stages.manifest`, and the group `runner`, see
+    `kokoro_tvm.builder.stages.base`.
 
     It says the first utterance that the gates are run on.
     """

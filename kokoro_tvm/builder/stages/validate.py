@@ -25,8 +25,8 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
-    """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.builder.stages.manifest`, and the
-    group `runner`, see `kokoro_tvm.builder.stages.base`."""
+    """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.builder.stages.manifest`,
+    and the group `runner`, see `kokoro_tvm.builder.stages.base`."""
     return place.stage(
         "validate",
         spec.id,

@@ -1,7 +1,7 @@
 """Builder of a TIR kernel: parameters, values, loops.
 
-`kernels.cpu.kernel` and `kernels.gpu.kernel` add memory and parallelism. A kernel is a `PrimFunc` over raw loops
-without schedulable blocks: its author decides tiling and parallelism.
+`kernels.cpu.kernel` and `kernels.gpu.kernel` add memory and parallelism. A kernel is a `PrimFunc` over raw
+loops without schedulable blocks: its author decides tiling and parallelism.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ NaN gives NaN: values are compared and selected, because the minimum or maximum 
 either. No function calls libm lane by lane, or a GPU's own functions, of which WGSL asks 11 bits only.
 
 Coefficients are near-minimax fits (iteratively reweighted least squares in double precision). The stated
-errors are those of the polynomial; float32 rounding is added and dominates. tests/kernels/test_math.py measures
-the sum.
+errors are those of the polynomial; float32 rounding is added and dominates. tests/kernels/test_math.py
+measures the sum.
 """
 
 from __future__ import annotations

@@ -116,7 +116,8 @@ def emit(
         steps: How many results a convolution of stride 1 yields in time.
         write: Called as write(step, column, value, lanes).
         shift: Returns the rows by which a column block starts later, for transposed convolution.
-        moments: The buffer that `write` fills, and that of its moments, block by block; see `kernels.moments`.
+        moments: The buffer that `write` fills, and that of its moments, block by block; see
+        `kernels.moments`.
     """
     spare = 1 if shift is not None and not plan.transforms_weights else 0
     pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch

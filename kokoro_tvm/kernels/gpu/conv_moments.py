@@ -1,4 +1,5 @@
-"""Moments of the results of a convolution's tile, for the statistics of its channels: see `kernels.moments`."""
+"""Moments of the results of a convolution's tile, for the statistics of its channels: see
+`kernels.moments`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Patches: scoped, named replacements of pieces of the stock model, one per file.
 
-A patch rewrites a stock module in terms of `kokoro_tvm.kernels`, so that `torch.export` yields a small graph of
-these operations. Only the patches that a recipe lists are imported. Conventions:
+A patch rewrites a stock module in terms of `kokoro_tvm.kernels`, so that `torch.export` yields a small graph
+of these operations. Only the patches that a recipe lists are imported. Conventions:
 
 * Activations have time before channels, (1, T, C), as kernels read them.
 * Every forward takes `length`, int64 (1,), as its last argument: the number of valid steps of its own axis.

@@ -1,4 +1,5 @@
-"""How fast this machine multiplies and adds: `python -m kokoro_tvm.tools.bench.peak`, the ceiling of kernels."""
+"""How fast this machine multiplies and adds: `python -m kokoro_tvm.tools.bench.peak`, the ceiling of
+kernels."""
 
 from __future__ import annotations
 

@@ -103,9 +103,9 @@ class Result(Record):
     """One run of the benchmark.
 
     `rounds`: how many were planned; `complete`: whether the run came to its end; `isa`: the instruction set
-    that peers were held to, None: whatever they choose; `kernels`: see `tools.bench.kernels`, of the checkout that
-    measured, None where a run did not record it; `others_cores`: how many cores other processes kept
-    busy, on the mean, None where the system does not tell or the run did not come to its end.
+    that peers were held to, None: whatever they choose; `kernels`: see `tools.bench.kernels`, of the
+    checkout that measured, None where a run did not record it; `others_cores`: how many cores other
+    processes kept busy, on the mean, None where the system does not tell or the run did not come to its end.
     """
 
     command: ClassVar[str] = "kokoro-tvm bench"

@@ -1,10 +1,10 @@
 """Scores what the front end makes of written forms against somebody else's test cases.
 
-`python -m kokoro_tvm.tools.lab.readings FOLDER LANGUAGE --cldr DATA` reads the files of a folder, `written~spoken`
-a line, with further readings behind further `~`; a line that begins with `~` is written, and the lines below
-it are readings that are accepted (the format of NeMo-text-processing's tests). `--cldr` is a folder with the
-packages of CLDR, unpacked. Two counts are printed: of readings with the same letters, and of those with the
-same words, which may be spelled otherwise (`same_words`).
+`python -m kokoro_tvm.tools.lab.readings FOLDER LANGUAGE --cldr DATA` reads the files of a folder,
+`written~spoken` a line, with further readings behind further `~`; a line that begins with `~` is written,
+and the lines below it are readings that are accepted (the format of NeMo-text-processing's tests). `--cldr`
+is a folder with the packages of CLDR, unpacked. Two counts are printed: of readings with the same letters,
+and of those with the same words, which may be spelled otherwise (`same_words`).
 """
 
 from __future__ import annotations

@@ -178,9 +178,9 @@ def likeness(rendering: Rendering, reference: SpeechReference) -> dict[str, floa
     cannot tell.
 
     Of the waveform what `measure_audio` gives, exact_… being against pt.exact, the truth with exact phases;
-    what `validation.measure.acoustics` has, the pitch being that which the models themselves predict; durations_off,
-    tokens that are given another number of frames; samples_off, samples more or fewer than 600 for each of
-    the truth's frames.
+    what `validation.measure.acoustics` has, the pitch being that which the models themselves predict;
+    durations_off, tokens that are given another number of frames; samples_off, samples more or fewer than
+    600 for each of the truth's frames.
     """
     truth, theirs = reference.truth, reference.dynamic.audio
     comparable = rendering.audio.shape == truth.audio.shape

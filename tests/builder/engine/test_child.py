@@ -184,7 +184,8 @@ def test_a_module_that_cannot_be_imported_fails_where_it_is_needed(
 def test_a_server_on_macos_imports_nothing(system: str, imports: bool) -> None:
     """What the frameworks under torch and TVM have begun is lost in a fork, and a child that uses them
     crashes."""
-    code = f"import sys; sys.platform = {system!r}\nfrom kokoro_tvm.builder.engine.forkserver import main; main()"
+    start = "from kokoro_tvm.builder.engine.forkserver import main; main()"
+    code = f"import sys; sys.platform = {system!r}\n{start}"
     command = [sys.executable, "-c", code, '["this"]', str(os.getpid())]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     assert ("The Zen of Python" in done.stderr) == imports

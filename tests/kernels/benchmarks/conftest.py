@@ -1,7 +1,7 @@
 """Benchmarks of the kernels, at the sizes they have for 2.5 s of speech.
 
-`pytest tests/kernels/benchmarks --benchmark-enable` measures all of them. Without it each family runs once, untimed, so
-that they keep working.
+`pytest tests/kernels/benchmarks --benchmark-enable` measures all of them. Without it each family runs once,
+untimed, so that they keep working.
 """
 
 from __future__ import annotations

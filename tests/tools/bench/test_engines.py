@@ -109,7 +109,7 @@ def test_workers_import_nothing_that_a_system_does_not_need() -> None:
     code = """
 import sys
 import kokoro_tvm.tools.bench.worker, kokoro_tvm.tools.bench.once
-import kokoro_tvm.tools.bench.engines.bundle, kokoro_tvm.tools.bench.engines.onnx, kokoro_tvm.tools.bench.engines.stock
+from kokoro_tvm.tools.bench.engines import bundle, onnx, stock
 print({name.partition(".")[0] for name in sys.modules}
       & set("torch tvm tvm_ffi kokoro transformers onnxruntime openvino pydantic rich typer yaml".split()))
 import kokoro_tvm.runtime

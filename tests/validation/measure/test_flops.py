@@ -1,4 +1,5 @@
-"""The polynomials of kokoro_tvm.validation.measure.flops are what the stock model does, operation by operation."""
+"""The polynomials of kokoro_tvm.validation.measure.flops are what the stock model does, operation by
+operation."""
 
 from __future__ import annotations
 

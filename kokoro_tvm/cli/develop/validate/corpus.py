@@ -28,8 +28,8 @@ def corpus(
         bool,
         typer.Option(
             "--update",
-            help="Write `kokoro_tvm/validation/measure/expectations.json` from the stock model in float64, after a "
-            "change of `corpus.yaml`.",
+            help="Write `kokoro_tvm/validation/measure/expectations.json` from the stock model in float64, "
+            "after a change of `corpus.yaml`.",
         ),
     ] = False,
     json_file: JsonFileOption = None,

@@ -1,1 +1,2 @@
-"""Servers under load: `python -m kokoro_tvm.tools.bench.load` measures ours, and peers behind a plain server."""
+"""Servers under load: `python -m kokoro_tvm.tools.bench.load` measures ours, and peers behind a plain
+server."""

@@ -1,4 +1,5 @@
-"""A peer behind a plain server with the same interface: `python -m kokoro_tvm.tools.bench.load.peer REQUEST.json`.
+"""A peer behind a plain server with the same interface: `python -m kokoro_tvm.tools.bench.load.peer
+REQUEST.json`.
 
 It is what people write around a model: one request computes at a time, the others wait in their order, and
 audio is sent utterance by utterance. Its text front end is that of a bundle: the engines alone differ.
