@@ -13,17 +13,17 @@ import numpy as np
 import srsly
 import yaml
 
-from kokoro_tvm.recipe.front_end import FrontEnd
+from kokoro_tvm.recipe.front_end import FrontEndSpec
 
 REPOSITORY = Path(__file__).parents[1]
 CHANNELS = 4
 LABELS = ["NN", "VB", ".", "DT"]
 
 
-def shipped() -> FrontEnd:
+def shipped() -> FrontEndSpec:
     """The front end of the shipped model recipe."""
     model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
-    return FrontEnd.model_validate(model["front_end"], strict=False)
+    return FrontEndSpec.model_validate(model["front_end"], strict=False)
 
 
 def toy_files() -> dict[str, dict[str, bytes]]:

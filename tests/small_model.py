@@ -12,7 +12,7 @@ import torch
 from sharing import once
 
 from kokoro_tvm.model.kokoro import build_model, shipped_config
-from kokoro_tvm.recipe.parts import Utterance
+from kokoro_tvm.recipe.parts import UtteranceSpec
 from kokoro_tvm.validation.reference.compute import compute_references
 from kokoro_tvm.validation.reference.reference import Reference
 
@@ -48,11 +48,11 @@ def voices() -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="session")
-def utterances() -> list[Utterance]:
+def utterances() -> list[UtteranceSpec]:
     """A short one and a longer one, each with its own voice, speed and seed."""
     return [
-        Utterance(name="short", phonemes="hˈI.", voice="af_one"),
-        Utterance(name="longer", phonemes="wˈʌn tˈu.", voice="bm_two", speed=1.25, seed=5),
+        UtteranceSpec(name="short", phonemes="hˈI.", voice="af_one"),
+        UtteranceSpec(name="longer", phonemes="wˈʌn tˈu.", voice="bm_two", speed=1.25, seed=5),
     ]
 
 

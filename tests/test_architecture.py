@@ -79,6 +79,15 @@ def test_modules_that_other_wings_import_have_no_underscore(imports: list[tuple[
     assert private == []
 
 
+def test_public_class_names_are_unique() -> None:
+    places = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path.relative_to(PACKAGE).as_posix())
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
 def test_only_targets_and_toolchains_know_kinds_and_suffixes_of_libraries() -> None:
     words = re.compile(r"""kind[^\n]{0,16}["']llvm["']|["']\.(?:so|dll|dylib)["']""")
     files = {

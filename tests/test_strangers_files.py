@@ -29,7 +29,7 @@ from toy_bundle import VOCABULARY, write_bundle
 
 import kokoro_tvm
 from kokoro_tvm.builder.engine.cache import Cache
-from kokoro_tvm.builder.engine.record import Output, Record
+from kokoro_tvm.builder.engine.record import Output, StageRecord
 from kokoro_tvm.common.errors import BuildError, BundleError, InputError, RecipeError, ValidationError
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
@@ -38,7 +38,7 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.runtime.documents.readers import read_document
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.registry.artifact import Layer, manifest_of, read_layers
+from kokoro_tvm.runtime.registry.artifact import OciLayer, manifest_of, read_layers
 from kokoro_tvm.runtime.registry.sources import REFERENCE, bundles_in
 from kokoro_tvm.runtime.registry.trust import SIGNED, key_ids, read_key, require_signature
 from kokoro_tvm.runtime.speech.piece import Piece, Word
@@ -147,7 +147,7 @@ _KEY = (
     .public_key()
     .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 )
-_RECORD = Record("a", {"code": "b"}, (Output("a", 3, "0" * 64),), 1.0, 1.0, 1.0)
+_RECORD = StageRecord("a", {"code": "b"}, (Output("a", 3, "0" * 64),), 1.0, 1.0, 1.0)
 _ENVELOPE = {"payload": "e30=", "payloadType": "x", "signatures": [{"keyid": "0", "sig": "e30="}]}
 _TABLE = np.zeros((510, WIDTH), np.float32)
 _SRT = b"1\n00:00:01,000 --> 00:00:02,000\nHello\n\n2\n00:00:03,000 --> 00:00:04,000\nWorld\n"
@@ -181,7 +181,7 @@ _PARSERS = (
     Parser(
         "runtime/registry/artifact.py",
         "manifest",
-        (manifest_of([Layer("a", 3, "0" * 64)], "toy", "1"),),
+        (manifest_of([OciLayer("a", 3, "0" * 64)], "toy", "1"),),
         lambda path: read_layers(path.read_bytes(), _PLACE),
     ),
     Parser(

@@ -14,10 +14,10 @@ from kokoro_tvm.native.toolchains import problem_of
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import CompiledLibrary, Tools, target_kind, tools_for
 
-__all__ = ["Need", "Program", "debian_packages", "needs_of", "require_tools"]
+__all__ = ["Need", "RequiredProgram", "debian_packages", "needs_of", "require_tools"]
 
 
-class Program(Protocol):
+class RequiredProgram(Protocol):
     """A linker, compiler or runner."""
 
     @property
@@ -34,7 +34,7 @@ class Need:
 
     about: str
     stage: str
-    program: Program
+    program: RequiredProgram
     way: str = ""
 
     @property

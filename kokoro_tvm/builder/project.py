@@ -20,11 +20,11 @@ from kokoro_tvm.common.packages import require_build
 from kokoro_tvm.common.words import hint
 from kokoro_tvm.recipe import ArtifactSpec, find, is_try, list_models, list_recipes, load_recipe
 
-__all__ = ["Found", "Project"]
+__all__ = ["Project", "Selection"]
 
 
 @dataclass(frozen=True)
-class Found:
+class Selection:
     """What was meant: stages of a graph, with all that comes before them."""
 
     graph: RecipeGraph
@@ -84,7 +84,7 @@ class Project:
             raise RecipeError(f"the recipe {graph.recipe.name} has no artifact `{artifact}`{advice}")
         return graph, specs[artifact]
 
-    def find(self, word: str) -> Found:
+    def find(self, word: str) -> Selection:
         """`cpu`: a recipe; `cpu/decoder-5120`, or `decoder-5120`: an artifact; anything else: a stage.
 
         Raises RecipeError saying what is there instead.
@@ -94,7 +94,7 @@ class Project:
             graph = self.graph(word)
             stages = graph.stages()
             needed = {before.name for stage in stages for before in stage.after}
-            return Found(graph, tuple(stage for stage in stages if stage.name not in needed))
+            return Selection(graph, tuple(stage for stage in stages if stage.name not in needed))
         owner, dot, _ = word.partition(".")
         if dot and "/" not in word:
             return self._stage(word, [owner] if owner in names else names)
@@ -102,7 +102,7 @@ class Project:
             graph, spec = self.artifact(word)
         except LookupError:
             raise RecipeError(f"there is nothing called `{word}`{hint(word, names)}") from None
-        return Found(graph, (graph.validate(spec),))
+        return Selection(graph, (graph.validate(spec),))
 
     def worth_keeping(self, newest: int) -> set[str]:
         """Keys of the records that are current, of the `newest` of every stage there ever was but those of
@@ -141,7 +141,7 @@ class Project:
         owner = next(store for store in stores if path.is_relative_to(store.root))
         return owner.repair(path, copies)
 
-    def _stage(self, name: str, recipes: Sequence[str]) -> Found:
+    def _stage(self, name: str, recipes: Sequence[str]) -> Selection:
         there: list[str] = []
         for recipe in recipes:
             try:
@@ -152,6 +152,6 @@ class Project:
                 continue  # a stage that recipes share is found in another one
             stages = {stage.name: stage for stage in graph.stages()}
             if name in stages:
-                return Found(graph, (stages[name],))
+                return Selection(graph, (stages[name],))
             there += stages
         raise RecipeError(f"there is no stage called `{name}`{hint(name, there)}")

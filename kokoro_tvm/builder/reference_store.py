@@ -25,7 +25,7 @@ from kokoro_tvm.builder.engine.trace import count
 from kokoro_tvm.builder.engine.versions import TORCH, versions
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, ValidationError
-from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.recipe import UtteranceSpec
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.validation.reference.reference import (
     DYNAMIC,
@@ -114,7 +114,7 @@ class ReferenceStore:
     def _code(self) -> dict[str, str]:
         return all_code(f"kokoro_tvm.validation.reference.compute:{name}" for name in _COMPUTED)
 
-    def references(self, utterances: Sequence[Utterance]) -> list[Reference]:
+    def references(self, utterances: Sequence[UtteranceSpec]) -> list[Reference]:
         """Return the reference of every utterance: both regimes, end to end and fed.
 
         Raises:
@@ -122,11 +122,11 @@ class ReferenceStore:
         """
         return self._all(utterances, _WHOLE)
 
-    def speech(self, utterances: Sequence[Utterance]) -> list[SpeechReference]:
+    def speech(self, utterances: Sequence[UtteranceSpec]) -> list[SpeechReference]:
         """Return the speech reference of every utterance; raises as `references`."""
         return self._all(utterances, _SPEECH)
 
-    def steps(self, utterance: Utterance) -> dict[str, Steps]:
+    def steps(self, utterance: UtteranceSpec) -> dict[str, Steps]:
         """Return all steps of both regimes (pt.float64, pt.dynamic); raises as `references`."""
         regimes = (TRUTH, DYNAMIC)
         found = {regime: self._kept(utterance, f".{regime}.safetensors", load_steps) for regime in regimes}
@@ -152,11 +152,11 @@ class ReferenceStore:
 
         return load_config(self._checkpoint), load_state(self._checkpoint)
 
-    def _path(self, utterance: Utterance, suffix: str) -> Path:
+    def _path(self, utterance: UtteranceSpec, suffix: str) -> Path:
         content = utterance.model_dump(mode="json", exclude={"name"})
         return self.folder / f"{digest(content)[:32]}{suffix}"
 
-    def _kept(self, utterance: Utterance, suffix: str, load: Callable[[Path], Any]) -> Any:
+    def _kept(self, utterance: UtteranceSpec, suffix: str, load: Callable[[Path], Any]) -> Any:
         path = self._path(utterance, suffix)
         if self._again or not path.is_file():
             return None
@@ -175,7 +175,7 @@ class ReferenceStore:
         save(made, path)
         write(_seal_of(path), file_sha256(path).encode())
 
-    def _all(self, utterances: Sequence[Utterance], kind: _Kind[_R]) -> list[_R]:
+    def _all(self, utterances: Sequence[UtteranceSpec], kind: _Kind[_R]) -> list[_R]:
         """Load the references of utterances, after computing those that are not cached."""
         found = [self._kept(u, kind.suffix, kind.load) for u in utterances]
         absent = [u for u, reference in zip(utterances, found, strict=True) if reference is None]
@@ -185,7 +185,7 @@ class ReferenceStore:
         # The digest does not depend on what an utterance is called.
         return [replace(r, name=u.name) for u, r in zip(utterances, found, strict=True)]
 
-    def _compute(self, absent: Sequence[Utterance], kind: _Kind[_R]) -> None:
+    def _compute(self, absent: Sequence[UtteranceSpec], kind: _Kind[_R]) -> None:
         """Compute the references of utterances in parallel processes with one thread each."""
         # One thread each: the bits do not depend on the number of cores, and OpenMP threads, which
         # synchronize after every operation, take three times as long on a busy machine.
@@ -219,9 +219,9 @@ class ReferenceStore:
                 shutil.rmtree(old, ignore_errors=True)  # another process may be at it
 
 
-def divide(utterances: Sequence[Utterance], parts: int) -> list[list[Utterance]]:
+def divide(utterances: Sequence[UtteranceSpec], parts: int) -> list[list[UtteranceSpec]]:
     """Divide utterances into at most `parts` non-empty lists of about equal length of speech."""
-    lists: list[list[Utterance]] = [[] for _ in range(min(parts, len(utterances)))]
+    lists: list[list[UtteranceSpec]] = [[] for _ in range(min(parts, len(utterances)))]
     length = {id(u): (len(u.phonemes) + 2) / u.speed for u in utterances}
     for utterance in sorted(utterances, key=lambda u: -length[id(u)]):
         min(lists, key=lambda one: sum(length[id(u)] for u in one)).append(utterance)

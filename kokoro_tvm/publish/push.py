@@ -24,7 +24,7 @@ from kokoro_tvm.runtime.registry.artifact import (
     ARTIFACT_TYPE,
     EMPTY,
     MANIFEST_TYPE,
-    Layer,
+    OciLayer,
     manifest_of,
     sha256_of,
 )
@@ -54,7 +54,7 @@ def push(
     path: Path,
     place: Repository | Layout,
     signer: Signer | None = None,
-    sending: Callable[[Layer], None] = print,
+    sending: Callable[[OciLayer], None] = print,
 ) -> Pushed:
     """Pushes the bundle at `path` with its bill of materials, and with signatures of a signer.
 
@@ -67,12 +67,12 @@ def push(
         place = place.named(bundle.recipe)
     contents = {**bundle_files(bundle), **statements(bundle, signer)}
     known = {file.path: file.sha256 for file in bundle.files()} | {bundle.root / "bundle.json": bundle.sha256}
-    layers: dict[Layer, Path | bytes] = {}
+    layers: dict[OciLayer, Path | bytes] = {}
     for name, content in contents.items():
         sha256 = sha256_of(content) if isinstance(content, bytes) else known[content]
-        layers[Layer(name, size_of(content), sha256)] = content
+        layers[OciLayer(name, size_of(content), sha256)] = content
     manifest = manifest_of([*layers], bundle.recipe, bundle.version)
-    empty = Layer("an empty configuration", len(EMPTY), sha256_of(EMPTY))
+    empty = OciLayer("an empty configuration", len(EMPTY), sha256_of(EMPTY))
     target = _target(place)
     sent = there = 0
     try:
@@ -111,7 +111,7 @@ class _Registry:
     def __init__(self, place: Repository) -> None:
         self._place, self._web = place, Web()
 
-    def has(self, layer: Layer) -> bool:
+    def has(self, layer: OciLayer) -> bool:
         try:
             self._web.open(f"{self._place.url}/blobs/sha256:{layer.sha256}", "HEAD").close()
         except TransferError as error:
@@ -120,7 +120,7 @@ class _Registry:
             raise
         return True
 
-    def put(self, layer: Layer, stream: BinaryIO) -> None:
+    def put(self, layer: OciLayer, stream: BinaryIO) -> None:
         for attempt in range(_TRIES):
             try:
                 stream.seek(0)
@@ -148,12 +148,12 @@ class _Folder:
         self._name = layout.name
         self._system, self._root = open_folder(layout.place)
 
-    def has(self, layer: Layer) -> bool:
+    def has(self, layer: OciLayer) -> bool:
         path = self._blob(layer.sha256)
         with _reported():
             return bool(self._system.exists(path) and self._system.info(path)["size"] == layer.size)
 
-    def put(self, layer: Layer, stream: BinaryIO) -> None:
+    def put(self, layer: OciLayer, stream: BinaryIO) -> None:
         self._write(self._blob(layer.sha256), stream)
 
     def finish(self, manifest: bytes) -> None:

@@ -10,7 +10,7 @@ from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.load import Loaded, check_file, load_built, load_recipe, read_recipe
 from kokoro_tvm.recipe.origin import origins
 from kokoro_tvm.recipe.overrides import is_try, write_try
-from kokoro_tvm.recipe.parts import PassContext, Utterance
+from kokoro_tvm.recipe.parts import PassContext, UtteranceSpec
 from kokoro_tvm.recipe.resolved import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choices, schedule_path, write_schedule
 from kokoro_tvm.recipe.schema import json_schema
@@ -31,7 +31,7 @@ __all__ = [
     "Schedule",
     "SyntheticSource",
     "TargetFile",
-    "Utterance",
+    "UtteranceSpec",
     "check_file",
     "choices",
     "find",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kokoro_tvm.common.errors import RecipeError, sentence
 
-__all__ = ["LocatedRecipeError", "SourceText", "Span"]
+__all__ = ["LocatedRecipeError", "RecipeText", "Span"]
 
 _WIDEST = 100  # columns of the shown line; a longer one is cut around the caret
 
@@ -21,7 +21,7 @@ class LocatedRecipeError(RecipeError):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceText:
+class RecipeText:
     """A recipe file's path, as shown to the user, and its text."""
 
     path: str
@@ -32,7 +32,7 @@ class SourceText:
 class Span:
     """A place in a text: line and column from 1, width in characters (0: a point)."""
 
-    source: SourceText
+    source: RecipeText
     line: int
     column: int
     width: int = 1

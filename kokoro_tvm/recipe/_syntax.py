@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import yaml
 
-from kokoro_tvm.recipe._source import LocatedRecipeError, SourceText, Span
+from kokoro_tvm.recipe._source import LocatedRecipeError, RecipeText, Span
 
 __all__ = ["not_yaml"]
 
@@ -44,7 +44,7 @@ _SEEN_LATE = ("found unexpected end of stream", "could not find expected ':'")
 
 
 def not_yaml(
-    source: SourceText, error: yaml.MarkedYAMLError, open_brackets: Sequence[Span]
+    source: RecipeText, error: yaml.MarkedYAMLError, open_brackets: Sequence[Span]
 ) -> LocatedRecipeError:
     """An error in the reader's grammar; a bracket or quote left open is shown where it opens."""
     problem = error.problem or "it cannot be read"

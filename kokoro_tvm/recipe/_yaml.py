@@ -19,10 +19,10 @@ import yaml
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.words import shorten
 from kokoro_tvm.recipe._scalar import Scalar, ScalarError, plain
-from kokoro_tvm.recipe._source import LocatedRecipeError, SourceText, Span
+from kokoro_tvm.recipe._source import LocatedRecipeError, RecipeText, Span
 from kokoro_tvm.recipe._syntax import not_yaml
 
-__all__ = ["MAX_BYTES", "Entry", "Node", "parse", "read"]
+__all__ = ["MAX_BYTES", "YamlEntry", "YamlNode", "parse", "read"]
 
 MAX_BYTES = 256 * 1024
 _MAX_DEPTH = 16
@@ -36,18 +36,18 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(slots=True)
-class Node:
+class YamlNode:
     """A value and its place: `items` for a sequence, `entries` for a mapping, otherwise `scalar`.
 
     over: the inherited value that it stands in place of."""
 
     span: Span
     scalar: Scalar = None
-    items: list[Node] | None = None
-    entries: dict[str, Entry] | None = None
-    over: Node | None = None
+    items: list[YamlNode] | None = None
+    entries: dict[str, YamlEntry] | None = None
+    over: YamlNode | None = None
 
-    def get(self, *path: str) -> Node | None:
+    def get(self, *path: str) -> YamlNode | None:
         """The value under a key, or under several, one in the other; None where there is none."""
         node = self
         for key in path:
@@ -67,14 +67,14 @@ class Node:
 
 
 @dataclass(slots=True)
-class Entry:
+class YamlEntry:
     """A key's place and the value under it."""
 
     key: Span
-    value: Node
+    value: YamlNode
 
 
-def read(path: Path) -> SourceText:
+def read(path: Path) -> RecipeText:
     """The text of a recipe file. Raises RecipeError for one that is missing, too large or not UTF-8."""
     shown = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in str(path))
     try:
@@ -89,22 +89,22 @@ def read(path: Path) -> SourceText:
     if len(raw) > MAX_BYTES:
         text = raw.decode("utf-8-sig", "replace")
         message = "here the file grows larger than 256 KiB, which no recipe is; is it the right file?"
-        raise _span_at(SourceText(shown, text), len(text) - 1).error(message)
+        raise _span_at(RecipeText(shown, text), len(text) - 1).error(message)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        source = SourceText(shown, raw.decode("utf-16", "replace").replace("\r\n", "\n"))
+        source = RecipeText(shown, raw.decode("utf-16", "replace").replace("\r\n", "\n"))
         raise Span(source, 1, 1).error("the file is UTF-16; save it as UTF-8")
     try:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8", "replace").removeprefix("\ufeff")
-        source = SourceText(shown, raw.decode("utf-8-sig", "replace"))
+        source = RecipeText(shown, raw.decode("utf-8-sig", "replace"))
         message = "not UTF-8 text; is it a recipe? If so, save the file as UTF-8"
         raise _span_at(source, len(before)).error(message) from error
-    return SourceText(shown, text)
+    return RecipeText(shown, text)
 
 
 @lru_cache(maxsize=64)  # recipes extend the same few; a node is never changed
-def parse(source: SourceText, most: int = _MAX_NODES) -> Node:
+def parse(source: RecipeText, most: int = _MAX_NODES) -> YamlNode:
     """The document as at most so many nodes. Raises RecipeError, with the place, for anything but plain
     YAML."""
     if bad := _FORBIDDEN.search(source.text):
@@ -130,7 +130,7 @@ def _forbidden(char: str) -> str:
 class _Composer:
     """Builds nodes from the parser's events, so that a refusal comes at the first event that earns it."""
 
-    def __init__(self, source: SourceText, most: int) -> None:
+    def __init__(self, source: RecipeText, most: int) -> None:
         self._source = source
         self._most = most
         self._events: Iterator[Any] = yaml.parse(source.text, Loader=_Loader)
@@ -141,7 +141,7 @@ class _Composer:
         """Where the brackets and braces stand that are open when reading ends, the outermost first."""
         return [self._span(event) for event in self._open if event.flow_style]
 
-    def document(self) -> Node:
+    def document(self) -> YamlNode:
         next(self._events)  # the stream's start
         start = next(self._events)
         if isinstance(start, yaml.StreamEndEvent):
@@ -164,14 +164,14 @@ class _Composer:
             raise node.span.error("a recipe is a mapping, lines of `key: value`")
         return node
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> YamlNode:
         self._refuse_extras(event)
         self._nodes += 1
         if depth > _MAX_DEPTH:
             raise self._error(event, f"nested more than {_MAX_DEPTH} deep, which no recipe is")
         if self._nodes > self._most:
             raise self._error(event, f"more than {self._most:,} values, which no recipe has")
-        node = Node(self._span(event))
+        node = YamlNode(self._span(event))
         if isinstance(event, yaml.ScalarEvent):
             node.scalar = self._scalar(event)
             return node
@@ -183,15 +183,15 @@ class _Composer:
         self._open.pop()
         return node
 
-    def _items(self, depth: int) -> list[Node]:
-        items: list[Node] = []
+    def _items(self, depth: int) -> list[YamlNode]:
+        items: list[YamlNode] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             items.append(self._node(event, depth + 1))
             self._refuse_empty(event, event, "an item of this list")
         return items
 
-    def _entries(self, depth: int) -> dict[str, Entry]:
-        entries: dict[str, Entry] = {}
+    def _entries(self, depth: int) -> dict[str, YamlEntry]:
+        entries: dict[str, YamlEntry] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             self._refuse_extras(event)
             if not isinstance(event, yaml.ScalarEvent):
@@ -208,7 +208,7 @@ class _Composer:
                     f"the key `{shorten(key)}` stands here a second time; line {first.line} has it already",
                 )
             value = next(self._events)
-            entries[key] = Entry(self._span(event), self._node(value, depth + 1))
+            entries[key] = YamlEntry(self._span(event), self._node(value, depth + 1))
             if _is_empty(value):
                 raise self._error(event, self._without_value(key, event))
         return entries
@@ -271,7 +271,7 @@ def _is_plain(event: Any) -> bool:
     return not event.style  # None from the Python reader, "" from the C one
 
 
-def _span_at(source: SourceText, index: int) -> Span:
+def _span_at(source: RecipeText, index: int) -> Span:
     """The place of the character at `index`."""
     text = source.text
     return Span(source, text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.common.spec import Name, distinct
 from kokoro_tvm.recipe.checkpoint import Checkpoint
-from kokoro_tvm.recipe.front_end import FrontEnd
+from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.parts import (
     Bits,
@@ -26,7 +26,7 @@ from kokoro_tvm.recipe.parts import (
     Resources,
     Runtime,
     Target,
-    Utterance,
+    UtteranceSpec,
 )
 from kokoro_tvm.targets import target_kind, tools_for
 
@@ -35,7 +35,7 @@ __all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "kind_of"]
 DEFAULT_TIMEOUT_S = 900
 
 
-def _distinct_names(utterances: tuple[Utterance, ...]) -> tuple[Utterance, ...]:
+def _distinct_names(utterances: tuple[UtteranceSpec, ...]) -> tuple[UtteranceSpec, ...]:
     for index, utterance in enumerate(utterances):
         if any(utterance.name == before.name for before in utterances[:index]):
             raise PydanticCustomError(
@@ -50,7 +50,7 @@ class ModelFile(Extending):
     """A model: weights, components with their patches, passes, gates and the utterances it is tested on."""
 
     checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
-    front_end: FrontEnd | None = Field(
+    front_end: FrontEndSpec | None = Field(
         default=None,
         description="Where the text front end of English comes from; null: the bundle has none, and English "
         "goes by what is installed beside it.",
@@ -70,7 +70,7 @@ class ModelFile(Extending):
         default_factory=dict,
         description="Gates by name, for `gates` here and in target recipes: `gates: NAME`.",
     )
-    utterances: Annotated[tuple[Utterance, ...], Field(min_length=1), AfterValidator(_distinct_names)] = (
+    utterances: Annotated[tuple[UtteranceSpec, ...], Field(min_length=1), AfterValidator(_distinct_names)] = (
         Field(
             description="Utterances that artifacts are compared on.",
         )

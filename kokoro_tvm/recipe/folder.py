@@ -11,7 +11,7 @@ from pathlib import Path
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.words import either, hint, shorten
 from kokoro_tvm.recipe._source import Span
-from kokoro_tvm.recipe._yaml import Node, parse, read
+from kokoro_tvm.recipe._yaml import YamlNode, parse, read
 from kokoro_tvm.recipe.files import ModelFile, kind_of
 from kokoro_tvm.recipe.gate_sets import spelled_out
 from kokoro_tvm.recipe.inherit import extend, without
@@ -46,7 +46,7 @@ class Written:
 
     name: str
     path: Path
-    own: Node
+    own: YamlNode
     span: Span
 
 
@@ -149,20 +149,22 @@ def _either(recipes: Sequence[Written]) -> str:
     return either(each.name for each in recipes)
 
 
-def whole(recipe: Written, folders: Sequence[Path]) -> Node:
+def whole(recipe: Written, folders: Sequence[Path]) -> YamlNode:
     """A recipe over all that it extends, which is looked for in `folders`. Raises RecipeError."""
     return _whole(recipe, folders, (recipe.name,), {})
 
 
-def is_model(tree: Node) -> bool:
+def is_model(tree: YamlNode) -> bool:
     """Whether it is a model's recipe."""
     return kind_of(tree.data()) is ModelFile
 
 
-def _whole(recipe: Written, folders: Sequence[Path], chain: tuple[str, ...], done: dict[str, Node]) -> Node:
+def _whole(
+    recipe: Written, folders: Sequence[Path], chain: tuple[str, ...], done: dict[str, YamlNode]
+) -> YamlNode:
     """chain: the names that led here, its own last; done: what is whole already, extended on several ways."""
 
-    def base(name: Node) -> Node:
+    def base(name: YamlNode) -> YamlNode:
         word = str(name.scalar)
         if word in chain:
             circle = " → ".join(shorten(each) for each in (*chain[chain.index(word) :], word))

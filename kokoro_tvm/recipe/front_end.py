@@ -11,7 +11,7 @@ from kokoro_tvm.common.spec import NpmVersion, PypiName, PypiVersion, RelativePa
 
 __all__ = [
     "ArchiveFileSource",
-    "FrontEnd",
+    "FrontEndSpec",
     "HttpsSource",
     "InstalledSource",
     "NpmFilesSource",
@@ -91,7 +91,7 @@ class PinnedFiles(Spec):
         return dict(sorted(files.items()))
 
 
-class FrontEnd(Spec):
+class FrontEndSpec(Spec):
     """Tagger and lexicon of the English front end, and what Unicode CLDR knows of every language."""
 
     tagger: PinnedFiles = Field(description="spaCy's small English model.")

@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kokoro_tvm.common.words import hint, shorten
-from kokoro_tvm.recipe._yaml import Entry, Node
+from kokoro_tvm.recipe._yaml import YamlEntry, YamlNode
 from kokoro_tvm.recipe.inherit import extend, merge, without
 
 __all__ = ["gates_of_other_precision", "spelled_out", "whole_gates", "with_gates"]
 
 
-def spelled_out(tree: Node) -> Node:
+def spelled_out(tree: YamlNode) -> YamlNode:
     """The recipe with the mapping that `gates: NAME` is short for, so that differences merge with it."""
     gates = tree.get("gates")
     if gates is None or not isinstance(gates.scalar, str):
         return tree
     assert tree.entries is not None
-    return _with(tree, "gates", Node(gates.span, entries={"extends": tree.entries["gates"]}))
+    return _with(tree, "gates", YamlNode(gates.span, entries={"extends": tree.entries["gates"]}))
 
 
-def with_gates(tree: Node, model: Node) -> Node:
+def with_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
     """The recipe with the numbers of the sets that its gates, and its own sets, extend.
 
     model: the recipe that has the sets. Raises RecipeError.
@@ -38,7 +38,7 @@ def with_gates(tree: Node, model: Node) -> Node:
     return _with(tree, "gates", extend(gates, lambda name: _named(sets, name, ())))
 
 
-def gates_of_other_precision(tree: Node, model: Node) -> str | None:
+def gates_of_other_precision(tree: YamlNode, model: YamlNode) -> str | None:
     """Return a warning if a target recipe is judged by gates that no one wrote for its precision."""
     precision = tree.get("precision")
     if precision is None or precision.scalar in ("float32", *_sets(model)) or tree.get("gates") is not None:
@@ -49,7 +49,7 @@ def gates_of_other_precision(tree: Node, model: Node) -> str | None:
     )
 
 
-def whole_gates(tree: Node, model: Node) -> Node:
+def whole_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
     """The recipe with its gates, and its sets of them, over the model's gates: both of what `with_gates`
     gives."""
     base, gates = model.get("gates"), tree.get("gates")
@@ -60,7 +60,7 @@ def whole_gates(tree: Node, model: Node) -> Node:
     return tree if gates is None else _with(tree, "gates", merge(base, gates))
 
 
-def _with_precision(tree: Node, sets: Mapping[str, Node]) -> Node:
+def _with_precision(tree: YamlNode, sets: Mapping[str, YamlNode]) -> YamlNode:
     """A target recipe whose gates, unless they name a set, extend that of its precision."""
     precision, gates = tree.get("precision"), tree.get("gates")
     if precision is None or precision.scalar not in sets or (gates is not None and gates.entries is None):
@@ -71,17 +71,17 @@ def _with_precision(tree: Node, sets: Mapping[str, Node]) -> Node:
         return tree
     entry = tree.entries["precision"]
     key = entry.key if gates is None else tree.entries["gates"].key
-    entries["extends"] = Entry(key, precision)
-    gates = Node(key, entries=entries) if gates is None else replace(gates, entries=entries)
-    return replace(tree, entries=tree.entries | {"gates": Entry(key, gates)})
+    entries["extends"] = YamlEntry(key, precision)
+    gates = YamlNode(key, entries=entries) if gates is None else replace(gates, entries=entries)
+    return replace(tree, entries=tree.entries | {"gates": YamlEntry(key, gates)})
 
 
-def _sets(tree: Node) -> Mapping[str, Node]:
+def _sets(tree: YamlNode) -> Mapping[str, YamlNode]:
     sets = tree.get("gate_sets")
     return {name: entry.value for name, entry in (sets.entries or {}).items()} if sets else {}
 
 
-def _with_sets(tree: Node, sets: Mapping[str, Node]) -> Node:
+def _with_sets(tree: YamlNode, sets: Mapping[str, YamlNode]) -> YamlNode:
     whole = tree.get("gate_sets")
     if whole is None:
         return tree
@@ -90,16 +90,16 @@ def _with_sets(tree: Node, sets: Mapping[str, Node]) -> Node:
     return _with(tree, "gate_sets", whole)
 
 
-def _with(tree: Node, key: str, value: Node) -> Node:
+def _with(tree: YamlNode, key: str, value: YamlNode) -> YamlNode:
     entries = dict(tree.entries or {})
-    return replace(tree, entries=entries | {key: Entry(entries[key].key, value)})
+    return replace(tree, entries=entries | {key: YamlEntry(entries[key].key, value)})
 
 
-def _whole(sets: Mapping[str, Node], name: str, chain: tuple[str, ...]) -> Node:
+def _whole(sets: Mapping[str, YamlNode], name: str, chain: tuple[str, ...]) -> YamlNode:
     return extend(sets[name], lambda other: _named(sets, other, (*chain, name)))
 
 
-def _named(sets: Mapping[str, Node], name: Node, chain: tuple[str, ...]) -> Node:
+def _named(sets: Mapping[str, YamlNode], name: YamlNode, chain: tuple[str, ...]) -> YamlNode:
     word = str(name.scalar)
     if word in chain:
         circle = " → ".join((*chain[chain.index(word) :], word))

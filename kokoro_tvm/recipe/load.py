@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.words import hint
-from kokoro_tvm.recipe._yaml import Node
+from kokoro_tvm.recipe._yaml import YamlNode
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 from kokoro_tvm.recipe.folder import (
     ROOT,
@@ -38,8 +38,8 @@ class Loaded:
     and the model's, each over what it extends."""
 
     recipe: Recipe
-    target: Node
-    model: Node
+    target: YamlNode
+    model: YamlNode
 
     @property
     def warning(self) -> str | None:
@@ -109,7 +109,7 @@ def _load(recipe: Written, root: Path) -> Loaded | ModelFile:
     return Loaded(resolved, tree, model_tree)
 
 
-def _model_of(tree: Node, folders: Sequence[Path]) -> Node | None:
+def _model_of(tree: YamlNode, folders: Sequence[Path]) -> YamlNode | None:
     """The recipe of a target's model; None where it names none that there is."""
     name = place(tree, ["model"])[0].scalar
     for folder in folders:
@@ -119,7 +119,7 @@ def _model_of(tree: Node, folders: Sequence[Path]) -> Node | None:
     return None
 
 
-def _no_model(name: str, tree: Node, folders: Sequence[Path]) -> RecipeError:
+def _no_model(name: str, tree: YamlNode, folders: Sequence[Path]) -> RecipeError:
     what = f"there is no model recipe `{name}`"
     if find(name, folders):
         what = f"`{name}` is a target recipe, not a model"
@@ -127,11 +127,11 @@ def _no_model(name: str, tree: Node, folders: Sequence[Path]) -> RecipeError:
     return value.span.error(f"`model`: {what}{hint(name, list_models(folders))}")
 
 
-def _check_model(tree: Node) -> ModelFile:
+def _check_model(tree: YamlNode) -> ModelFile:
     return check(whole_gates(tree, tree), ModelFile)
 
 
-def _check_padded(tree: Node, target: TargetFile) -> None:
+def _check_padded(tree: YamlNode, target: TargetFile) -> None:
     """`padded` keeps a known fault to debug with; promising to enforce its gates would be a lie."""
     enforce = tree.get("gates", "enforce")
     if target.length == "padded" and enforce is not None and enforce.scalar:
@@ -139,7 +139,7 @@ def _check_padded(tree: Node, target: TargetFile) -> None:
         raise enforce.span.error(f"`gates.enforce`: {problem}")
 
 
-def _check_utterances(tree: Node, target: TargetFile, model: ModelFile) -> None:
+def _check_utterances(tree: YamlNode, target: TargetFile, model: ModelFile) -> None:
     """Raises RecipeError for an utterance that the model does not have."""
     names = [utterance.name for utterance in model.utterances]
     for index, name in enumerate(target.utterances or ()):

@@ -12,7 +12,7 @@ from itertools import product
 
 from kokoro_tvm.common.words import hint, shorten
 from kokoro_tvm.recipe._source import Span
-from kokoro_tvm.recipe._yaml import Entry, Node
+from kokoro_tvm.recipe._yaml import YamlEntry, YamlNode
 from kokoro_tvm.recipe.gate_sets import spelled_out
 from kokoro_tvm.recipe.inherit import merge, without
 
@@ -31,7 +31,7 @@ class _Axis:
 
     path: str
     span: Span
-    choices: Mapping[str, Node]
+    choices: Mapping[str, YamlNode]
 
     @property
     def word(self) -> str:
@@ -39,7 +39,7 @@ class _Axis:
         return self.path.rpartition(".")[2]
 
 
-def members(tree: Node, matrix: Node) -> Iterator[tuple[str, Node, Span]]:
+def members(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlNode, Span]]:
     """Name, content and the place that names it, of every recipe of a file with a `matrix`.
 
     Raises RecipeError, for more than MAX_RECIPES too. Two may have one name.
@@ -57,7 +57,7 @@ def members(tree: Node, matrix: Node) -> Iterator[tuple[str, Node, Span]]:
             f"`matrix` makes {count:,} recipes, more than the most, {MAX_RECIPES}; take choices away, or "
             "write several files"
         )
-    template = matrix.get("name") or Node(matrix.span, "-".join(f"{{{axis.path}}}" for axis in axes))
+    template = matrix.get("name") or YamlNode(matrix.span, "-".join(f"{{{axis.path}}}" for axis in axes))
     places = _places(template, axes)
     excluded = _excluded(matrix, axes)
     base = without(tree, "matrix")
@@ -78,24 +78,24 @@ def members(tree: Node, matrix: Node) -> Iterator[tuple[str, Node, Span]]:
         raise matrix.entries["exclude"].key.error("`exclude` leaves no recipe of the matrix")
 
 
-def _choose(tree: Node, choice: tuple[_Axis, Node]) -> Node:
+def _choose(tree: YamlNode, choice: tuple[_Axis, YamlNode]) -> YamlNode:
     """Put one choice of an axis over a recipe."""
     axis, value = choice
     if (
         axis.path == "extends"
     ):  # `merge` would drop the recipe's own fields, which are written over what it extends
-        return replace(tree, entries=(tree.entries or {}) | {"extends": Entry(axis.span, value)})
+        return replace(tree, entries=(tree.entries or {}) | {"extends": YamlEntry(axis.span, value)})
     return merge(tree, spelled_out(nested(axis.path, axis.span, value)))
 
 
-def nested(path: str, span: Span, value: Node) -> Node:
+def nested(path: str, span: Span, value: YamlNode) -> YamlNode:
     """{target: {mcpu: value}} of the path `target.mcpu`, every key of which stands at `span`."""
     for word in reversed(path.split(".")):
-        value = Node(span, entries={word: Entry(span, value)})
+        value = YamlNode(span, entries={word: YamlEntry(span, value)})
     return value
 
 
-def _axis(path: str, entry: Entry) -> _Axis:
+def _axis(path: str, entry: YamlEntry) -> _Axis:
     value = entry.value
     if value.entries:
         return _Axis(path, entry.key, {label: each.value for label, each in value.entries.items()})
@@ -103,7 +103,7 @@ def _axis(path: str, entry: Entry) -> _Axis:
         raise value.span.error(
             f"`matrix.{path}`: expected a list of choices, or a mapping of labels to choices"
         )
-    choices: dict[str, Node] = {}
+    choices: dict[str, YamlNode] = {}
     for item in value.items:
         if item.items is not None or item.entries is not None:
             raise item.span.error(
@@ -116,11 +116,11 @@ def _axis(path: str, entry: Entry) -> _Axis:
     return _Axis(path, entry.key, choices)
 
 
-def _label(choice: Node) -> str:
+def _label(choice: YamlNode) -> str:
     return choice.scalar if isinstance(choice.scalar, str) else json.dumps(choice.scalar)
 
 
-def _places(template: Node, axes: Sequence[_Axis]) -> dict[str, int]:
+def _places(template: YamlNode, axes: Sequence[_Axis]) -> dict[str, int]:
     """Placeholder -> number of the axis that it stands for."""
     if not isinstance(template.scalar, str):
         raise template.span.error('`matrix.name`: expected text such as "{mcpu}-{precision}"')
@@ -144,7 +144,7 @@ def _number(word: str, axes: Sequence[_Axis], span: Span, where: str) -> int:
     return found[0]
 
 
-def _excluded(matrix: Node, axes: Sequence[_Axis]) -> list[dict[int, str]]:
+def _excluded(matrix: YamlNode, axes: Sequence[_Axis]) -> list[dict[int, str]]:
     """Combinations that are left out: number of an axis -> its label; other axes may have any."""
     exclude = matrix.get("exclude")
     if exclude is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm.recipe._source import Span
-from kokoro_tvm.recipe._yaml import Node
+from kokoro_tvm.recipe._yaml import YamlNode
 from kokoro_tvm.recipe.load import Loaded
 
 __all__ = ["Origin", "origins"]
@@ -44,7 +44,7 @@ def _leaves(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
         yield from _leaves(inner, (*path, key))
 
 
-def _nodes(loaded: Loaded, path: _Path, value: Any) -> Iterator[Node]:
+def _nodes(loaded: Loaded, path: _Path, value: Any) -> Iterator[YamlNode]:
     """What the target's recipe says of it, then what the model's does."""
     in_target, in_model = path, path
     if path == ("judged",):
@@ -60,7 +60,7 @@ def _nodes(loaded: Loaded, path: _Path, value: Any) -> Iterator[Node]:
             yield node
 
 
-def _chain(node: Node) -> Iterator[Span]:
+def _chain(node: YamlNode) -> Iterator[Span]:
     yield node.span
     if node.over is not None:
         yield from _chain(node.over)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.words import either, shorten
-from kokoro_tvm.recipe._source import SourceText
-from kokoro_tvm.recipe._yaml import Node, parse
+from kokoro_tvm.recipe._source import RecipeText
+from kokoro_tvm.recipe._yaml import YamlNode, parse
 from kokoro_tvm.recipe.folder import Written
 from kokoro_tvm.recipe.gate_sets import spelled_out
 from kokoro_tvm.recipe.inherit import merge
@@ -75,11 +75,11 @@ def overridden(recipe: Written, overrides: Sequence[str]) -> Written:
     return replace(recipe, name=tried_name(recipe.name, overrides), own=replace(own, span=recipe.own.span))
 
 
-def _tree(word: str) -> Node:
+def _tree(word: str) -> YamlNode:
     field, given, value = word.partition("=")
     if not given:
         raise RecipeError(f"--with {shorten(word)}: write FIELD=VALUE, such as buckets.frames=[512].")
-    (path, entry), *_ = (parse(SourceText("--with", f"{field}: {value}")).entries or {}).items()
+    (path, entry), *_ = (parse(RecipeText("--with", f"{field}: {value}")).entries or {}).items()
     if path.split(".")[0] in _NO_VALUES:
         raise entry.key.error(f"{either(_NO_VALUES)} cannot be tried: write a recipe")
     return spelled_out(nested(path, entry.key, entry.value))

@@ -31,10 +31,10 @@ __all__ = [
     "MAX_TOKENS",
     "Bits",
     "Buckets",
-    "Component",
+    "ComponentSpec",
     "Components",
     "Extending",
-    "Language",
+    "LanguageSpec",
     "Languages",
     "Length",
     "PassContext",
@@ -47,7 +47,7 @@ __all__ = [
     "Resources",
     "Runtime",
     "Target",
-    "Utterance",
+    "UtteranceSpec",
     "modules",
 ]
 
@@ -169,7 +169,7 @@ class Buckets(Spec):
     ] = Field(description="Largest lengths of the audio side, in frames, 40 a second.")
 
 
-class Component(Spec):
+class ComponentSpec(Spec):
     """A part of the model compiled on its own."""
 
     axis: Axis = Field(
@@ -179,7 +179,7 @@ class Component(Spec):
     patches: PatchList = Field(default=(), description="Patches of the component, in order.")
 
 
-class Language(Spec):
+class LanguageSpec(Spec):
     """A language that a model speaks."""
 
     name: str = Field(min_length=1, max_length=60, description="Its name, for people.")
@@ -190,7 +190,7 @@ class Language(Spec):
     )
 
 
-Languages = Annotated[dict[LanguageCode, Language], Field(min_length=1)]
+Languages = Annotated[dict[LanguageCode, LanguageSpec], Field(min_length=1)]
 
 
 class PassContext(Spec):
@@ -204,7 +204,7 @@ class PassContext(Spec):
     )
 
 
-class Utterance(Spec):
+class UtteranceSpec(Spec):
     """An utterance that artifacts are compared with the reference on."""
 
     name: Name = Field(description="Name in reports. Names must differ.")
@@ -229,16 +229,16 @@ class Components(Spec):
 
     key_word: ClassVar[str] = "component"
 
-    bert: Component = Field(description="Text to context.")
-    duration: Component = Field(description="Context and style to frames a token.")
-    text_encoder: Component = Field(description="Text to the decoder's features.")
-    f0n: Component = Field(description="Pitch and energy.")
-    decoder: Component = Field(description="Everything to audio.")
+    bert: ComponentSpec = Field(description="Text to context.")
+    duration: ComponentSpec = Field(description="Context and style to frames a token.")
+    text_encoder: ComponentSpec = Field(description="Text to the decoder's features.")
+    f0n: ComponentSpec = Field(description="Pitch and energy.")
+    decoder: ComponentSpec = Field(description="Everything to audio.")
 
     @model_validator(mode="after")
     def _axes_are_the_models(self) -> Components:
         for name, axis in COMPONENT_AXES.items():
-            given: Component = getattr(self, name)
+            given: ComponentSpec = getattr(self, name)
             if given.axis != axis:
                 raise PydanticCustomError(
                     "wrong_axis",

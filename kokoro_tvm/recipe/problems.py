@@ -15,7 +15,7 @@ from kokoro_tvm.common.spec import PATTERNS, Spec
 from kokoro_tvm.common.words import hint, nearest, shorten
 from kokoro_tvm.recipe._scalar import ScalarError, plain
 from kokoro_tvm.recipe._source import Span
-from kokoro_tvm.recipe._yaml import Node, parse, read
+from kokoro_tvm.recipe._yaml import YamlNode, parse, read
 
 __all__ = ["check", "place", "read_document"]
 
@@ -48,7 +48,7 @@ def read_document(path: Path, kind: type[_File]) -> _File:
     return check(parse(read(path), _MAX_NODES), kind)
 
 
-def check(root: Node, kind: type[_File]) -> _File:
+def check(root: YamlNode, kind: type[_File]) -> _File:
     """The document as a `kind`. Raises RecipeError at the first fault, one in the file itself before those
     in files that it extends, counting the others."""
     try:
@@ -70,7 +70,7 @@ def check(root: Node, kind: type[_File]) -> _File:
     raise span.error(message)
 
 
-def place(root: Node, path: _Path) -> tuple[Node, Span, list[int | str]]:
+def place(root: YamlNode, path: _Path) -> tuple[YamlNode, Span, list[int | str]]:
     """The node at a path, its key's place (its own for list items) and the path that exists.
 
     Parts that name no key or item (pydantic puts a union's choice into its paths) are passed over.
@@ -89,7 +89,7 @@ def place(root: Node, path: _Path) -> tuple[Node, Span, list[int | str]]:
     return node, key, way
 
 
-def _problem(root: Node, details: ErrorDetails) -> tuple[Span, Callable[[], str]]:
+def _problem(root: YamlNode, details: ErrorDetails) -> tuple[Span, Callable[[], str]]:
     """The place of a fault, and what words it once they are needed."""
     context: dict[str, Any] = details.get("ctx", {})
     path: list[int | str] = [*details["loc"], *context.get("path", ())]
@@ -115,7 +115,7 @@ def _unknown_key(context: dict[str, Any], way: list[int | str]) -> str:
     return f"unknown {what} `{shorten(word)}`{where}{hint(word, valid)}"
 
 
-def _without_kind(node: Node, place: Span, way: list[int | str]) -> tuple[Span, str]:
+def _without_kind(node: YamlNode, place: Span, way: list[int | str]) -> tuple[Span, str]:
     """A mapping that does not say which of several kinds it is, perhaps for a typo in `kind`."""
     if node.entries is None:
         return node.span, f"{_dotted(way)}: expected a mapping with the key `kind`, found {_shown(node)}"
@@ -125,13 +125,13 @@ def _without_kind(node: Node, place: Span, way: list[int | str]) -> tuple[Span, 
     return place, f"{_dotted(way)} lacks the key `kind`"
 
 
-def _wrong_type(kind: str, node: Node, way: list[int | str], path: _Path) -> str:
+def _wrong_type(kind: str, node: YamlNode, way: list[int | str], path: _Path) -> str:
     among_scalars = path[-1] in _SCALARS and path[-1] not in way
     expected = "true, false, a number or text" if among_scalars else _EXPECTED[kind]
     return f"{_dotted(way)}: expected {expected}, found {_shown(node)}{_quotes(kind, node)}"
 
 
-def _quotes(kind: str, node: Node) -> str:
+def _quotes(kind: str, node: YamlNode) -> str:
     """What to do about quotes, where they alone make the value another."""
     if kind == "string_type" and isinstance(node.scalar, int | float):
         return "; put it in quotes"
@@ -145,7 +145,7 @@ def _quotes(kind: str, node: Node) -> str:
     return ""
 
 
-def _worded(details: ErrorDetails, node: Node) -> str:
+def _worded(details: ErrorDetails, node: YamlNode) -> str:
     """What is wrong with a value, in words."""
     kind: str = details["type"]
     context: dict[str, Any] = details.get("ctx", {})
@@ -179,7 +179,7 @@ def _unit(kind: str) -> str:
     return "character" if kind.startswith("string") else "item"
 
 
-def _shown(node: Node) -> str:
+def _shown(node: YamlNode) -> str:
     """A value in an error's words."""
     if node.entries is not None:
         return "a mapping"

@@ -7,11 +7,11 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.spec import Name, Spec, TargetSpec
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
-from kokoro_tvm.recipe.front_end import FrontEnd
+from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.parts import (
     Buckets,
-    Component,
+    ComponentSpec,
     Languages,
     Length,
     PassContext,
@@ -20,7 +20,7 @@ from kokoro_tvm.recipe.parts import (
     Resources,
     Runtime,
     Target,
-    Utterance,
+    UtteranceSpec,
 )
 from kokoro_tvm.recipe.schedule import Schedule
 from kokoro_tvm.targets import target_kind
@@ -55,14 +55,14 @@ class Recipe(Spec):
     precision: Precision
     length: Length
     buckets: Buckets
-    components: dict[str, Component]
+    components: dict[str, ComponentSpec]
     passes: tuple[str, ...]
     pass_context: PassContext
     gates: Gates
-    utterances: tuple[Utterance, ...]
+    utterances: tuple[UtteranceSpec, ...]
     judged: tuple[Name, ...]
     checkpoint: Checkpoint
-    front_end: FrontEnd | None = None
+    front_end: FrontEndSpec | None = None
     languages: Languages | None = None
     timeout_s: int
     runtime: Runtime
@@ -79,7 +79,7 @@ class Recipe(Spec):
         """What is computed in by the recipe's target, or by its host, which stays with float32."""
         return self.precision if target == self.target else "float32"
 
-    def utterance(self, name: str | None = None) -> Utterance:
+    def utterance(self, name: str | None = None) -> UtteranceSpec:
         """The utterance of this name, the first unless one is given. Raises InputError."""
         known = {utterance.name: utterance for utterance in self.utterances}
         if name is not None and name not in known:

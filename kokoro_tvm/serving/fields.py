@@ -16,7 +16,7 @@ from kokoro_tvm.serving.settings import Settings
 
 __all__ = [
     "Field",
-    "Kind",
+    "FieldKind",
     "choice",
     "field_of",
     "fields",
@@ -33,7 +33,7 @@ _MISSING = object()
 
 
 @dataclass(frozen=True)
-class Kind:
+class FieldKind:
     """A kind of value: its JSON schema, and what makes a value of a node, which raises ApiError."""
 
     schema: Mapping[str, Any]
@@ -45,13 +45,13 @@ class Field:
     """One field of a request; `required` ones have no default."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
     about: str
     required: bool
     default: Any
 
 
-def field_of(kind: Kind | Callable[[Settings], Kind], about: str, default: Any = _MISSING) -> Any:
+def field_of(kind: FieldKind | Callable[[Settings], FieldKind], about: str, default: Any = _MISSING) -> Any:
     """A dataclass's field; without a default it is required. `null` stands for the default.
 
     kind: a function where a server's settings decide what a value may be.
@@ -68,7 +68,7 @@ def fields(record: type[Any], settings: Settings) -> Iterator[Field]:
         required = found.default is dataclasses.MISSING
         default = None if required else found.default
         kind = found.metadata["kind"]
-        kind = kind if isinstance(kind, Kind) else kind(settings)
+        kind = kind if isinstance(kind, FieldKind) else kind(settings)
         yield Field(found.name, kind, found.metadata["about"], required, default)
 
 
@@ -116,7 +116,7 @@ def schema(record: type[Any], settings: Settings) -> dict[str, Any]:
     return whole if alone is None else {"anyOf": [whole, properties[alone]]}
 
 
-def text(most: int, least: int = 0) -> Kind:
+def text(most: int, least: int = 0) -> FieldKind:
     """A string of `least` to `most` characters."""
 
     def reads(node: Any, path: str) -> str:
@@ -132,20 +132,20 @@ def text(most: int, least: int = 0) -> Kind:
             raise wrong(path, words) from None
         return node
 
-    return Kind({"type": "string", "minLength": least, "maxLength": most}, reads)
+    return FieldKind({"type": "string", "minLength": least, "maxLength": most}, reads)
 
 
-def number(low: float, high: float) -> Kind:
+def number(low: float, high: float) -> FieldKind:
     """A finite number from `low` to `high`."""
     return _numeric("number", "a number", float, low, high, f"{low:g} to {high:g}")
 
 
-def whole(low: int, high: int) -> Kind:
+def whole(low: int, high: int) -> FieldKind:
     """A whole number from `low` to `high`."""
     return _numeric("integer", "a whole number", int, low, high, f"{low} to {high}")
 
 
-def _numeric(name: str, about: str, kind: type[float], low: float, high: float, bounds: str) -> Kind:
+def _numeric(name: str, about: str, kind: type[float], low: float, high: float, bounds: str) -> FieldKind:
     def reads(node: Any, path: str) -> float:
         if isinstance(node, bool) or not isinstance(node, (int, kind)):
             raise wrong(path, f"{_called(path)} should be {about}, but is {shown(node)}.")
@@ -153,10 +153,10 @@ def _numeric(name: str, about: str, kind: type[float], low: float, high: float, 
             raise wrong(path, f"{_called(path)} should be {bounds}, but is {shown(node)}.")
         return kind(node)
 
-    return Kind({"type": name, "minimum": low, "maximum": high}, reads)
+    return FieldKind({"type": name, "minimum": low, "maximum": high}, reads)
 
 
-def flag() -> Kind:
+def flag() -> FieldKind:
     """True or false."""
 
     def reads(node: Any, path: str) -> bool:
@@ -164,10 +164,10 @@ def flag() -> Kind:
             raise wrong(path, f"{_called(path)} should be true or false, but is {shown(node)}.")
         return node
 
-    return Kind({"type": "boolean"}, reads)
+    return FieldKind({"type": "boolean"}, reads)
 
 
-def choice(*words: str) -> Kind:
+def choice(*words: str) -> FieldKind:
     """One of some words."""
 
     def reads(node: Any, path: str) -> str:
@@ -179,10 +179,10 @@ def choice(*words: str) -> Kind:
             )
         return node
 
-    return Kind({"type": "string", "enum": list(words)}, reads)
+    return FieldKind({"type": "string", "enum": list(words)}, reads)
 
 
-def items(kind: Kind, least: int, most: int) -> Kind:
+def items(kind: FieldKind, least: int, most: int) -> FieldKind:
     """A list of `least` to `most` values of a kind."""
 
     def reads(node: Any, path: str) -> list[Any]:
@@ -193,12 +193,12 @@ def items(kind: Kind, least: int, most: int) -> Kind:
         return [kind.read(item, f"{path}[{place}]") for place, item in enumerate(node)]
 
     shape = {"type": "array", "items": dict(kind.schema), "minItems": least, "maxItems": most}
-    return Kind(shape, reads)
+    return FieldKind(shape, reads)
 
 
-def nested(record: type[Any]) -> Callable[[Settings], Kind]:
+def nested(record: type[Any]) -> Callable[[Settings], FieldKind]:
     """An object with fields of its own; those that are unknown are passed over."""
-    return lambda settings: Kind(
+    return lambda settings: FieldKind(
         schema(record, settings), lambda node, path: read(record, node, settings, path)[0]
     )
 

@@ -13,7 +13,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from kokoro_tvm.serving.scheduler import Job, Scheduler
+from kokoro_tvm.serving.scheduler import Scheduler, SpeechJob
 
 __all__ = ["Metrics"]
 
@@ -68,7 +68,7 @@ class Metrics:
         """Count an answered request; path: of its route; status: 0 where nothing was answered."""
         self._requests.labels(path, status).inc()
 
-    def count_speech(self, job: Job) -> None:
+    def count_speech(self, job: SpeechJob) -> None:
         """Count a job that has ended."""
         self._speeches.labels(job.outcome).inc()
         self._audio.inc(job.seconds)

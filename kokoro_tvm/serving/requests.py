@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from kokoro_tvm.runtime.bundle.voices import MOST_VOICES
 from kokoro_tvm.serving.encoding import FORMATS
 from kokoro_tvm.serving.fields import (
-    Kind,
+    FieldKind,
     choice,
     field_of,
     flag,
@@ -51,11 +51,11 @@ class VoiceObject:
     id: str = field_of(VOICE, "The voice, as it stands in a string.")
 
 
-def _text(least: int = 0) -> Callable[[Settings], Kind]:
+def _text(least: int = 0) -> Callable[[Settings], FieldKind]:
     return lambda settings: text(settings.most_characters, least)
 
 
-def _voice(settings: Settings) -> Kind:
+def _voice(settings: Settings) -> FieldKind:
     def reads(node: Any, path: str) -> str:
         if isinstance(node, dict):
             return read(VoiceObject, node, settings, path)[0].id
@@ -64,14 +64,14 @@ def _voice(settings: Settings) -> Kind:
         return str(VOICE.read(node, path))
 
     with_id = {"type": "object", "required": ["id"], "properties": {"id": VOICE.schema}}
-    return Kind({"oneOf": [VOICE.schema, with_id]}, reads)
+    return FieldKind({"oneOf": [VOICE.schema, with_id]}, reads)
 
 
-def _turns(settings: Settings) -> Kind:
+def _turns(settings: Settings) -> FieldKind:
     return items(nested(DialogueTurn)(settings), 1, 10_000)
 
 
-def _voices() -> Kind:
+def _voices() -> FieldKind:
     several = items(VOICE, 1, MOST_VOICES)
 
     def reads(node: Any, path: str) -> str:
@@ -79,7 +79,7 @@ def _voices() -> Kind:
             return str(VOICE.read(node, path))
         return "+".join(several.read(node, path))
 
-    return Kind({"oneOf": [VOICE.schema, several.schema]}, reads)
+    return FieldKind({"oneOf": [VOICE.schema, several.schema]}, reads)
 
 
 @dataclass(frozen=True)

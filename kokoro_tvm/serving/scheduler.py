@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from kokoro_tvm.common.errors import InputError, KokoroTvmError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import receiving
-from kokoro_tvm.runtime.session.session import Runner
+from kokoro_tvm.runtime.session.session import ComponentRunner
 from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.serving.settings import Settings
@@ -30,8 +30,8 @@ __all__ = [
     "BusyError",
     "Computation",
     "Feed",
-    "Job",
     "Scheduler",
+    "SpeechJob",
     "Yielding",
     "read_in_turns",
     "without_turn",
@@ -47,7 +47,7 @@ _current = threading.local()
 
 def without_turn(wait: Callable[[], T]) -> T:
     """The result of something that computes nothing, while other requests than this thread's compute."""
-    job: Job | None = getattr(_current, "job", None)
+    job: SpeechJob | None = getattr(_current, "job", None)
     return wait() if job is None else job.without_turn(wait)
 
 
@@ -85,17 +85,17 @@ class BusyError(KokoroTvmError):
 class Scheduler:
     """Requests that compute in turns. One event loop submits and reads; `close` ends all of them."""
 
-    def __init__(self, settings: Settings, ended: Callable[[Job], None] = lambda job: None) -> None:
+    def __init__(self, settings: Settings, ended: Callable[[SpeechJob], None] = lambda job: None) -> None:
         """ended: called with every job that has ended."""
         self.settings = settings
         self.lock = threading.RLock()
-        self.jobs: set[Job] = set()
-        self._waiting: list[Job] = []
+        self.jobs: set[SpeechJob] = set()
+        self._waiting: list[SpeechJob] = []
         self._free = True  # one computes at a time: compiled code uses all cores by itself
         self._ended = ended
         self._lasted = 1.0  # seconds, of the requests that ended lately
 
-    def submit(self, open: Callable[[], Stream], priority: int = 0, measured: bool = False) -> Job:
+    def submit(self, open: Callable[[], Stream], priority: int = 0, measured: bool = False) -> SpeechJob:
         """Start a request, from the thread of the running event loop.
 
         open: called where it may compute; gives the stream of chunks. priority: the greater goes first.
@@ -104,7 +104,7 @@ class Scheduler:
         """
         with self.lock:
             self.check_place()
-            job = Job(self, open, priority, measured)
+            job = SpeechJob(self, open, priority, measured)
             self.jobs.add(job)
         job.start()
         return job
@@ -155,7 +155,7 @@ class Scheduler:
         for job in jobs:
             await asyncio.to_thread(job.join)
 
-    def take(self, job: Job) -> None:
+    def take(self, job: SpeechJob) -> None:
         """Wait for a turn; raises Stopped where the job is cancelled meanwhile."""
         with self.lock:
             self._waiting.append(job)
@@ -165,7 +165,7 @@ class Scheduler:
                 self._waiting.remove(job)
                 raise Stopped
 
-    def give(self, job: Job) -> None:
+    def give(self, job: SpeechJob) -> None:
         """Let another compute."""
         with self.lock:
             if job.has_turn:
@@ -174,7 +174,7 @@ class Scheduler:
                 self._free = True
                 self._grant()
 
-    def check(self, job: Job) -> None:
+    def check(self, job: SpeechJob) -> None:
         """Let another compute first where it is more urgent; raises Stopped as `take` does."""
         with self.lock:
             if job.cancelled:
@@ -183,7 +183,7 @@ class Scheduler:
                 self.give(job)
                 self.take(job)
 
-    def forget(self, job: Job) -> None:
+    def forget(self, job: SpeechJob) -> None:
         """A job's thread ends."""
         with self.lock:
             self.give(job)
@@ -202,7 +202,7 @@ class Scheduler:
             job.wake.notify_all()
 
 
-class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
+class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
     """One request: an asynchronous iterator of its chunks, and a context manager that cancels it.
 
     Iteration raises what the synthesis raises. At most `ahead` seconds of audio wait here.
@@ -418,7 +418,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         self._loop.call_soon_threadsafe(self._news.set)
 
 
-class Computation(Job):
+class Computation(SpeechJob):
     """A request for the result of a function, which is a speech no further than that it has turns."""
 
     _result: Any = None
@@ -446,7 +446,7 @@ class Feed(Iterator[str]):
     def __init__(self) -> None:
         self._portions: deque[str] = deque()
         self._ended = False
-        self._job: Job | None = None
+        self._job: SpeechJob | None = None
 
     def put(self, portion: str) -> None:
         """More of the text, from any thread."""
@@ -464,7 +464,7 @@ class Feed(Iterator[str]):
         self.end()
 
     def __next__(self) -> str:
-        job: Job = _current.job
+        job: SpeechJob = _current.job
         with job.wake:
             self._job = job
         job.pause(until=lambda: bool(self._portions) or self._ended)
@@ -484,11 +484,11 @@ class Feed(Iterator[str]):
 class Yielding:
     """A runner that asks before every component whether the request that it runs for may go on."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: ComponentRunner) -> None:
         self._runner = runner
 
     def run(self, component: str, length: int, *inputs: Any) -> tuple[Any, ...]:
-        job: Job | None = getattr(_current, "job", None)
+        job: SpeechJob | None = getattr(_current, "job", None)
         if job is not None:
             job.check()
         return self._runner.run(component, length, *inputs)

@@ -19,7 +19,7 @@ from kokoro_tvm.serving.metrics import Metrics
 from kokoro_tvm.serving.names import letter_of, with_own_names
 from kokoro_tvm.serving.pieces.cache import PieceCache
 from kokoro_tvm.serving.requests import PhonemesRequest, SpeechRequest
-from kokoro_tvm.serving.scheduler import Job, Scheduler, read_in_turns
+from kokoro_tvm.serving.scheduler import Scheduler, SpeechJob, read_in_turns
 from kokoro_tvm.serving.settings import Settings
 
 __all__ = ["Service"]
@@ -62,7 +62,7 @@ class Service:
 
     def speak(
         self, wanted: SpeechRequest, client: HTTPConnection | None, text: Iterable[str] | None = None
-    ) -> Job:
+    ) -> SpeechJob:
         """The job of a request for the speech of a text.
 
         client: whose priority it has; text: one that comes in portions, in the place of `wanted.input`.
@@ -89,7 +89,7 @@ class Service:
         measured = text is None and _MEASURED in (wanted.response_format, wanted.download_format)
         return self._submit(stream, client, measured)
 
-    def speak_phonemes(self, wanted: PhonemesRequest, client: HTTPConnection) -> Job:
+    def speak_phonemes(self, wanted: PhonemesRequest, client: HTTPConnection) -> SpeechJob:
         """The job of a request for the speech of phonemes. Raises BusyError."""
         tts = self.bundles.of(wanted.model)
         lines: Sequence[str] = [line for line in wanted.phonemes.splitlines() if line.strip()]
@@ -112,7 +112,9 @@ class Service:
             _log.warning("download not kept", extra={"error": str(error)})
             return None
 
-    def _submit(self, stream: Callable[[], Stream], client: HTTPConnection | None, measured: bool) -> Job:
+    def _submit(
+        self, stream: Callable[[], Stream], client: HTTPConnection | None, measured: bool
+    ) -> SpeechJob:
         def kept() -> Stream:
             made = stream()
             if self.pieces is not None:

@@ -16,7 +16,7 @@ from kokoro_tvm.serving.bodies import Body
 from kokoro_tvm.serving.downloads import kept
 from kokoro_tvm.serving.errors import ApiError, error_of
 from kokoro_tvm.serving.requests import SpeechRequest
-from kokoro_tvm.serving.scheduler import Computation, Job
+from kokoro_tvm.serving.scheduler import Computation, SpeechJob
 from kokoro_tvm.serving.service import Service
 
 __all__ = ["ComputedResponse", "SpokenResponse", "answer", "notices_header"]
@@ -86,7 +86,7 @@ class SpokenResponse:
 
     def __init__(
         self,
-        job: Job,
+        job: SpeechJob,
         body: Callable[[int | None], Body],
         headers: Mapping[str, str],
         patience: float,
@@ -168,7 +168,7 @@ class SpokenResponse:
         await asyncio.wait_for(send(message), self._patience)
 
 
-async def _cancel_on_hangup(job: Job, receive: Receive) -> None:
+async def _cancel_on_hangup(job: SpeechJob, receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     job.cancel()

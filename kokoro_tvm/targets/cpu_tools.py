@@ -20,7 +20,7 @@ from kokoro_tvm.native.toolchains.lld import ELF
 from kokoro_tvm.native.toolchains.macho import MACHO
 from kokoro_tvm.native.toolchains.zig import MACOS, ZIG
 from kokoro_tvm.targets.runners.local import LOCAL
-from kokoro_tvm.targets.runners.macho import Ios, MachO
+from kokoro_tvm.targets.runners.macho import Ios, MachORunner
 from kokoro_tvm.targets.runners.node import NODE
 from kokoro_tvm.targets.runners.qemu import Qemu
 from kokoro_tvm.targets.runners.tiles import TILES
@@ -37,7 +37,7 @@ __all__ = ["CpuTools"]
 _WHEELS = Path(__file__).with_name("wheels.json")
 _LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO, "ios": ARCHIVE}
 # Apple's platforms, whose code is run with Linux' TVM runtime -> by what.
-_APPLE = {Platform("aarch64", "darwin"): MachO, Platform("aarch64", "ios"): Ios}
+_APPLE = {Platform("aarch64", "darwin"): MachORunner, Platform("aarch64", "ios"): Ios}
 
 
 class CpuTools(Tools):

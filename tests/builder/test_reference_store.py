@@ -13,10 +13,10 @@ from kokoro_tvm.builder import reference_store as references
 from kokoro_tvm.builder.reference_store import ReferenceStore, _seal_of, divide
 from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.model.checkpoint_files import FILES
-from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.recipe import UtteranceSpec
 
-HELLO = Utterance(name="other", phonemes=PHONEMES, voice="am_adam")
-SHORT = Utterance(name="short", phonemes="hə", voice="af_heart", speed=1.5, seed=4)
+HELLO = UtteranceSpec(name="other", phonemes=PHONEMES, voice="am_adam")
+SHORT = UtteranceSpec(name="short", phonemes="hə", voice="af_heart", speed=1.5, seed=4)
 
 
 @pytest.fixture

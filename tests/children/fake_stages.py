@@ -128,9 +128,9 @@ def tell(out: Path, inputs: Inputs) -> None:
 
 def call_server(out: Path, inputs: Inputs, *, script: str) -> None:
     """A call of a server that is a shell script."""
-    from kokoro_tvm.targets.runners.process import Server
+    from kokoro_tvm.targets.runners.process import RunnerProcess
 
-    Server(["sh", "-c", script], "stub 1.0").call(0, "decoder", [])
+    RunnerProcess(["sh", "-c", script], "stub 1.0").call(0, "decoder", [])
 
 
 def listing(out: Path, inputs: Inputs) -> None:

@@ -16,7 +16,7 @@ from elsewhere import library_of, machine_for, obstacle, runner_of, runtime_of
 from machines import machine_of
 
 from kokoro_tvm.targets import Machine
-from kokoro_tvm.targets.runners.process import Place, Server
+from kokoro_tvm.targets.runners.process import Place, RunnerProcess
 from kokoro_tvm.targets.runners.qemu import Qemu
 
 __all__ = ["EMULATED", "EmulatedKernel", "emulated"]
@@ -46,7 +46,7 @@ class EmulatedKernel:
 
 
 @cache
-def _server(where: str, which: int) -> tuple[Server, Path]:
+def _server(where: str, which: int) -> tuple[RunnerProcess, Path]:
     """Return a running server of a machine and its folder; servers live as long as the test session."""
     folder = Path(mkdtemp(prefix="emulated-"))
     runner = _VECTORS if where in _RECIPES else runner_of(where)

@@ -21,7 +21,7 @@ from kokoro_tvm.model.front_end.alignment import align
 from kokoro_tvm.model.front_end.fetch import fetch
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.front_end.yields import FILES
-from kokoro_tvm.recipe.front_end import FrontEnd
+from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
 from kokoro_tvm.runtime.text.frontend.english import English
@@ -31,8 +31,8 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
 
 
-def spec(content: dict[str, Any]) -> FrontEnd:
-    return FrontEnd.model_validate(content, strict=False)
+def spec(content: dict[str, Any]) -> FrontEndSpec:
+    return FrontEndSpec.model_validate(content, strict=False)
 
 
 def fetched(folder: Path, content: dict[str, Any]) -> Path:

@@ -25,8 +25,8 @@ from kokoro_tvm.recipe import (
     origins,
     read_recipe,
 )
-from kokoro_tvm.recipe._source import SourceText
-from kokoro_tvm.recipe._yaml import Node, parse
+from kokoro_tvm.recipe._source import RecipeText
+from kokoro_tvm.recipe._yaml import YamlNode, parse
 from kokoro_tvm.recipe.inherit import merge
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -226,8 +226,8 @@ _TREES = st.recursive(
 )
 
 
-def _tree(data: Any) -> Node:
-    return parse(SourceText("x.yaml", json.dumps({"": data})))
+def _tree(data: Any) -> YamlNode:
+    return parse(RecipeText("x.yaml", json.dumps({"": data})))
 
 
 def _merged(*data: Any) -> Any:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import ModelFile, TargetFile, to_yaml
-from kokoro_tvm.recipe._source import SourceText
+from kokoro_tvm.recipe._source import RecipeText
 from kokoro_tvm.recipe._yaml import parse
 from kokoro_tvm.recipe.problems import check
 from kokoro_tvm.recipe.resolved import resolve
@@ -30,7 +30,7 @@ LETTERS = string.ascii_lowercase + string.digits + "_"
 
 
 def _read(text: str, kind: type[Any]) -> Any:
-    source = SourceText("x.yaml", text)
+    source = RecipeText("x.yaml", text)
     return check(parse(source), kind)
 
 

@@ -18,7 +18,7 @@ from kokoro_tvm.recipe import (
     load_recipe,
     to_yaml,
 )
-from kokoro_tvm.recipe._source import SourceText
+from kokoro_tvm.recipe._source import RecipeText
 from kokoro_tvm.recipe._yaml import parse
 
 
@@ -145,5 +145,5 @@ def test_target_named_as_a_model_is_refused(root: Path) -> None:
 def test_shown_recipe_reads_back_as_itself(name: str, root: Path) -> None:
     recipe = load_recipe(name, root)
     shown = to_yaml(recipe)
-    assert Recipe.model_validate(parse(SourceText("shown", shown)).data()) == recipe
+    assert Recipe.model_validate(parse(RecipeText("shown", shown)).data()) == recipe
     assert 'relax.name: "no"' in shown or name == "here"

@@ -15,7 +15,7 @@ from serving import LONG, Answer, Server
 
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.normalization import normalize
-from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.serving.encoding.base import as_int16
@@ -64,7 +64,7 @@ def test_what_cannot_be_done_is_named(server: Server) -> None:
 
 
 _KINDS = {"5 km": "measure", "a@b.com": "mail", "www.b.com": "web", "555-0123": "phone", "#a": "tag"}
-_FORMS = Language(
+_FORMS = LanguageRules(
     {
         "lists": {},
         "types": {},

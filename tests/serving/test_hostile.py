@@ -25,7 +25,7 @@ from toy_bundle import write_bundle
 
 from kokoro_tvm.serving.connections import BoundedProtocol
 from kokoro_tvm.serving.wyoming.events import Event, encode
-from kokoro_tvm.tools.bench.load.drive import Answer, drive, speak_alone
+from kokoro_tvm.tools.bench.load.drive import ClientResponse, drive, speak_alone
 from kokoro_tvm.tools.bench.load.hostile import beside_hostile_clients
 from kokoro_tvm.tools.bench.load.workload import Workload
 
@@ -223,11 +223,11 @@ def test_others_hear_the_same_beside_hostile_clients(start: Callable[..., Server
     url = f"{server.url}/v1/audio/speech"
     alone = asyncio.run(speak_alone(url, workload))
 
-    async def everybody() -> list[Answer]:
+    async def everybody() -> list[ClientResponse]:
         async with beside_hostile_clients(server.url, 6):
             return await drive(url, workload, alone, 4, 1.0)
 
-    async def twice() -> tuple[list[Answer], list[Answer], int]:
+    async def twice() -> tuple[list[ClientResponse], list[ClientResponse], int]:
         first = await everybody()
         await asyncio.to_thread(wait_for, lambda: not server.service.scheduler.jobs)
         with memory() as used:

@@ -25,10 +25,10 @@ from serving import LONG, Server, wait_for
 
 from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.tools.bench.engine import EngineSpec, Spoken, Utterance
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSpec
 from kokoro_tvm.tools.bench.load import __main__ as loading
 from kokoro_tvm.tools.bench.load.__main__ import measure
-from kokoro_tvm.tools.bench.load.drive import Answer, drive, speak_alone
+from kokoro_tvm.tools.bench.load.drive import ClientResponse, drive, speak_alone
 from kokoro_tvm.tools.bench.load.peer import create_peer, utterances
 from kokoro_tvm.tools.bench.load.results import (
     Load,
@@ -38,7 +38,7 @@ from kokoro_tvm.tools.bench.load.results import (
     summary,
     table,
 )
-from kokoro_tvm.tools.bench.load.servers import Server as Process
+from kokoro_tvm.tools.bench.load.servers import BenchServer as Process
 from kokoro_tvm.tools.bench.load.servers import command
 from kokoro_tvm.tools.bench.load.workload import WORKLOAD, Workload
 from kokoro_tvm.tools.bench.systems import System
@@ -47,7 +47,7 @@ PAGE = Path(__file__).parents[2] / "docs/serving.md"
 SMALL = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
 
 
-def answers(server: Server, clients: int = 4, wrong: str = "") -> list[Answer]:
+def answers(server: Server, clients: int = 4, wrong: str = "") -> list[ClientResponse]:
     """wrong: a text that is said to sound otherwise than it does."""
     url = f"{server.url}/v1/audio/speech"
     alone = asyncio.run(speak_alone(url, SMALL))
@@ -88,7 +88,9 @@ class Running(Process):
 def test_an_interrupted_run_keeps_its_turns_and_shows_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = summary("ours", True, 2, [Turn([Answer("a", 0.5, 1.0, 48_000, "")], 10.0, (100, 110), 1.0)])
+    found = summary(
+        "ours", True, 2, [Turn([ClientResponse("a", 0.5, 1.0, 48_000, "")], 10.0, (100, 110), 1.0)]
+    )
 
     def interrupted(*arguments: object) -> Iterator[Load]:
         yield found
@@ -161,10 +163,10 @@ def test_a_workload_without_pages() -> None:
     assert {next(drawn) for _ in range(50)} == set(SMALL.sentences)
 
 
-GOOD = [Answer("a", value / 100, 2.0, 48_000, "") for value in range(1, 101)]
+GOOD = [ClientResponse("a", value / 100, 2.0, 48_000, "") for value in range(1, 101)]
 TURNS = [
     Turn(GOOD[::2], 20.0, (1_000_000, 1_050_000), 15.0),
-    Turn([*GOOD[1::2], Answer("b", 9.0, 9.0, 3, "status 429")], 30.0, (1_050_000, 1_100_000), 10.0),
+    Turn([*GOOD[1::2], ClientResponse("b", 9.0, 9.0, 3, "status 429")], 30.0, (1_050_000, 1_100_000), 10.0),
 ]
 
 
@@ -251,18 +253,18 @@ class FakeEngine:
     def __init__(self) -> None:
         self._alone = threading.Lock()
 
-    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         assert self._alone.acquire(blocking=False)
         audio = [np.full(100, utterance.tokens[0] / 100, np.float32) for utterance in utterances]
         self._alone.release()
-        return Spoken(audio)
+        return EngineOutput(audio)
 
 
 def test_a_peer_has_the_same_interface() -> None:
-    def read(text: str) -> list[Utterance]:
-        return [Utterance((len(word),), ()) for word in text.split()]
+    def read(text: str) -> list[BenchUtterance]:
+        return [BenchUtterance((len(word),), ()) for word in text.split()]
 
-    async def run() -> tuple[list[Answer], int]:
+    async def run() -> tuple[list[ClientResponse], int]:
         async with TestServer(create_peer(FakeEngine(), read)) as peer:
             url = str(peer.make_url("/v1/audio/speech"))
             alone = await speak_alone(url, SMALL)

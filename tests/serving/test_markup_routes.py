@@ -9,7 +9,7 @@ from serving import Server
 from ssml_documents import DOCUMENTS, WITH_VOICES
 
 from kokoro_tvm.serving.requests import SpeechRequest
-from kokoro_tvm.serving.scheduler import Job
+from kokoro_tvm.serving.scheduler import SpeechJob
 from kokoro_tvm.serving.service import Service
 
 MARKUP = ("<", ">", "xmlns", "interpret-as", "not to be spoken", "the noise of", "barks")
@@ -137,7 +137,7 @@ def test_a_turn_changes_nothing_of_the_next(
     scripts = []
     speak = Service.speak
 
-    def kept(self: Service, wanted: SpeechRequest, *rest: Any) -> Job:
+    def kept(self: Service, wanted: SpeechRequest, *rest: Any) -> SpeechJob:
         scripts.append(wanted.input)
         return speak(self, wanted, *rest)
 

@@ -18,7 +18,7 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.serving.bundles import in_turns
-from kokoro_tvm.serving.scheduler import BusyError, Feed, Job, Scheduler, read_in_turns
+from kokoro_tvm.serving.scheduler import BusyError, Feed, Scheduler, SpeechJob, read_in_turns
 from kokoro_tvm.serving.settings import Settings
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ def run(work: Callable[[Scheduler], Awaitable[T]], **settings: Any) -> T:
     return asyncio.run(whole())
 
 
-async def heard(job: Job) -> bytes:
+async def heard(job: SpeechJob) -> bytes:
     return b"".join([chunk.audio.tobytes() async for chunk in job])
 
 

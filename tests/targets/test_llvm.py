@@ -30,7 +30,7 @@ from kokoro_tvm.targets import (
 from kokoro_tvm.targets import llvm as target
 from kokoro_tvm.targets.runners import Runner
 from kokoro_tvm.targets.runners.local import LOCAL, Local
-from kokoro_tvm.targets.runners.macho import MachO
+from kokoro_tvm.targets.runners.macho import MachORunner
 from kokoro_tvm.targets.runners.qemu import Qemu
 from kokoro_tvm.targets.runners.source.runner import EmulatedSource, SourceRunner
 from kokoro_tvm.targets.runners.tiles import TILES
@@ -270,12 +270,12 @@ EMULATED_ARM = {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-
         (MAC, {"kind": "cuda", "host": MAC_CPU}, SourceRunner, MACHO),
         (MAC, EMULATED_ARM, Qemu, ELF),
         (MAC, EMULATED_MAC | {"run": False}, NoneType, MACHO),
-        (("x86_64", "Linux"), EMULATED_MAC, MachO, MACHO),
+        (("x86_64", "Linux"), EMULATED_MAC, MachORunner, MACHO),
         (("x86_64", "Linux"), {"kind": "metal", "host": EMULATED_MAC}, EmulatedSource, MACHO),
         (("x86_64", "Linux"), EMULATED_ARM, Qemu, ELF),
         (("aarch64", "Linux"), EMULATED_ARM, Qemu, GNU),
         (("aarch64", "Linux"), {"kind": "llvm", "mcpu": "cortex-a72"}, Local, GNU),
-        (("aarch64", "Linux"), EMULATED_MAC, MachO, MACHO),
+        (("aarch64", "Linux"), EMULATED_MAC, MachORunner, MACHO),
     ],
 )
 def test_a_mac_runs_its_own_code_and_links_it_as_others_do(

@@ -8,10 +8,10 @@ import pytest
 from elsewhere import obstacle
 
 from kokoro_tvm.runtime import read_bundle
-from kokoro_tvm.tools.bench.child import ChildError
+from kokoro_tvm.tools.bench.child import MeasuredProcessError
 from kokoro_tvm.tools.bench.measure import utterances_of
 from kokoro_tvm.tools.bench.texts import TEXTS
-from kokoro_tvm.tools.bench.web.__main__ import System, measure
+from kokoro_tvm.tools.bench.web.__main__ import WebSystem, measure
 from kokoro_tvm.web import WEB
 
 pytestmark = [
@@ -23,7 +23,7 @@ pytestmark = [
 def test_every_text_is_spoken_with_each_number_of_threads_in_every_round(bundle: Path) -> None:
     request = {"kind": "bundle", "web": str(WEB), "path": str(bundle)}
     (short,) = utterances_of(TEXTS[0], read_bundle(bundle))
-    systems = [System("one", request), System("other", request)]
+    systems = [WebSystem("one", request), WebSystem("other", request)]
     found = measure(systems, [1, 2], {"short": short}, rounds=2)
     keys = [(each.system, each.threads, each.text) for each in found]
     assert keys == [("one", 1, "short"), ("other", 1, "short"), ("one", 2, "short"), ("other", 2, "short")]
@@ -37,5 +37,5 @@ def test_every_text_is_spoken_with_each_number_of_threads_in_every_round(bundle:
 
 def test_a_system_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     request = {"kind": "bundle", "web": str(WEB), "path": str(tmp_path / "none")}
-    with pytest.raises(ChildError, match="cannot be had"):
-        measure([System("one", request)], [1], {}, rounds=1)
+    with pytest.raises(MeasuredProcessError, match="cannot be had"):
+        measure([WebSystem("one", request)], [1], {}, rounds=1)

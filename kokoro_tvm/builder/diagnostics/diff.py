@@ -17,7 +17,7 @@ from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
 from kokoro_tvm.validation.report.facts import worst
 
-__all__ = ["Difference", "Side", "diff"]
+__all__ = ["Side", "ValueDifference", "diff"]
 
 _NOT_OF_BUNDLES = ("name", "schedules")
 _REPORTS = ("validation", "speech", "phonemes", "throughput", "intelligibility")
@@ -25,7 +25,7 @@ _OUTCOME = ("passed", "missed")  # the rest of a report says what was measured, 
 
 
 @dataclass(frozen=True)
-class Difference:
+class ValueDifference:
     """One value that is another: its name, and both ("" where there is none)."""
 
     what: str
@@ -90,7 +90,7 @@ class Side:
         return {path.parent.name: _measured(_json(path)) for path in sorted(reports) if path.stem in _REPORTS}
 
 
-def diff(before: Side, now: Side) -> dict[str, list[Difference]]:
+def diff(before: Side, now: Side) -> dict[str, list[ValueDifference]]:
     """Every difference, by section; an empty one is the same on both sides, or known of one alone. What was
     measured: gates' values, phonemes and speed."""
     both = before.recipe.keys() & now.recipe.keys() - {*_NOT_OF_BUNDLES}
@@ -104,30 +104,30 @@ def diff(before: Side, now: Side) -> dict[str, list[Difference]]:
     }
 
 
-def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[ValueDifference]:
     for change in changes(before, now):
-        yield Difference(change.name, _plain(change.old), _plain(change.new))
+        yield ValueDifference(change.name, _plain(change.old), _plain(change.new))
 
 
 def _plain(value: str | None) -> str:
     return "" if value is None else value.strip('"')
 
 
-def _stages(before: Side, now: Side) -> Iterator[Difference]:
+def _stages(before: Side, now: Side) -> Iterator[ValueDifference]:
     """Why the key of a stage is another, and which stages only one side has. What is not built has no key."""
     if not (before.stages and now.stages):
         return
     for name in dict.fromkeys((*before.stages, *now.stages)):
         old, new = before.stages.get(name), now.stages.get(name)
         if old is None or new is None:
-            yield Difference(name, "a stage" if old else "", "a stage" if new else "")
+            yield ValueDifference(name, "a stage" if old else "", "a stage" if new else "")
             continue
         one, other = old.previous(), new.previous()
         if one is None or other is None or one.key == other.key:
             continue
         for change in changes(one.derivation, other.derivation):
             why = cause(new, change)
-            yield Difference(f"{name}: {why.what}", why.before, why.now)
+            yield ValueDifference(f"{name}: {why.what}", why.before, why.now)
 
 
 def _measured(report: Mapping[str, Any]) -> dict[str, Any]:

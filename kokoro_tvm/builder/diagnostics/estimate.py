@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kokoro_tvm.builder.engine.record import Record
+from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.stage import Stage
 
 __all__ = ["Estimate", "estimate"]
@@ -52,5 +52,5 @@ def _parts(name: str) -> tuple[str, str, int]:
     return (kind, component, int(bucket)) if bucket.isdigit() else (kind, artifact, 0)
 
 
-def _median(runs: Sequence[Record]) -> float:
+def _median(runs: Sequence[StageRecord]) -> float:
     return statistics.median(record.seconds for record in runs[-_RUNS:])

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kokoro_tvm.builder.diagnostics.causes import Cause, cause
-from kokoro_tvm.builder.diagnostics.plan import Step, look_ahead
+from kokoro_tvm.builder.diagnostics.plan import PlanStep, look_ahead
 from kokoro_tvm.builder.diagnostics.plan import to_json as step_to_json
 from kokoro_tvm.builder.engine.order import in_order
 from kokoro_tvm.builder.engine.stage import Stage
@@ -22,7 +22,7 @@ _SHOWN = 8  # changes
 class Reason:
     """Why one stage is not current: its changes, or its missing or damaged outputs."""
 
-    step: Step
+    step: PlanStep
     causes: tuple[Cause, ...]
 
 
@@ -36,8 +36,8 @@ class Explanation:
 
     subject: str
     reasons: tuple[Reason, ...]
-    following: tuple[Step, ...]
-    others: tuple[Step, ...]
+    following: tuple[PlanStep, ...]
+    others: tuple[PlanStep, ...]
 
 
 def explain(subject: str, wanted: Sequence[Stage], graph: Sequence[Stage]) -> Explanation:
@@ -51,8 +51,8 @@ def explain(subject: str, wanted: Sequence[Stage], graph: Sequence[Stage]) -> Ex
     reasons = [_reason(s) for s in steps if s.stage.name in concerned and s.state.kind != "current"]
     moved = {r.step.stage.name for r in reasons}
     made_of_it = {stage.name for stage in wanted}
-    following: list[Step] = []
-    others: list[Step] = []
+    following: list[PlanStep] = []
+    others: list[PlanStep] = []
     for step in steps:
         name = step.stage.name
         if any(s.name in made_of_it for s in step.stage.after):
@@ -143,11 +143,11 @@ def _unbuilt(reasons: Sequence[Reason]) -> Iterator[str]:
             yield ""
 
 
-def _reason(step: Step) -> Reason:
+def _reason(step: PlanStep) -> Reason:
     return Reason(step, tuple(cause(step.stage, c) for c in step.state.changes))
 
 
-def _what(step: Step) -> str:
+def _what(step: PlanStep) -> str:
     if step.action == "restore":
         return "is restored from the store"
     if step.action == "fail":

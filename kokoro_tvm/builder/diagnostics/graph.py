@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Format", "Node", "draw"]
+__all__ = ["Format", "GraphNode", "draw"]
 
 Format = Literal["mermaid", "dot"]
 
@@ -21,7 +21,7 @@ _COLORS = {
 
 
 @dataclass(frozen=True)
-class Node:
+class GraphNode:
     """A stage: `name` tells it from others, `title` and `subtitle` are what the box shows."""
 
     name: str
@@ -31,13 +31,13 @@ class Node:
     after: tuple[str, ...] = ()
 
 
-def draw(nodes: Sequence[Node], form: Format) -> str:
+def draw(nodes: Sequence[GraphNode], form: Format) -> str:
     """The picture as text. Nodes come after those they depend on; an edge that others imply is left out."""
     edges = _reduced(nodes)
     return {"mermaid": _mermaid, "dot": _dot}[form](nodes, edges)
 
 
-def _reduced(nodes: Sequence[Node]) -> list[tuple[str, str]]:
+def _reduced(nodes: Sequence[GraphNode]) -> list[tuple[str, str]]:
     """The edges that no longer way stands for."""
     above: dict[str, set[str]] = {}
     edges = []
@@ -48,7 +48,7 @@ def _reduced(nodes: Sequence[Node]) -> list[tuple[str, str]]:
     return edges
 
 
-def _mermaid(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> str:
+def _mermaid(nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]) -> str:
     number = {node.name: f"n{index}" for index, node in enumerate(nodes)}
     lines = ["flowchart LR"]
     lines += [
@@ -62,7 +62,7 @@ def _mermaid(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _dot(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> str:
+def _dot(nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]) -> str:
     lines = [
         "digraph build {",
         "  rankdir=LR;",

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kokoro_tvm.builder.diagnostics.estimate import Estimate, estimate
-from kokoro_tvm.builder.engine.record import Record
+from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import State
 
-__all__ = ["Action", "Step", "look_ahead", "to_json", "together"]
+__all__ = ["Action", "PlanStep", "look_ahead", "to_json", "together"]
 
 Action = Literal["nothing", "restore", "run", "perhaps", "fail"]
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """One stage: its state, what a build does about it, and how long that takes (None: unknown).
 
     because: the stages before it whose outputs may change, and with them its inputs.
@@ -36,7 +36,7 @@ class Step:
         return None if self.estimate is None else self.estimate.seconds
 
 
-def look_ahead(stages: Iterable[Stage]) -> list[Step]:
+def look_ahead(stages: Iterable[Stage]) -> list[PlanStep]:
     """A step for every stage, which come after those they depend on.
 
     What comes after one that is restored is judged by what that will hold. What runs may write what it wrote
@@ -51,7 +51,7 @@ def look_ahead(stages: Iterable[Stage]) -> list[Step]:
         return [_step(stage, moving, expected[id(stage.store)]) for stage in distinct]
 
 
-def _step(stage: Stage, moving: set[str], expected: dict[str, Record]) -> Step:
+def _step(stage: Stage, moving: set[str], expected: dict[str, StageRecord]) -> PlanStep:
     state = stage.state()
     because = tuple(s.name for s in stage.after if s.name in moving)
     action: Action
@@ -65,10 +65,10 @@ def _step(stage: Stage, moving: set[str], expected: dict[str, Record]) -> Step:
     if because or (action in ("run", "fail") and not state.damage):
         moving.add(stage.name)
     seconds = Estimate(0.0) if action in ("nothing", "restore", "fail") else estimate(stage)
-    return Step(stage, state, action, seconds, because)
+    return PlanStep(stage, state, action, seconds, because)
 
 
-def together(steps: Sequence[Step], jobs: int = 1) -> float:
+def together(steps: Sequence[PlanStep], jobs: int = 1) -> float:
     """Seconds until all have run, `jobs` at a time, in their order as soon as what they need is done.
 
     Those of unknown duration count as none.
@@ -87,7 +87,7 @@ def together(steps: Sequence[Step], jobs: int = 1) -> float:
     return max(ends.values(), default=0.0)
 
 
-def to_json(step: Step) -> dict[str, Any]:
+def to_json(step: PlanStep) -> dict[str, Any]:
     """As commands print it for programs."""
     return {
         "stage": step.stage.name,

@@ -12,13 +12,13 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import State
 from kokoro_tvm.builder.graph import RecipeGraph
 
-__all__ = ["Row", "status"]
+__all__ = ["StatusRow", "status"]
 
 _GRAVITY = ("failed", "damaged", "missing", "stale", "current")
 
 
 @dataclass(frozen=True)
-class Row:
+class StatusRow:
     """One thing that is built, by the name that commands take.
 
     state: the gravest of its stages; stages: those that are in it, unless all is current; size: bytes of what
@@ -34,7 +34,7 @@ class Row:
     problem: str = ""
 
 
-def status(graph: RecipeGraph) -> list[Row]:
+def status(graph: RecipeGraph) -> list[StatusRow]:
     """The model's checkpoint, references and front end, every artifact, the gates on phonemes, on throughput
     and on intelligibility, the bundle with every other stage of the recipe."""
     stages = {stage.name: stage for stage in graph.stages()}
@@ -61,12 +61,12 @@ def status(graph: RecipeGraph) -> list[Row]:
 
 def _row(
     name: str, chain: Sequence[Stage], made: Stage, every: Mapping[str, State], judged: Stage | None = None
-) -> Row:
+) -> StatusRow:
     states = {stage.name: every[stage.name] for stage in chain}
     kinds = {name: found.kind for name, found in states.items()}
     state = min(kinds.values(), key=_GRAVITY.index)
     record = made.previous()
-    return Row(
+    return StatusRow(
         name,
         state,
         () if state == "current" else tuple(n for n, kind in kinds.items() if kind == state),

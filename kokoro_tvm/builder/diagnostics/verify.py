@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.builder.engine.record import Record
+from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.project import Project
 
-__all__ = ["Fault", "Findings", "rebuild", "verify"]
+__all__ = ["Fault", "VerifyResult", "rebuild", "verify"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Findings:
+class VerifyResult:
     """How much was read, and what was wrong with it."""
 
     files: int
@@ -36,7 +36,7 @@ class Findings:
 
 def verify(
     project: Project, recipes: Sequence[str] | None, everything: bool, repair: bool = False
-) -> Findings:
+) -> VerifyResult:
     """Every output of these recipes (all, if None); `everything`: every object and record of the store, too.
 
     repair: restore damaged files from intact copies, the store's or the outputs', and remove the others.
@@ -44,7 +44,7 @@ def verify(
     The project has to be a paranoid one, or what looks unchanged is not read.
     """
     faults: list[Fault] = []
-    built: dict[str, tuple[Stage, Record, bool]] = {}
+    built: dict[str, tuple[Stage, StageRecord, bool]] = {}
     for name in recipes or project.recipes():
         graph = project.graph(name)
         for stage in graph.stages():
@@ -72,7 +72,7 @@ def verify(
             done = ("restored" if is_restored else "removed") if repair else ""
             what = "is missing" if damage.missing else "holds something else than was written"
             faults.append(Fault(damage.path, f"{what} ({stage.name})", in_bundle, done))
-    return Findings(files, size, tuple(faults))
+    return VerifyResult(files, size, tuple(faults))
 
 
 def rebuild(stage: Stage, beat: Callable[[float], None]) -> list[str]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
-from kokoro_tvm.builder.engine.record import USED, Output, Record, list_with, listed_keys
+from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, list_with, listed_keys
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, InputError
 from kokoro_tvm.common.remote import (
@@ -124,7 +124,7 @@ class Cache:
         """Whether its records have to carry an HMAC."""
         return self._secret is not None
 
-    def record(self, key: str, files: Sequence[str]) -> Record | None:
+    def record(self, key: str, files: Sequence[str]) -> StageRecord | None:
         """The record with this key, if it is of just these files; None if there is none."""
 
         stored = self._try(lambda system, root: _content(system, _record_path(root, key)), "read")
@@ -140,7 +140,7 @@ class Cache:
             return None
         return found
 
-    def requested(self, request: str, files: Sequence[str]) -> Iterator[Record]:
+    def requested(self, request: str, files: Sequence[str]) -> Iterator[StageRecord]:
         """The records of a request that are of just these files, the latest first."""
         for key in reversed(self._keys(request)):
             if (found := self.record(key, files)) is not None:
@@ -165,7 +165,7 @@ class Cache:
 
         self._try(write, "written")
 
-    def has(self, record: Record) -> bool:
+    def has(self, record: StageRecord) -> bool:
         """Whether every output of a record is there, by its size."""
 
         def look(system: AbstractFileSystem, root: str) -> bool:
@@ -200,7 +200,7 @@ class Cache:
             return False
         return True
 
-    def offer(self, record: Record, source: Callable[[Output], Path]) -> None:
+    def offer(self, record: StageRecord, source: Callable[[Output], Path]) -> None:
         """Writes a record, after its outputs, if the cache may be written to; source: where an output is."""
         if self.mode != "read-write":
             return
@@ -308,10 +308,10 @@ def _content(system: AbstractFileSystem, path: str) -> bytes | None:
         return None
 
 
-def _read_record(stored: bytes, secret: bytes | None) -> Record:
-    """A record that is what `Record` says, whoever wrote it. Raises ValueError."""
+def _read_record(stored: bytes, secret: bytes | None) -> StageRecord:
+    """A record that is what `StageRecord` says, whoever wrote it. Raises ValueError."""
     try:
-        record = Record.from_bytes(stored, secret)
+        record = StageRecord.from_bytes(stored, secret)
     except (RecursionError, OverflowError) as error:
         raise ValueError(f"not a record: {error}") from error
     numbers = (record.seconds, record.cpu_seconds, record.finished)

@@ -29,7 +29,7 @@ from kokoro_tvm.builder.engine.durable import storing
 from kokoro_tvm.builder.engine.forkserver import OUT_OF_MEMORY, order
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 
-__all__ = ["ChildError", "run_child"]
+__all__ = ["WorkerError", "run_child"]
 
 _TAIL = 15  # lines of the log an error shows
 _BEAT = 10.0  # seconds between signs of life
@@ -41,7 +41,7 @@ _SAME = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
 _CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"}
 
 
-class ChildError(BuildError):
+class WorkerError(BuildError):
     """A child process failed, crashed, exceeded its time or was killed."""
 
 
@@ -81,23 +81,23 @@ def run_child(
         if not child.wait(timeout_s, beat):
             child.kill()
             if child.pid is None:
-                raise ChildError(
+                raise WorkerError(
                     f"{what}: the process it is forked from did not import what it needs within "
                     f"{_PATIENCE:g} s; build again when the machine has less to do."
                 )
-            raise ChildError(f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}")
+            raise WorkerError(f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}")
     finally:
         child.kill()
         job.unlink(missing_ok=True)
     if child.status == 0:
         return child.cpu_seconds
     if child.status is None:
-        raise ChildError(f"{what}: the process it is forked from has died. {child.server.last_words()}")
+        raise WorkerError(f"{what}: the process it is forked from has died. {child.server.last_words()}")
     if outcome.is_file():
         error = json.loads(outcome.read_text(encoding="utf-8"))
         outcome.unlink()
         kind = (
-            ChildError
+            WorkerError
             if error["error"] == OUT_OF_MEMORY
             else vars(kokoro_tvm.common.errors).get(error["error"])
         )
@@ -106,7 +106,7 @@ def run_child(
         raise kind(f"{what}: {error['message']} Its log is {log}.")
     manner = _manner(child.status, _memory_kills() > kills)
     end = _end_of(log) if log.stat().st_size else f" Its log is empty.{child.server.words()}"
-    raise ChildError(f"{what}: {manner}.{_room(log.parent)}{end}")
+    raise WorkerError(f"{what}: {manner}.{_room(log.parent)}{end}")
 
 
 def _manner(status: int, for_memory: bool = False) -> str:

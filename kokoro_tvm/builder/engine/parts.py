@@ -12,7 +12,7 @@ from typing import Any
 from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.builder.engine.durable import storing
-from kokoro_tvm.builder.engine.record import Record
+from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.builder.engine.trace import count
 
@@ -69,7 +69,7 @@ class Parts:
     def _made_of(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {"part": _KIND, **self._common, **inputs}
 
-    def _find(self, key: str) -> Record | None:
+    def _find(self, key: str) -> StageRecord | None:
         record = self._store.record(key)
         if record is not None and all(self._store.holds(o) for o in record.outputs):
             return record
@@ -80,7 +80,7 @@ class Parts:
             return found if found is not None and self._store.fetch(found, key) else None
 
 
-def parts_of(store: Store, record: Record) -> set[str]:
+def parts_of(store: Store, record: StageRecord) -> set[str]:
     """Keys of the parts that a stage used, by what it listed; none where its list is lost."""
     for output in record.outputs:
         if output.file == PARTS and store.holds(output):

@@ -11,7 +11,7 @@ from typing import Any
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["USED", "NotBuiltError", "Output", "Record", "list_with", "listed_keys", "request_of"]
+__all__ = ["USED", "NotBuiltError", "Output", "StageRecord", "list_with", "listed_keys", "request_of"]
 
 USED = ("code", "files")
 """The parts of a derivation that are known once it has run: what it used of this package."""
@@ -51,7 +51,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Record:
+class StageRecord:
     """stage: who built it first; derivation: everything it depends on; outputs: every file it wrote;
     seconds: how long it took; cpu_seconds: how long its process computed, which does not depend on what else
     the machine did; finished: when, in seconds since 1970."""
@@ -94,7 +94,7 @@ class Record:
         return self._stored(None if secret is None else self._hmac(secret))
 
     @classmethod
-    def from_bytes(cls, stored: bytes, secret: bytes | None = None) -> Record:
+    def from_bytes(cls, stored: bytes, secret: bytes | None = None) -> StageRecord:
         """Reads what `to_bytes` wrote. Raises ValueError if a byte of it differs.
 
         secret: the record must carry an HMAC under it; without a secret, an HMAC is not checked.

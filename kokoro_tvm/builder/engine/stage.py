@@ -14,7 +14,7 @@ from typing import Any, Literal
 from kokoro_tvm.builder.engine.child import run_child
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.builder.engine.durable import make_folder, storing
-from kokoro_tvm.builder.engine.record import USED, NotBuiltError, Record
+from kokoro_tvm.builder.engine.record import USED, NotBuiltError, StageRecord
 from kokoro_tvm.builder.engine.resources import Needs
 from kokoro_tvm.builder.engine.state import EDITED, Failure, State, changes, read_failure
 from kokoro_tvm.builder.engine.store import Store
@@ -108,11 +108,11 @@ class Stage:
     def path(self, output: str) -> Path:
         return self.folder / output
 
-    def previous(self) -> Record | None:
+    def previous(self) -> StageRecord | None:
         """The record of its visible outputs, current or not; None where it was never built."""
         return self.store.current(self.name)
 
-    def record(self) -> Record:
+    def record(self) -> StageRecord:
         """The same. Raises NotBuiltError where there is none."""
         found = self.previous()
         if found is None:
@@ -199,7 +199,7 @@ class Stage:
             return found
         return replace(found, kind="failed", failure=failure)
 
-    def _compared(self, previous: Record | None, derivations: Sequence[Mapping[str, Any]]) -> State:
+    def _compared(self, previous: StageRecord | None, derivations: Sequence[Mapping[str, Any]]) -> State:
         if previous is None:
             return State("missing")
         if previous.key not in [digest(each) for each in derivations]:
@@ -216,7 +216,7 @@ class Stage:
         """Whether its outputs are there, intact, and made of what there is now."""
         return self.state().kind == "current"
 
-    def kept(self) -> Record | None:
+    def kept(self) -> StageRecord | None:
         """What running it would restore, of the store or its cache; None where it would be built, or nobody
         can tell."""
         try:
@@ -295,11 +295,11 @@ class Stage:
             used[part][name] = EDITED
         return used
 
-    def _stored(self, derivations: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
+    def _stored(self, derivations: Sequence[Mapping[str, Any]]) -> Iterator[StageRecord]:
         """Records in the store of what it would be built to."""
         return (found for each in derivations if (found := self.store.record(digest(each))) is not None)
 
-    def _cached(self, requests: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
+    def _cached(self, requests: Sequence[Mapping[str, Any]]) -> Iterator[StageRecord]:
         """The same in the cache."""
         cache = self.store.cache
         if cache is None:
@@ -369,7 +369,7 @@ class Stage:
         before: Sources,
         beat: Callable[[float], None],
         force: bool,
-    ) -> Record:
+    ) -> StageRecord:
         make_folder(self.work)
         with self.store.workspace(digest(requests[0])) as out:
             started = time.monotonic()

@@ -30,7 +30,7 @@ from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.builder.engine.durable import storing
 from kokoro_tvm.builder.engine.memory import Memory, stamps
-from kokoro_tvm.builder.engine.record import USED, Output, Record, list_with, listed_keys
+from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, list_with, listed_keys
 
 __all__ = ["WHOLE", "Damage", "Store", "read_keys", "read_record", "sweep"]
 
@@ -63,12 +63,12 @@ class Store:
         self.paranoid = paranoid
         self.cache = cache
         self.verified = Memory(root / "verified.json", trust=not paranoid)
-        self._read: dict[str, tuple[tuple[int, ...], Record | None]] = {}
-        self._expected: dict[str, Record] = {}
+        self._read: dict[str, tuple[tuple[int, ...], StageRecord | None]] = {}
+        self._expected: dict[str, StageRecord] = {}
 
     # Reading
 
-    def record(self, key: str) -> Record | None:
+    def record(self, key: str) -> StageRecord | None:
         """The record of this derivation; None where there is none that is whole."""
         path = self._record_path(key)
         now, (before, found) = stamps(path), self._read.get(key, ((), None))
@@ -77,7 +77,7 @@ class Store:
             self._read[key] = (now, found)
         return found
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[StageRecord]:
         """All records that are whole."""
         paths = sorted((self.root / "records").glob("*/*.json"))
         return (found for path in paths if (found := read_record(path, path.stem)) is not None)
@@ -86,15 +86,15 @@ class Store:
         """Names of all stages that were ever built or restored here."""
         return sorted(path.name for path in (self.root / "stages").glob("[!.]*"))
 
-    def history(self, stage: str) -> list[Record]:
+    def history(self, stage: str) -> list[StageRecord]:
         """Records that were current for a stage, the latest last; those that are gone are left out."""
         return [r for r in map(self.record, read_keys(self.root / "stages" / stage)) if r is not None]
 
-    def requested(self, request: str) -> list[Record]:
+    def requested(self, request: str) -> list[StageRecord]:
         """Records of a request, the latest last; those that are gone are left out."""
         return [r for r in map(self.record, read_keys(self._request_path(request))) if r is not None]
 
-    def current(self, stage: str) -> Record | None:
+    def current(self, stage: str) -> StageRecord | None:
         """The record a stage's visible outputs are of; None where it was never built, or that is unknown."""
         if stage in self._expected:
             return self._expected[stage]
@@ -102,7 +102,7 @@ class Store:
         return self.record(keys[-1]) if keys else None
 
     @contextmanager
-    def expecting(self) -> Iterator[dict[str, Record]]:
+    def expecting(self) -> Iterator[dict[str, StageRecord]]:
         """While entered, stages count as having the records that are put into the result, by name: so what
         comes after a stage that will be restored is looked ahead to."""
         try:
@@ -129,11 +129,11 @@ class Store:
         """Whether the object of an output is there, and intact."""
         return self.verified.is_intact(self.object(output.sha256), output.size, output.sha256)
 
-    def has(self, record: Record, folder: Path) -> bool:
+    def has(self, record: StageRecord, folder: Path) -> bool:
         """Whether `restore` would bring the folder to hold a record's outputs."""
         return all(self.holds(damage.output) for damage in self.verify(record, folder))
 
-    def verify(self, record: Record, folder: Path) -> tuple[Damage, ...]:
+    def verify(self, record: StageRecord, folder: Path) -> tuple[Damage, ...]:
         """Which of a record's outputs are not in `folder` as they were written."""
         bad = [
             Damage(folder / o.file, o, missing=not (folder / o.file).exists())
@@ -185,7 +185,7 @@ class Store:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def fetch(self, record: Record, lock: str) -> bool:
+    def fetch(self, record: StageRecord, lock: str) -> bool:
         """Takes a record of the cache over, with its outputs, for who holds the lock; False where the cache
         lacks one of them."""
         assert self.cache is not None
@@ -210,7 +210,7 @@ class Store:
         files: Sequence[str],
         seconds: float,
         cpu_seconds: float,
-    ) -> Record:
+    ) -> StageRecord:
         """Takes the files a stage wrote out of `folder` into the store and writes the record, last."""
         outputs = []
         for file in files:
@@ -220,19 +220,19 @@ class Store:
                     path.chmod(_READ_ONLY)
                 durable.sync(path)
                 outputs.append(Output(file, path.stat().st_size, self.verified.sha256(path)))
-        record = Record(
+        record = StageRecord(
             stage, derivation, tuple(outputs), round(seconds, 3), round(cpu_seconds, 3), time.time()
         )
         self.add(record, lambda output: folder / output.file)
         self.offer(record)
         return record
 
-    def offer(self, record: Record) -> None:
+    def offer(self, record: StageRecord) -> None:
         """Puts a record of this store, and its outputs, into the cache, if there is one to be written to."""
         if self.cache is not None:
             self.cache.offer(record, lambda output: self.object(output.sha256))
 
-    def add(self, record: Record, source: Callable[[Output], Path]) -> None:
+    def add(self, record: StageRecord, source: Callable[[Output], Path]) -> None:
         """Takes a record in, whose outputs are where `source` says, verified and on the store's file system.
 
         The files are moved.
@@ -252,7 +252,7 @@ class Store:
                 _note(self._request_path(record.request), record.key)
             durable.write(self._record_path(record.key), record.to_bytes())
 
-    def restore(self, record: Record, folder: Path, stage: str = "") -> bool:
+    def restore(self, record: StageRecord, folder: Path, stage: str = "") -> bool:
         """Brings `folder` to hold a record's outputs; False where the store does not hold all it takes.
 
         stage: whose folder it is; files of its earlier records go, and this one becomes its current one. The
@@ -298,7 +298,7 @@ class Store:
             path.unlink()
             return "removed"
 
-    def _place(self, damaged: Sequence[Damage], record: Record, folder: Path) -> None:
+    def _place(self, damaged: Sequence[Damage], record: StageRecord, folder: Path) -> None:
         partial = self.root / "work" / "link"
         durable.make_folder(partial.parent)
         manifest = record.outputs[-1]
@@ -344,10 +344,10 @@ class _GoneError(Exception):
     """An object was there a moment ago."""
 
 
-def read_record(path: Path, key: str) -> Record | None:
+def read_record(path: Path, key: str) -> StageRecord | None:
     """The record at `path`; None where there is none that is whole and has this key."""
     try:
-        found = Record.from_bytes(path.read_bytes())
+        found = StageRecord.from_bytes(path.read_bytes())
     except (OSError, ValueError):
         return None
     return found if found.key == key else None

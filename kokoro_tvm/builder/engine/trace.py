@@ -24,7 +24,7 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.loading import LOADED
 
 __all__ = [
-    "Trace",
+    "CodeTrace",
     "begin",
     "child_trace",
     "count",
@@ -43,7 +43,7 @@ _GLOBS = {
 
 
 @dataclass(frozen=True)
-class Trace:
+class CodeTrace:
     """executed: functions ("module:Class.method") and modules that were loaded by name; imported: functions
     that imports executed before the run; files: paths in this package that were read, and "folder:pattern"
     for what was globbed."""
@@ -57,11 +57,11 @@ class Trace:
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 
-def read_trace(path: Path) -> Trace:
-    """What `Trace.write` wrote. Raises BuildError where a process ended before it did."""
+def read_trace(path: Path) -> CodeTrace:
+    """What `CodeTrace.write` wrote. Raises BuildError where a process ended before it did."""
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
-        return Trace(**{name: tuple(values) for name, values in fields.items()})
+        return CodeTrace(**{name: tuple(values) for name, values in fields.items()})
     except (OSError, ValueError, TypeError) as error:
         raise BuildError(f"{path} does not say what a process used: {error}; run doit again") from error
 
@@ -99,12 +99,14 @@ def restart() -> None:
     _recorder.start()
 
 
-def take() -> Trace:
+def take() -> CodeTrace:
     """What was recorded since `restart`; nothing is recorded after it."""
     assert _recording is not None
     _recorder.stop()
     executed = _functions() | _recording.functions | _recording.loaded
-    return Trace(tuple(sorted(executed)), tuple(sorted(_recording.imported)), tuple(sorted(_recording.files)))
+    return CodeTrace(
+        tuple(sorted(executed)), tuple(sorted(_recording.imported)), tuple(sorted(_recording.files))
+    )
 
 
 @contextmanager
@@ -139,7 +141,7 @@ def child_trace() -> Iterator[Path | None]:
         path.unlink(missing_ok=True)
 
 
-def add(trace: Trace) -> None:
+def add(trace: CodeTrace) -> None:
     """What a child used counts, too."""
     if _recording is not None:
         _recording.functions |= {*trace.executed}
@@ -151,7 +153,7 @@ def count(code: Mapping[str, str], files: Iterable[str] = ()) -> None:
 
     code, files: as `kokoro_tvm.builder.engine.used.all_of` gives them.
     """
-    add(Trace(tuple(code), (), tuple(files)))
+    add(CodeTrace(tuple(code), (), tuple(files)))
 
 
 def _functions() -> set[str]:

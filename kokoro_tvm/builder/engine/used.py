@@ -14,7 +14,7 @@ from kokoro_tvm.builder.engine.code import (
     source_stamps,
 )
 from kokoro_tvm.builder.engine.memory import learned, stamps
-from kokoro_tvm.builder.engine.trace import Trace
+from kokoro_tvm.builder.engine.trace import CodeTrace
 
 __all__ = ["Sources", "all_of", "distinct_uses", "everything", "used", "used_again"]
 
@@ -22,7 +22,7 @@ _MISSING = "missing"
 _CODE = ".py"
 
 
-def used(trace: Trace) -> dict[str, Any]:
+def used(trace: CodeTrace) -> dict[str, Any]:
     """Digest what a run used, as it is now. Raises BuildError for code that cannot be parsed."""
     return {"code": executed_code(trace.executed, trace.imported), "files": _files(trace.files)}
 

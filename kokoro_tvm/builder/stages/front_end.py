@@ -11,12 +11,12 @@ from kokoro_tvm.builder.engine.used import all_of
 from kokoro_tvm.builder.engine.versions import versions
 from kokoro_tvm.builder.stages.base import Place, log
 from kokoro_tvm.model.front_end.yields import CONVERTERS, FACTS, FILES, yield_of
-from kokoro_tvm.recipe.front_end import FrontEnd
+from kokoro_tvm.recipe.front_end import FrontEndSpec
 
 __all__ = ["declare", "run"]
 
 
-def declare(place: Place, front_end: FrontEnd, root: Path) -> Stage:
+def declare(place: Place, front_end: FrontEndSpec, root: Path) -> Stage:
     """root: the folder that paths of `file` sources start from.
 
     Its key is what was obtained and the code that converts it: another way to the same files is the same key.
@@ -37,4 +37,4 @@ def declare(place: Place, front_end: FrontEnd, root: Path) -> Stage:
 def run(out: Path, inputs: Inputs, *, front_end: dict[str, Any], root: str) -> None:
     from kokoro_tvm.model.front_end.fetch import fetch
 
-    fetch(FrontEnd.model_validate(front_end, strict=False), out, root=Path(root), log=log)
+    fetch(FrontEndSpec.model_validate(front_end, strict=False), out, root=Path(root), log=log)

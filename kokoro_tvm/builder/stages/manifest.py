@@ -17,7 +17,7 @@ from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.stages.base import read_json
 from kokoro_tvm.common.constants import SAMPLE_RATE, STORAGE_STEPS
 from kokoro_tvm.model.signatures import LENGTH, Signature, samples_per_frame, signatures
-from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port
+from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, EntryPoint, FileRef, Library, Port
 
 __all__ = ["describe", "loose_bundle"]
 
@@ -176,7 +176,7 @@ def _component(name: str, entry: Mapping[str, Any], files: Mapping[str, FileRef]
             for each in entry["libraries"]
         ),
         storage_step=entry["storage_step"],
-        seeded=Entry(seeded["function"], _ports(seeded["inputs"])) if seeded else None,
+        seeded=EntryPoint(seeded["function"], _ports(seeded["inputs"])) if seeded else None,
     )
 
 

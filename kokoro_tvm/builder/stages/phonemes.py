@@ -41,7 +41,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
     from kokoro_tvm.runtime.text.frontend.english import English
     from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
     from kokoro_tvm.runtime.text.frontend.normalization import normalize
-    from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+    from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
     from kokoro_tvm.runtime.text.frontend.source import SourceText
     from kokoro_tvm.validation.measure.gates import limits_of, write_report
     from kokoro_tvm.validation.measure.phonemes import Read, judge_phonemes
@@ -56,7 +56,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
         data = file.english(british)
         english = English(data, british, UnknownWords(data, british))
         forms = file.forms("en")
-        language = None if forms is None else Language(forms, "b" if british else "a")
+        language = None if forms is None else LanguageRules(forms, "b" if british else "a")
         # How a number is read is no question to misaki: both are given its words.
         words = [normalize(SourceText.of(text), language).source.text for text in texts]
         with truth.misaki_english(inputs["tagger.zip"], british) as misaki:

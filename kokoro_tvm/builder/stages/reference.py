@@ -10,7 +10,7 @@ from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import TORCH, versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, files_of, log
-from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.recipe import UtteranceSpec
 
 __all__ = ["declare", "run"]
 
@@ -18,7 +18,7 @@ __all__ = ["declare", "run"]
 _PATIENCE = 10  # of 19
 
 
-def declare(place: Place, utterances: tuple[Utterance, ...], checkpoint: Stage) -> Stage:
+def declare(place: Place, utterances: tuple[UtteranceSpec, ...], checkpoint: Stage) -> Stage:
     folder = place.artifacts / "reference" / place.name
     return place.stage(
         "reference",
@@ -45,6 +45,6 @@ def run(
     from kokoro_tvm.builder.reference_store import ReferenceStore
     from kokoro_tvm.validation.reference.reference import save_reference
 
-    specs = [Utterance.model_validate(utterance, strict=False) for utterance in utterances]
+    specs = [UtteranceSpec.model_validate(utterance, strict=False) for utterance in utterances]
     for reference in ReferenceStore(inputs.folder("checkpoint"), cache, log, again).references(specs):
         save_reference(reference, out / f"{reference.name}.safetensors")

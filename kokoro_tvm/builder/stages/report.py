@@ -98,7 +98,7 @@ def run(
 ) -> None:
     """Synthesizes every utterance once more, for the page."""
     from kokoro_tvm.targets import Machine
-    from kokoro_tvm.validation.report import BuiltStage, Facts, write_page
+    from kokoro_tvm.validation.report import BuiltStage, BundleFacts, write_page
 
     runner, reason = find_runner(target)
     spoken: list[SpokenUtterance] = []
@@ -112,7 +112,7 @@ def run(
         BuiltStage(**stage, log=log_file if (folder / log_file).is_file() else "")
         for stage, log_file in zip(stages, logs, strict=True)
     ]
-    facts = Facts(
+    facts = BundleFacts(
         manifest=read_json(inputs["bundle/bundle.json"]),
         reports=[read_json(path) for path in inputs.group("validations").values()],
         speech=read_json(inputs["speech"]),

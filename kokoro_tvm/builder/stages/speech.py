@@ -28,7 +28,7 @@ from kokoro_tvm.targets.runners import open_synthesizer
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.targets.runners import Runner, Start
-    from kokoro_tvm.targets.runners.program import Program, Utterance
+    from kokoro_tvm.targets.runners.program import ProgramOutput, SpeakProgram
     from kokoro_tvm.validation.reference.reference import Reference
 
 __all__ = ["declare", "run"]
@@ -114,14 +114,14 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     report.require()
 
 
-def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Program | None:
+def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> SpeakProgram | None:
     """The program of the bundle; None where it brings none.
 
     libraries: of the TVM runtime that the runner executes code with.
     """
     if not bundle.libkokoro:
         return None
-    from kokoro_tvm.targets.runners.program import Program
+    from kokoro_tvm.targets.runners.program import SpeakProgram
 
     def start(program: Path) -> Start:
         found = runner.start(program, libraries)
@@ -129,10 +129,10 @@ def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Progr
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return found
 
-    return Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads())
+    return SpeakProgram(bundle.root, [file.path for file in bundle.libkokoro], start, threads())
 
 
-def _speak(program: Program, reference: Reference) -> Utterance:
+def _speak(program: SpeakProgram, reference: Reference) -> ProgramOutput:
     log(f"saying {reference.name} from C")
     noise = reference.noise()[0] if reference.piece else None
     about = reference.tokens[0], reference.voice, reference.speed

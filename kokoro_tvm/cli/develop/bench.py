@@ -76,7 +76,7 @@ def bench(
     """
     from kokoro_tvm.runtime.threads import choose_threads
     from kokoro_tvm.tools.bench.chart import can_draw
-    from kokoro_tvm.tools.bench.measure import Plan, measure, utterances_of
+    from kokoro_tvm.tools.bench.measure import BenchPlan, measure, utterances_of
     from kokoro_tvm.tools.bench.peer_models import PeerModels
     from kokoro_tvm.tools.bench.systems import bundle_systems, choose_peers, peer_system
     from kokoro_tvm.tools.bench.texts import TEXTS, choose_texts
@@ -97,7 +97,7 @@ def bench(
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]
     spoken = {each.name: utterances_of(each, opened[0]) for each in texts}
     (hello,) = utterances_of(TEXTS[0], opened[0])
-    plan = Plan(tuple(systems), spoken, hello, count, rounds, cold, isa)
+    plan = BenchPlan(tuple(systems), spoken, hello, count, rounds, cold, isa)
     found: list[Result] = []
 
     def keep(so_far: Result) -> None:

@@ -26,7 +26,7 @@ def graph(
     root: RootOption = Path(),
 ) -> None:
     """Draw the tasks of a recipe, coloured by state."""
-    from kokoro_tvm.builder.diagnostics.graph import Node, draw
+    from kokoro_tvm.builder.diagnostics.graph import GraphNode, draw
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.common.output import is_stream, write_text
 
@@ -34,7 +34,7 @@ def graph(
     for stage in Project.open(root).graph(recipe).stages():
         _, title, *artifact = stage.name.split(".")
         after = tuple(s.name for s in stage.after)
-        nodes.append(Node(stage.name, title, ".".join(artifact), stage.state().kind, after))
+        nodes.append(GraphNode(stage.name, title, ".".join(artifact), stage.state().kind, after))
     picture = draw(nodes, form)
     if output is None:
         typer.echo(picture, nl=False)

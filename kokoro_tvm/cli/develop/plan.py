@@ -13,7 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption, grid
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.builder.diagnostics.plan import Step
+    from kokoro_tvm.builder.diagnostics.plan import PlanStep
 
 __all__ = ["plan", "summary", "table"]
 
@@ -51,7 +51,7 @@ def plan(
         out.print(line, soft_wrap=True)
 
 
-def table(steps: Sequence[Step]) -> Table:
+def table(steps: Sequence[PlanStep]) -> Table:
     """A line for every step."""
     from rich.text import Text
 
@@ -62,7 +62,7 @@ def table(steps: Sequence[Step]) -> Table:
     return made
 
 
-def _duration(step: Step) -> str:
+def _duration(step: PlanStep) -> str:
     """`32 s`; of a stage that never ran `about 32 s, as cpu took`, or the stage of another bucket."""
     from kokoro_tvm.common.words import shown_seconds
 
@@ -76,7 +76,7 @@ def _duration(step: Step) -> str:
     return f"about {seconds}, as {recipe if same else like} took"
 
 
-def _why(step: Step) -> str:
+def _why(step: PlanStep) -> str:
     from kokoro_tvm.builder.diagnostics.causes import cause
 
     if step.state.problem:
@@ -96,7 +96,7 @@ def _why(step: Step) -> str:
     return "never built" if step.state.kind == "missing" else step.state.kind
 
 
-def summary(steps: Sequence[Step], jobs: int) -> list[str]:
+def summary(steps: Sequence[PlanStep], jobs: int) -> list[str]:
     """The totals, in sentences."""
     actions = ("run", "restore", "perhaps", "fail")
     run, restore, perhaps, fail = ([s for s in steps if s.action == a] for a in actions)
@@ -122,7 +122,7 @@ def _stages(count: int) -> str:
     return "1 stage" if count == 1 else f"{count} stages"
 
 
-def _time(steps: Sequence[Step], jobs: int) -> str:
+def _time(steps: Sequence[PlanStep], jobs: int) -> str:
     from kokoro_tvm.builder.diagnostics.plan import together
     from kokoro_tvm.common.words import shown_seconds
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.builder.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
     from kokoro_tvm.tools.lab.probe.compare import Summary
-    from kokoro_tvm.tools.lab.probe.probe import Findings
+    from kokoro_tvm.tools.lab.probe.probe import ProbeResult
     from kokoro_tvm.tools.lab.probe.subject import Subject
     from kokoro_tvm.tools.lab.probe.values import Value
     from kokoro_tvm.validation.reference.reference import Reference
@@ -228,7 +228,7 @@ def _listing(values: list[Value], subject: Subject) -> str:
     return "\n".join(lines)
 
 
-def _show(findings: Findings, brief: bool) -> None:
+def _show(findings: ProbeResult, brief: bool) -> None:
     out = console()
     out.print(_brief(findings) if brief else _detailed(findings), highlight=False)
     if findings.first is not None and brief:
@@ -242,7 +242,7 @@ def _show(findings: Findings, brief: bool) -> None:
         )
 
 
-def _brief(findings: Findings) -> Table:
+def _brief(findings: ProbeResult) -> Table:
     made = _table("value", "finite", "error", "PyTorch's", "")
     for row in findings.rows:
         finite = _finite(row.tvm)
@@ -251,7 +251,7 @@ def _brief(findings: Findings) -> Table:
     return made
 
 
-def _detailed(findings: Findings, last: bool = False) -> Table:
+def _detailed(findings: ProbeResult, last: bool = False) -> Table:
     made = _table("value", "finite", "min", "1 %", "50 %", "99 %", "max", "error", "head")
     for row in findings.rows[-1:] if last else findings.rows:
         mark = ", [bold red]diverges[/]" if row.diverges else ""

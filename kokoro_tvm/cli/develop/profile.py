@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.session.profiler import Call, Kernel, Usage
-    from kokoro_tvm.tools.lab.regressions import Comparison
+    from kokoro_tvm.tools.lab.regressions import KernelComparison
 
 __all__ = ["Profile", "beside_table", "profile", "table"]
 
@@ -145,7 +145,7 @@ def _compare(
     found.require(against)
 
 
-def beside_table(comparisons: Sequence[Comparison]) -> Table:
+def beside_table(comparisons: Sequence[KernelComparison]) -> Table:
     """A row for each kind of kernel, in the order given."""
     made = _output.table("kernels", ("kFLOP a step", "ms before", "now", "ratio", "minima", "share"))
     for each in comparisons:

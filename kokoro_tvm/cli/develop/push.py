@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runtime.registry.artifact import Layer
+    from kokoro_tvm.runtime.registry.artifact import OciLayer
 
 __all__ = ["push"]
 
@@ -38,7 +38,7 @@ def push(
     from kokoro_tvm.publish.push import push as send
     from kokoro_tvm.runtime.registry.address import parse_place
 
-    def sending(layer: Layer) -> None:
+    def sending(layer: OciLayer) -> None:
         typer.echo(f"{layer.name}: {decimal(layer.size)}", err=True)
 
     place, signer = parse_place(target), None if key is None else read_signer(key)

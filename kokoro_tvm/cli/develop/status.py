@@ -13,7 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption, grid
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.builder.diagnostics.status import Row
+    from kokoro_tvm.builder.diagnostics.status import StatusRow
 
 __all__ = ["status", "table"]
 
@@ -45,7 +45,7 @@ def status(
         return
     built = found if recipes else {name: rows for name, rows in found.items() if rows[-1].size is not None}
     out = console(markup=False)
-    seen: dict[str, Row] = {}
+    seen: dict[str, StatusRow] = {}
     for rows in built.values():
         seen |= {row.name: row for row in rows}
     if seen:
@@ -54,7 +54,7 @@ def status(
         out.print(f"{'Never built' if not seen else 'Other recipes, never built'}: {', '.join(never)}")
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[StatusRow]) -> Table:
     """A line for every row."""
     from rich.filesize import decimal
     from rich.text import Text

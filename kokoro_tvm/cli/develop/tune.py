@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kokoro_tvm.kernels.base.schedule import ConvChoice
     from kokoro_tvm.recipe import Recipe
     from kokoro_tvm.targets import Machine
-    from kokoro_tvm.tools.lab.tuning.layers import Layer
-    from kokoro_tvm.tools.lab.tuning.search import Outcome
+    from kokoro_tvm.tools.lab.tuning.layers import TunedLayer
+    from kokoro_tvm.tools.lab.tuning.search import TuningResult
 
 __all__ = ["tune"]
 
@@ -86,14 +86,16 @@ def _check_machine(recipe: Recipe, machine: Machine) -> None:
         )
 
 
-def _search(layers: Sequence[Layer], machine: Machine, seconds: float, threads: int) -> list[Outcome]:
+def _search(
+    layers: Sequence[TunedLayer], machine: Machine, seconds: float, threads: int
+) -> list[TuningResult]:
     import time
 
     from kokoro_tvm.runtime.session.pool import compute
     from kokoro_tvm.tools.lab.tuning.kernels import prepared
     from kokoro_tvm.tools.lab.tuning.search import search
 
-    outcomes: list[Outcome] = []
+    outcomes: list[TuningResult] = []
 
     def all_of_them() -> None:
         for outcome in search(layers, prepared(machine), seconds, time.monotonic):
@@ -104,7 +106,7 @@ def _search(layers: Sequence[Layer], machine: Machine, seconds: float, threads: 
     return outcomes
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: TuningResult) -> str:
     return f"{outcome.layer.name}: {_shown(outcome.choice) if outcome.choice else 'the rule stays'}"
 
 
@@ -113,7 +115,7 @@ def _shown(choice: ConvChoice) -> str:
     return f"{how}, {choice.tiles} tile{'' if choice.tiles == 1 else 's'}"
 
 
-def _table(outcomes: Sequence[Outcome]) -> Table:
+def _table(outcomes: Sequence[TuningResult]) -> Table:
     made = _output.table("layer", ("calls", "rule", "GFLOP/s", "tuned", "GFLOP/s", "wrong"))
     for o in outcomes:
         flops = o.layer.flops / o.layer.count / 1e9
@@ -129,7 +131,7 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
     return made
 
 
-def _sums(outcomes: Sequence[Outcome], layers: int) -> str:
+def _sums(outcomes: Sequence[TuningResult], layers: int) -> str:
     before, after = (sum(getattr(o, what) * o.layer.count for o in outcomes) for what in ("before", "after"))
     change = f" ({after / before - 1:+.1%})" if before else ""
     left = layers - len(outcomes)
@@ -137,7 +139,7 @@ def _sums(outcomes: Sequence[Outcome], layers: int) -> str:
     return f"Together: {before * 1e3:.1f} ms by the rules, {after * 1e3:.1f} ms tuned{change}.{reached}"
 
 
-def _write(path: Path, recipe: Recipe, machine: Machine, outcomes: Sequence[Outcome]) -> None:
+def _write(path: Path, recipe: Recipe, machine: Machine, outcomes: Sequence[TuningResult]) -> None:
     """Layers that were not reached, and those of other precisions, keep what they had."""
     from dataclasses import asdict
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.documents.writers import Mark
 
 __all__ = [
-    "Reading",
     "Receive",
-    "Spoken",
+    "SpeechInput",
+    "SpeechOutput",
     "document_of",
     "marks_of",
     "piping",
@@ -40,7 +40,7 @@ Receive = Callable[["NDArray[np.float32]"], None]
 
 
 @dataclass
-class Spoken:
+class SpeechOutput:
     """What was spoken: samples, those that were computed now, words and marks, the start of every chunk as
     (character of the source, sample)."""
 
@@ -63,7 +63,7 @@ def document_of(text: str, file: Path | None) -> Document:
 
 
 @dataclass(frozen=True)
-class Reading:
+class SpeechInput:
     """A document and how it is spoken.
 
     manner: voice, speed and seed, which a document that is a plan has itself; phonemes: its text is phonemes;
@@ -109,9 +109,9 @@ class Reading:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def speak(stream: Stream, length: int, receivers: list[Receive]) -> Spoken:
+def speak(stream: Stream, length: int, receivers: list[Receive]) -> SpeechOutput:
     """Hand the audio of every chunk to all receivers, and show how much of `length` characters is spoken."""
-    spoken = Spoken()
+    spoken = SpeechOutput()
     with _progress(length) as shown:
         for chunk in stream:
             if chunk.rendered:
@@ -126,7 +126,7 @@ def speak(stream: Stream, length: int, receivers: list[Receive]) -> Spoken:
     return spoken
 
 
-def marks_of(document: Document, spoken: Spoken) -> list[Mark]:
+def marks_of(document: Document, spoken: SpeechOutput) -> list[Mark]:
     """Where the chapters of a document lie in what was spoken."""
     from kokoro_tvm.runtime.documents.writers import Mark
 

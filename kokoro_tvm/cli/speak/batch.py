@@ -13,8 +13,8 @@ import typer
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, without_blas_threads
 
 if TYPE_CHECKING:
-    from kokoro_tvm.serving.batch.manifest import BadLine, Utterance
-    from kokoro_tvm.serving.batch.speaking import Outcome
+    from kokoro_tvm.serving.batch.manifest import BadLine, BatchUtterance
+    from kokoro_tvm.serving.batch.speaking import UtteranceResult
 
 __all__ = ["batch"]
 
@@ -61,7 +61,7 @@ def batch(
     from kokoro_tvm.runtime.documents.writers import check_audio_file
     from kokoro_tvm.runtime.threads import choose_threads
     from kokoro_tvm.serving.batch.manifest import read_manifest
-    from kokoro_tvm.serving.batch.speaking import Job, lock_folder, speak_here, speak_on_cluster
+    from kokoro_tvm.serving.batch.speaking import BatchSettings, lock_folder, speak_here, speak_on_cluster
 
     utterances, bad = read_manifest(manifest)
     folder = output if "://" in output else str(Path(output).absolute())
@@ -74,7 +74,7 @@ def batch(
             for end in ("", ".json")
         )
         check_distinct((manifest,), files)
-    job = Job(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
+    job = BatchSettings(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
     with nullcontext() if "://" in output else lock_folder(Path(folder)):
         if scheduler is None:
             coming = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
@@ -86,16 +86,16 @@ def batch(
 def _report(
     manifest: Path,
     output: str,
-    utterances: Sequence[Utterance],
+    utterances: Sequence[BatchUtterance],
     bad: Sequence[BadLine],
-    coming: Iterable[Outcome],
+    coming: Iterable[UtteranceResult],
 ) -> None:
     """Shows how far it is, then what was written. Raises InputError that lists the lines that were not."""
     import time
 
     from kokoro_tvm.common.errors import InputError
 
-    outcomes: list[Outcome] = []
+    outcomes: list[UtteranceResult] = []
     began = time.perf_counter()
     with typer.progressbar(coming, length=len(utterances), file=sys.stderr, label="speaking") as bar:
         for outcome in bar:

@@ -22,7 +22,7 @@ from kokoro_tvm.cli._speech import (
     noted,
     without_blas_threads,
 )
-from kokoro_tvm.cli.speak._say import Reading, Receive, document_of, marks_of, piping, playing, speak
+from kokoro_tvm.cli.speak._say import Receive, SpeechInput, document_of, marks_of, piping, playing, speak
 from kokoro_tvm.common.errors import InputError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def say(
         tts = Synthesizer(
             bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon, voices=voices
         )
-        reading = Reading(tts, document, manner, phonemes, markup)
+        reading = SpeechInput(tts, document, manner, phonemes, markup)
         rate = tts.bundle.sample_rate
         if save_plan is not None:
             plan = reading.plan()

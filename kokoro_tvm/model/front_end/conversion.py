@@ -28,7 +28,7 @@ from kokoro_tvm.runtime.text.frontend.data import BETWEEN, FORMAT, LAYERS, WITHI
 from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack
 from kokoro_tvm.runtime.text.frontend.hashing import id_of
 
-__all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "Facts", "convert", "facts", "tagger_arrays"]
+__all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "SpacyFacts", "convert", "facts", "tagger_arrays"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -51,17 +51,17 @@ _PARTS = {"maxout": {"weight": "W", "bias": "b"}, "layernorm": {"scale": "G", "s
 
 
 @dataclass(frozen=True)
-class Facts:
+class SpacyFacts:
     """What spaCy's library knows and its models do not carry: ids of names, and what marks are read as."""
 
     symbols: dict[str, int]
     norms: dict[str, str]
 
 
-def facts() -> Facts:
+def facts() -> SpacyFacts:
     """Those of spaCy 3.8."""
     content = json.loads(_FACTS.read_text(encoding="utf-8"))
-    return Facts(content["symbols"], content["norms"])
+    return SpacyFacts(content["symbols"], content["norms"])
 
 
 def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:

@@ -15,7 +15,7 @@ from kokoro_tvm.model.front_end.conversion import convert
 from kokoro_tvm.model.front_end.sources import describe, obtain
 from kokoro_tvm.model.front_end.yields import FILES, yield_of
 from kokoro_tvm.model.sources.material import Log, first_that_answers
-from kokoro_tvm.recipe.front_end import FrontEnd, PinnedFiles
+from kokoro_tvm.recipe.front_end import FrontEndSpec, PinnedFiles
 
 __all__ = ["fetch", "pack"]
 
@@ -26,7 +26,7 @@ HOW_TO_SUPPLY = (
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that equal files give equal bytes
 
 
-def fetch(front_end: FrontEnd, out: Path, *, root: Path | None = None, log: Log | None = None) -> None:
+def fetch(front_end: FrontEndSpec, out: Path, *, root: Path | None = None, log: Log | None = None) -> None:
     """Fills the empty folder `out` with `FILES`, from the first sources that answer.
 
     root: what relative paths of a `file` source start from (the working directory). Raises BuildError when no

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.recipe.front_end import FrontEnd
+from kokoro_tvm.recipe.front_end import FrontEndSpec
 
 __all__ = ["CONVERTERS", "FACTS", "FILES", "SOUNDS", "TEXT", "yield_of"]
 
@@ -31,7 +31,7 @@ FACTS = (
 """The files of this package that they read."""
 
 
-def yield_of(front_end: FrontEnd) -> dict[str, Any]:
+def yield_of(front_end: FrontEndSpec) -> dict[str, Any]:
     """All that decides about the stored bytes, besides the code."""
     parts = {"tagger": front_end.tagger, "lexicon": front_end.lexicon, "cldr": front_end.cldr}
     return {name: dict(pinned.files) for name, pinned in parts.items() if pinned is not None}

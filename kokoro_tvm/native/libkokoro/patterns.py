@@ -17,7 +17,7 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["OPERATIONS", "PLACES", "Compiled", "Sets", "compile_pattern", "ranges_of"]
+__all__ = ["OPERATIONS", "PLACES", "CompiledPattern", "Sets", "compile_pattern", "ranges_of"]
 
 OPERATIONS = (
     *("match", "char", "set", "split", "jump", "save", "run", "lazy_run", "enter", "loop", "lazy_loop"),
@@ -76,7 +76,7 @@ class Sets:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledPattern:
     """code: groups, slots (two of a group, then one of a loop), the class of first characters (-1: any, or
     none is needed), then operations. groups: numbers of those that have names."""
 
@@ -84,7 +84,7 @@ class Compiled:
     groups: dict[str, int]
 
 
-def compile_pattern(pattern: str, sets: Sets, flags: int = 0) -> Compiled:
+def compile_pattern(pattern: str, sets: Sets, flags: int = 0) -> CompiledPattern:
     """The code of an expression, whose classes are put into `sets`.
 
     Raises BuildError where it has what the interpreter does not know.
@@ -97,7 +97,7 @@ def compile_pattern(pattern: str, sets: Sets, flags: int = 0) -> Compiled:
         raise BuildError(f"The expression {pattern} has too many groups for libkokoro.")
     first, may_be_empty = _first(tree, tree.state.flags)
     head = [tree.state.groups, writer.slots, -1 if may_be_empty else sets.place(first)]
-    return Compiled((*head, *writer.code), dict(tree.state.groupdict))
+    return CompiledPattern((*head, *writer.code), dict(tree.state.groupdict))
 
 
 @dataclass

@@ -11,7 +11,7 @@ from kokoro_tvm.native.toolchains import link_with
 from kokoro_tvm.native.toolchains.code_signature import check_signature
 from kokoro_tvm.native.toolchains.lld import IMPORTED, Lld
 
-__all__ = ["MACHO", "OLDEST", "MachO"]
+__all__ = ["MACHO", "OLDEST", "MachOToolchain"]
 
 OLDEST = {"macos": "11.0", "ios": "14.0"}
 """Of the systems that code is for; for macOS, that of the TVM runtime's wheels."""
@@ -40,7 +40,7 @@ exports:
 """
 
 
-class MachO(Lld):
+class MachOToolchain(Lld):
     """macOS or iOS."""
 
     program = "ld64.lld"
@@ -83,4 +83,4 @@ class MachO(Lld):
         self.link([], folder / "probe.dylib")
 
 
-MACHO = MachO()
+MACHO = MachOToolchain()

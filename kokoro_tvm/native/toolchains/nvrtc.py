@@ -15,7 +15,7 @@ from typing import Any
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains import problem_of
 
-__all__ = ["Compiled", "Resources", "check", "compile_cuda", "fat_binary", "version"]
+__all__ = ["CompiledCuda", "KernelResources", "check", "compile_cuda", "fat_binary", "version"]
 
 _NVRTC, _NVFATBIN = "libnvrtc.so.13", "libnvfatbin.so.13"
 _FOLDER = Path(__file__).parent / "nvrtc_headers"
@@ -44,7 +44,7 @@ _THREADS = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+)\) (\
 
 
 @dataclass(frozen=True)
-class Resources:
+class KernelResources:
     """What a kernel takes of a GPU. registers: of a thread; shared_bytes: of a workgroup; spilled_bytes: of a
     thread, registers that are kept in memory."""
 
@@ -54,12 +54,12 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledCuda:
     """Code for one architecture: machine code for sm_N, with each kernel's resources, PTX for compute_N."""
 
     architecture: str
     code: bytes
-    resources: Mapping[str, Resources]
+    resources: Mapping[str, KernelResources]
 
 
 def version() -> str:
@@ -74,7 +74,7 @@ def check() -> str | None:
     return problem_of(lambda: (version(), _library(_NVFATBIN)))
 
 
-def compile_cuda(source: str, architecture: str) -> Compiled:
+def compile_cuda(source: str, architecture: str) -> CompiledCuda:
     """Compiles kernels as TVM prints them.
 
     architecture: sm_N, or compute_N for PTX. Raises BuildError where the compiler is not installed, where it
@@ -92,14 +92,14 @@ def compile_cuda(source: str, architecture: str) -> Compiled:
         if failed or "warning" in log:
             raise BuildError(f"{version()} refuses kernels for {architecture}: {log.strip()[:2000]}")
         if architecture.startswith("compute"):
-            return Compiled(architecture, _bytes(library, program, "PTX"), {})
+            return CompiledCuda(architecture, _bytes(library, program, "PTX"), {})
         code = _bytes(library, program, "CUBIN")
     resources = _resources(log)
     _check_limits(resources, architecture, {name: int(n) for n, name in _THREADS.findall(source)})
-    return Compiled(architecture, code, resources)
+    return CompiledCuda(architecture, code, resources)
 
 
-def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[str, Compiled]]:
+def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[str, CompiledCuda]]:
     """Kernels for several generations of GPUs (sm_N), and PTX of the last for those after it, as one binary
     that the driver chooses from; and its parts by their architectures. Raises BuildError, see
     `compile_cuda`."""
@@ -120,17 +120,19 @@ def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[s
     return binary.raw, {part.architecture: part for part in parts}
 
 
-def _resources(log: str) -> dict[str, Resources]:
+def _resources(log: str) -> dict[str, KernelResources]:
     """What ptxas says of each kernel."""
     found = {}
     _, *parts = _KERNEL.split(log)  # a kernel's name and the lines about it, by turns
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         numbers = [pattern.search(text) for pattern in (_USED, _SHARED, _SPILLED)]
-        found[name] = Resources(*(int(match[1]) if match else 0 for match in numbers))
+        found[name] = KernelResources(*(int(match[1]) if match else 0 for match in numbers))
     return found
 
 
-def _check_limits(resources: Mapping[str, Resources], architecture: str, threads: Mapping[str, int]) -> None:
+def _check_limits(
+    resources: Mapping[str, KernelResources], architecture: str, threads: Mapping[str, int]
+) -> None:
     for name, taken in resources.items():
         registers = taken.registers * threads.get(name, 1)
         for what, number, most in (

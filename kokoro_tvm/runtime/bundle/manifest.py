@@ -14,9 +14,9 @@ from kokoro_tvm import __version__
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
-from kokoro_tvm.runtime.bundle.node import Node
+from kokoro_tvm.runtime.bundle.node import ManifestNode
 
-__all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port", "read_bundle"]
+__all__ = ["SCHEMA", "Bundle", "Component", "EntryPoint", "FileRef", "Library", "Port", "read_bundle"]
 
 SCHEMA = 5
 """The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it; only
@@ -58,7 +58,7 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Entry:
+class EntryPoint:
     """A second function of a component's libraries, which takes other inputs."""
 
     function: str
@@ -82,7 +82,7 @@ class Component:
     weights: FileRef
     libraries: tuple[Library, ...]
     storage_step: int
-    seeded: Entry | None = None
+    seeded: EntryPoint | None = None
 
     @property
     def buckets(self) -> tuple[int, ...]:
@@ -216,7 +216,7 @@ def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
         raw: Any = json.loads(content)
     except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
         raise BundleError(f"{manifest} is no readable JSON ({error}). Build or copy it again.") from error
-    node = Node(raw, str(manifest))
+    node = ManifestNode(raw, str(manifest))
     _check_schema(node)
     return _bundle(root, node, digest)
 
@@ -230,7 +230,7 @@ def _checked_pin(sha256: str) -> str:
     return sha256.lower()
 
 
-def _check_schema(node: Node) -> None:
+def _check_schema(node: ManifestNode) -> None:
     """Refuse a layout this version does not read."""
     if (found := node.get("schema", int)) != SCHEMA:
         update = "Update kokoro-tvm, or build the bundle with this version."
@@ -240,7 +240,7 @@ def _check_schema(node: Node) -> None:
         )
 
 
-def _bundle(root: Path, node: Node, digest: str) -> Bundle:
+def _bundle(root: Path, node: ManifestNode, digest: str) -> Bundle:
     components = node.child("components")
     missing = [name for name in COMPONENTS if name not in components.names()]
     if missing:
@@ -278,7 +278,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
     )
 
 
-def _component(root: Path, name: str, node: Node) -> Component:
+def _component(root: Path, name: str, node: ManifestNode) -> Component:
     libraries = [
         Library(
             _positive(library, "bucket"),
@@ -304,7 +304,7 @@ def _component(root: Path, name: str, node: Node) -> Component:
     )
 
 
-def _languages(node: Node) -> dict[str, SpokenLanguage]:
+def _languages(node: ManifestNode) -> dict[str, SpokenLanguage]:
     found = {code: node.child(code) for code in node.names()}
     if not found:
         raise BundleError(f"{node.place} names no language. Build the bundle again.")
@@ -314,22 +314,22 @@ def _languages(node: Node) -> dict[str, SpokenLanguage]:
     }
 
 
-def _entry(node: Node) -> Entry:
-    return Entry(node.get("function", str), _ports(node, "inputs"))
+def _entry(node: ManifestNode) -> EntryPoint:
+    return EntryPoint(node.get("function", str), _ports(node, "inputs"))
 
 
-def _ports(node: Node, key: str) -> tuple[Port, ...]:
+def _ports(node: ManifestNode, key: str) -> tuple[Port, ...]:
     return tuple(
         Port(port.get("name", str), port.get("dtype", str), tuple(port.get("shape", list)))
         for port in node.children(key)
     )
 
 
-def _files(root: Path, node: Node, key: str) -> tuple[FileRef, ...]:
+def _files(root: Path, node: ManifestNode, key: str) -> tuple[FileRef, ...]:
     return tuple(_file(root, each) for each in node.children(key)) if node.has(key) else ()
 
 
-def _file(root: Path, node: Node) -> FileRef:
+def _file(root: Path, node: ManifestNode) -> FileRef:
     name = node.get("file", str)
     pure = PurePosixPath(name)
     # On Windows, \\ separates and : follows a drive or precedes a stream; no build writes one.
@@ -338,14 +338,14 @@ def _file(root: Path, node: Node) -> FileRef:
     return FileRef(root / pure, node.get("size", int), node.get("sha256", str))
 
 
-def _positive(node: Node, key: str) -> int:
+def _positive(node: ManifestNode, key: str) -> int:
     value = node.get(key, int)
     if value <= 0:
         raise BundleError(f"{node.place}: '{key}' should be positive but is {value}. Build the bundle again.")
     return value
 
 
-def _one_of(node: Node, key: str, allowed: Iterable[str]) -> str:
+def _one_of(node: ManifestNode, key: str, allowed: Iterable[str]) -> str:
     value = node.get(key, str)
     if value not in tuple(allowed):
         raise BundleError(f"{node.place}: '{key}' is {value!r}, not {' or '.join(allowed)}. Build it again.")

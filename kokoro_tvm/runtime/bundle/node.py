@@ -10,7 +10,7 @@ from kokoro_tvm.common.errors import BundleError
 T = TypeVar("T")
 
 
-class Node:
+class ManifestNode:
     """One JSON object of a manifest with its place (`bundle.json: components.bert`)."""
 
     def __init__(self, value: Any, place: str) -> None:
@@ -43,14 +43,14 @@ class Node:
         except OverflowError as error:
             raise BundleError(f"{self.place}: '{key}' is too large. {_MEND}") from error
 
-    def child(self, key: str) -> Node:
+    def child(self, key: str) -> ManifestNode:
         """Object under `key`."""
-        return Node(self.get(key, dict), f"{self.place}: {key}")
+        return ManifestNode(self.get(key, dict), f"{self.place}: {key}")
 
-    def children(self, key: str) -> Iterator[Node]:
+    def children(self, key: str) -> Iterator[ManifestNode]:
         """Objects of the list under `key`, in order."""
         for index, value in enumerate(self.get(key, list)):
-            yield Node(value, f"{self.place}: {key}[{index}]")
+            yield ManifestNode(value, f"{self.place}: {key}[{index}]")
 
     def names(self) -> tuple[str, ...]:
         """Keys in the order of the file."""

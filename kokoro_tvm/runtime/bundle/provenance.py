@@ -10,7 +10,7 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
-from kokoro_tvm.runtime.bundle.node import Node
+from kokoro_tvm.runtime.bundle.node import ManifestNode
 
 __all__ = [
     "BUILDER",
@@ -54,7 +54,7 @@ def read_provenance(path: Path) -> Provenance:
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise BundleError(f"{path} is no readable JSON ({error}). Build or copy the bundle again.") from error
-    node = Node(content, str(path))
+    node = ManifestNode(content, str(path))
     _require(node, "_type", STATEMENT_TYPE)
     _require(node, "predicateType", PREDICATE_TYPE)
     predicate = node.child("predicate")
@@ -92,13 +92,13 @@ def verify_provenance(bundle: Bundle) -> Provenance:
     return found
 
 
-def _require(node: Node, key: str, wanted: str) -> None:
+def _require(node: ManifestNode, key: str, wanted: str) -> None:
     found = node.get(key, str)
     if found != wanted:
         raise BundleError(f"{node.place}: '{key}' is {found!r}, not {wanted!r}. Build the bundle again.")
 
 
-def _digest(node: Node) -> str:
+def _digest(node: ManifestNode) -> str:
     sha256 = node.child("digest").get("sha256", str)
     if not _SHA256.fullmatch(sha256):
         raise BundleError(f"{node.place}: {sha256!r} is no SHA-256. Build the bundle again.")

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.runtime.bundle.node import Node
+from kokoro_tvm.runtime.bundle.node import ManifestNode
 
 __all__ = [
     "ARTIFACT_TYPE",
     "EMPTY",
     "LARGEST_MANIFEST",
     "MANIFEST_TYPE",
-    "Layer",
+    "OciLayer",
     "manifest_of",
     "read_layers",
     "sha256_of",
@@ -39,7 +39,7 @@ _VERSION = "org.opencontainers.image.version"
 
 
 @dataclass(frozen=True)
-class Layer:
+class OciLayer:
     """A file: its name in the bundle, bytes, and SHA-256 in hexadecimal."""
 
     name: str
@@ -47,7 +47,7 @@ class Layer:
     sha256: str
 
 
-def manifest_of(layers: Iterable[Layer], recipe: str, version: str) -> bytes:
+def manifest_of(layers: Iterable[OciLayer], recipe: str, version: str) -> bytes:
     """The manifest: the same layers give the same bytes."""
     content = {
         "schemaVersion": 2,
@@ -63,13 +63,13 @@ def manifest_of(layers: Iterable[Layer], recipe: str, version: str) -> bytes:
     return json.dumps(content, indent=1, ensure_ascii=False).encode()
 
 
-def read_layers(content: bytes, place: str) -> dict[str, Layer]:
+def read_layers(content: bytes, place: str) -> dict[str, OciLayer]:
     """The layers of a manifest by name; raises BundleError where it is none, or that of something else."""
     try:
         raw = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"What {place} holds is no manifest ({error}). Name another place.") from error
-    node = Node(raw, place)
+    node = ManifestNode(raw, place)
     found = str(raw.get("artifactType") or raw.get("mediaType"))
     if found != ARTIFACT_TYPE:
         raise BundleError(f"{place} holds {found}, and no bundle of kokoro-tvm. Name another place.")
@@ -82,11 +82,11 @@ def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _layer(node: Node) -> Layer:
+def _layer(node: ManifestNode) -> OciLayer:
     size, digest = node.get("size", int), node.get("digest", str)
     if size < 0 or not _DIGEST.fullmatch(digest):  # it becomes the name of a file
         raise BundleError(f"{node.place} has {size} bytes and the digest {digest!r}. Push the bundle again.")
-    return Layer(node.child("annotations").get(_TITLE, str), size, digest.removeprefix("sha256:"))
+    return OciLayer(node.child("annotations").get(_TITLE, str), size, digest.removeprefix("sha256:"))
 
 
 def _descriptor(

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.runtime.registry.artifact import Layer
+from kokoro_tvm.runtime.registry.artifact import OciLayer
 from kokoro_tvm.runtime.registry.sources import Source, read
 from kokoro_tvm.runtime.registry.web import TransferError
 
@@ -22,7 +22,7 @@ _TRIES = 4  # that bring nothing, one after the other
 _PAUSE = 0.5  # seconds after the first of them; twice as long after each other one
 
 
-def download(source: Source, layer: Layer, path: Path, place: str, arrived: Callable[[int], None]) -> None:
+def download(source: Source, layer: OciLayer, path: Path, place: str, arrived: Callable[[int], None]) -> None:
     """Writes a layer to `path`, after what is there of it already; complete, it has the layer's digest.
 
     arrived: called with bytes as they come. Raises BundleError; what came stays for the next time, unless it

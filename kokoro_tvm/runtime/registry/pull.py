@@ -27,7 +27,7 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.runtime.registry.address import Layout, Repository
-from kokoro_tvm.runtime.registry.artifact import LARGEST_MANIFEST, Layer, read_layers, sha256_of
+from kokoro_tvm.runtime.registry.artifact import LARGEST_MANIFEST, OciLayer, read_layers, sha256_of
 from kokoro_tvm.runtime.registry.download import download, writing
 from kokoro_tvm.runtime.registry.sources import Source, open_source
 from kokoro_tvm.runtime.registry.trust import SBOM, SIGNED, key_ids, require_signature
@@ -111,7 +111,7 @@ class _Pull:
         bundle = read_bundle(folder, described.sha256)
         return Pulled(bundle, sha256_of(manifest), arrived, size - arrived, trusted)
 
-    def _describe(self, layers: dict[str, Layer], new: Path) -> Bundle:
+    def _describe(self, layers: dict[str, OciLayer], new: Path) -> Bundle:
         """The bundle as its manifest and its provenance have it, once they and the layers say the same."""
         for name in (_MANIFEST, PROVENANCE, SBOM, SIGNED):
             if name in layers:
@@ -125,7 +125,7 @@ class _Pull:
         bundle = read_bundle(new)
         for file in bundle.files():
             name = file.path.relative_to(new).as_posix()
-            if layers.get(name) != Layer(name, file.size, file.sha256):
+            if layers.get(name) != OciLayer(name, file.size, file.sha256):
                 raise BundleError(
                     f"{self.place} has another {name} than its bundle.json, or none. Push the bundle again."
                 )
@@ -141,7 +141,7 @@ class _Pull:
         signed = f"signed by {signers}, not by a key that you named" if signers else "not signed"
         return f"{signed}: trusts {self.source.whom}"
 
-    def _bring(self, bundle: Bundle, layers: dict[str, Layer]) -> int:
+    def _bring(self, bundle: Bundle, layers: dict[str, OciLayer]) -> int:
         """Puts all files of a bundle into its folder; how many bytes travelled for that."""
         names: dict[str, list[Path]] = {}
         for file in bundle.files():

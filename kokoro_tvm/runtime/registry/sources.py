@@ -14,7 +14,7 @@ from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.runtime.bundle.node import Node
+from kokoro_tvm.runtime.bundle.node import ManifestNode
 from kokoro_tvm.runtime.registry.address import Layout, Repository, is_loopback
 from kokoro_tvm.runtime.registry.artifact import LARGEST_MANIFEST, MANIFEST_TYPE, sha256_of
 from kokoro_tvm.runtime.registry.web import TransferError, Web, failed
@@ -65,7 +65,7 @@ def read(stream: BinaryIO, size: int) -> bytes:
 def bundles_in(index: bytes, place: str) -> dict[str, str]:
     """Name of a bundle -> digest of its manifest, in a layout's index.json. Raises BundleError."""
     try:
-        node = Node(json.loads(index), f"{place}/index.json")
+        node = ManifestNode(json.loads(index), f"{place}/index.json")
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{place}/index.json is no readable JSON ({error}). Push it again.") from error
     found = {}

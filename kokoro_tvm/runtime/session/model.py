@@ -17,7 +17,7 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 from kokoro_tvm.runtime.session.device import Output
 from kokoro_tvm.runtime.session.routing import TooLongError
-from kokoro_tvm.runtime.session.session import Runner
+from kokoro_tvm.runtime.session.session import ComponentRunner
 from kokoro_tvm.runtime.stopping import Stopping
 
 __all__ = ["Floats", "Model", "frame_durations", "repeat_tokens", "token_of_frame"]
@@ -70,7 +70,7 @@ class Model:
     What stops `stopping` ends the component that runs, too.
     """
 
-    def __init__(self, bundle: Bundle, runner: Runner) -> None:
+    def __init__(self, bundle: Bundle, runner: ComponentRunner) -> None:
         self.bundle = bundle
         self.timings = dict.fromkeys(COMPONENTS, 0.0)
         self._runner = runner

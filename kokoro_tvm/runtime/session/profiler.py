@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kokoro_tvm.runtime.bundle.node import Node
+from kokoro_tvm.runtime.bundle.node import ManifestNode
 from kokoro_tvm.runtime.session.session import Session
 
 __all__ = [
@@ -91,7 +91,7 @@ def kernels_of(session: Session) -> dict[tuple[str, str], Kernel]:
     }
 
 
-def read_kernels(table: Node) -> dict[str, Kernel]:
+def read_kernels(table: ManifestNode) -> dict[str, Kernel]:
     """Kernels by name from a library's table, `{NAME: {"operation": "conv1d", "flops_per_step": 512}}`.
 
     Raises BundleError where an entry has another type.
@@ -99,7 +99,7 @@ def read_kernels(table: Node) -> dict[str, Kernel]:
     return {name: _kernel(table.child(name)) for name in table.names()}
 
 
-def _kernel(node: Node) -> Kernel:
+def _kernel(node: ManifestNode) -> Kernel:
     flops = node.number("flops_per_step") if node.has("flops_per_step") else None
     results = node.get("results", int) if node.has("results") else 1
     return Kernel(node.get("operation", str), flops, results)

@@ -18,7 +18,7 @@ from kokoro_tvm.common.errors import BundleError, InputError, OutOfMemoryError
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.inspection import check_library
 from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, Library, Port
-from kokoro_tvm.runtime.bundle.node import Node
+from kokoro_tvm.runtime.bundle.node import ManifestNode
 from kokoro_tvm.runtime.bundle.tensors import aligned, map_safetensors
 from kokoro_tvm.runtime.session.cpu import check_cpu, check_platform
 from kokoro_tvm.runtime.session.device import Cpu, Device, Gpu, Output, Resident
@@ -27,7 +27,7 @@ from kokoro_tvm.runtime.session.routing import fit, length_axis, smallest_bucket
 from kokoro_tvm.runtime.session.tvm_runtime import load_library, load_tvm_ffi
 from kokoro_tvm.runtime.stopping import Stopping, current_stopping
 
-__all__ = ["Runner", "Session", "SessionBase", "find_parameter"]
+__all__ = ["ComponentRunner", "Session", "SessionBase", "find_parameter"]
 
 Array = NDArray[Any]
 _LENGTH_INPUT = "length"
@@ -35,7 +35,7 @@ _NO_MEMORY = re.compile("bad_alloc|out of memory", re.IGNORECASE)  # of C++, and
 _SKIP_RUN = 1  # what an instrument returns to have the call left out (TVM's VMInstrumentReturnKind)
 
 
-class Runner(Protocol):
+class ComponentRunner(Protocol):
     """Runs the five components: a Session, or a stand-in where there is no compiled code."""
 
     def run(self, component: str, length: int, *inputs: Output) -> tuple[Output, ...]:
@@ -207,13 +207,13 @@ class Session(SessionBase):
         outputs = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
         return tuple(map(loaded.device.output, outputs))
 
-    def kernel_tables(self) -> Iterator[tuple[str, Node]]:
+    def kernel_tables(self) -> Iterator[tuple[str, ManifestNode]]:
         """(component, operation and arithmetic of its kernels) of every library that lists them."""
         for component, loaded in self._loaded.items():
             function = f"{component}_kernels"
             for machine in loaded.machines.values():
                 if machine.implements_function(function):
-                    yield component, Node(json.loads(str(machine[function]())), function)
+                    yield component, ManifestNode(json.loads(str(machine[function]())), function)
 
     def instrument(self, observer: Callable[[str], Callable[..., None]] | None) -> None:
         """Observe every call that compiled code makes; None ends it.

@@ -22,7 +22,7 @@ from kokoro_tvm.runtime.bundle.voices import VOICES_REMEMBERED, Voices, language
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import Noise, check_seed, given_noise, seed_words
-from kokoro_tvm.runtime.session.session import Runner, Session
+from kokoro_tvm.runtime.session.session import ComponentRunner, Session
 from kokoro_tvm.runtime.speech.checks import SPEEDS, check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.speech.division import Breath, Division
 from kokoro_tvm.runtime.speech.joins import Pauses
@@ -100,7 +100,7 @@ class Synthesizer:
 
     @classmethod
     def from_parts(
-        cls, bundle: Bundle, runner: Runner, voices: Voices, front_end: FrontEnd | None = None
+        cls, bundle: Bundle, runner: ComponentRunner, voices: Voices, front_end: FrontEnd | None = None
     ) -> Synthesizer:
         """A synthesizer around a `runner` that is already there (another engine, or a stand-in for tests).
 
@@ -128,7 +128,7 @@ class Synthesizer:
         return Synthesizer, self._opening
 
     def _assemble(
-        self, bundle: Bundle, runner: Runner, voices: Voices, front_end: Callable[[], FrontEnd]
+        self, bundle: Bundle, runner: ComponentRunner, voices: Voices, front_end: Callable[[], FrontEnd]
     ) -> None:
         if bundle.not_run:
             warn(f"Nothing vouches for what {bundle.root} says: its gates were not run ({bundle.not_run}).")

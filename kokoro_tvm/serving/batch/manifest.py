@@ -13,14 +13,14 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.session.noise import check_seed
 from kokoro_tvm.runtime.speech.checks import check_speed
 
-__all__ = ["BadLine", "Utterance", "read_manifest"]
+__all__ = ["BadLine", "BatchUtterance", "read_manifest"]
 
 _FIELDS = ("name", "text", "phonemes", "voice", "speed", "seed")
 _NAME = re.compile(r"[\w][\w.+-]{0,199}")
 
 
 @dataclass(frozen=True)
-class Utterance:
+class BatchUtterance:
     """A line of the manifest: what is spoken, and the name of its file without a suffix.
 
     phonemes: whether the text is phonemes; voice: None for the bundle's default.
@@ -43,7 +43,7 @@ class BadLine:
     message: str
 
 
-def read_manifest(path: Path) -> tuple[list[Utterance], list[BadLine]]:
+def read_manifest(path: Path) -> tuple[list[BatchUtterance], list[BadLine]]:
     """Utterances and bad lines, each in the order of the file; empty lines are skipped.
 
     Raises InputError for a file that cannot be read.
@@ -52,7 +52,7 @@ def read_manifest(path: Path) -> tuple[list[Utterance], list[BadLine]]:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    found: dict[str, Utterance] = {}
+    found: dict[str, BatchUtterance] = {}
     bad: list[BadLine] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -67,7 +67,7 @@ def read_manifest(path: Path) -> tuple[list[Utterance], list[BadLine]]:
     return list(found.values()), bad
 
 
-def _utterance(number: int, line: bytes) -> Utterance:
+def _utterance(number: int, line: bytes) -> BatchUtterance:
     """Raises InputError for what is wrong with a line."""
     try:
         node = json.loads(line, object_pairs_hook=_object)
@@ -94,7 +94,7 @@ def _utterance(number: int, line: bytes) -> Utterance:
         )
     text = _given(node, "text", str) or _given(node, "phonemes", str) or ""
     speed, seed = _given(node, "speed", (int, float)), _given(node, "seed", int)
-    return Utterance(
+    return BatchUtterance(
         number,
         name,
         text,

@@ -31,15 +31,15 @@ from kokoro_tvm.common.remote import open_folder, whole_file
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.documents.writers import write_audio
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.serving.batch.manifest import Utterance
+from kokoro_tvm.serving.batch.manifest import BatchUtterance
 
-__all__ = ["Job", "Outcome", "lock_folder", "speak", "speak_here", "speak_on_cluster"]
+__all__ = ["BatchSettings", "UtteranceResult", "lock_folder", "speak", "speak_here", "speak_on_cluster"]
 
 _LOCK = ".batch.lock"
 
 
 @dataclass(frozen=True)
-class Job:
+class BatchSettings:
     """What all utterances of a batch have in common.
 
     folder: where the files go, as fsspec names it; format: of the files, which is their suffix; bundle: its
@@ -54,7 +54,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class UtteranceResult:
     """How a line went. seconds: of speech; message: of what failed; notes: what was left out and the like;
     worker_s: seconds that it took."""
 
@@ -96,7 +96,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
 
 
-def speak(job: Job, utterance: Utterance) -> Outcome:
+def speak(job: BatchSettings, utterance: BatchUtterance) -> UtteranceResult:
     """Writes the file of an utterance unless it is there. Errors of this line alone are returned."""
     with _turn:
         began = time.monotonic()
@@ -105,22 +105,24 @@ def speak(job: Job, utterance: Utterance) -> Outcome:
         record, request = f"{audio}.json", _request(job, utterance)
         seconds = _present(system, audio, record, request)
         if seconds is not None:
-            return Outcome(utterance.line, "present", seconds)
+            return UtteranceResult(utterance.line, "present", seconds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SpeechWarning)
             try:
                 seconds, content = _spoken(job, utterance)
             except InputError as error:
-                return Outcome(utterance.line, "failed", message=str(error))
+                return UtteranceResult(utterance.line, "failed", message=str(error))
         found = {"request": request, "sha256": hashlib.sha256(content).hexdigest(), "seconds": seconds}
         for path, data in ((audio, content), (record, json.dumps(found).encode())):
             with whole_file(system, path) as partial:
                 system.pipe_file(partial, data)
         notes = tuple(str(w.message) for w in caught if issubclass(w.category, SpeechWarning))
-        return Outcome(utterance.line, "spoken", seconds, notes=notes, worker_s=time.monotonic() - began)
+        return UtteranceResult(
+            utterance.line, "spoken", seconds, notes=notes, worker_s=time.monotonic() - began
+        )
 
 
-def _spoken(job: Job, utterance: Utterance) -> tuple[float, bytes]:
+def _spoken(job: BatchSettings, utterance: BatchUtterance) -> tuple[float, bytes]:
     """Seconds of speech, and the file's bytes."""
     tts = _synthesizer(job.bundle, job.sha256, job.threads)
     say: Callable[..., Any] = tts.from_phonemes if utterance.phonemes else tts
@@ -139,7 +141,7 @@ def _synthesizer(bundle: str, sha256: str, threads: int | None) -> Synthesizer:
         raise KokoroTvmError(str(error)) from error
 
 
-def _request(job: Job, utterance: Utterance) -> str:
+def _request(job: BatchSettings, utterance: BatchUtterance) -> str:
     """What decides about the bytes, as a digest."""
     u = utterance
     parts = [kokoro_tvm.__version__, job.sha256, u.text, u.phonemes, u.voice, u.speed, u.seed]
@@ -160,7 +162,9 @@ def _present(system: Any, audio: str, record: str, request: str) -> float | None
         return None
 
 
-def speak_here(job: Job, utterances: Sequence[Utterance], workers: int) -> Iterator[Outcome]:
+def speak_here(
+    job: BatchSettings, utterances: Sequence[BatchUtterance], workers: int
+) -> Iterator[UtteranceResult]:
     """Outcomes as they come, of so many processes. Raises BuildError where one of them is killed."""
     spawn = multiprocessing.get_context("spawn")  # what a fork copies in the middle of a call is of no use
     pool = ProcessPoolExecutor(workers, mp_context=spawn)
@@ -177,8 +181,8 @@ def speak_here(job: Job, utterances: Sequence[Utterance], workers: int) -> Itera
 
 
 def speak_on_cluster(
-    address: str, job: Job, utterances: Sequence[Utterance], notify: Callable[[str], None]
-) -> Iterator[Outcome]:
+    address: str, job: BatchSettings, utterances: Sequence[BatchUtterance], notify: Callable[[str], None]
+) -> Iterator[UtteranceResult]:
     """Outcomes as they come, of the workers of the scheduler at `address`. What a worker that dies had begun,
     another one speaks; an utterance that several workers died of is a failure. notify: hears of missing and
     lost workers.
@@ -198,4 +202,6 @@ def speak_on_cluster(
             try:
                 yield future.result()
             except KilledWorker as error:
-                yield Outcome(lines[future], "failed", message=f"every worker that spoke it died: {error}")
+                yield UtteranceResult(
+                    lines[future], "failed", message=f"every worker that spoke it died: {error}"
+                )

@@ -24,7 +24,7 @@ from kokoro_tvm.serving.body import aside_if_large, parse_json
 from kokoro_tvm.serving.errors import ApiError, error_of
 from kokoro_tvm.serving.fields import field_of, read, text
 from kokoro_tvm.serving.requests import SessionRequest
-from kokoro_tvm.serving.scheduler import BusyError, Feed, Job
+from kokoro_tvm.serving.scheduler import BusyError, Feed, SpeechJob
 from kokoro_tvm.serving.service import Service
 
 __all__ = ["routes"]
@@ -65,7 +65,7 @@ class _Speech:
     id: str
     wanted: SessionRequest
     feed: Feed
-    job: Job | None = None
+    job: SpeechJob | None = None
     error: Exception | None = None
     length: int = 0
     cancelled: bool = False
@@ -242,7 +242,7 @@ class _Session:
             if not speech.cancelled:
                 await self._deltas(speech, await asyncio.to_thread(body.close))
 
-    async def _notices(self, speech: _Speech, job: Job) -> None:
+    async def _notices(self, speech: _Speech, job: SpeechJob) -> None:
         for notice in job.take_notices():
             await self._send("speech.audio.notice", speech_id=speech.id, notice=notice)
 

@@ -14,7 +14,7 @@ from kokoro_tvm.serving.encoding.base import as_int16
 from kokoro_tvm.serving.errors import ApiError, error_of
 from kokoro_tvm.serving.fields import text
 from kokoro_tvm.serving.requests import VOICE, SpeechRequest
-from kokoro_tvm.serving.scheduler import Feed, Job
+from kokoro_tvm.serving.scheduler import Feed, SpeechJob
 from kokoro_tvm.serving.service import Service
 from kokoro_tvm.serving.wyoming.events import BLOCK, Event, encode, read_event
 from kokoro_tvm.serving.wyoming.info import info, voice_for
@@ -44,7 +44,7 @@ class Connection:
         self._writer = writer
         self._writing = asyncio.Lock()
         self._model = ""
-        self._job: Job | None = None
+        self._job: SpeechJob | None = None
         self._text: _Text | None = None
         self._speech: asyncio.Task[None] | None = None
         self._ahead = asyncio.create_task(self._read())
@@ -147,7 +147,7 @@ class Connection:
         self._text = self._speech = None
         await self._send(Event("synthesize-stopped"))
 
-    def _submit(self, event: Event, feed: Feed) -> Job:
+    def _submit(self, event: Event, feed: Feed) -> SpeechJob:
         kind = _text_format(event)
         wanted = SpeechRequest(
             input="",
@@ -178,7 +178,7 @@ class Connection:
         value: str = text(self._settings.most_characters).read(data.get(name), name)
         return value
 
-    async def _speak(self, job: Job) -> None:
+    async def _speak(self, job: SpeechJob) -> None:
         async with job:
             await job.begin()
             await self._send(Event("audio-start", _FORMAT | {"timestamp": 0}))

@@ -14,7 +14,7 @@ from typing import IO, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.targets.runners.process import CPU, Server
+from kokoro_tvm.targets.runners.process import CPU, RunnerProcess
 from kokoro_tvm.web import WEB
 
 __all__ = ["FILES", "Browser"]
@@ -46,7 +46,7 @@ _POLL_S = 20.0  # that it waits for a request before it asks again
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript"}
 
 
-class Browser(Server):
+class Browser(RunnerProcess):
     """A browser whose page runs code."""
 
     def __init__(self, program: str, name: str, runtime: Path, settings: str) -> None:

@@ -16,7 +16,7 @@ from kokoro_tvm.targets.runners.served import Serving, javascript_digest, versio
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
-    from kokoro_tvm.targets.runners.process import ProcessSession, Server
+    from kokoro_tvm.targets.runners.process import ProcessSession, RunnerProcess
 
 __all__ = ["CHROMIUM", "Chromium"]
 
@@ -52,7 +52,7 @@ class Chromium(Serving):
         server = self.serve(libraries, threads, float16=bundle.precision == "float16")
         return ProcessSession(bundle, server, compile_kernels=_write)
 
-    def serve(self, libraries: Sequence[Path], threads: int, float16: bool = False) -> Server:
+    def serve(self, libraries: Sequence[Path], threads: int, float16: bool = False) -> RunnerProcess:
         """libraries: libtvm.wasm; float16: whether kernels store it."""
         from kokoro_tvm.targets.runners.browser import Browser
 

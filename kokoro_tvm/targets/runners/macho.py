@@ -19,10 +19,10 @@ from kokoro_tvm.targets.runners.qemu import Qemu
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
 
-__all__ = ["Ios", "MachO"]
+__all__ = ["Ios", "MachORunner"]
 
 
-class MachO(Qemu):
+class MachORunner(Qemu):
     """qemu-aarch64 with `dyld.c`. TVM's runtime, libm and the C library are those of Linux."""
 
     sources = ("server.c", "dyld.c")
@@ -57,13 +57,13 @@ class MachO(Qemu):
         return ["-Wl,--export-dynamic", *super()._options(libraries)]
 
 
-class Ios(MachO):
+class Ios(MachORunner):
     """The same for archives for iOS, once each is linked as an app would be."""
 
     def __init__(self, cpu: str) -> None:
         """cpu: see Qemu."""
         super().__init__(cpu)
-        self._linker = macho.MachO("ios")
+        self._linker = macho.MachOToolchain("ios")
 
     def __str__(self) -> str:
         return super().__str__().replace("macOS", "iOS")

@@ -11,7 +11,7 @@ from kokoro_tvm.targets.runners.served import Serving, javascript_digest, versio
 from kokoro_tvm.web import WEB
 
 if TYPE_CHECKING:
-    from kokoro_tvm.targets.runners.process import Server
+    from kokoro_tvm.targets.runners.process import RunnerProcess
 
 __all__ = ["NODE"]
 
@@ -22,7 +22,7 @@ _RELAXED = "--experimental-wasm-relaxed-simd"  # which Node 21 has without it, a
 _WITH_RELAXED = 21
 
 
-class Node(Serving):
+class NodeRunner(Serving):
     """node, for a program of our own."""
 
     way = "in Node"
@@ -45,13 +45,13 @@ class Node(Serving):
         server = javascript_digest(*_FILES)
         return {"node": self.version(), "server": server}
 
-    def serve(self, libraries: Sequence[Path], threads: int) -> Server:
+    def serve(self, libraries: Sequence[Path], threads: int) -> RunnerProcess:
         """libraries: libtvm.wasm."""
-        from kokoro_tvm.targets.runners.process import Server
+        from kokoro_tvm.targets.runners.process import RunnerProcess
 
         (runtime,) = libraries
         words = [*self.options(), str(_SERVER), str(WEB), str(runtime), str(threads)]
-        server = Server(["node", *words], self.version())
+        server = RunnerProcess(["node", *words], self.version())
         server.features()  # once it answers, it has read the file
         return server
 
@@ -62,4 +62,4 @@ def _major(version: str) -> int:
     return int(major) if major.isdigit() else 0
 
 
-NODE = Node()
+NODE = NodeRunner()

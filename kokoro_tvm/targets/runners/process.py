@@ -23,7 +23,7 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.session.cpu import refuse_missing
 from kokoro_tvm.runtime.session.session import SessionBase, find_parameter
 
-__all__ = ["ProcessSession", "Server"]
+__all__ = ["ProcessSession", "RunnerProcess"]
 
 Array = NDArray[Any]
 Place = Literal["aligned", "end", "start"]
@@ -32,7 +32,7 @@ _CODES = {"i": 0, "u": 1, "f": 2}  # of DLPack's types, by numpy's kinds
 _KINDS = {code: kind for kind, code in _CODES.items()}
 
 
-class Server:
+class RunnerProcess:
     """The other process. One request at a time."""
 
     def __init__(
@@ -132,7 +132,7 @@ class ProcessSession(SessionBase):
     def __init__(
         self,
         bundle: Bundle,
-        server: Server,
+        server: RunnerProcess,
         prepare: Callable[[Path], tuple[Path, str]] = lambda library: (library, ""),
         compile_kernels: Callable[[bytes, Path], None] | None = None,
     ) -> None:

@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.targets.runners import Start
 
-__all__ = ["Program", "Utterance"]
+__all__ = ["ProgramOutput", "SpeakProgram"]
 
 _WAV_HEAD = 58
 """Bytes before the samples, of 32-bit floats."""
 
 
 @dataclass(frozen=True)
-class Utterance:
+class ProgramOutput:
     """What the program spoke: audio (samples,) float32, durations (T,) int64 in frames."""
 
     audio: NDArray[np.float32]
     durations: NDArray[np.int64]
 
 
-class Program:
+class SpeakProgram:
     """`speak` with everything it needs from its bundle."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Program:
         speed: float,
         seed: int = 0,
         noise: NDArray[np.float32] | None = None,
-    ) -> Utterance:
+    ) -> ProgramOutput:
         """One utterance, with the noise of a seed, or with noise (samples,). Raises BundleError.
 
         request: phonemes, whose silent ends are not drawn out at a low speed, or tokens (T,) as they are.
@@ -69,7 +69,7 @@ class Program:
                 noise.tofile(Path(name, "noise"))
                 words += ["--noise", str(Path(name, "noise"))]
             printed = self._run(Path(name), *words, "--durations", "-o", str(out))
-            return Utterance(_samples(out), np.array(printed.split(), np.int64))
+            return ProgramOutput(_samples(out), np.array(printed.split(), np.int64))
 
     def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], NDArray[np.float32] | None]:
         """A text, with the noise of seed 0: its words, as the program prints them, and its audio (samples,),

@@ -19,7 +19,7 @@ from kokoro_tvm.web import WEB
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
-    from kokoro_tvm.targets.runners.process import ProcessSession, Server
+    from kokoro_tvm.targets.runners.process import ProcessSession, RunnerProcess
 
 __all__ = ["Served", "Serving", "javascript_digest", "version_of_runner"]
 
@@ -33,7 +33,7 @@ class Serving(Runner):
     needs_runtime = True
 
     @abstractmethod
-    def serve(self, libraries: Sequence[Path], threads: int) -> Server:
+    def serve(self, libraries: Sequence[Path], threads: int) -> RunnerProcess:
         """A server that runs. libraries: of the TVM runtime that it runs code with, for its own platform.
 
         Raises BuildError where the compiler, or what runs the server, is not installed.
@@ -108,14 +108,14 @@ class Served(Serving):
         """What the server loads for a bundle's library, and the prefix of a system library; "" for none."""
         return library, ""
 
-    def serve(self, libraries: Sequence[Path], threads: int) -> Server:
-        from kokoro_tvm.targets.runners.process import Server
+    def serve(self, libraries: Sequence[Path], threads: int) -> RunnerProcess:
+        from kokoro_tvm.targets.runners.process import RunnerProcess
 
         name = self.version()
         with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
             start = self._start(self._make(self.sources, Path(folder, "server"), libraries))
             environment = {"TVM_NUM_THREADS": str(threads), **start.environment}
-            server = Server(start.command, name, environment, start.afterwards)
+            server = RunnerProcess(start.command, name, environment, start.afterwards)
             server.features()  # once it answers, it has read the folder
             return server
 

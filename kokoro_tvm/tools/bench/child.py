@@ -14,14 +14,14 @@ from typing import Any
 
 from kokoro_tvm.common.errors import KokoroTvmError
 
-__all__ = ["OURS", "Child", "ChildError", "environment", "last_words", "python_module"]
+__all__ = ["OURS", "Child", "MeasuredProcessError", "environment", "last_words", "python_module"]
 
 OURS = (sys.executable, "-c", "from kokoro_tvm.cli import main; main()")
 """What the installed command `kokoro-tvm` does, wherever it was installed."""
 _TAIL = 4  # lines of the log that an error shows
 
 
-class ChildError(KokoroTvmError):
+class MeasuredProcessError(KokoroTvmError):
     """A measured process ended before its time; the message is how, and the end of its log."""
 
 
@@ -60,7 +60,7 @@ class Child:
         else:
             line = stdout.readline()
         if not line:
-            raise ChildError(last_words(self._process.wait(), self.log))
+            raise MeasuredProcessError(last_words(self._process.wait(), self.log))
         self._process.send_signal(signal.SIGSTOP)
         answer: dict[str, Any] = json.loads(line)
         return answer

@@ -9,15 +9,15 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kokoro_tvm.tools.bench.child import OURS, ChildError, environment, last_words, python_module
-from kokoro_tvm.tools.bench.engine import Utterance
+from kokoro_tvm.tools.bench.child import OURS, MeasuredProcessError, environment, last_words, python_module
+from kokoro_tvm.tools.bench.engine import BenchUtterance
 from kokoro_tvm.tools.bench.systems import System
 from kokoro_tvm.tools.bench.texts import TEXTS, VOICE
 
 __all__ = ["cold_command", "cold_start", "first_line", "import_command"]
 
 
-def cold_command(system: System, utterance: Utterance, folder: Path, wav: Path) -> list[str]:
+def cold_command(system: System, utterance: BenchUtterance, folder: Path, wav: Path) -> list[str]:
     """The command that speaks the short text to `wav`: `kokoro-tvm say` for ours, `once` for peers."""
     if system.ours:
         phonemes = TEXTS[0].utterances[0]
@@ -44,7 +44,7 @@ def cold_start(
     wav.unlink(missing_ok=True)
     seconds = first_line(command, threads, log, variables)
     if not wav.is_file():
-        raise ChildError(f"the cold start {last_words(0, log)}")
+        raise MeasuredProcessError(f"the cold start {last_words(0, log)}")
     return seconds
 
 
@@ -66,5 +66,5 @@ def first_line(
             process.stdout.read()
             status = process.wait()
     if status != 0:
-        raise ChildError(f"the cold start {last_words(status, log)}")
+        raise MeasuredProcessError(f"the cold start {last_words(status, log)}")
     return seconds

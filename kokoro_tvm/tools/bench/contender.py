@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kokoro_tvm.common.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
-from kokoro_tvm.tools.bench.child import Child, ChildError, python_module
-from kokoro_tvm.tools.bench.engine import Utterance
+from kokoro_tvm.tools.bench.child import Child, MeasuredProcessError, python_module
+from kokoro_tvm.tools.bench.engine import BenchUtterance
 from kokoro_tvm.tools.bench.results import ComponentResult, SystemResult, TextInfo, TextResult
 from kokoro_tvm.tools.bench.systems import System
 from kokoro_tvm.validation.measure.flops import component_flops
 
-__all__ = ["Answer", "Contender"]
+__all__ = ["Contender", "SpeechTiming"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class SpeechTiming:
     """One text spoken once: seconds of computing, samples per utterance, seconds by component, peak RSS."""
 
     seconds: float
@@ -41,7 +41,7 @@ class Contender:
     child: Child
     details: str = ""
     problem: str | None = None
-    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    answers: dict[str, list[SpeechTiming]] = field(default_factory=dict)
     cold_starts: list[float] = field(default_factory=list)
     imports: list[float] = field(default_factory=list)
 
@@ -56,19 +56,19 @@ class Contender:
         """Has the worker load the system; a failure is kept in `problem`."""
         try:
             self.details = self.child.ask(vars(self.system.engine))["details"]
-        except ChildError as error:
+        except MeasuredProcessError as error:
             self.problem = f"failed to open: {error}"
 
-    def speak(self, text: str, utterances: Sequence[Utterance]) -> None:
+    def speak(self, text: str, utterances: Sequence[BenchUtterance]) -> None:
         """Has the worker speak, unless it failed before; keeps its answer, or the failure in `problem`."""
         if self.problem:
             return
         try:
             answer = self.child.ask({"utterances": [vars(utterance) for utterance in utterances]})
-        except ChildError as error:
+        except MeasuredProcessError as error:
             self.problem = f"failed on the text {text}: {error}"
         else:
-            self.answers.setdefault(text, []).append(Answer(**answer))
+            self.answers.setdefault(text, []).append(SpeechTiming(**answer))
 
     def result(self, texts: Sequence[TextInfo], peaks: Mapping[str, float]) -> SystemResult:
         """All that it measured so far; texts it did not come to in a warm round are left out.
@@ -98,7 +98,7 @@ class Contender:
 
 
 def _text_result(
-    text: TextInfo, answers: Sequence[Answer], precision: str, peaks: Mapping[str, float]
+    text: TextInfo, answers: Sequence[SpeechTiming], precision: str, peaks: Mapping[str, float]
 ) -> TextResult:
     """`answers`: the first call, then the warm ones, of which one at least is there."""
     first, *warm = answers
@@ -120,7 +120,7 @@ def _text_result(
 
 
 def _components(
-    text: TextInfo, warm: Sequence[Answer], precision: str, peaks: Mapping[str, float]
+    text: TextInfo, warm: Sequence[SpeechTiming], precision: str, peaks: Mapping[str, float]
 ) -> Iterator[ComponentResult]:
     """Only the decoder computes in a precision below float32, and float16 is one that memory holds."""
     for name in warm[0].components:

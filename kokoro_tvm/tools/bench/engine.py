@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-__all__ = ["Engine", "EngineSpec", "Spoken", "Utterance", "open_engine"]
+__all__ = ["BenchEngine", "BenchUtterance", "EngineOutput", "EngineSpec", "open_engine"]
 
 
 @dataclass(frozen=True)
@@ -27,36 +27,36 @@ class EngineSpec:
 
 
 @dataclass(frozen=True)
-class Utterance:
+class BenchUtterance:
     """Token ids with the 0 at both ends, and the voice's row for it, 256 numbers."""
 
     tokens: tuple[int, ...]
     style: tuple[float, ...]
 
     @classmethod
-    def of(cls, entry: dict[str, Any]) -> Utterance:
+    def of(cls, entry: dict[str, Any]) -> BenchUtterance:
         return cls(tuple(entry["tokens"]), tuple(entry["style"]))
 
 
 @dataclass(frozen=True)
-class Spoken:
+class EngineOutput:
     """`audio` float32 (samples,) per utterance at 24 kHz; `components`: seconds by component, where known."""
 
     audio: list[NDArray[Any]]
     components: dict[str, float] = field(default_factory=dict)
 
 
-class Engine(Protocol):
+class BenchEngine(Protocol):
     """A system that is open; `details` says what it runs as (precision, say)."""
 
     details: str
 
-    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         """Speaks them one after another."""
         ...
 
 
-def open_engine(spec: EngineSpec) -> Engine:
+def open_engine(spec: EngineSpec) -> BenchEngine:
     """The engine of a specification, loaded and ready to speak; raises whatever the system raises."""
-    opened: Callable[[EngineSpec], Engine] = resolve_name(spec.engine)
+    opened: Callable[[EngineSpec], BenchEngine] = resolve_name(spec.engine)
     return opened(spec)

@@ -14,17 +14,17 @@ from kokoro_tvm.builder.diagnostics.hardware import describe_machine
 from kokoro_tvm.runtime import Bundle, Voices
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
-from kokoro_tvm.tools.bench.child import Child, ChildError, python_module
+from kokoro_tvm.tools.bench.child import Child, MeasuredProcessError, python_module
 from kokoro_tvm.tools.bench.cold import cold_command, cold_start, first_line, import_command
 from kokoro_tvm.tools.bench.contender import Contender
-from kokoro_tvm.tools.bench.engine import Utterance
+from kokoro_tvm.tools.bench.engine import BenchUtterance
 from kokoro_tvm.tools.bench.kernels import kernels_digest
 from kokoro_tvm.tools.bench.quiet import Watch
 from kokoro_tvm.tools.bench.results import Isa, Result, SystemResult, TextInfo, compare
 from kokoro_tvm.tools.bench.systems import System
 from kokoro_tvm.tools.bench.texts import VOICE, Text
 
-__all__ = ["Plan", "measure", "rotated", "utterances_of"]
+__all__ = ["BenchPlan", "measure", "rotated", "utterances_of"]
 
 METER = "kokoro_tvm.tools.bench.peak"  # the module that measures the machine's peak
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """What to measure, how often: `rounds` warm calls, `cold` cold starts; `threads` for every system.
 
     `systems`: a result is that of one that cannot run; `spoken` is every text's utterances, `hello` the short
@@ -41,19 +41,19 @@ class Plan:
     """
 
     systems: tuple[System | SystemResult, ...]
-    spoken: dict[str, tuple[Utterance, ...]]
-    hello: Utterance
+    spoken: dict[str, tuple[BenchUtterance, ...]]
+    hello: BenchUtterance
     threads: int
     rounds: int
     cold: int
     isa: Isa | None = None
 
 
-def utterances_of(text: Text, bundle: Bundle) -> tuple[Utterance, ...]:
+def utterances_of(text: Text, bundle: Bundle) -> tuple[BenchUtterance, ...]:
     """Tokens and the voice's rows for a text; raises InputError where the bundle lacks the voice."""
     table = Voices.open(bundle).table(VOICE)
     return tuple(
-        Utterance(
+        BenchUtterance(
             tuple(encode(phonemes, bundle.vocabulary)),
             tuple(float(value) for value in style_of(table, phonemes)),
         )
@@ -62,7 +62,7 @@ def utterances_of(text: Text, bundle: Bundle) -> tuple[Utterance, ...]:
 
 
 def measure(
-    plan: Plan, log: Log = lambda line: None, keep: Callable[[Result], None] = lambda result: None
+    plan: BenchPlan, log: Log = lambda line: None, keep: Callable[[Result], None] = lambda result: None
 ) -> Result:
     """Runs the plan. What a system fails at stands in its result; nothing is raised for it.
 
@@ -81,7 +81,7 @@ class _Measured:
     """What was measured of a plan so far: the contenders by system, the best peak of the machine by
     precision."""
 
-    plan: Plan
+    plan: BenchPlan
     contenders: dict[str, Contender] = field(default_factory=dict)
     peaks: dict[str, float] = field(default_factory=dict)
 
@@ -159,7 +159,7 @@ def _cold_starts(measured: _Measured, folder: Path, log: Log, keep: Callable[[Re
             try:
                 seconds = cold_start(command, plan.threads, wav, log_file, variables)
                 importing = first_line(imports, plan.threads, log_file, variables)
-            except ChildError as error:
+            except MeasuredProcessError as error:
                 contender.problem = f"failed: {error}"
                 continue
             if number > 0:

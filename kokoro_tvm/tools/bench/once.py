@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.constants import SAMPLE_RATE
-from kokoro_tvm.tools.bench.engine import EngineSpec, Utterance, open_engine
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineSpec, open_engine
 from kokoro_tvm.tools.bench.serve import private_stdout
 
 __all__ = ["main", "pcm"]
@@ -26,7 +26,7 @@ def main() -> None:
     out = private_stdout()
     request = json.loads(Path(sys.argv[1]).read_bytes())
     engine = open_engine(EngineSpec(**request["engine"]))
-    spoken = engine.speak([Utterance.of(entry) for entry in request["utterances"]])
+    spoken = engine.speak([BenchUtterance.of(entry) for entry in request["utterances"]])
     with wave.open(request["wav"], "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)

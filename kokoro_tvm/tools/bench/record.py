@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.output import write_text
 
-__all__ = ["Record"]
+__all__ = ["BenchRecord"]
 
-R = TypeVar("R", bound="Record")
+R = TypeVar("R", bound="BenchRecord")
 
 
-class Record(BaseModel):
+class BenchRecord(BaseModel):
     """A part of a result, or the whole, which `command` writes; never changed, and of no other fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

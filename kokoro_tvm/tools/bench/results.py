@@ -8,12 +8,12 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field
 
 from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
-from kokoro_tvm.tools.bench.record import Record
+from kokoro_tvm.tools.bench.record import BenchRecord
 
 __all__ = [
-    "Comparison",
     "ComponentResult",
     "Isa",
+    "PeerComparison",
     "Result",
     "SystemResult",
     "TextInfo",
@@ -25,14 +25,14 @@ Isa: TypeAlias = Literal["avx2"]
 """Instruction sets that peers can be held to, as on an older CPU."""
 
 
-class TextInfo(Record):
+class TextInfo(BenchRecord):
     """A text: its name and the tokens of each of its utterances."""
 
     name: str
     tokens: tuple[int, ...]
 
 
-class ComponentResult(Record):
+class ComponentResult(BenchRecord):
     """A component of ours on one text: median seconds, FLOPs, and the share of the measured peak.
 
     The peak is that of the precision it computes in: the decoder's is the bundle's, where this machine has a
@@ -46,7 +46,7 @@ class ComponentResult(Record):
     share_of_peak: float | None
 
 
-class TextResult(Record):
+class TextResult(BenchRecord):
     """A system on one text. `rtf` is the median over the seconds of audio this system made of it."""
 
     text: str
@@ -60,7 +60,7 @@ class TextResult(Record):
     components: tuple[ComponentResult, ...]
 
 
-class SystemResult(Record):
+class SystemResult(BenchRecord):
     """A system: what it is, what it measured, if anything, and its `problem` where it did not run or failed.
 
     `variables`: of its process's environment, which held it to an instruction set; `import_s`: what of the
@@ -86,7 +86,7 @@ class SystemResult(Record):
         return next((found for found in self.texts if found.text == text), None)
 
 
-class Comparison(Record):
+class PeerComparison(BenchRecord):
     """The time of a bundle of ours relative to a peer's (`of`), on one text: medians, below 1 is faster.
 
     `against` says which peer that is: "pytorch", "best float32 peer" or "best peer".
@@ -99,7 +99,7 @@ class Comparison(Record):
     ratio: float
 
 
-class Result(Record):
+class Result(BenchRecord):
     """One run of the benchmark.
 
     `rounds`: how many were planned; `complete`: whether the run came to its end; `isa`: the instruction set
@@ -122,10 +122,10 @@ class Result(Record):
     peak_flops_per_s: dict[str, float]
     texts: tuple[TextInfo, ...]
     systems: tuple[SystemResult, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PeerComparison, ...]
 
 
-def compare(systems: Sequence[SystemResult], texts: Sequence[str]) -> tuple[Comparison, ...]:
+def compare(systems: Sequence[SystemResult], texts: Sequence[str]) -> tuple[PeerComparison, ...]:
     """Every bundle of ours with the stock model, the best float32 peer and the best peer, text by text."""
     peers = [system for system in systems if not system.ours]
     groups: Mapping[str, list[SystemResult]] = {
@@ -142,5 +142,7 @@ def compare(systems: Sequence[SystemResult], texts: Sequence[str]) -> tuple[Comp
                 if timing is not None and times:
                     best = min(times, key=times.__getitem__)
                     ratio = timing.median_s / times[best]
-                    found.append(Comparison(name=ours.name, text=text, against=against, of=best, ratio=ratio))
+                    found.append(
+                        PeerComparison(name=ours.name, text=text, against=against, of=best, ratio=ratio)
+                    )
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kokoro_tvm.tools.bench.engine import EngineSpec, Utterance, open_engine
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineSpec, open_engine
 from kokoro_tvm.tools.bench.serve import Answers, resident_bytes, serve
 
 __all__ = ["opened"]
@@ -16,7 +16,7 @@ def opened(request: dict[str, Any]) -> tuple[dict[str, Any], Answers]:
     engine = open_engine(EngineSpec(**request))
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        utterances = [Utterance.of(entry) for entry in request["utterances"]]
+        utterances = [BenchUtterance.of(entry) for entry in request["utterances"]]
         started = time.perf_counter()
         spoken = engine.speak(utterances)
         seconds = time.perf_counter() - started

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.recipe import UtteranceSpec
 from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
@@ -16,18 +16,18 @@ from kokoro_tvm.validation.reference.corpus import choose, corpus
 __all__ = ["choose_utterances", "end_to_end"]
 
 
-def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[Utterance]:
+def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[UtteranceSpec]:
     """The recipe's own utterances, or the whole corpus, or those of both with these names.
 
     Raises InputError for a name there is not.
     """
-    everything: list[Utterance] = [*lab.recipe.utterances, *(u.bare() for u in corpus())]
+    everything: list[UtteranceSpec] = [*lab.recipe.utterances, *(u.bare() for u in corpus())]
     if whole_corpus:
         return [*(u.bare() for u in corpus()), *choose(names, everything)]
     return choose(names, everything) if names else list(lab.recipe.utterances)
 
 
-def end_to_end(labs: Sequence[Lab], utterances: Sequence[Utterance]) -> EndToEnd:
+def end_to_end(labs: Sequence[Lab], utterances: Sequence[UtteranceSpec]) -> EndToEnd:
     """What the labs' bundles, all of one model, say of the utterances, against the first lab's references.
 
     A bundle is called by its folder's name. Raises InputError when bundles are of different models or have

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Edge",
+    "LengthSample",
     "LengthsReport",
-    "Lengthy",
     "TailTrial",
     "TailsReport",
     "bucket_edges",
@@ -47,7 +47,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Lengthy:
+class LengthSample:
     """One output of one component at one length, against pt.float64 on the same inputs."""
 
     component: str
@@ -120,13 +120,13 @@ class LengthsReport:
     bundle: str
     policy: str
     enforce: bool
-    lengths: tuple[Lengthy, ...]
+    lengths: tuple[LengthSample, ...]
     edges: tuple[Edge, ...]
 
     @property
     def missed(self) -> list[str]:
         """One line for each output that misses a gate at some length, and for each edge that is wrong."""
-        failed: dict[str, list[Lengthy]] = {}
+        failed: dict[str, list[LengthSample]] = {}
         for row in self.lengths:
             if row.status == "failed":
                 failed.setdefault(f"{row.component} {row.output}", []).append(row)
@@ -223,7 +223,7 @@ def every_length(
     component: str,
     lengths: Iterable[int],
     gates: Gates,
-) -> Iterator[Lengthy]:
+) -> Iterator[LengthSample]:
     """One component at each length: `engine` and PyTorch float32 against the truth, on the same inputs.
 
     Judged by the gates on whole outputs: of a few frames, a percentile is their minimum. Which of two sums of
@@ -239,7 +239,7 @@ def every_length(
             values = (ours[name], exact[name], theirs[name])
             metrics = measure_audio(*(v[0] for v in values)) if name == "audio" else measure(*values, length)
             verdicts = judge_output(metrics, limits, name)
-            yield Lengthy(component, length, name, metrics, tuple(verdicts))
+            yield LengthSample(component, length, name, metrics, tuple(verdicts))
 
 
 def bucket_edges(session: SessionBase, reference: Reference, component: str) -> Iterator[Edge]:

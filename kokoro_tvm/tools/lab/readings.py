@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_tvm.model.front_end.text_rules import compiled
-from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.normalization.scanner import Scanner
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
@@ -79,7 +79,7 @@ def _several(file: str, lines: Sequence[str]) -> Iterator[Case]:
 
 def reader(language: str, cldr: Path, code: str) -> Callable[[str], str]:
     """What reads a text in words, by the file of a language and CLDR's in a folder."""
-    scanner = Scanner(Language(compiled(language, cldr), code))
+    scanner = Scanner(LanguageRules(compiled(language, cldr), code))
 
     def read(text: str) -> str:
         source = SourceText.of(unicodedata.normalize("NFC", text))

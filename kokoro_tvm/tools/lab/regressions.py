@@ -12,7 +12,7 @@ from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.session.profiler import Call, Kernel, kernels_of, recorded, summarize
 from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["Comparison", "Kind", "Regressions", "compare", "measure", "seconds_by_kind"]
+__all__ = ["KernelComparison", "KernelGroup", "Regressions", "compare", "measure", "seconds_by_kind"]
 
 SLOWER = 1.05
 """Of the time before: from there on a kernel counts as slower."""
@@ -20,7 +20,7 @@ _SMALL = 0.01  # share of an utterance below which the clock says nothing
 
 
 @dataclass(frozen=True, order=True)
-class Kind:
+class KernelGroup:
     """Kernels that do the same work, whatever number a build gave them: those of one operation of a component
     with as many FLOP for each step of the result (0 where they are not counted)."""
 
@@ -34,10 +34,10 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class KernelComparison:
     """A kind of kernel in both bundles: median and least seconds of an utterance, and its share now."""
 
-    kind: Kind
+    kind: KernelGroup
     before_s: float
     now_s: float
     least_before_s: float
@@ -55,13 +55,15 @@ class Comparison:
         return min(self.ratio, self.least_now_s / self.least_before_s) > SLOWER
 
 
-def seconds_by_kind(calls: Sequence[Call], kernels: Mapping[tuple[str, str], Kernel]) -> dict[Kind, float]:
+def seconds_by_kind(
+    calls: Sequence[Call], kernels: Mapping[tuple[str, str], Kernel]
+) -> dict[KernelGroup, float]:
     """Seconds that one utterance spent in each kind of kernel."""
-    found: dict[Kind, float] = {}
+    found: dict[KernelGroup, float] = {}
     for usage in summarize(calls, dict(kernels)):
         known = kernels.get((usage.component, f"{usage.component}_{usage.name}"))
         per_step = known.flops_per_step if known else None
-        kind = Kind(usage.component, usage.operation, per_step or 0.0)
+        kind = KernelGroup(usage.component, usage.operation, per_step or 0.0)
         found[kind] = found.get(kind, 0.0) + usage.seconds
     return found
 
@@ -71,8 +73,8 @@ class Regressions:
     """Kinds of kernels that both bundles have and that take a hundredth of the utterance now, longest first;
     and those that only one has, which cannot be compared."""
 
-    kernels: tuple[Comparison, ...]
-    alone: tuple[Kind, ...]
+    kernels: tuple[KernelComparison, ...]
+    alone: tuple[KernelGroup, ...]
 
     def require(self, against: Path) -> None:
         """Raises ValidationError where kernels got slower, with their names."""
@@ -90,7 +92,7 @@ def measure(
     before: Synthesizer, now: Synthesizer, phonemes: Sequence[str], voice: str | None, repeat: int
 ) -> Regressions:
     """Speaks with the bundle before and the one now, `repeat` times in turns, recording every kernel."""
-    runs: tuple[list[dict[Kind, float]], list[dict[Kind, float]]] = ([], [])
+    runs: tuple[list[dict[KernelGroup, float]], list[dict[KernelGroup, float]]] = ([], [])
     for number in range(repeat + 1):
         sides = list(zip((before, now), runs, strict=True))
         for synthesizer, found in sides if number % 2 else reversed(sides):
@@ -103,7 +105,9 @@ def measure(
     return compare(*runs)
 
 
-def compare(before: Sequence[Mapping[Kind, float]], now: Sequence[Mapping[Kind, float]]) -> Regressions:
+def compare(
+    before: Sequence[Mapping[KernelGroup, float]], now: Sequence[Mapping[KernelGroup, float]]
+) -> Regressions:
     """Seconds of every kind of kernel; `before` and `now` are utterances, measured in turns."""
     whole = statistics.median(sum(run.values()) for run in now)
     both = set(before[0]) & set(now[0])
@@ -114,10 +118,13 @@ def compare(before: Sequence[Mapping[Kind, float]], now: Sequence[Mapping[Kind, 
 
 
 def _comparison(
-    kind: Kind, before: Sequence[Mapping[Kind, float]], now: Sequence[Mapping[Kind, float]], whole: float
-) -> Comparison:
+    kind: KernelGroup,
+    before: Sequence[Mapping[KernelGroup, float]],
+    now: Sequence[Mapping[KernelGroup, float]],
+    whole: float,
+) -> KernelComparison:
     earlier, later = [run[kind] for run in before], [run[kind] for run in now]
     median = statistics.median(later)
-    return Comparison(
+    return KernelComparison(
         kind, statistics.median(earlier), median, min(earlier), min(later), share=median / whole
     )

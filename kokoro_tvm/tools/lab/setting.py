@@ -13,7 +13,7 @@ from pydantic import ValidationError as PydanticError
 
 from kokoro_tvm.builder.reference_store import ReferenceStore
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.recipe import Recipe, Utterance, load_built
+from kokoro_tvm.recipe import Recipe, UtteranceSpec, load_built
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
@@ -106,7 +106,7 @@ class Lab:
         """
         return self.store.references([self.recipe.utterance(name)])[0]
 
-    def request_of(self, utterance: Utterance) -> Request:
+    def request_of(self, utterance: UtteranceSpec) -> Request:
         """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
         from kokoro_tvm.validation.reference.compute import request_of
 
@@ -115,7 +115,7 @@ class Lab:
 
 def utterance_of(
     phonemes: str | None, text: str | None, voice: str | None, speed: float, seed: int, bundle: Bundle
-) -> Utterance:
+) -> UtteranceSpec:
     """One utterance from phonemes, or from a text of one paragraph by the front end of the bundle.
 
     voice: None for the bundle's default. Raises InputError when it is none.
@@ -132,7 +132,7 @@ def utterance_of(
             raise InputError(f"The text has {len(paragraphs)} paragraphs, and regimes are compared on one.")
         phonemes = paragraphs[0].phonemes
     try:
-        return Utterance(name="given", phonemes=clean(phonemes), voice=voice, speed=speed, seed=seed)
+        return UtteranceSpec(name="given", phonemes=clean(phonemes), voice=voice, speed=speed, seed=seed)
     except PydanticError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))

@@ -12,7 +12,7 @@ import numpy as np
 
 from kokoro_tvm.common.constants import STYLE_DIM
 from kokoro_tvm.common.errors import InputError, ValidationError
-from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.recipe import UtteranceSpec
 from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.tools.lab.decoders import Crossed, Decoded, crossings, sweep
 from kokoro_tvm.tools.lab.setting import Lab
@@ -49,7 +49,7 @@ class StepsReport:
     bundle: str
     enforce: bool
     """False where the bundle's recipe only reports its gates (length: padded)."""
-    utterance: Utterance
+    utterance: UtteranceSpec
     frames: int
     pairs: tuple[Pair, ...]
     crossed: tuple[Crossed, ...] = ()
@@ -107,7 +107,7 @@ def parse_pairs(text: str) -> tuple[tuple[str, str], ...]:
 
 def regimes(
     lab: Lab,
-    utterance: Utterance,
+    utterance: UtteranceSpec,
     wanted: Iterable[str] = REGIMES,
     frames: int | None = None,
     given_durations: bool = False,
@@ -130,7 +130,7 @@ def regimes(
 
 def report_steps(
     lab: Lab,
-    utterance: Utterance,
+    utterance: UtteranceSpec,
     found: Mapping[str, Steps],
     pairs: Sequence[tuple[str, str]] = DEFAULT_PAIRS,
     crossed: bool = True,

@@ -31,7 +31,7 @@ from kokoro_tvm.validation.reference.reference import OUTPUTS, Reference, frame_
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
     from kokoro_tvm.runtime import Speech
-    from kokoro_tvm.targets.runners.program import Utterance
+    from kokoro_tvm.targets.runners.program import ProgramOutput
 
 __all__ = ["LONGER", "judge_speech", "unrun", "validate_component", "validate_speech"]
 
@@ -114,7 +114,7 @@ def validate_speech(
     references: Sequence[Reference],
     gates: Gates,
     *,
-    from_c: Callable[[Reference], Utterance] | None = None,
+    from_c: Callable[[Reference], ProgramOutput] | None = None,
 ) -> Report:
     """Let a bundle speak every reference and judge durations, length and waveform end to end.
 

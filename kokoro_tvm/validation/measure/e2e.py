@@ -18,7 +18,7 @@ from kokoro_tvm.common.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.runtime.session.device import Output
 from kokoro_tvm.runtime.session.routing import TooLongError
-from kokoro_tvm.runtime.session.session import Runner
+from kokoro_tvm.runtime.session.session import ComponentRunner
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.validation.measure.acoustics import (
     f0_rmse_hz,
@@ -276,7 +276,7 @@ def render_all(
 class _Pitch:
     """Runs components for a synthesizer and keeps the pitch that passes."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: ComponentRunner) -> None:
         self._runner = runner
         self.f0: NDArray[np.float32] = np.zeros((1, 0), np.float32)
 

@@ -21,7 +21,15 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge
 from kokoro_tvm.validation.reference.phonemes import ReferenceWord
 
-__all__ = ["BETTER", "Better", "Difference", "PhonemesReport", "Read", "distance", "judge_phonemes"]
+__all__ = [
+    "BETTER",
+    "IntendedDifference",
+    "PhonemesReport",
+    "Read",
+    "WordDifference",
+    "distance",
+    "judge_phonemes",
+]
 
 _MOST_SHOWN = 200  # differences in a report
 
@@ -37,7 +45,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Better:
+class IntendedDifference:
     """A case in which we read otherwise than misaki on purpose.
 
     concerns: regular expression of the sentences that the gate passes over, None where it judges single
@@ -53,8 +61,8 @@ class Better:
     source: str
 
 
-BETTER: tuple[Better, ...] = (
-    Better(
+BETTER: tuple[IntendedDifference, ...] = (
+    IntendedDifference(
         r"[0-9][0-9,]{36,}",
         "1000000000000000000000000000000000000",
         "no phonemes: an error is raised",
@@ -62,7 +70,7 @@ BETTER: tuple[Better, ...] = (
         "A number without a name is read figure by figure.",
         "misaki 0.9.4, en.py: num2words has no name for it",
     ),
-    Better(
+    IntendedDifference(
         r"\b[A-Z]+\W+[A-Z]{2,}\b|\b[A-Z]{2,}\W+[A-Z]+\b",
         "LET US GO",
         "lˈɛt jˌuˈɛs ɡˌO",
@@ -70,7 +78,7 @@ BETTER: tuple[Better, ...] = (
         "Words in capitals among words in capitals are the same words as in small letters.",
         "The lexicon, whose entry for US is a word but as a noun",
     ),
-    Better(
+    IntendedDifference(
         None,
         "I read it yesterday",
         "ɹˈid",
@@ -83,7 +91,7 @@ BETTER: tuple[Better, ...] = (
 
 
 @dataclass(frozen=True)
-class Difference:
+class WordDifference:
     """Words of a sentence that both read, and how; known: whether misaki needed no guess for one."""
 
     sentence: str
@@ -98,7 +106,7 @@ class PhonemesReport:
     """The verdicts, and the first differences of each English."""
 
     report: Report
-    differences: Mapping[str, Sequence[Difference]]
+    differences: Mapping[str, Sequence[WordDifference]]
 
     def require(self) -> None:
         """Raise ValidationError unless the gates were met or only report."""
@@ -214,7 +222,7 @@ def _symbols(words: Sequence[ReferenceWord] | Sequence[Token]) -> str:
     return "".join(word.phonemes + word.space for word in words).strip()
 
 
-def _differences(read: Read) -> Iterator[Difference]:
+def _differences(read: Read) -> Iterator[WordDifference]:
     """Words that are read otherwise; those cut otherwise count once."""
     reference, ours = read.reference, read.ours
     matcher = SequenceMatcher(None, [w.text for w in reference], [w.text for w in ours], autojunk=False)
@@ -227,8 +235,8 @@ def _differences(read: Read) -> Iterator[Difference]:
                 yield _difference(read.sentence, [theirs], [mine])
 
 
-def _difference(sentence: str, reference: Sequence[ReferenceWord], ours: Sequence[Token]) -> Difference:
+def _difference(sentence: str, reference: Sequence[ReferenceWord], ours: Sequence[Token]) -> WordDifference:
     # Whether we guessed does not count: a word that we alone do not find is an error.
     known = not reference or any(not word.guessed for word in reference)
     text = " ".join(word.text for word in reference or ours)
-    return Difference(sentence, text, _symbols(reference), _symbols(ours), known)
+    return WordDifference(sentence, text, _symbols(reference), _symbols(ours), known)

@@ -12,7 +12,7 @@ from kokoro_tvm.validation.measure.gates import Verdict, none_off
 from kokoro_tvm.validation.measure.metrics import count_off
 
 if TYPE_CHECKING:
-    from kokoro_tvm.targets.runners.program import Program
+    from kokoro_tvm.targets.runners.program import SpeakProgram
 
 __all__ = ["SENTENCES", "validate_text", "words_of"]
 
@@ -29,7 +29,7 @@ SENTENCES = {
 espeak-ng, where Python has it, is not used."""
 
 
-def validate_text(tts: Synthesizer, program: Program, decode: bool) -> Iterator[Verdict]:
+def validate_text(tts: Synthesizer, program: SpeakProgram, decode: bool) -> Iterator[Verdict]:
     """Judges a sentence of each language that the bundle has a voice and rules for: every word has to be
     Python's, with its phonemes, its place in the text and its samples, and every sample.
 

@@ -22,10 +22,10 @@ from kokoro_tvm.validation.reference.reference import (
     TRUTH,
     Outputs,
     Reference,
+    ReferenceTrace,
     Rendering,
     Request,
     SpeechReference,
-    Trace,
 )
 from kokoro_tvm.validation.reference.steps import Steps
 from kokoro_tvm.validation.reference.stock import (
@@ -39,7 +39,7 @@ from kokoro_tvm.validation.reference.stock import (
 )
 
 if TYPE_CHECKING:
-    from kokoro_tvm.recipe.parts import Utterance
+    from kokoro_tvm.recipe.parts import UtteranceSpec
 
 __all__ = [
     "compute_references",
@@ -117,7 +117,7 @@ def compute_references(
     config: Config,
     state: State,
     voices: Mapping[str, Array],
-    utterances: Sequence[Utterance],
+    utterances: Sequence[UtteranceSpec],
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Reference]:
     """Run the stock model on every utterance: both regimes, end to end and fed, and the exact audio.
@@ -134,7 +134,7 @@ def compute_references(
         ValidationError: The stock model does not behave as the pinned version does.
     """
     requests = [request_of(u, config, voices) for u in utterances]
-    whole: dict[str, list[Trace]] = {TRUTH: [], DYNAMIC: []}
+    whole: dict[str, list[ReferenceTrace]] = {TRUTH: [], DYNAMIC: []}
     fed: dict[str, list[Outputs]] = {TRUTH: [], DYNAMIC: []}
     exact: list[tuple[Array, Array]] = []
     for regime in (TRUTH, DYNAMIC):
@@ -173,7 +173,7 @@ def compute_speech(
     config: Config,
     state: State,
     voices: Mapping[str, Array],
-    utterances: Sequence[Utterance],
+    utterances: Sequence[UtteranceSpec],
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[SpeechReference]:
     """Run the stock model end to end on every utterance in both regimes, and once with other noise.
@@ -211,7 +211,7 @@ def compute_steps(
     config: Config,
     state: State,
     voices: Mapping[str, Array],
-    utterance: Utterance,
+    utterance: UtteranceSpec,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Steps]:
     """Record every step of one utterance in both regimes; arguments are those of `compute_references`."""
@@ -225,14 +225,14 @@ def compute_steps(
     return steps
 
 
-def request_of(utterance: Utterance, config: Config, voices: Mapping[str, Array]) -> Request:
+def request_of(utterance: UtteranceSpec, config: Config, voices: Mapping[str, Array]) -> Request:
     """Convert an utterance to the model's inputs. Raises RecipeError for an unknown voice or phoneme."""
     fields = utterance.model_dump(include={"name", "phonemes", "voice", "speed", "seed", "piece"})
     tokens = tokenize(utterance.phonemes, config["vocab"])
     return Request(**fields, tokens=tokens, ref_s=style_row(voices, utterance))
 
 
-def style_row(voices: Mapping[str, Array], utterance: Utterance) -> NDArray[np.float32]:
+def style_row(voices: Mapping[str, Array], utterance: UtteranceSpec) -> NDArray[np.float32]:
     """Select the voice's style vector for the utterance's length as the stock pipeline does.
 
     Returns:

@@ -13,7 +13,7 @@ from pydantic import Field
 from yaml import safe_load
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.recipe import UtteranceSpec
 
 __all__ = [
     "MARGIN",
@@ -30,7 +30,7 @@ about a hundred times the error of float32."""
 _FOLDER = Path(__file__).parent
 
 
-class CorpusUtterance(Utterance):
+class CorpusUtterance(UtteranceSpec):
     """Utterance with its source text and the kind of speech that it covers."""
 
     kind: Literal["sound", "word", "name", "number", "question", "sentence", "clause"] = Field(
@@ -38,9 +38,9 @@ class CorpusUtterance(Utterance):
     )
     text: str = Field(min_length=1, description="The text its phonemes were made of.")
 
-    def bare(self) -> Utterance:
+    def bare(self) -> UtteranceSpec:
         """Return the utterance without text and kind, as a recipe has it."""
-        return Utterance.model_validate(self.model_dump(exclude={"kind", "text"}))
+        return UtteranceSpec.model_validate(self.model_dump(exclude={"kind", "text"}))
 
 
 @cache
@@ -50,7 +50,7 @@ def corpus() -> tuple[CorpusUtterance, ...]:
     return tuple(CorpusUtterance.model_validate(entry, strict=False) for entry in data)
 
 
-_U = TypeVar("_U", bound=Utterance)
+_U = TypeVar("_U", bound=UtteranceSpec)
 
 
 def choose(names: Iterable[str], among: Sequence[_U]) -> list[_U]:
@@ -66,7 +66,7 @@ def choose(names: Iterable[str], among: Sequence[_U]) -> list[_U]:
     return chosen
 
 
-def utterance_digest(utterance: Utterance) -> str:
+def utterance_digest(utterance: UtteranceSpec) -> str:
     """Hash what the audio depends on (phonemes, voice, speed, seed): 16 hex digits of a SHA-256."""
     content = [utterance.phonemes, utterance.voice, utterance.speed, utterance.seed]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]

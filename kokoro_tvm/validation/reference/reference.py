@@ -36,10 +36,10 @@ __all__ = [
     "TRUTH",
     "Outputs",
     "Reference",
+    "ReferenceTrace",
     "Rendering",
     "Request",
     "SpeechReference",
-    "Trace",
     "frame_counts",
     "load_reference",
     "load_speech",
@@ -148,7 +148,7 @@ class Outputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace(Outputs):
+class ReferenceTrace(Outputs):
     """End-to-end run of the stock model."""
 
     durations: NDArray[np.int64]
@@ -191,9 +191,9 @@ class _TrueLength:
 class Reference(_TrueLength, Request):
     """One utterance and its runs of the stock model: both regimes, end to end and fed."""
 
-    truth: Trace
+    truth: ReferenceTrace
     """pt.float64, end to end."""
-    dynamic: Trace
+    dynamic: ReferenceTrace
     """pt.dynamic, end to end."""
     fed_truth: Outputs
     """pt.float64, every component fed `inputs`."""

@@ -24,7 +24,7 @@ from kokoro_tvm.common.constants import NOISE_CHANNELS, STYLE_DIM
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.model.kokoro import build_model, default_dtype
 from kokoro_tvm.validation.reference.convolution import MatrixConvolution
-from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH, Outputs, Trace, frame_counts
+from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH, Outputs, ReferenceTrace, frame_counts
 from kokoro_tvm.validation.reference.steps import Steps
 
 __all__ = [
@@ -69,7 +69,7 @@ def computing(model: torch.nn.Module) -> Iterator[None]:
         yield
 
 
-def rounded(run: Trace) -> Trace:
+def rounded(run: ReferenceTrace) -> ReferenceTrace:
     """Round the values at the borders of components to float32: the inputs of a validated artifact."""
     borders: dict[str, Any] = {
         name: np.ascontiguousarray(getattr(run, name), dtype=np.float32)
@@ -78,7 +78,9 @@ def rounded(run: Trace) -> Trace:
     return replace(run, **borders)
 
 
-def run_stock(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Trace:
+def run_stock(
+    model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw
+) -> ReferenceTrace:
     """Run the model end to end in its own dtype.
 
     Args:
@@ -92,7 +94,7 @@ def run_stock(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float,
         ValidationError: The model does not behave as the pinned version of kokoro does.
     """
     seen, durations = _run(model, tokens, ref_s, speed, draw, None)
-    return Trace(
+    return ReferenceTrace(
         **{k: seen[k] for k in ("d_en", "duration", "d", "t_en", "f0", "n", "audio", "en", "asr")},
         durations=durations,
     )
@@ -159,7 +161,7 @@ def _reading(module: torch.nn.Module, look: Callable[[Any], None]) -> Any:
 
 
 def run_fed(
-    model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw, borders: Trace
+    model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw, borders: ReferenceTrace
 ) -> Outputs:
     """Run the model with every component reading its inputs from `borders`.
 
@@ -171,7 +173,12 @@ def run_fed(
 
 
 def _run(
-    model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw, borders: Trace | None
+    model: torch.nn.Module,
+    tokens: Array,
+    ref_s: Array,
+    speed: float,
+    draw: Draw,
+    borders: ReferenceTrace | None,
 ) -> tuple[dict[str, Array], NDArray[np.int64]]:
     dtype = next(model.parameters()).dtype
     seen: dict[str, Array] = {}
@@ -198,7 +205,7 @@ def _run(
     return seen, durations
 
 
-def run_decoder(model: Any, inputs: Trace, ref_s: Array, draw: Draw) -> Array:
+def run_decoder(model: Any, inputs: ReferenceTrace, ref_s: Array, draw: Draw) -> Array:
     """Run the decoder alone on asr, f0 and n of `inputs`; returns the audio, (600F,)."""
     dtype = next(model.parameters()).dtype
     tensors = [torch.from_numpy(value).to(dtype) for value in (inputs.asr, inputs.f0, inputs.n)]
@@ -209,7 +216,7 @@ def run_decoder(model: Any, inputs: Trace, ref_s: Array, draw: Draw) -> Array:
 
 @contextmanager
 def _hooks(
-    model: torch.nn.Module, seen: dict[str, Array], borders: Trace | None, dtype: torch.dtype
+    model: torch.nn.Module, seen: dict[str, Array], borders: ReferenceTrace | None, dtype: torch.dtype
 ) -> Iterator[None]:
     """Record every component's outputs in `seen`, and replace their inputs by `borders` if given."""
 

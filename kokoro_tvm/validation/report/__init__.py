@@ -3,7 +3,7 @@ built. The page is a single file that reads nothing else."""
 
 from __future__ import annotations
 
-from kokoro_tvm.validation.report.facts import BuiltStage, Facts, SpokenUtterance
+from kokoro_tvm.validation.report.facts import BuiltStage, BundleFacts, SpokenUtterance
 from kokoro_tvm.validation.report.page import write_page
 
-__all__ = ["BuiltStage", "Facts", "SpokenUtterance", "write_page"]
+__all__ = ["BuiltStage", "BundleFacts", "SpokenUtterance", "write_page"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.validation.reference.reference import Reference
 
-__all__ = ["BuiltStage", "Cell", "Facts", "SpokenUtterance", "worst"]
+__all__ = ["BuiltStage", "BundleFacts", "Cell", "SpokenUtterance", "worst"]
 
 Array = NDArray[Any]
 
@@ -52,7 +52,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class BundleFacts:
     """manifest: bundle.json; reports: the content of every validation.json; speech: that of speech.json;
     utterances: those that fit the bundle; longer: names of those that do not."""
 

@@ -16,7 +16,7 @@ from rich.filesize import decimal
 
 from kokoro_tvm.common.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
-from kokoro_tvm.validation.report.facts import Cell, Facts, SpokenUtterance, worst
+from kokoro_tvm.validation.report.facts import BundleFacts, Cell, SpokenUtterance, worst
 from kokoro_tvm.validation.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram
 
 __all__ = ["write_page"]
@@ -55,7 +55,7 @@ class _Utterance:
     top_hz: int
 
 
-def write_page(facts: Facts, path: Path) -> Path:
+def write_page(facts: BundleFacts, path: Path) -> Path:
     """Writes the page, whole or not at all."""
     environment = Environment(
         loader=PackageLoader("kokoro_tvm.validation.report"),
@@ -88,7 +88,7 @@ def write_page(facts: Facts, path: Path) -> Path:
     return path
 
 
-def _verdict(facts: Facts) -> dict[str, Any]:
+def _verdict(facts: BundleFacts) -> dict[str, Any]:
     """How it ended, as a whole: status, and what was missed."""
     reports = [*facts.reports, facts.speech]
     missed = [f"{_subject(r)}: {line}" for r in reports for line in r["missed"]]
@@ -107,7 +107,7 @@ def _subject(report: Mapping[str, Any]) -> str:
     return report["component"] + ("" if report["bucket"] is None else f"-{report['bucket']}")
 
 
-def _matrix(facts: Facts) -> list[tuple[str, str, dict[int, Mapping[str, Any]]]]:
+def _matrix(facts: BundleFacts) -> list[tuple[str, str, dict[int, Mapping[str, Any]]]]:
     """Component, axis, and by bucket: the status, every gate's worst value, how many utterances ran."""
     rows = []
     for component, axis in COMPONENT_AXES.items():
@@ -132,12 +132,12 @@ def _status(report: Mapping[str, Any]) -> str:
     return "passed" if report["passed"] else "failed"
 
 
-def _buckets(facts: Facts, axis: str) -> list[int]:
+def _buckets(facts: BundleFacts, axis: str) -> list[int]:
     mine = [component for component, on in COMPONENT_AXES.items() if on == axis]
     return sorted({r["bucket"] for r in facts.reports if r["component"] in mine})
 
 
-def _files(facts: Facts) -> list[tuple[str, int, str]]:
+def _files(facts: BundleFacts) -> list[tuple[str, int, str]]:
     """Every file the manifest vouches for: name, size, sha256."""
     parts = facts.manifest["components"].values()
     entries = [e for key in ("voices", "front_end", "text") if (e := facts.manifest.get(key))]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from builder.diagnostics.built import build, built_project
 
-from kokoro_tvm.builder.diagnostics.diff import Difference, Side, diff
+from kokoro_tvm.builder.diagnostics.diff import Side, ValueDifference, diff
 from kokoro_tvm.builder.project import Project
 from kokoro_tvm.builder.stages.provenance import parameters, statement
 from kokoro_tvm.cli import main
@@ -77,19 +77,19 @@ def _replace(path: Path, text: str) -> None:
 def test_two_recipes(project: Project) -> None:
     found = diff(*(Side.of_recipe(project.graph(name)) for name in ("cpu", "mine")))
     assert found["recipe"] == [
-        Difference("buckets.frames.0", "5120", "512"),
-        Difference("gates.decoder.min_gain_db", "20.0", "3.0"),
-        Difference("sets.0", "ci", "nightly"),
-        Difference("sets.1", "nightly", ""),
+        ValueDifference("buckets.frames.0", "5120", "512"),
+        ValueDifference("gates.decoder.min_gain_db", "20.0", "3.0"),
+        ValueDifference("sets.0", "ci", "nightly"),
+        ValueDifference("sets.1", "nightly", ""),
     ]
     whats = {each.what: (each.before, each.now) for each in found["stages"]}
     assert whats["compile.decoder-5120"] == ("a stage", "")
     assert whats["compile.decoder-512"] == ("", "a stage")
-    assert found["toolchain"] == [Difference("apache-tvm", "0.27.0", "0.28.0")]
+    assert found["toolchain"] == [ValueDifference("apache-tvm", "0.27.0", "0.28.0")]
     assert found["files"] == [
-        Difference("voices.safetensors", f"10 bytes, {'1' * 12}", f"12 bytes, {'1' * 12}")
+        ValueDifference("voices.safetensors", f"10 bytes, {'1' * 12}", f"12 bytes, {'1' * 12}")
     ]
-    judged = Difference("speech.audio min_snr_db", "100 (limit 60.0)", "120 (limit 60.0)")
+    judged = ValueDifference("speech.audio min_snr_db", "100 (limit 60.0)", "120 (limit 60.0)")
     assert judged in found["measured"]
 
 
@@ -114,14 +114,14 @@ def test_a_bundle_and_an_earlier_one(project: Project) -> None:
     _replace(artifacts / ".build" / "cpu" / "speech" / "speech.json", json.dumps(verdicts(61)))
     found = diff(Side.of_bundle(earlier / "cpu"), Side.of_bundle(artifacts / "cpu"))
     assert found.pop("measured") == [
-        Difference("speech.audio min_snr_db", "100 (limit 60.0)", "61 (limit 60.0)")
+        ValueDifference("speech.audio min_snr_db", "100 (limit 60.0)", "61 (limit 60.0)")
     ]
     assert not any(found.values())
 
 
 def test_a_recipe_and_a_bundle_have_in_common_what_the_bundle_knows(project: Project) -> None:
     found = diff(Side.of_recipe(project.graph("mine")), Side.of_bundle(project.root / "artifacts" / "cpu"))
-    assert found["recipe"] == [Difference("buckets.frames.0", "512", "5120")]
+    assert found["recipe"] == [ValueDifference("buckets.frames.0", "512", "5120")]
     assert found["stages"] == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from kokoro_tvm.builder.diagnostics.estimate import Estimate, estimate
-from kokoro_tvm.builder.diagnostics.plan import Step, look_ahead, to_json
+from kokoro_tvm.builder.diagnostics.plan import PlanStep, look_ahead, to_json
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import State
 from kokoro_tvm.builder.engine.store import Store
@@ -97,7 +97,7 @@ def test_what_is_shown(store: Store) -> None:
     ran(store, "cpu.bundle", 1.0)
     names = ("compile.bert-512", "compile.f0n-64", "compile.f0n-128", "speak", "bundle")
     steps = [
-        Step(each, State("missing"), "run", estimate(each))
+        PlanStep(each, State("missing"), "run", estimate(each))
         for each in (stage(store, f"mine.{name}") for name in names)
     ]
     out = io.StringIO()

@@ -7,22 +7,24 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.builder.diagnostics.graph import Node, _reduced, draw
+from kokoro_tvm.builder.diagnostics.graph import GraphNode, _reduced, draw
 
 SMALL = [
-    Node("m.checkpoint", "checkpoint", "", "current"),
-    Node("cpu.export.bert-512", "export", "bert-512", "stale", ("m.checkpoint",)),
-    Node("cpu.pack.bert", "pack", "bert", "missing", ("cpu.export.bert-512", "m.checkpoint")),
+    GraphNode("m.checkpoint", "checkpoint", "", "current"),
+    GraphNode("cpu.export.bert-512", "export", "bert-512", "stale", ("m.checkpoint",)),
+    GraphNode("cpu.pack.bert", "pack", "bert", "missing", ("cpu.export.bert-512", "m.checkpoint")),
 ]
 
 
 @st.composite
-def graphs(draw_: st.DrawFn) -> list[Node]:
+def graphs(draw_: st.DrawFn) -> list[GraphNode]:
     count = draw_(st.integers(1, 14))
     states = st.sampled_from(["current", "stale", "missing", "damaged", "failed"])
     after = [draw_(st.sets(st.integers(0, i - 1), max_size=4)) if i else set() for i in range(count)]
     return [
-        Node(f"cpu.{i}", f"stage <{i}>", f"a & b {i}", draw_(states), tuple(f"cpu.{j}" for j in sorted(deps)))
+        GraphNode(
+            f"cpu.{i}", f"stage <{i}>", f"a & b {i}", draw_(states), tuple(f"cpu.{j}" for j in sorted(deps))
+        )
         for i, deps in enumerate(after)
     ]
 
@@ -63,7 +65,7 @@ def test_dot() -> None:
 
 
 @given(graphs())
-def test_an_edge_that_others_imply_is_left_out(nodes: list[Node]) -> None:
+def test_an_edge_that_others_imply_is_left_out(nodes: list[GraphNode]) -> None:
     edges = _reduced(nodes)
     assert reach(edges) == reach([(a, n.name) for n in nodes for a in n.after])
     for edge in edges:

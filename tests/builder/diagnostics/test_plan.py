@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.builder.diagnostics.estimate import Estimate
-from kokoro_tvm.builder.diagnostics.plan import Step, look_ahead, to_json, together
+from kokoro_tvm.builder.diagnostics.plan import PlanStep, look_ahead, to_json, together
 from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import State
@@ -178,9 +178,9 @@ def test_for_programs(chain: Chain) -> None:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> list[Step]:
+def plans(draw: st.DrawFn) -> list[PlanStep]:
     """Steps of whole seconds, some unknown, after any of those before them."""
-    made: list[Step] = []
+    made: list[PlanStep] = []
     for index in range(draw(st.integers(1, 10))):
         after = draw(st.lists(st.sampled_from(made), max_size=3, unique_by=id)) if made else []
         stage: Any = Stage(
@@ -194,12 +194,12 @@ def plans(draw: st.DrawFn) -> list[Step]:
             waits=tuple(s.stage for s in after),
         )
         expected = draw(st.one_of(st.none(), st.integers(0, 50).map(float).map(Estimate)))
-        made.append(Step(stage, State("missing"), "run", expected))
+        made.append(PlanStep(stage, State("missing"), "run", expected))
     return made
 
 
 @given(plans())
-def test_side_by_side(steps: list[Step]) -> None:
+def test_side_by_side(steps: list[PlanStep]) -> None:
     """One at a time takes the sum, any number the longest way, and what is between is between."""
     longest: dict[str, float] = {}
     for step in steps:

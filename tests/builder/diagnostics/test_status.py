@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from builder.diagnostics.built import build, built_project, edit, make_project, report
 
-from kokoro_tvm.builder.diagnostics.status import Row, status
+from kokoro_tvm.builder.diagnostics.status import StatusRow, status
 from kokoro_tvm.builder.engine.state import Failure
 from kokoro_tvm.builder.project import Project
 
@@ -20,7 +20,7 @@ def project(tmp_path: Path) -> Project:
     return built_project(tmp_path)
 
 
-def rows(project: Project) -> dict[str, Row]:
+def rows(project: Project) -> dict[str, StatusRow]:
     return {row.name: row for row in status(project.graph("cpu"))}
 
 

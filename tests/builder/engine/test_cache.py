@@ -18,7 +18,7 @@ from made_stages import stage_in
 
 from kokoro_tvm.builder.engine import cache as cache_module
 from kokoro_tvm.builder.engine.cache import Cache
-from kokoro_tvm.builder.engine.record import Output, Record
+from kokoro_tvm.builder.engine.record import Output, StageRecord
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.common.errors import InputError
@@ -89,12 +89,12 @@ def spoil(path: Path, content: bytes) -> None:
 
 
 def lie_about_the_key(record: Path) -> None:
-    found = Record.from_bytes(record.read_bytes())
+    found = StageRecord.from_bytes(record.read_bytes())
     spoil(record, replace(found, derivation={"word": "other"}).to_bytes())
 
 
 def lie_about_the_files(record: Path) -> None:
-    found = Record.from_bytes(record.read_bytes())
+    found = StageRecord.from_bytes(record.read_bytes())
     outputs = tuple(replace(o, file="../../escaped.txt") for o in found.outputs)
     spoil(record, replace(found, outputs=outputs).to_bytes())
 
@@ -145,7 +145,7 @@ SECRET = b"0123456789abcdef"
 def forge(shared: Path, content: bytes, secret: bytes | None = None) -> None:
     """What somebody who can write to the cache does: another library, with a record that fits it."""
     (record,) = shared.glob("records/*/*")
-    found = Record.from_bytes(record.read_bytes())
+    found = StageRecord.from_bytes(record.read_bytes())
     sha256 = hashlib.sha256(content).hexdigest()
     output = Output("out.txt", len(content), sha256)
     spoil(record, replace(found, outputs=(output,)).to_bytes(secret))
@@ -378,7 +378,7 @@ def test_outputs_with_the_same_content_are_kept_there_once(
     digest = Store(tmp_path / "s").verified.sha256(tmp_path / "a")
     outputs = (Output("a", 4, digest), Output("b", 4, digest))
     cache = Cache(str(shared), "read-write", notes.append)
-    cache.offer(Record("cpu.x", {"word": "one"}, outputs, 1.0, 1.0, 1.0), lambda o: tmp_path / "a")
+    cache.offer(StageRecord("cpu.x", {"word": "one"}, outputs, 1.0, 1.0, 1.0), lambda o: tmp_path / "a")
     assert len(list(shared.glob("objects/*/*"))) == 1
     assert not notes
 
@@ -433,7 +433,7 @@ def test_cache_reads_no_more_than_is_declared(
 def test_cache_refuses_a_record_with_a_field_of_another_type(
     change: dict[str, Any], shared: Path, notes: list[str]
 ) -> None:
-    record = Record("a", {"code": "b"}, (replace(Output("a", 3, "0" * 64), **change),), 1.0, 1.0, 1.0)
+    record = StageRecord("a", {"code": "b"}, (replace(Output("a", 3, "0" * 64), **change),), 1.0, 1.0, 1.0)
     path = shared / "records" / record.key[:2] / f"{record.key}.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(record.to_bytes())

@@ -15,7 +15,7 @@ import pytest
 from made_stages import call_in, gone
 
 from kokoro_tvm.builder.engine import child, code
-from kokoro_tvm.builder.engine.child import ChildError
+from kokoro_tvm.builder.engine.child import WorkerError
 from kokoro_tvm.builder.engine.forkserver import order
 from kokoro_tvm.common.errors import BuildError, ValidationError
 
@@ -60,7 +60,7 @@ def test_exit_status(tmp_path: Path) -> None:
     ],
 )
 def test_a_signal(tmp_path: Path, number: int, outcome: str) -> None:
-    with pytest.raises(ChildError) as caught:
+    with pytest.raises(WorkerError) as caught:
         call_in(tmp_path, "die", signal=int(number))
     assert f"cpu.stage: {outcome}" in str(caught.value)
     assert str(caught.value).endswith("\n    last words")
@@ -69,12 +69,12 @@ def test_a_signal(tmp_path: Path, number: int, outcome: str) -> None:
 def test_the_system_says_whom_it_killed_for_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kills = iter((3, 4))
     monkeypatch.setattr(child, "_memory_kills", lambda: next(kills))
-    with pytest.raises(ChildError, match="was killed by the system for want of memory; close something"):
+    with pytest.raises(WorkerError, match="was killed by the system for want of memory; close something"):
         call_in(tmp_path, "die", signal=int(signal.SIGKILL))
 
 
 def test_memory_that_python_does_not_get(tmp_path: Path) -> None:
-    with pytest.raises(ChildError, match=r"cpu\.stage: ran out of memory\. Its log is .*a\.log\.$"):
+    with pytest.raises(WorkerError, match=r"cpu\.stage: ran out of memory\. Its log is .*a\.log\.$"):
         call_in(tmp_path, "devour")
 
 
@@ -87,13 +87,13 @@ def test_a_disk_that_is_full_and_nobody_says_so(tmp_path: Path, monkeypatch: pyt
     usage = type("Usage", (), {"free": 4096})
     monkeypatch.setattr(child.shutil, "disk_usage", lambda folder: usage)
     with pytest.raises(
-        ChildError, match=r"exit status 1\. The disk is full: 4,096 bytes are left in .*; make room"
+        WorkerError, match=r"exit status 1\. The disk is full: 4,096 bytes are left in .*; make room"
     ):
         call_in(tmp_path, "stumble")
 
 
 def test_a_timeout_ends_it_and_what_it_started(tmp_path: Path) -> None:
-    with pytest.raises(ChildError, match=r"did not end within 1 s and was stopped(.|\n)*hanging"):
+    with pytest.raises(WorkerError, match=r"did not end within 1 s and was stopped(.|\n)*hanging"):
         call_in(tmp_path, "hang", timeout_s=1)
     for pid in (tmp_path / "pids").read_text().split():
         assert gone(int(pid))
@@ -198,7 +198,7 @@ def test_a_server_that_imports_for_too_long_is_named(tmp_path: Path, monkeypatch
     monkeypatch.setattr(child, "_PATIENCE", 0.1)
     monkeypatch.setattr(child, "_BEAT", 0.1)
     message = r"^cpu\.stage: the process it is forked from did not import what it needs within 0\.1 s; build"
-    with pytest.raises(ChildError, match=message):
+    with pytest.raises(WorkerError, match=message):
         call_in(tmp_path, "nothing", preload=("endless", "fake_stages"))
 
 
@@ -229,7 +229,7 @@ def test_a_watcher_that_is_killed_takes_its_child_along(
         alone = int((tmp_path / "pids").read_text().split()[0])
         watcher = int(Path(f"/proc/{alone}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(watcher, signal.SIGKILL)
-        with pytest.raises(ChildError, match=r"cpu\.stage: was killed"):
+        with pytest.raises(WorkerError, match=r"cpu\.stage: was killed"):
             hanging.result()
     assert gone(alone)
 
@@ -287,5 +287,5 @@ def test_a_child_that_fails_before_it_has_a_log_says_why(
 ) -> None:
     call_in(tmp_path, "nothing")  # the server is there, and is told of a job that nobody can read
     monkeypatch.setattr(child.json, "dumps", lambda value, dumps=child.json.dumps: dumps(value)[:-1])
-    with pytest.raises(ChildError, match=r"Its log is empty\.(.|\n)*JSONDecodeError"):
+    with pytest.raises(WorkerError, match=r"Its log is empty\.(.|\n)*JSONDecodeError"):
         call_in(tmp_path, "nothing")

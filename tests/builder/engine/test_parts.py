@@ -11,7 +11,7 @@ import pytest
 from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.builder.engine.collection import collect
 from kokoro_tvm.builder.engine.parts import PARTS, Parts, parts_of
-from kokoro_tvm.builder.engine.record import Record
+from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.store import Store
 
 COMMON = {"compiler": 1}
@@ -88,7 +88,7 @@ def test_a_cache_serves_parts(store: Store, work: Path, tmp_path: Path) -> None:
     assert warnings == []
 
 
-def published(store: Store, inputs: dict[str, Any], keys: set[str]) -> Record:
+def published(store: Store, inputs: dict[str, Any], keys: set[str]) -> StageRecord:
     with store.lock("a" * 64), store.workspace("a" * 64) as folder:
         (folder / PARTS).write_text(json.dumps(sorted(keys)), encoding="utf-8")
         return store.publish("cpu.compile.x", inputs, folder, [PARTS], 1.0, 1.0)

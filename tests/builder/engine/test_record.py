@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.builder.engine.digest import digest
-from kokoro_tvm.builder.engine.record import Output, Record
+from kokoro_tvm.builder.engine.record import Output, StageRecord
 
 DERIVATION = {"b": [1, 2], "a": {"ɹ": None}}
-RECORD = Record("cpu.compile.x", DERIVATION, (Output("x.so", 4, "5694d08a"),), 1.5, 1.25, 1e9)
+RECORD = StageRecord("cpu.compile.x", DERIVATION, (Output("x.so", 4, "5694d08a"),), 1.5, 1.25, 1e9)
 SECRET = b"0123456789abcdef"
 STORED, SIGNED = RECORD.to_bytes(), RECORD.to_bytes(SECRET)
 
 
 def test_there_and_back() -> None:
-    assert Record.from_bytes(STORED) == RECORD
-    assert Record.from_bytes(SIGNED, SECRET) == Record.from_bytes(SIGNED) == RECORD
+    assert StageRecord.from_bytes(STORED) == RECORD
+    assert StageRecord.from_bytes(SIGNED, SECRET) == StageRecord.from_bytes(SIGNED) == RECORD
     assert RECORD.key == digest({"a": {"ɹ": None}, "b": [1, 2]})
     assert (RECORD.size, RECORD.sha256("x.so")) == (4, "5694d08a")
 
@@ -25,7 +25,7 @@ def test_there_and_back() -> None:
 @given(bit=st.integers(0, 8 * len(STORED) - 1))
 def test_a_flipped_bit_is_found(bit: int) -> None:
     with pytest.raises(ValueError):
-        Record.from_bytes(flipped(STORED, bit))
+        StageRecord.from_bytes(flipped(STORED, bit))
 
 
 def flipped(stored: bytes, bit: int) -> bytes:
@@ -37,22 +37,22 @@ def flipped(stored: bytes, bit: int) -> bytes:
 @given(bit=st.integers(0, 8 * len(SIGNED) - 1))
 def test_a_flipped_bit_of_a_signed_record_is_found(bit: int) -> None:
     with pytest.raises(ValueError):
-        Record.from_bytes(flipped(SIGNED, bit), SECRET)
+        StageRecord.from_bytes(flipped(SIGNED, bit), SECRET)
 
 
 @given(secret=st.binary(min_size=1))
 def test_a_record_is_refused_without_an_hmac_under_the_same_key(secret: bytes) -> None:
     with pytest.raises(ValueError, match="it has no HMAC"):
-        Record.from_bytes(STORED, secret)
+        StageRecord.from_bytes(STORED, secret)
     if secret.rstrip(b"\0") != SECRET:  # HMAC fills keys up with zeros
         with pytest.raises(ValueError, match="made with another key"):
-            Record.from_bytes(SIGNED, secret)
+            StageRecord.from_bytes(SIGNED, secret)
 
 
 @given(length=st.integers(0, len(STORED) - 1))
 def test_a_missing_end_is_found(length: int) -> None:
     with pytest.raises(ValueError):
-        Record.from_bytes(STORED[:length])
+        StageRecord.from_bytes(STORED[:length])
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_a_missing_end_is_found(length: int) -> None:
 )
 def test_what_is_no_record(stored: bytes) -> None:
     with pytest.raises(ValueError):
-        Record.from_bytes(stored)
+        StageRecord.from_bytes(stored)

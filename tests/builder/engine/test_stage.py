@@ -16,7 +16,7 @@ from made_stages import stage_in
 
 from kokoro_tvm.builder.engine import code
 from kokoro_tvm.builder.engine import stage as engine_stage
-from kokoro_tvm.builder.engine.child import ChildError
+from kokoro_tvm.builder.engine.child import WorkerError
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import Change, State
 from kokoro_tvm.common.digests import file_sha256
@@ -308,7 +308,7 @@ def test_a_failure_that_left_no_trace_is_one_of_all_sources_as_they_were(
     (package / "a.py").write_text("X = 1\n", encoding="utf-8")
     monkeypatch.setattr(code, "_PACKAGE", package)
     stage = doing(first, "die", signal=9)
-    with pytest.raises(ChildError):
+    with pytest.raises(WorkerError):
         stage.run()
     assert stage.state().kind == "failed"
     (package / "a.py").write_text("X = 2\n", encoding="utf-8")
@@ -326,9 +326,9 @@ def test_a_failure_is_not_one_of_sources_that_were_edited_while_it_ran(
 
     def run_child(*arguments: Any) -> float:
         source.write_text("X = 22\n", encoding="utf-8")
-        raise ChildError("it failed")
+        raise WorkerError("it failed")
 
     monkeypatch.setattr(engine_stage, "run_child", run_child)
-    with pytest.raises(ChildError):
+    with pytest.raises(WorkerError):
         first.run()
     assert first.state().kind == "missing"

@@ -16,7 +16,7 @@ import pytest
 from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.engine import store as store_module
 from kokoro_tvm.builder.engine.collection import collect
-from kokoro_tvm.builder.engine.record import Record, request_of
+from kokoro_tvm.builder.engine.record import StageRecord, request_of
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.common.errors import BuildError
 
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def publish(store: Store, word: str, stage: str = "cpu.x", **files: str) -> Record:
+def publish(store: Store, word: str, stage: str = "cpu.x", **files: str) -> StageRecord:
     """A record of a stage that wrote these files (one that holds the word, if none are given)."""
     written = files or {"word": word}
     derivation = {"word": word, "code": {}, "files": {}}

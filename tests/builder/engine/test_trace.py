@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.builder.engine.trace import Trace, read_trace
+from kokoro_tvm.builder.engine.trace import CodeTrace, read_trace
 from kokoro_tvm.common.errors import BuildError
 
 SCRIPT = """
@@ -80,8 +80,8 @@ def test_every_thread_and_child_is_seen_and_nothing_before(tmp_path: Path) -> No
 
 def test_one_that_did_not_come_to_its_end_is_no_empty_one(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    Trace(("a:b",), (), ("c",)).write(path)
-    assert read_trace(path) == Trace(("a:b",), (), ("c",))
+    CodeTrace(("a:b",), (), ("c",)).write(path)
+    assert read_trace(path) == CodeTrace(("a:b",), (), ("c",))
     for content in ("", "{", json.dumps({"other": []})):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(BuildError, match=r"does not say what a process used: .*; run doit again"):

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from kokoro_tvm.builder.stages.provenance import gate_values, parameters, statement
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.recipe.parts import Language
+from kokoro_tvm.recipe.parts import LanguageSpec
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
 
 ROOT = Path(__file__).parents[3]
@@ -178,7 +178,7 @@ def test_it_says_why_gates_were_not_run() -> None:
 
 def test_it_has_the_languages_of_a_model_that_names_its_own() -> None:
     german = {"d": {"name": "German", "espeak": "de"}}
-    languages = {"d": Language(name="German", espeak="de")}
+    languages = {"d": LanguageSpec(name="German", espeak="de")}
     assert parameters(RECIPE.model_copy(update={"languages": languages}))["languages"] == german
     assert parameters(RECIPE)["languages"] is None
 

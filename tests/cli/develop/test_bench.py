@@ -12,7 +12,7 @@ from tools.bench.test_systems import bundle
 from kokoro_tvm.cli import main
 from kokoro_tvm.runtime import Bundle
 from kokoro_tvm.tools.bench import chart, measure, systems
-from kokoro_tvm.tools.bench.measure import Plan
+from kokoro_tvm.tools.bench.measure import BenchPlan
 from kokoro_tvm.tools.bench.results import Result
 
 
@@ -27,11 +27,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[BenchPlan]:
     """What would have been measured; the result is always the same."""
-    requests: list[Plan] = []
+    requests: list[BenchPlan] = []
 
-    def measured(plan: Plan, log: object, keep: object) -> Result:
+    def measured(plan: BenchPlan, log: object, keep: object) -> Result:
         requests.append(plan)
         return complete_result()
 
@@ -51,7 +51,7 @@ def run(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_defaults(plans: list[Plan], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_defaults(plans: list[BenchPlan], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--threads", "3") == 0
     (plan,) = plans
     assert [system.name for system in plan.systems] == [
@@ -65,7 +65,7 @@ def test_defaults(plans: list[Plan], root: Path, capsys: pytest.CaptureFixture[s
     assert "kokoro-tvm cpu" not in capsys.readouterr().err
 
 
-def test_everything_can_be_chosen(plans: list[Plan], root: Path) -> None:
+def test_everything_can_be_chosen(plans: list[BenchPlan], root: Path) -> None:
     words = ["artifacts/cpu", "--against", "openvino, pytorch", "--text", "long", "--rounds", "2"]
     words += ["--cold", "0", "--json", "here.json", "--chart", "here.png"]
     assert run(*words) == 0
@@ -76,7 +76,7 @@ def test_everything_can_be_chosen(plans: list[Plan], root: Path) -> None:
     assert (root / "here.png").is_file() == chart.can_draw()
 
 
-def test_held_to_avx2_the_bundle_is_another_and_so_are_the_files(plans: list[Plan], root: Path) -> None:
+def test_held_to_avx2_the_bundle_is_another_and_so_are_the_files(plans: list[BenchPlan], root: Path) -> None:
     v3 = root / "artifacts/x86-64-v3"
     v3.mkdir()
     (v3 / "bundle.json").write_text("{}")
@@ -89,11 +89,11 @@ def test_held_to_avx2_the_bundle_is_another_and_so_are_the_files(plans: list[Pla
 
 
 def test_an_interrupted_run_keeps_and_shows_what_it_has(
-    plans: list[Plan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
+    plans: list[BenchPlan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     partial = complete_result().model_copy(update={"complete": False, "others_cores": None})
 
-    def interrupted(plan: Plan, log: object, keep: Callable[[Result], None]) -> Result:
+    def interrupted(plan: BenchPlan, log: object, keep: Callable[[Result], None]) -> Result:
         keep(partial)
         raise KeyboardInterrupt
 
@@ -104,11 +104,11 @@ def test_an_interrupted_run_keeps_and_shows_what_it_has(
 
 
 def test_a_run_interrupted_before_its_first_round_leaves_the_last_result(
-    plans: list[Plan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
+    plans: list[BenchPlan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run() == 0
 
-    def interrupted(plan: Plan, log: object, keep: object) -> Result:
+    def interrupted(plan: BenchPlan, log: object, keep: object) -> Result:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(measure, "measure", interrupted)
@@ -118,13 +118,13 @@ def test_a_run_interrupted_before_its_first_round_leaves_the_last_result(
     assert capsys.readouterr().out == ""
 
 
-def test_against_none(plans: list[Plan]) -> None:
+def test_against_none(plans: list[BenchPlan]) -> None:
     assert run("--against", "none") == 0
     assert [system.name for system in plans[0].systems] == ["cpu", "cpu-bf16"]
 
 
 def test_without_matplotlib_the_chart_is_missed_aloud(
-    plans: list[Plan], root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plans: list[BenchPlan], root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(chart, "can_draw", lambda: False)
     assert run() == 0
@@ -133,7 +133,7 @@ def test_without_matplotlib_the_chart_is_missed_aloud(
 
 
 def test_a_bundle_that_failed_is_reported_last_and_by_the_status(
-    plans: list[Plan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
+    plans: list[BenchPlan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = complete_result()
     ours = result.systems[0].model_copy(update={"problem": "failed to open: ended by signal SIGILL"})
@@ -172,7 +172,7 @@ def test_no_bundle_at_all(
     assert "There is no bundle at artifacts/cpu" in capsys.readouterr().err
 
 
-def test_outputs_without_a_folder(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_without_a_folder(plans: list[BenchPlan], capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--json", "missing/bench.json") == 2
     assert "The folder missing for bench.json does not exist" in capsys.readouterr().err
     assert plans == []

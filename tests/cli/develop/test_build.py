@@ -12,7 +12,7 @@ import pytest
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.builder import tasks
-from kokoro_tvm.builder.engine.child import ChildError
+from kokoro_tvm.builder.engine.child import WorkerError
 from kokoro_tvm.builder.engine.reporter import LineReporter, make_reporter
 from kokoro_tvm.cli import main
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, RecipeError, ValidationError
@@ -150,7 +150,7 @@ def test_elsewhere(
     ("error", "status"),
     [
         (BuildError("It broke."), 3),
-        (ChildError("It crashed."), 3),
+        (WorkerError("It crashed."), 3),
         (ValidationError("It missed."), 4),
     ],
 )

@@ -16,7 +16,7 @@ import kokoro_tvm.runtime
 from kokoro_tvm.cli.develop import profile
 from kokoro_tvm.common.errors import InputError, ValidationError
 from kokoro_tvm.runtime.session.profiler import Call, Kernel
-from kokoro_tvm.tools.lab.regressions import Comparison, Kind, Regressions
+from kokoro_tvm.tools.lab.regressions import KernelComparison, KernelGroup, Regressions
 
 BY_KERNEL = """\
 component, kernel   calls       ms   share   GFLOP/s   GB/s
@@ -149,8 +149,11 @@ kernels          kFLOP a step   ms before      now   ratio   minima   share
 decoder conv1d          1,442      100.00   120.00    1.20     1.10   75.0%
 f0n lstm                    —       20.00    10.00    0.50     0.50   25.0%
 """
-CONV, LSTM = Kind("decoder", "conv1d", 1441792.0), Kind("f0n", "lstm", 0.0)
-FOUND = (Comparison(CONV, 0.1, 0.12, 0.1, 0.11, 0.75), Comparison(LSTM, 0.02, 0.01, 0.02, 0.01, 0.25))
+CONV, LSTM = KernelGroup("decoder", "conv1d", 1441792.0), KernelGroup("f0n", "lstm", 0.0)
+FOUND = (
+    KernelComparison(CONV, 0.1, 0.12, 0.1, 0.11, 0.75),
+    KernelComparison(LSTM, 0.02, 0.01, 0.02, 0.01, 0.25),
+)
 
 
 def test_table_beside_another_bundle() -> None:

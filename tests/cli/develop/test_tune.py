@@ -18,7 +18,7 @@ from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import OpCall
 from kokoro_tvm.recipe import Recipe, choices, load_recipe, schedule_path
 from kokoro_tvm.targets import Machine
-from kokoro_tvm.tools.lab.tuning.layers import Layer, representative
+from kokoro_tvm.tools.lab.tuning.layers import TunedLayer, representative
 
 RECIPES = Path(__file__).parents[3] / "recipes"
 MACHINE = machine_of("native", None, ())
@@ -36,7 +36,7 @@ class FakeTrial:
         return self._seconds
 
 
-def layers(machine: Machine) -> list[Layer]:
+def layers(machine: Machine) -> list[TunedLayer]:
     def call(dilation: int) -> OpCall:
         shapes = {"x": (1, "x_1", 16), "weight": (16, 16, 3)}
         return OpCall(shapes, ATTRIBUTES | {"dilation": dilation}, (1, "y_1", 16), machine.features)
@@ -52,7 +52,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.copy(path, tmp_path / "recipes")
     monkeypatch.chdir(tmp_path)
 
-    def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
+    def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[TunedLayer]:
         return layers(machine) if component == "decoder" else []
 
     monkeypatch.setattr(kokoro_tvm.tools.lab.tuning.layers, "layers_of", layers_of)
@@ -63,7 +63,7 @@ def times(monkeypatch: pytest.MonkeyPatch, direct: float, error: float = 0.0) ->
     """The undilated layer takes `direct` ms by plain convolution, with this error; all else takes 1 ms."""
 
     def prepared(machine: Machine) -> Any:
-        def prepare(layer: Layer, choice: ConvChoice) -> FakeTrial:
+        def prepare(layer: TunedLayer, choice: ConvChoice) -> FakeTrial:
             chosen = layer.call.attributes["dilation"] == 1 and choice.outputs == 1
             return FakeTrial((direct if chosen else 1.0) / 1e3, error if chosen else 0.0)
 

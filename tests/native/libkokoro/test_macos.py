@@ -23,7 +23,7 @@ from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.targets.runners import Start, open_synthesizer, served
-from kokoro_tvm.targets.runners.program import Program
+from kokoro_tvm.targets.runners.program import SpeakProgram
 
 RECIPE = "macos-arm64"
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
@@ -119,7 +119,7 @@ def test_a_bundle_speaks_with_what_it_brings(
         assert started is not None
         return started
 
-    program = Program(bundle, [bundle / path.name for path in files], start, threads=2)
+    program = SpeakProgram(bundle, [bundle / path.name for path in files], start, threads=2)
     found = program.speak(PHONEMES, "bf_emma", 0.7, 11)
     assert found.audio.tobytes() == expected.audio.tobytes()
     assert found.durations.tolist() == expected.durations.tolist()

@@ -17,7 +17,7 @@ from kokoro_tvm.native.libkokoro import LINUX
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.targets.runners import Start
-from kokoro_tvm.targets.runners.program import Program
+from kokoro_tvm.targets.runners.program import SpeakProgram
 
 FILES = (LINUX.library, LINUX.program)
 SPOKEN = "ab", "af_heart"  # phonemes and voice
@@ -40,10 +40,10 @@ def bundle(
     return folder
 
 
-def speaking(bundle: Path, command: Sequence[str] = ()) -> Program:
+def speaking(bundle: Path, command: Sequence[str] = ()) -> SpeakProgram:
     """command: what is started in the place of the program."""
     files = [bundle / name for name in FILES]
-    return Program(bundle, files, lambda program: Start(command or [str(program)]), threads=1)
+    return SpeakProgram(bundle, files, lambda program: Start(command or [str(program)]), threads=1)
 
 
 def test_it_says_what_python_says(bundle: Path) -> None:

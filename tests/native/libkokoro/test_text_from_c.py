@@ -41,7 +41,7 @@ from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
-from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup import Known
@@ -165,7 +165,7 @@ def test_expressions_find_what_python_finds(read: Reader) -> None:
         assert matches == wanted, (expression, text)
 
 
-def written(language: Language, texts: list[str], names: bool) -> list[Any]:
+def written(language: LanguageRules, texts: list[str], names: bool) -> list[Any]:
     normal = [normalize(SourceText.of(text), language, names=names) for text in texts]
     return [[n.source.text, list(n.source.starts), list(n.source.ends), list(n.notices)] for n in normal]
 
@@ -183,7 +183,7 @@ def test_written_forms_of_every_language(
     write_arrays(tmp_path / "front_end", dict(widest_first), {})
     texts = list(front_end_vectors.texts_of(name))
     found = Reader(program, tmp_path / "front_end")((f"normal:{hexadecimal(t)}" for t in texts), code, name)
-    assert found == written(Language(forms, code), texts, names=code in "ab")
+    assert found == written(LanguageRules(forms, code), texts, names=code in "ab")
 
 
 @pytest.mark.parametrize("part", LONG)

@@ -23,7 +23,7 @@ from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.targets import tools_for
 from kokoro_tvm.targets.runners import Start, open_synthesizer
-from kokoro_tvm.targets.runners.program import Program
+from kokoro_tvm.targets.runners.program import SpeakProgram
 from kokoro_tvm.validation.measure.text_from_c import SENTENCES, validate_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
@@ -38,9 +38,9 @@ def bundle(polyglot: Path, built: Path, tvm: Path, tmp_path_factory: pytest.Temp
     return folder
 
 
-def program(bundle: Path) -> Program:
+def program(bundle: Path) -> SpeakProgram:
     files = [bundle / name for name in (LINUX.library, LINUX.program)]
-    return Program(bundle, files, lambda program: Start([str(program)]), threads=1)
+    return SpeakProgram(bundle, files, lambda program: Start([str(program)]), threads=1)
 
 
 @pytest.mark.parametrize("decode", [True, False])
@@ -55,7 +55,7 @@ def test_every_language_is_judged(bundle: Path, decode: bool) -> None:
 class Spoiled:
     """Changes what a program says."""
 
-    program: Program
+    program: SpeakProgram
     spoil: Callable[[list[str], np.ndarray], tuple[list[str], np.ndarray]]
 
     def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], np.ndarray | None]:
@@ -117,7 +117,7 @@ def test_other_machines_say_seven_languages_from_text(
     tts = open_synthesizer(runner, bundle, 1, libraries)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpeechWarning)
-        verdicts = list(validate_text(tts, Program(bundle, files, start, threads=1), decode=True))
+        verdicts = list(validate_text(tts, SpeakProgram(bundle, files, start, threads=1), decode=True))
     assert [v.where for v in verdicts] == [
         f"{name} {each}" for name in LANGUAGES for each in ("words", "audio")
     ]

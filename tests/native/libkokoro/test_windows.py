@@ -25,7 +25,7 @@ from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.targets.runners import open_synthesizer
-from kokoro_tvm.targets.runners.program import Program
+from kokoro_tvm.targets.runners.program import SpeakProgram
 from kokoro_tvm.targets.runners.wine import WINE
 
 RECIPE = "windows-x86-64"
@@ -103,7 +103,7 @@ def test_a_bundle_speaks_with_what_it_brings(
         rewrite(mutable, role, file_entry(mutable / f"tvm_{role}.dll"))
     style = style_of(python.voices.table("bf_emma"), PHONEMES)
     expected = python.run(encode(PHONEMES, python.bundle.vocabulary), style, speed=0.7, seed=11)
-    program = Program(mutable, [mutable / path.name for path in files], WINE.start, threads=2)
+    program = SpeakProgram(mutable, [mutable / path.name for path in files], WINE.start, threads=2)
     found = program.speak(PHONEMES, "bf_emma", 0.7, 11)
     assert found.audio.tobytes() == expected.audio.tobytes()
     assert found.durations.tolist() == expected.durations.tolist()

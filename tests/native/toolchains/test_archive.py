@@ -18,13 +18,13 @@ from small_kernels import beyond, scaled
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains.archive import Archive, prefix_of
-from kokoro_tvm.native.toolchains.macho import MachO
+from kokoro_tvm.native.toolchains.macho import MachOToolchain
 from kokoro_tvm.publish.distribution import write_xcframework
 
 pytestmark = pytest.mark.slow("links for other machines")
 
 RECIPE = "metal-ios"
-_PROBLEM = Archive().check() or MachO("ios").check()
+_PROBLEM = Archive().check() or MachOToolchain("ios").check()
 needs_llvm = pytest.mark.skipif(_PROBLEM is not None, reason=str(_PROBLEM))
 
 
@@ -63,7 +63,7 @@ def test_an_xcframework_has_the_code_of_all_libraries(tmp_path: Path) -> None:
     (header,) = (folder / offered["HeadersPath"]).iterdir()
     assert '#define KOKORO_F0N_130 "kokoro_f0n_130_"' in header.read_text(encoding="utf-8").splitlines()
     linked = tmp_path / "app.dylib"
-    MachO("ios").link([folder / offered["LibraryPath"]], linked)
+    MachOToolchain("ios").link([folder / offered["LibraryPath"]], linked)
     for path in paths:
         assert f"_{prefix_of(path.stem)}__tvm_ffi__library_ctx".encode() in linked.read_bytes()
     assert write_xcframework(bundle, tmp_path / "again").read_bytes() == made.read_bytes()

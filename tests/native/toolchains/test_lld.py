@@ -15,7 +15,7 @@ from kokoro_tvm.native.toolchains.archive import ARCHIVE
 from kokoro_tvm.native.toolchains.coff import COFF, Coff
 from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.native.toolchains.lld import ELF, Elf, Lld
-from kokoro_tvm.native.toolchains.macho import MACHO, MachO
+from kokoro_tvm.native.toolchains.macho import MACHO, MachOToolchain
 from kokoro_tvm.native.toolchains.zig import ZIG
 from kokoro_tvm.targets import tools_for
 from kokoro_tvm.targets.cpu import LlvmTarget
@@ -65,7 +65,7 @@ def test_what_is_no_object_is_refused(recipe: str, tmp_path: Path) -> None:
     assert not out.exists()
 
 
-@pytest.mark.parametrize("kind", [Elf, Coff, MachO])
+@pytest.mark.parametrize("kind", [Elf, Coff, MachOToolchain])
 def test_where_there_is_none_the_package_is_named(
     kind: type[Lld], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

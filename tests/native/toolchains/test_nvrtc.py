@@ -124,7 +124,7 @@ def test_too_much_shared_memory_is_refused() -> None:
 
 
 def test_registers_of_a_workgroup_are_counted() -> None:
-    resources = {"k": nvrtc.Resources(registers=80, shared_bytes=0, spilled_bytes=0)}
+    resources = {"k": nvrtc.KernelResources(registers=80, shared_bytes=0, spilled_bytes=0)}
     nvrtc._check_limits(resources, "sm_90", {"k": 512})
     with pytest.raises(BuildError) as caught:
         nvrtc._check_limits(resources, "sm_90", {"k": 1024})

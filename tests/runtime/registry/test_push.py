@@ -22,14 +22,14 @@ from kokoro_tvm.publish.attestation import NOT_RUN, read_signer
 from kokoro_tvm.publish.push import push
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.registry.address import parse_place
-from kokoro_tvm.runtime.registry.artifact import Layer
+from kokoro_tvm.runtime.registry.artifact import OciLayer
 from kokoro_tvm.runtime.registry.pull import pull
 from kokoro_tvm.runtime.registry.trust import read_key
 
 SKOPEO = shutil.which("skopeo")
 
 
-def quiet(layer: Layer) -> None:
+def quiet(layer: OciLayer) -> None:
     pass
 
 
@@ -100,7 +100,7 @@ def test_the_name_comes_last(
     state_provenance(stated_bundle)
     registry.host = "127.0.0.1:1"  # where uploads are sent on to nobody
 
-    def broken(self: object, layer: Layer, stream: object) -> None:
+    def broken(self: object, layer: OciLayer, stream: object) -> None:
         raise pushing.TransferError("status 507, no space left")
 
     monkeypatch.setattr(pushing._Registry, "put", broken)

@@ -15,7 +15,7 @@ from kokoro_tvm.cli.develop.profile import _measure
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.runtime.bundle.node import Node
+from kokoro_tvm.runtime.bundle.node import ManifestNode
 from kokoro_tvm.runtime.session.profiler import (
     Call,
     Kernel,
@@ -100,7 +100,7 @@ def test_table_of_a_library() -> None:
         "b": {"operation": "linear", "flops_per_step": 1.5},
         "c": {"operation": "take", "flops_per_step": None},
     }
-    kernels = read_kernels(Node(table, "table"))
+    kernels = read_kernels(ManifestNode(table, "table"))
     assert kernels == {"a": Kernel("conv1d", 12.0, 2), "b": Kernel("linear", 1.5), "c": Kernel("take")}
 
 
@@ -116,7 +116,7 @@ def test_table_of_a_library() -> None:
 )
 def test_table_that_makes_no_sense(table: object, message: str) -> None:
     with pytest.raises(BundleError, match=message):
-        read_kernels(Node(table, "table"))
+        read_kernels(ManifestNode(table, "table"))
 
 
 def test_steps_are_those_of_the_first_result() -> None:

@@ -18,33 +18,33 @@ from dask_processes import end, start_scheduler, start_worker, started, until
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, read_bundle
-from kokoro_tvm.serving.batch.manifest import Utterance
-from kokoro_tvm.serving.batch.speaking import Job, Outcome, lock_folder, speak
+from kokoro_tvm.serving.batch.manifest import BatchUtterance
+from kokoro_tvm.serving.batch.speaking import BatchSettings, UtteranceResult, lock_folder, speak
 
 COMMAND = ("-c", "from kokoro_tvm.cli import main; main()", "batch")
-ONE = Utterance(1, "one", "abc.", True, None, 1.0, 0)
+ONE = BatchUtterance(1, "one", "abc.", True, None, 1.0, 0)
 
 
 @pytest.fixture
-def job(compiled: Callable[[str], Path], tmp_path: Path) -> Job:
+def job(compiled: Callable[[str], Path], tmp_path: Path) -> BatchSettings:
     bundle = compiled("exact")
-    return Job(str(tmp_path / "out"), "wav", str(bundle), read_bundle(bundle).sha256, 1)
+    return BatchSettings(str(tmp_path / "out"), "wav", str(bundle), read_bundle(bundle).sha256, 1)
 
 
-def manners(job: Job, *utterances: Utterance) -> list[str]:
+def manners(job: BatchSettings, *utterances: BatchUtterance) -> list[str]:
     return [speak(job, each).manner for each in utterances]
 
 
-def test_what_is_there_is_not_spoken_again(job: Job) -> None:
+def test_what_is_there_is_not_spoken_again(job: BatchSettings) -> None:
     two = replace(ONE, line=2, name="two", seed=3)
     assert manners(job, ONE, two) == ["spoken", "spoken"]
     assert manners(job, ONE, two) == ["present", "present"]
-    assert speak(job, replace(ONE, line=7)) == Outcome(7, "present", speak(job, ONE).seconds)
+    assert speak(job, replace(ONE, line=7)) == UtteranceResult(7, "present", speak(job, ONE).seconds)
     for change in ({"text": "abd."}, {"seed": 1}, {"speed": 2.0}):
         assert manners(job, replace(ONE, **change), two) == ["spoken", "present"]  # type: ignore[arg-type]
 
 
-def test_the_file_is_what_say_writes(job: Job) -> None:
+def test_the_file_is_what_say_writes(job: BatchSettings) -> None:
     speak(job, ONE)
     speech = Synthesizer(job.bundle, threads=1).from_phonemes("abc.")
     assert Path(job.folder, "one.wav").read_bytes().endswith(speech.audio.tobytes())
@@ -55,7 +55,9 @@ def test_the_file_is_what_say_writes(job: Job) -> None:
 
 @pytest.mark.parametrize("damaged", ["one.wav", "one.wav.json"])
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff", None])
-def test_what_is_damaged_or_missing_is_spoken_again(job: Job, damaged: str, content: bytes | None) -> None:
+def test_what_is_damaged_or_missing_is_spoken_again(
+    job: BatchSettings, damaged: str, content: bytes | None
+) -> None:
     speak(job, ONE)
     path = Path(job.folder, damaged)
     before = path.read_bytes()
@@ -67,19 +69,19 @@ def test_what_is_damaged_or_missing_is_spoken_again(job: Job, damaged: str, cont
     assert {path.name for path in Path(job.folder).iterdir()} == {"one.wav", "one.wav.json"}
 
 
-def test_a_line_that_cannot_be_spoken(job: Job) -> None:
+def test_a_line_that_cannot_be_spoken(job: BatchSettings) -> None:
     failed = speak(job, replace(ONE, voice="nobody"))
     assert (failed.line, failed.manner) == (1, "failed")
     assert failed.message.startswith("There is no voice 'nobody' in this bundle.")
     assert not Path(job.folder).exists()
 
 
-def test_what_was_left_out_is_noted(job: Job) -> None:
+def test_what_was_left_out_is_noted(job: BatchSettings) -> None:
     (note,) = speak(job, replace(ONE, text="abc☃.")).notes
     assert "☃" in note
 
 
-def test_a_bucket(job: Job) -> None:
+def test_a_bucket(job: BatchSettings) -> None:
     import fsspec
 
     job = replace(job, folder="memory://bucket/speech")
@@ -90,7 +92,7 @@ def test_a_bucket(job: Job) -> None:
     ]
 
 
-def test_another_bundle_than_was_requested(job: Job) -> None:
+def test_another_bundle_than_was_requested(job: BatchSettings) -> None:
     with pytest.raises(BundleError):
         speak(replace(job, sha256="0" * 64), ONE)
 
@@ -115,7 +117,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow("starts eight processes that import and open a bundle")
-def test_processes_here_and_one_that_is_killed(job: Job, tmp_path: Path) -> None:
+def test_processes_here_and_one_that_is_killed(job: BatchSettings, tmp_path: Path) -> None:
     lines, first, second = manifest(tmp_path, 300), tmp_path / "first", tmp_path / "second"
     done = run(str(lines), "-o", str(first), "--bundle", job.bundle, "--workers", "2")
     assert done.returncode == 0, done.stderr
@@ -137,7 +139,7 @@ def test_processes_here_and_one_that_is_killed(job: Job, tmp_path: Path) -> None
     assert contents(second) == contents(first)
 
 
-def test_bad_lines_are_listed_and_the_others_are_spoken(job: Job, tmp_path: Path) -> None:
+def test_bad_lines_are_listed_and_the_others_are_spoken(job: BatchSettings, tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     lines = ['{"name": "a", "phonemes": "abc."}', '{"name": "a"}']
     lines += ['{"name": "b", "phonemes": "a", "voice": "x"}']
@@ -151,7 +153,7 @@ def test_bad_lines_are_listed_and_the_others_are_spoken(job: Job, tmp_path: Path
 
 
 @pytest.mark.parametrize("end", ["", ".json"])
-def test_batch_does_not_write_over_its_manifest(end: str, job: Job, tmp_path: Path) -> None:
+def test_batch_does_not_write_over_its_manifest(end: str, job: BatchSettings, tmp_path: Path) -> None:
     manifest = tmp_path / f"lines.wav{end}"
     manifest.write_text('{"name": "lines", "text": "Hello."}\n')
     command = [sys.executable, *COMMAND, str(manifest), "-o", str(tmp_path), "--bundle", job.bundle]
@@ -161,7 +163,7 @@ def test_batch_does_not_write_over_its_manifest(end: str, job: Job, tmp_path: Pa
     assert manifest.read_text().startswith('{"name"')
 
 
-def test_batch_refuses_a_folder_that_another_process_writes_to(job: Job, tmp_path: Path) -> None:
+def test_batch_refuses_a_folder_that_another_process_writes_to(job: BatchSettings, tmp_path: Path) -> None:
     lines, folder = manifest(tmp_path, 1), tmp_path / "out"
     with lock_folder(folder):
         done = run(str(lines), "-o", str(folder), "--bundle", job.bundle)
@@ -174,7 +176,7 @@ def test_batch_refuses_a_folder_that_another_process_writes_to(job: Job, tmp_pat
 
 
 @pytest.mark.nightly
-def test_a_worker_of_a_cluster_that_dies_loses_nothing(job: Job, tmp_path: Path) -> None:
+def test_a_worker_of_a_cluster_that_dies_loses_nothing(job: BatchSettings, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
     lines, out = manifest(tmp_path, 600), tmp_path / "out"
     with started({"TVM_NUM_THREADS": "1"}) as start:

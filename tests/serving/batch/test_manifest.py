@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.serving.batch.manifest import Utterance, read_manifest
+from kokoro_tvm.serving.batch.manifest import BatchUtterance, read_manifest
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -25,8 +25,8 @@ def test_utterances(tmp_path: Path) -> None:
     )
     assert read_manifest(path) == (
         [
-            Utterance(1, "one", "Hello.", False, None, 1.0, 0),
-            Utterance(4, "två.2", "abc", True, "v", 2.0, 7),
+            BatchUtterance(1, "one", "Hello.", False, None, 1.0, 0),
+            BatchUtterance(4, "två.2", "abc", True, "v", 2.0, 7),
         ],
         [],
     )

@@ -20,7 +20,7 @@ from kokoro_tvm.compiler.codegen import extract_device_code
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import find_runner, target_kind
-from kokoro_tvm.targets.runners.process import Place, Server
+from kokoro_tvm.targets.runners.process import Place, RunnerProcess
 from kokoro_tvm.targets.runners.qemu import Qemu
 from kokoro_tvm.targets.runners.source.program import compile_kernels
 from kokoro_tvm.targets.runners.source.runner import EmulatedSource, SourceRunner
@@ -60,12 +60,12 @@ def recipe(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def serve(recipe: str, runner_runtime: Callable[[str], list[Path]]) -> Callable[[], Server]:
+def serve(recipe: str, runner_runtime: Callable[[str], list[Path]]) -> Callable[[], RunnerProcess]:
     return lambda: runner(recipe).host.serve(runner_runtime(recipe), 2)
 
 
 @pytest.fixture(scope="module")
-def server(serve: Callable[[], Server]) -> Iterator[Server]:
+def server(serve: Callable[[], RunnerProcess]) -> Iterator[RunnerProcess]:
     """One that tests share which do not end it."""
     started = serve()
     yield started
@@ -85,7 +85,7 @@ def rotate(recipe: str, tmp_path: Path) -> Rotate:
     code = extract_device_code(generated_for(recipe, kernel, prefix=prefix))
     assert code is not None
 
-    def run(server: Server, before: str = "", after: str = "", place: Place = "aligned") -> np.ndarray:
+    def run(server: RunnerProcess, before: str = "", after: str = "", place: Place = "aligned") -> np.ndarray:
         ((name, content),) = code.code.items()
         text = content.decode()
         assert before in text
@@ -103,22 +103,22 @@ def rotate(recipe: str, tmp_path: Path) -> Rotate:
 X = np.random.default_rng(0).standard_normal((GROUPS, GROUP), dtype=np.float32)
 
 
-def test_the_hosts_code_launches_the_kernels_beside_it(rotate: Rotate, server: Server) -> None:
+def test_the_hosts_code_launches_the_kernels_beside_it(rotate: Rotate, server: RunnerProcess) -> None:
     assert rotate(server, place="end").tobytes() == np.roll(X, -1, 1).tobytes()
 
 
-def test_a_missing_barrier_shows(rotate: Rotate, server: Server) -> None:
+def test_a_missing_barrier_shows(rotate: Rotate, server: RunnerProcess) -> None:
     assert not np.array_equal(rotate(server, BARRIER), np.roll(X, -1, 1))
 
 
-def test_a_thread_that_does_not_reach_a_barrier_is_an_error(rotate: Rotate, server: Server) -> None:
+def test_a_thread_that_does_not_reach_a_barrier_is_an_error(rotate: Rotate, server: RunnerProcess) -> None:
     message = r"could not run rotation: .*rotation_kernel, workgroup .* thread 37 .* barrier in line \d+"
     with pytest.raises(BundleError, match=message) as caught:
         rotate(server, BARRIER, f"if (threadIdx != 37) {BARRIER}")
     assert caught.value.exit_code == 5
 
 
-def test_an_index_one_off_ends_the_program(rotate: Rotate, serve: Callable[[], Server]) -> None:
+def test_an_index_one_off_ends_the_program(rotate: Rotate, serve: Callable[[], RunnerProcess]) -> None:
     with pytest.raises(BundleError, match="could not run rotation: it was ended by signal SIGSEGV"):
         rotate(serve(), "y_ptr[", "y_ptr[1 + ", place="end")
 

@@ -18,8 +18,8 @@ from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.native.toolchains import macho
 from kokoro_tvm.native.toolchains.lld import IMPORTED
 from kokoro_tvm.targets import PinnedLibrary, tools_for
-from kokoro_tvm.targets.runners.macho import MachO
-from kokoro_tvm.targets.runners.process import Server
+from kokoro_tvm.targets.runners.macho import MachORunner
+from kokoro_tvm.targets.runners.process import RunnerProcess
 
 pytestmark = pytest.mark.slow("runs code for macOS in QEMU")
 
@@ -31,7 +31,7 @@ Runtime = Callable[[str], list[Path]]
 
 
 @pytest.fixture(scope="module")
-def server(runner_runtime: Runtime) -> Iterator[Server]:
+def server(runner_runtime: Runtime) -> Iterator[RunnerProcess]:
     started = runner_of(RECIPE).serve(runner_runtime(RECIPE), 2)
     yield started
     started.close()
@@ -39,7 +39,7 @@ def server(runner_runtime: Runtime) -> Iterator[Server]:
 
 @needs_all
 def test_the_same_arithmetic_gives_the_same_bits_as_on_linux(
-    server: Server, runner_runtime: Runtime, tmp_path: Path
+    server: RunnerProcess, runner_runtime: Runtime, tmp_path: Path
 ) -> None:
     """The libm is Linux' in both."""
     linux = runner_of("linux-arm64").serve(runner_runtime(RECIPE), 2)
@@ -53,7 +53,7 @@ def test_the_same_arithmetic_gives_the_same_bits_as_on_linux(
 
 
 @needs_all
-def test_what_macos_c_library_has_alone(server: Server, tmp_path: Path) -> None:
+def test_what_macos_c_library_has_alone(server: RunnerProcess, tmp_path: Path) -> None:
     path = library_of(RECIPE, filled(), tmp_path)
     assert b"_memset_pattern16" in path.read_bytes()
     number = server.open(path, "module")
@@ -63,7 +63,7 @@ def test_what_macos_c_library_has_alone(server: Server, tmp_path: Path) -> None:
 
 
 @needs_all
-def test_one_instruction_changed_gives_another_result(server: Server, tmp_path: Path) -> None:
+def test_one_instruction_changed_gives_another_result(server: RunnerProcess, tmp_path: Path) -> None:
     """What is run is the library's own code: multiply-and-add becomes multiply-and-subtract."""
     path = library_of(RECIPE, scaled(), tmp_path)
     content = bytearray(path.read_bytes())
@@ -80,7 +80,7 @@ def test_one_instruction_changed_gives_another_result(server: Server, tmp_path: 
 
 @needs_all
 def test_a_symbol_that_nobody_has_is_named_when_it_is_loaded(
-    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: RunnerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = library_of(RECIPE, scaled(), tmp_path)
     path.write_bytes(path.read_bytes().replace(b"_expf\0", b"_expq\0"))
@@ -96,14 +96,14 @@ def test_a_symbol_that_nobody_has_is_named_when_it_is_loaded(
     [("linux-arm64", "it is no Mach-O library for arm64"), ("windows-x86-64", "no Mach-O")],
 )
 def test_a_library_of_another_platform_is_refused(
-    recipe: str, reason: str, server: Server, tmp_path: Path
+    recipe: str, reason: str, server: RunnerProcess, tmp_path: Path
 ) -> None:
     with pytest.raises(BundleError, match=f"could not load scaled.*{reason}"):
         server.open(library_of(recipe, scaled(), tmp_path), "module")
 
 
 @needs_all
-def test_a_damaged_library_is_refused_and_the_server_goes_on(server: Server, tmp_path: Path) -> None:
+def test_a_damaged_library_is_refused_and_the_server_goes_on(server: RunnerProcess, tmp_path: Path) -> None:
     """Cut short anywhere: the loader reads files that others may have written."""
     content = library_of(RECIPE, scaled(), tmp_path).read_bytes()
     for number, size in enumerate((0, 31, 33, 500, 1000, 20000, 40000)):
@@ -127,7 +127,7 @@ def test_a_byte_that_was_changed_is_found_by_the_signature(from_c: bool, tmp_pat
     bundle: Any = SimpleNamespace(components={"decoder": component}, libkokoro=[file] if from_c else [])
     message = rf"{re.escape(str(path))} would be refused by macOS: page \d+ of \d+ differs from its signature"
     with pytest.raises(BundleError, match=message) as caught:
-        MachO("max").session(bundle, 1)
+        MachORunner("max").session(bundle, 1)
     assert caught.value.exit_code == 5
 
 
@@ -149,7 +149,7 @@ def test_where_there_is_no_emulator_the_package_is_named(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BuildError, match=r"no working qemu-aarch64 .*apt-get install qemu-user") as caught:
-        MachO("max").version()
+        MachORunner("max").version()
     assert caught.value.exit_code == 3
 
 

@@ -14,7 +14,7 @@ from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.native.toolchains.zig import ZIG
 from kokoro_tvm.targets.runners import node, served
 from kokoro_tvm.targets.runners.node import NODE
-from kokoro_tvm.targets.runners.process import Place, Server
+from kokoro_tvm.targets.runners.process import Place, RunnerProcess
 
 pytestmark = pytest.mark.slow("runs code for WebAssembly")
 
@@ -24,7 +24,7 @@ needs_node = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstacl
 
 
 @pytest.fixture(scope="module")
-def server(runner_runtime: Callable[[str], list[Path]]) -> Iterator[Server]:
+def server(runner_runtime: Callable[[str], list[Path]]) -> Iterator[RunnerProcess]:
     server = NODE.serve(runner_runtime(RECIPE), 1)
     yield server
     server.close()
@@ -32,7 +32,7 @@ def server(runner_runtime: Callable[[str], list[Path]]) -> Iterator[Server]:
 
 @needs_node
 @pytest.mark.parametrize("place", ["aligned", "end", "start"])
-def test_arrays_lie_where_they_are_wanted(server: Server, place: Place, tmp_path: Path) -> None:
+def test_arrays_lie_where_they_are_wanted(server: RunnerProcess, place: Place, tmp_path: Path) -> None:
     number = server.open(library_of(RECIPE, scaled(), tmp_path), "module")
     x, y = server.call(number, "scaled", [X, np.zeros(64, np.float32)], result="arguments", place=place)
     assert np.array_equal(x, X)
@@ -40,7 +40,9 @@ def test_arrays_lie_where_they_are_wanted(server: Server, place: Place, tmp_path
 
 
 @needs_node
-def test_a_symbol_that_is_missing_is_named_when_the_library_is_loaded(server: Server, tmp_path: Path) -> None:
+def test_a_symbol_that_is_missing_is_named_when_the_library_is_loaded(
+    server: RunnerProcess, tmp_path: Path
+) -> None:
     source, made = tmp_path / "lacking.c", tmp_path / "lacking.o"
     f = '__attribute__((export_name("f"))) int f(void) { return nobody_has_this(); }'
     source.write_text(f"int nobody_has_this(void);\n{f}\n", encoding="utf-8")
@@ -51,7 +53,7 @@ def test_a_symbol_that_is_missing_is_named_when_the_library_is_loaded(server: Se
 
 
 @needs_node
-def test_a_module_that_is_no_library_is_refused(server: Server, tmp_path: Path) -> None:
+def test_a_module_that_is_no_library_is_refused(server: RunnerProcess, tmp_path: Path) -> None:
     (tmp_path / "program.wasm").write_bytes(b"\0asm\1\0\0\0")  # which has nothing in it
     with pytest.raises(BundleError, match=r"it has no section dylink\.0"):
         server.open(tmp_path / "program.wasm", "module")
@@ -72,7 +74,7 @@ def test_without_the_javascript_the_folder_is_named(monkeypatch: pytest.MonkeyPa
 
 
 @needs_node
-def test_it_has_what_browsers_have(server: Server) -> None:
+def test_it_has_what_browsers_have(server: RunnerProcess) -> None:
     assert set(server.features()) == {"atomics", "relaxed-simd", "simd128"}
 
 

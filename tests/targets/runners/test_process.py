@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_stages import call_in
 
-from kokoro_tvm.builder.engine.child import ChildError
+from kokoro_tvm.builder.engine.child import WorkerError
 from kokoro_tvm.common.errors import BundleError
 
 READ = "read line; "
@@ -34,7 +34,7 @@ def test_one_that_ends_is_named_with_its_end(script: str, ending: str, tmp_path:
 
 def test_one_that_hangs_is_ended_with_its_stage_and_the_log_names_it(tmp_path: Path) -> None:
     script = "sleep 1000"
-    with pytest.raises(ChildError, match=r"cpu\.stage: did not end within 5 s") as caught:
+    with pytest.raises(WorkerError, match=r"cpu\.stage: did not end within 5 s") as caught:
         call_in(tmp_path, "call_server", timeout_s=5, script=script)
     assert str(caught.value).endswith("stub 1.0 runs decoder")
     assert caught.value.exit_code == 3

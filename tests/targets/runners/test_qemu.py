@@ -19,7 +19,7 @@ from kokoro_tvm.common.cpu_features import PORTABLE
 from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.runtime.session.cpu import refuse_missing
 from kokoro_tvm.targets import find_runner
-from kokoro_tvm.targets.runners.process import Server
+from kokoro_tvm.targets.runners.process import RunnerProcess
 from kokoro_tvm.targets.runners.qemu import Qemu
 
 pytestmark = pytest.mark.slow("runs code for other CPUs in QEMU")
@@ -30,14 +30,14 @@ OLD, NEWER = Qemu("x86_64", "Nehalem"), Qemu("x86_64", "Haswell")
 needs_qemu = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstacle(RECIPE)))
 X = np.linspace(-1, 1, 64, dtype=np.float32)
 EXPECTED = np.exp(X) * np.float32(3) + X
-Serve = Callable[[Qemu], Server]
+Serve = Callable[[Qemu], RunnerProcess]
 
 
 @pytest.fixture
 def serve(runner_runtime: Callable[[str], list[Path]]) -> Iterator[Serve]:
-    started: list[Server] = []
+    started: list[RunnerProcess] = []
 
-    def start(runner: Qemu) -> Server:
+    def start(runner: Qemu) -> RunnerProcess:
         started.append(runner.serve(runner_runtime(RECIPE), 2))
         return started[-1]
 

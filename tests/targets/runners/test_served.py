@@ -13,7 +13,7 @@ from small_kernels import beyond, halved, scaled
 
 from kokoro_tvm.common.cpu_features import PORTABLE
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.targets.runners.process import Server
+from kokoro_tvm.targets.runners.process import RunnerProcess
 
 pytestmark = pytest.mark.slow("runs code for other machines")
 
@@ -22,7 +22,7 @@ RUN = ("x86-64-v2", "windows-x86-64", "macos-arm64", "wasm")
 LEAVING = {"wasm": "beyond wrote outside its argument 1"}
 X = np.linspace(-1, 1, 64, dtype=np.float32)
 EXPECTED = np.exp(X) * np.float32(3) + X
-Serve = Callable[[], Server]
+Serve = Callable[[], RunnerProcess]
 
 
 @pytest.fixture(scope="module", params=RUN)
@@ -38,24 +38,24 @@ def serve(recipe: str, runner_runtime: Callable[[str], list[Path]]) -> Serve:
 
 
 @pytest.fixture(scope="module")
-def server(serve: Serve) -> Iterator[Server]:
+def server(serve: Serve) -> Iterator[RunnerProcess]:
     """One that tests share which do not end it."""
     server = serve()
     yield server
     server.close()
 
 
-def call(server: Server, path: Path, *arguments: Any, **options: Any) -> tuple[np.ndarray, ...]:
+def call(server: RunnerProcess, path: Path, *arguments: Any, **options: Any) -> tuple[np.ndarray, ...]:
     return server.call(server.open(path, "module"), path.stem, arguments, result="arguments", **options)
 
 
-def test_a_kernel_gives_what_it_should(recipe: str, server: Server, tmp_path: Path) -> None:
+def test_a_kernel_gives_what_it_should(recipe: str, server: RunnerProcess, tmp_path: Path) -> None:
     path = library_of(recipe, scaled(), tmp_path)
     _, y = call(server, path, X, np.full(64, np.nan, np.float32))
     assert np.allclose(y, EXPECTED, rtol=1e-5)
 
 
-def test_an_array_can_stay(recipe: str, server: Server, tmp_path: Path) -> None:
+def test_an_array_can_stay(recipe: str, server: RunnerProcess, tmp_path: Path) -> None:
     number = server.open(library_of(recipe, scaled(), tmp_path), "module")
     kept = server.keep(X)
     for _ in range(2):
@@ -64,7 +64,7 @@ def test_an_array_can_stay(recipe: str, server: Server, tmp_path: Path) -> None:
         assert np.allclose(y, EXPECTED, rtol=1e-5)
 
 
-def test_libraries_may_have_functions_of_one_name(recipe: str, server: Server, tmp_path: Path) -> None:
+def test_libraries_may_have_functions_of_one_name(recipe: str, server: RunnerProcess, tmp_path: Path) -> None:
     """As the buckets of a component have."""
     for kernel, expected in ((scaled(), EXPECTED), (halved(), X / 2), (scaled(), EXPECTED)):
         number = server.open(library_of(recipe, kernel, tmp_path, f"library-{expected[0]}"), "module")
@@ -84,7 +84,7 @@ def test_a_kernel_that_leaves_its_arguments_is_found(recipe: str, serve: Serve, 
 
 
 def test_what_tvm_raises_is_an_error_and_the_server_goes_on(
-    recipe: str, server: Server, tmp_path: Path
+    recipe: str, server: RunnerProcess, tmp_path: Path
 ) -> None:
     with pytest.raises(BundleError, match=r"could not load none.so: .*none.so"):
         server.open(tmp_path / "none.so", "module")
@@ -95,7 +95,7 @@ def test_what_tvm_raises_is_an_error_and_the_server_goes_on(
     assert np.allclose(y, EXPECTED, rtol=1e-5)
 
 
-def test_what_the_cpu_has_is_what_it_says_itself(recipe: str, server: Server) -> None:
+def test_what_the_cpu_has_is_what_it_says_itself(recipe: str, server: RunnerProcess) -> None:
     """Not what this machine's /proc/cpuinfo says, which an emulated program reads."""
     assert set(machine_for(recipe).required) <= server.features()
     if recipe in PORTABLE:

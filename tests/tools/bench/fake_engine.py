@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kokoro_tvm.tools.bench.engine import EngineSpec, Spoken, Utterance
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSpec
 
 
 class FakeEngine:
@@ -25,9 +25,9 @@ class FakeEngine:
         if spec.path == "environment":
             self.details = f"ONEDNN_MAX_CPU_ISA={os.environ.get('ONEDNN_MAX_CPU_ISA', '')}"
 
-    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         if self._path == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
         if self._path == "chatty":
             os.write(1, b"libraries talk\n")
-        return Spoken([np.zeros(60000, np.float32) for _ in utterances], {"decoder": 0.01})
+        return EngineOutput([np.zeros(60000, np.float32) for _ in utterances], {"decoder": 0.01})

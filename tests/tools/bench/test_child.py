@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tools.bench.support import fake_system
 
-from kokoro_tvm.tools.bench.child import Child, ChildError, environment, last_words, python_module
+from kokoro_tvm.tools.bench.child import Child, MeasuredProcessError, environment, last_words, python_module
 from kokoro_tvm.tools.bench.contender import Contender
 
 UTTERANCE = {"tokens": [0, 1, 0], "style": [0.5] * 256}
@@ -58,7 +58,9 @@ def test_what_libraries_print_is_no_answer(tmp_path: Path) -> None:
 
 
 def test_an_exception_is_reported_with_the_end_of_the_log(tmp_path: Path) -> None:
-    with pytest.raises(ChildError, match=r"ended with exit status 1: .*RuntimeError: this engine refuses"):
+    with pytest.raises(
+        MeasuredProcessError, match=r"ended with exit status 1: .*RuntimeError: this engine refuses"
+    ):
         opened(tmp_path, "refuse")
 
 
@@ -66,7 +68,7 @@ def test_a_signal_is_reported_by_name(tmp_path: Path) -> None:
     child, _ = opened(tmp_path, "crash")
     with closing(child):
         for _ in range(2):  # the second time nobody is there to be asked
-            with pytest.raises(ChildError, match="ended by signal SIGSEGV"):
+            with pytest.raises(MeasuredProcessError, match="ended by signal SIGSEGV"):
                 child.ask({"utterances": [UTTERANCE]})
 
 

@@ -13,10 +13,10 @@ import kokoro_tvm.runtime
 from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.runtime import Speech
 from kokoro_tvm.tools.bench.child import environment
-from kokoro_tvm.tools.bench.engine import EngineSpec, Utterance, open_engine
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineSpec, open_engine
 from kokoro_tvm.tools.bench.systems import HELD_BY
 
-SHORT, LONG = Utterance((0, 7, 0), (0.5,) * 256), Utterance((0, 7, 8, 9, 0), (0.5,) * 256)
+SHORT, LONG = BenchUtterance((0, 7, 0), (0.5,) * 256), BenchUtterance((0, 7, 8, 9, 0), (0.5,) * 256)
 
 
 @pytest.fixture

@@ -12,17 +12,17 @@ from tools.bench.support import absent, fake_system
 
 from kokoro_tvm.tools.bench import contender
 from kokoro_tvm.tools.bench import measure as measuring
-from kokoro_tvm.tools.bench.child import ChildError
+from kokoro_tvm.tools.bench.child import MeasuredProcessError
 from kokoro_tvm.tools.bench.cold import cold_command, cold_start
-from kokoro_tvm.tools.bench.contender import Answer, Contender
-from kokoro_tvm.tools.bench.engine import Utterance
-from kokoro_tvm.tools.bench.measure import Plan, measure, rotated
+from kokoro_tvm.tools.bench.contender import Contender, SpeechTiming
+from kokoro_tvm.tools.bench.engine import BenchUtterance
+from kokoro_tvm.tools.bench.measure import BenchPlan, measure, rotated
 from kokoro_tvm.tools.bench.results import Result, SystemResult, TextInfo
 from kokoro_tvm.tools.bench.systems import HELD_BY, System
 from kokoro_tvm.validation.measure.flops import component_flops
 
-HELLO = Utterance((0, 1, 2, 0), (0.25,) * 256)
-LONG = Utterance((0, *range(1, 30), 0), (0.25,) * 256)
+HELLO = BenchUtterance((0, 1, 2, 0), (0.25,) * 256)
+LONG = BenchUtterance((0, *range(1, 30), 0), (0.25,) * 256)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def _fake_meter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(*systems: System | SystemResult, cold: int = 0) -> Result:
     spoken = {"short": (HELLO,), "minute": (LONG, LONG)}
-    return measure(Plan(systems, spoken, HELLO, threads=2, rounds=2, cold=cold))
+    return measure(BenchPlan(systems, spoken, HELLO, threads=2, rounds=2, cold=cold))
 
 
 def only(result: Result) -> SystemResult:
@@ -61,7 +61,7 @@ def test_what_is_measured() -> None:
 def test_only_the_decoder_is_held_against_a_peak_below_float32() -> None:
     """All other components compute in float32, whatever the bundle's precision."""
     text = TextInfo(name="short", tokens=(4,))
-    answer = Answer(1.0, [60_000], {"bert": 0.1, "decoder": 0.2}, None)
+    answer = SpeechTiming(1.0, [60_000], {"bert": 0.1, "decoder": 0.2}, None)
     peaks = {"float32": 1e12, "bfloat16": 2e12}
     shares = {
         each.component: each.share_of_peak / each.flops_per_s
@@ -102,7 +102,7 @@ def test_systems_take_turns_on_every_text_and_another_begins_each_round(
 
     monkeypatch.setattr(Contender, "speak", speak)
     lines: list[str] = []
-    plan = Plan(
+    plan = BenchPlan(
         tuple(map(fake_system, "abc")),
         {"short": (HELLO,), "minute": (LONG,)},
         HELLO,
@@ -132,7 +132,9 @@ def test_rotated(items: list[int], by: int) -> None:
 
 def test_what_is_finished_is_kept_round_by_round() -> None:
     kept: list[Result] = []
-    plan = Plan((fake_system("cpu", ours=True),), {"short": (HELLO,)}, HELLO, threads=2, rounds=3, cold=0)
+    plan = BenchPlan(
+        (fake_system("cpu", ours=True),), {"short": (HELLO,)}, HELLO, threads=2, rounds=3, cold=0
+    )
     last = measure(plan, keep=kept.append)
     assert [len(only(result).texts[0].seconds_s) for result in kept] == [1, 2, 3]
     assert [result.complete for result in (*kept, last)] == [False, False, False, True]
@@ -146,7 +148,9 @@ def test_what_is_finished_is_kept_when_the_run_is_interrupted() -> None:
         if line.startswith("round 2"):
             raise KeyboardInterrupt
 
-    plan = Plan((fake_system("cpu", ours=True),), {"short": (HELLO,)}, HELLO, threads=2, rounds=3, cold=1)
+    plan = BenchPlan(
+        (fake_system("cpu", ours=True),), {"short": (HELLO,)}, HELLO, threads=2, rounds=3, cold=1
+    )
     with pytest.raises(KeyboardInterrupt):
         measure(plan, log, kept.append)
     (result,) = kept
@@ -158,7 +162,7 @@ def test_a_peer_is_held_by_its_environment_and_ours_is_not(monkeypatch: pytest.M
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
     held = replace(fake_system("pytorch", "environment"), variables=HELD_BY["avx2"])
     systems = (fake_system("cpu", "environment", ours=True), held)
-    result = measure(Plan(systems, {"short": (HELLO,)}, HELLO, threads=2, rounds=1, cold=0, isa="avx2"))
+    result = measure(BenchPlan(systems, {"short": (HELLO,)}, HELLO, threads=2, rounds=1, cold=0, isa="avx2"))
     assert [system.details for system in result.systems] == ["ONEDNN_MAX_CPU_ISA=", "ONEDNN_MAX_CPU_ISA=AVX2"]
     assert [system.variables for system in result.systems] == [{}, HELD_BY["avx2"]]
     assert result.isa == "avx2"
@@ -189,5 +193,7 @@ def test_cold_start_of_ours_is_the_command_people_use(tmp_path: Path) -> None:
         *("say", "--phonemes", "həlˈO wˈɜɹld.", "--bundle", "a/bundle", "--voice", "af_heart", "-o"),
         str(tmp_path / "h.wav"),
     ]
-    with pytest.raises(ChildError, match=r"the cold start ended with exit status 5: .*no bundle at a/bundle"):
+    with pytest.raises(
+        MeasuredProcessError, match=r"the cold start ended with exit status 5: .*no bundle at a/bundle"
+    ):
         cold_start(command, 2, tmp_path / "h.wav", tmp_path / "log")

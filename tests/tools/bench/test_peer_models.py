@@ -13,8 +13,8 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.model.sources import npm
 from kokoro_tvm.recipe import ModelFile, SyntheticSource, check_file
-from kokoro_tvm.tools.bench.engine import EngineSpec, Utterance
-from kokoro_tvm.tools.bench.engines.stock import StockEngine
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineSpec
+from kokoro_tvm.tools.bench.engines.stock import StockModelEngine
 from kokoro_tvm.tools.bench.peer_models import PeerModels
 
 RECIPES = Path(__file__).parents[3] / "recipes"
@@ -39,8 +39,8 @@ def test_stock_speaks_what_the_checkpoint_holds(models: PeerModels, tmp_path: Pa
     toy_checkpoint(tmp_path / "checkpoint/kokoro-82m")
     folder = models.stock()
     assert folder == tmp_path / "peers/kokoro-82m"
-    engine = StockEngine(EngineSpec("", str(folder), torch.get_num_threads(), "float32"))
-    spoken = engine.speak([Utterance((0, 50, 51, 0), (0.1,) * 256)])
+    engine = StockModelEngine(EngineSpec("", str(folder), torch.get_num_threads(), "float32"))
+    spoken = engine.speak([BenchUtterance((0, 50, 51, 0), (0.1,) * 256)])
     assert len(spoken.audio) == 1 and spoken.audio[0].size % 600 == 0
 
     made = (folder / "kokoro-v1_0.pth").stat().st_mtime_ns

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.tools.bench.web.results import Spoken, WebResult, rows
+from kokoro_tvm.tools.bench.web.results import WebResult, WebTiming, rows
 
 
-def spoken(system: str, threads: int, text: str, *seconds: float, peak: int = 500_000_000) -> Spoken:
-    return Spoken(
+def spoken(system: str, threads: int, text: str, *seconds: float, peak: int = 500_000_000) -> WebTiming:
+    return WebTiming(
         system=system,
         threads=threads,
         text=text,

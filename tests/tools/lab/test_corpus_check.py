@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kokoro_tvm.common.errors import ValidationError
-from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.recipe import UtteranceSpec
 from kokoro_tvm.runtime import Synthesizer, TooLongError
 from kokoro_tvm.tools.lab.corpus import check_bundle, update_corpus
 from kokoro_tvm.validation.measure import expectations as expectations_module
@@ -33,10 +33,10 @@ class Stock:
     spoil: dict[str, Any] = field(default_factory=dict)
     duration: float = 5.2
 
-    def speech(self, utterances: Sequence[Utterance]) -> list[SpeechReference]:
+    def speech(self, utterances: Sequence[UtteranceSpec]) -> list[SpeechReference]:
         return [self._reference(u) for u in utterances]
 
-    def _reference(self, u: Utterance) -> SpeechReference:
+    def _reference(self, u: UtteranceSpec) -> SpeechReference:
         counts = np.full(len(u.phonemes) + 2, 5)
         audio = 0.1 * np.random.default_rng(u.seed).normal(size=600 * counts.sum())
         rendering = Rendering(self.spoil.get(u.name, lambda x: x)(audio), counts, np.zeros((1, 2)))
@@ -62,7 +62,7 @@ class Bundle(Synthesizer):
             raise TooLongError("tokens", len(tokens), 7)
         name = {0: "one", 1: "two", 2: "three"}[seed]
         phonemes = "x" * (len(tokens) - 2)
-        spoken = Utterance(name=name, phonemes=phonemes, voice="af_one", seed=seed)
+        spoken = UtteranceSpec(name=name, phonemes=phonemes, voice="af_one", seed=seed)
         return self._stock.speech([spoken])[0].truth
 
 

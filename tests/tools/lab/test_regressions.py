@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from kokoro_tvm.runtime.session.profiler import Call, Kernel
-from kokoro_tvm.tools.lab.regressions import Kind, compare, seconds_by_kind
+from kokoro_tvm.tools.lab.regressions import KernelGroup, compare, seconds_by_kind
 
-CONV = Kind("decoder", "conv1d", 1000.0)
-LSTM = Kind("f0n", "lstm", 0.0)
+CONV = KernelGroup("decoder", "conv1d", 1000.0)
+LSTM = KernelGroup("f0n", "lstm", 0.0)
 
 
 def call(name: str, seconds: float, component: str = "decoder") -> Call:
@@ -22,7 +22,7 @@ def test_kernels_are_paired_by_their_work() -> None:
     calls = [call("conv1d_4", 0.25), call("conv1d_4", 0.25), call("conv1d_9", 0.5), call("sum_3", 0.125)]
     kernels = {("decoder", f"decoder_conv1d_{n}"): Kernel("conv1d", 1000.0) for n in (4, 9)}
     found = seconds_by_kind(calls, kernels)
-    assert found == {CONV: 1.0, Kind("decoder", "sum", 0.0): 0.125}
+    assert found == {CONV: 1.0, KernelGroup("decoder", "sum", 0.0): 0.125}
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,15 @@ def test_slower_is_what_median_and_minimum_agree_on(
 
 
 def test_the_longest_come_first_and_those_alone_are_named() -> None:
-    before = [{CONV: 1.0, LSTM: 2.0, Kind("bert", "gelu", 0.0): 1.0}]
-    now = [{CONV: 3.0, LSTM: 2.0, Kind("bert", "softmax", 0.0): 5.0, Kind("bert", "tiny", 0.0): 1e-3}]
+    before = [{CONV: 1.0, LSTM: 2.0, KernelGroup("bert", "gelu", 0.0): 1.0}]
+    now = [
+        {
+            CONV: 3.0,
+            LSTM: 2.0,
+            KernelGroup("bert", "softmax", 0.0): 5.0,
+            KernelGroup("bert", "tiny", 0.0): 1e-3,
+        }
+    ]
     found = compare(before, now)
     assert [each.kind for each in found.kernels] == [CONV, LSTM]
     assert [each.share for each in found.kernels] == pytest.approx([0.3, 0.2], abs=1e-3)

@@ -16,7 +16,7 @@ from toys import PHONEMES
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import InputError, ValidationError
-from kokoro_tvm.recipe import Gates, Utterance
+from kokoro_tvm.recipe import Gates, UtteranceSpec
 from kokoro_tvm.runtime import SpeechWarning, read_bundle
 from kokoro_tvm.tools.lab.setting import Lab, utterance_of
 from kokoro_tvm.tools.lab.steps import REGIMES, StepsReport, parse_pairs, regimes, report_steps, save_regimes
@@ -24,7 +24,7 @@ from kokoro_tvm.validation.reference.steps import STEPS, Steps, load_steps
 
 pytestmark = pytest.mark.nightly
 
-HELLO = Utterance(name="hello", phonemes=PHONEMES, voice="am_adam")
+HELLO = UtteranceSpec(name="hello", phonemes=PHONEMES, voice="am_adam")
 
 
 @pytest.fixture(scope="module")

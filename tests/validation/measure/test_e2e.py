@@ -15,7 +15,7 @@ from rich.console import Console
 
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.recipe.gates import Gates
-from kokoro_tvm.recipe.parts import Utterance
+from kokoro_tvm.recipe.parts import UtteranceSpec
 from kokoro_tvm.validation.measure.e2e import CEILINGS, compare_bundles, likeness
 from kokoro_tvm.validation.measure.e2e_table import print_end_to_end
 from kokoro_tvm.validation.measure.gates import write_report
@@ -35,7 +35,7 @@ def computed(
     config: dict[str, Any],
     state: dict[str, torch.Tensor],
     voices: dict[str, np.ndarray],
-    utterances: list[Utterance],
+    utterances: list[UtteranceSpec],
 ) -> list[SpeechReference]:
     """Of all utterances, and of the first one with the noise that it is compared with."""
     other = utterances[0].model_copy(update={"seed": utterances[0].seed + RESEED})

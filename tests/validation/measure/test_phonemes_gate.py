@@ -11,7 +11,7 @@ from rapidfuzz.distance import Levenshtein
 
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.validation.measure.phonemes import BETTER, Better, Read, distance, judge_phonemes
+from kokoro_tvm.validation.measure.phonemes import BETTER, IntendedDifference, Read, distance, judge_phonemes
 from kokoro_tvm.validation.reference.phonemes import ReferenceWord, sentences
 
 LIMITS: dict[str, float | None] = {"max_known_word_errors": 0, "max_phoneme_error_rate": 0.002}
@@ -84,14 +84,14 @@ def test_too_many_wrong_symbols_fail() -> None:
 
 
 @pytest.mark.parametrize("better", BETTER, ids=lambda better: better.example)
-def test_what_is_read_better_has_a_reason_and_a_source(better: Better) -> None:
+def test_what_is_read_better_has_a_reason_and_a_source(better: IntendedDifference) -> None:
     assert better.reason.endswith(".")
     assert better.source
     assert better.reference != better.ours
 
 
 @pytest.mark.parametrize("better", [b for b in BETTER if b.concerns], ids=lambda better: better.example)
-def test_sentences_with_what_is_read_better_are_passed_over(better: Better) -> None:
+def test_sentences_with_what_is_read_better_are_passed_over(better: IntendedDifference) -> None:
     wrong = replace(spoiled(0, phonemes="x"), sentence=f"It is {better.example}.")
     report = judge_phonemes({"English": [sentence(), wrong]}, LIMITS)
     report.require()

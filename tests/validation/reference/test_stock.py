@@ -14,7 +14,7 @@ import torch
 from kokoro_tvm.common.errors import RecipeError, ValidationError
 from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.model.kokoro import build_model, default_dtype
-from kokoro_tvm.recipe.parts import Utterance
+from kokoro_tvm.recipe.parts import UtteranceSpec
 from kokoro_tvm.validation.measure.metrics import snr_db
 from kokoro_tvm.validation.reference.compute import compute_references, tokenize
 from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH, Reference
@@ -247,7 +247,7 @@ def test_an_unknown_voice(
     config: dict[str, Any], state: dict[str, torch.Tensor], voices: dict[str, np.ndarray]
 ) -> None:
     with pytest.raises(RecipeError, match=r"'xx_nobody'.*af_one, bm_two"):
-        compute_references(config, state, voices, [Utterance(name="a", phonemes="h", voice="xx_nobody")])
+        compute_references(config, state, voices, [UtteranceSpec(name="a", phonemes="h", voice="xx_nobody")])
 
 
 def test_the_voices_row_is_that_of_the_phonemes(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kokoro_tvm.common.constants import COMPONENT_AXES
-from kokoro_tvm.validation.reference.reference import Outputs, Reference, Trace
-from kokoro_tvm.validation.report import BuiltStage, Facts, SpokenUtterance, write_page
+from kokoro_tvm.validation.reference.reference import Outputs, Reference, ReferenceTrace
+from kokoro_tvm.validation.report import BuiltStage, BundleFacts, SpokenUtterance, write_page
 
 FRAMES = 40
 
@@ -23,8 +23,8 @@ def reference(name: str, frames: int = FRAMES) -> Reference:
     f0 = np.where(np.arange(2 * frames) % 20 < 15, 220.0, 0.0)[None]
     empty = np.zeros((1, 1, 1))
     durations = np.array([frames // 2, frames - frames // 2])
-    values: dict[str, Any] = {f.name: empty for f in fields(Trace)}
-    trace = Trace(**values | {"audio": audio, "f0": f0, "durations": durations})
+    values: dict[str, Any] = {f.name: empty for f in fields(ReferenceTrace)}
+    trace = ReferenceTrace(**values | {"audio": audio, "f0": f0, "durations": durations})
     fed = Outputs(**{f.name: empty for f in fields(Outputs)})
     tokens, ref_s = np.zeros((1, 2), np.int64), np.zeros((1, 256), np.float32)
     columns = (trace, trace, fed, fed, trace.audio, trace.audio)
@@ -58,7 +58,7 @@ def report(component: str, bucket: int | None, *verdicts: dict[str, Any]) -> dic
 
 
 @pytest.fixture(scope="session")
-def facts() -> Facts:
+def facts() -> BundleFacts:
     draw = np.random.default_rng(0)
     utterances = []
     for name in ("one", "two"):
@@ -94,9 +94,9 @@ def facts() -> Facts:
         BuiltStage("toy.compile.decoder-64", 31.5, 60.25, "decoder.log", (("x.so", 1_234_567, "ab" * 32),))
     ]
     speech = report("speech", None, good)
-    return Facts(manifest, reports, speech, utterances, ["three"], stages, {"CPU": "znver5"})
+    return BundleFacts(manifest, reports, speech, utterances, ["three"], stages, {"CPU": "znver5"})
 
 
 @pytest.fixture(scope="session")
-def page(facts: Facts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(facts: BundleFacts, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(facts, tmp_path_factory.mktemp("page") / "report.html")

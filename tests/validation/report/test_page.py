@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from kokoro_tvm.validation.report import Facts, write_page
+from kokoro_tvm.validation.report import BundleFacts, write_page
 from kokoro_tvm.validation.report.facts import worst
 
 from .conftest import report, verdict
@@ -56,7 +56,7 @@ def test_it_can_be_read_aloud(page: Path) -> None:
     assert len(elements.of("h1")) == 1
 
 
-def test_every_utterance_can_be_seen_and_heard(page: Path, facts: Facts) -> None:
+def test_every_utterance_can_be_seen_and_heard(page: Path, facts: BundleFacts) -> None:
     elements = Elements(page)
     count = len(facts.utterances)
     assert (len(elements.of("img")), len(elements.of("audio")), len(elements.of("svg"))) == (
@@ -91,13 +91,13 @@ def test_the_matrix_tells_gate_value_and_status(page: Path) -> None:
     assert "toy failed" in text
 
 
-def test_a_bundle_that_passed_says_so(facts: Facts, tmp_path: Path) -> None:
+def test_a_bundle_that_passed_says_so(facts: BundleFacts, tmp_path: Path) -> None:
     good = [r for r in facts.reports if r["passed"]]
     text = Elements(write_page(replace(facts, reports=good), tmp_path / "report.html")).text
     assert "toy passed" in re.sub(r"\s+", " ", text)
 
 
-def test_audio_of_another_length_is_shown(facts: Facts, tmp_path: Path) -> None:
+def test_audio_of_another_length_is_shown(facts: BundleFacts, tmp_path: Path) -> None:
     """A bundle whose durations are wrong is what one wants to look at most."""
     one = facts.utterances[0]
     for samples in (one.audio.size - 600, one.audio.size + 600):
@@ -106,7 +106,7 @@ def test_audio_of_another_length_is_shown(facts: Facts, tmp_path: Path) -> None:
         assert "1 tokens differ" in text
 
 
-def test_silence_and_equal_audio_are_shown(facts: Facts, tmp_path: Path) -> None:
+def test_silence_and_equal_audio_are_shown(facts: BundleFacts, tmp_path: Path) -> None:
     one = facts.utterances[0]
     truth = one.reference.truth
     silent = replace(one.reference, truth=replace(truth, audio=0 * truth.audio, f0=0 * truth.f0))

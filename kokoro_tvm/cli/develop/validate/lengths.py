@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from kokoro_tvm.tools.lab.lengths import Edge, Lengthy
+    from kokoro_tvm.tools.lab.lengths import Edge, LengthSample
 
 __all__ = ["lengths"]
 
@@ -64,7 +64,7 @@ def lengths(
     lab = Lab.open(bundle, root, threads, progress)
     reference = lab.reference(utterance)
     truth, pytorch = lab.stock(TRUTH), lab.stock(DYNAMIC)
-    rows: list[Lengthy] = []
+    rows: list[LengthSample] = []
     met: list[Edge] = []
     for name in names:
         axis = COMPONENT_AXES[name]
@@ -86,7 +86,7 @@ def lengths(
     report.require()
 
 
-def _table(rows: Sequence[Lengthy], judged: bool) -> Table:
+def _table(rows: Sequence[LengthSample], judged: bool) -> Table:
     """One row for each output: the worst of all lengths."""
     headings = ("output", "lengths", "least SNR, dB", "at", "PyTorch there", "least gain, dB", "at")
     made = table("component", headings, "every length, against pt.float64 on the same inputs", "verdict")

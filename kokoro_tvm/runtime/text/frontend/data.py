@@ -18,7 +18,7 @@ from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData
-from kokoro_tvm.runtime.text.frontend.tagger import Layer, TaggerData
+from kokoro_tvm.runtime.text.frontend.tagger import MaxoutLayer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
 __all__ = ["BETWEEN", "FORMAT", "HOMOGRAPHS", "LAYERS", "WITHIN", "EnglishData", "FrontEndFile"]
@@ -136,8 +136,10 @@ class FrontEndFile:
         found = sorted(self._parts(f"homographs.{variant}"), key=lambda entry: int(entry[1][0]))
         return HomographData(**arrays, words={word: readings for word, (_, *readings) in found})
 
-    def _layer(self, name: str) -> Layer:
-        return Layer(*(self._tensors[f"{name}.{part}"] for part in ("weight", "bias", "scale", "shift")))
+    def _layer(self, name: str) -> MaxoutLayer:
+        return MaxoutLayer(
+            *(self._tensors[f"{name}.{part}"] for part in ("weight", "bias", "scale", "shift"))
+        )
 
     def _parts(self, name: str) -> Iterator[tuple[str, list[str]]]:
         """The words of a dictionary, each with the parts of its value."""

@@ -19,7 +19,7 @@ from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.left_out import left_out
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
-from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
@@ -64,7 +64,7 @@ class FrontEnd:
         self._file = file
         self._english: dict[str, English] = {}
         self._unknown: dict[str, UnknownWords] = {}
-        self._forms: dict[str, Language | None] = {}
+        self._forms: dict[str, LanguageRules | None] = {}
         self._sounds: dict[str, Sounds | None] = {}
 
     @classmethod
@@ -158,7 +158,7 @@ class FrontEnd:
 
         return [_words_apart(map(english, tokens)) for tokens in utterances], list(notices)
 
-    def _forms_of(self, code: str) -> Language | None:
+    def _forms_of(self, code: str) -> LanguageRules | None:
         """Written forms of a language; None where the bundle has none."""
         from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 
@@ -166,7 +166,7 @@ class FrontEnd:
             if code not in self._forms:
                 name = LANGUAGE_FILES.get(code)
                 data = self._file.forms(name) if self._file is not None and name else None
-                self._forms[code] = None if data is None else Language(data, code)
+                self._forms[code] = None if data is None else LanguageRules(data, code)
             return self._forms[code]
 
     def _sounds_of(self, code: str) -> Sounds | None:

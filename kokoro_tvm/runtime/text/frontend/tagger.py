@@ -18,7 +18,7 @@ from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, id_of
 from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken
 
-__all__ = ["Layer", "Tagger", "TaggerData", "shape_of"]
+__all__ = ["MaxoutLayer", "Tagger", "TaggerData", "shape_of"]
 
 Floats = NDArray[np.float32]
 
@@ -33,7 +33,7 @@ _ROWS = 32
 
 
 @dataclass(frozen=True)
-class Layer:
+class MaxoutLayer:
     """Maxout and layer normalisation: weight (pieces, outputs, inputs), bias (pieces, outputs), scale and
     shift (outputs,)."""
 
@@ -65,8 +65,8 @@ class TaggerData:
 
     embeddings: Floats
     rows: tuple[int, ...]
-    mix: Layer
-    layers: tuple[Layer, ...]
+    mix: MaxoutLayer
+    layers: tuple[MaxoutLayer, ...]
     weight: Floats
     bias: Floats
     labels: tuple[str, ...]

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
-__all__ = ["LANGUAGES", "Language"]
+__all__ = ["LANGUAGES", "ShaderLanguage"]
 
 POINTER = 3  # DLPack's number
 
 
 @dataclass(frozen=True)
-class Language:
+class ShaderLanguage:
     """One of them. header: what stands for its own functions; head: the start of a kernel's definition or
     declaration, with its name; shared: the word before a declaration of shared memory; waits: what a thread
     waits for others with; text: the source of kernels by their names, maybe with others, its
@@ -70,7 +70,7 @@ def _metal_text(code: DeviceCode, names: Sequence[str]) -> str:
 
 
 LANGUAGES = {
-    "cuda": Language(
+    "cuda": ShaderLanguage(
         header="cuda.h",
         head=re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\('),
         shared="__shared__",
@@ -78,7 +78,7 @@ LANGUAGES = {
         text=lambda code, names: f'#line 1 "cuda source"\n{code.source}',
         arguments=_cuda_arguments,
     ),
-    "metal": Language(
+    "metal": ShaderLanguage(
         header="metal.h",
         head=re.compile(r"kernel void (\w+)\(\s*"),
         shared="threadgroup",

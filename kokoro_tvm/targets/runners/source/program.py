@@ -16,7 +16,7 @@ from kokoro_tvm.native.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_heade
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets.runners.source.compiler import PURPOSE
-from kokoro_tvm.targets.runners.source.languages import LANGUAGES, Language
+from kokoro_tvm.targets.runners.source.languages import LANGUAGES, ShaderLanguage
 
 __all__ = ["Order", "compile_kernels", "load", "translated"]
 
@@ -141,7 +141,7 @@ def _declared(part: str) -> bool:
     return "{" not in part.partition(";")[0]
 
 
-def _placed(body: str, language: Language) -> tuple[str, list[tuple[int, int]]]:
+def _placed(body: str, language: ShaderLanguage) -> tuple[str, list[tuple[int, int]]]:
     """The body with its shared arrays in the workgroup's memory, and where each lies there, in bytes."""
     arrays: list[tuple[int, int]] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kokoro_tvm.tools.bench.engine import EngineSpec, Spoken, Utterance
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSpec
 
 __all__ = ["BundleEngine"]
 
@@ -18,9 +18,9 @@ class BundleEngine:
         self._synthesizer = Synthesizer(spec.path, threads=spec.threads)
         self.details = self._synthesizer.bundle.precision
 
-    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         spoken = [self._synthesizer.run(u.tokens, u.style) for u in utterances]
         bundle = self._synthesizer.bundle
         names = bundle.components if bundle.gpu is None else ()  # on a GPU they wait for one another
         components = {name: sum(speech.timings[name] for speech in spoken) for name in names}
-        return Spoken([speech.audio for speech in spoken], components)
+        return EngineOutput([speech.audio for speech in spoken], components)

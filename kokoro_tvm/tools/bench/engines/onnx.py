@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.tools.bench.engine import EngineSpec, Spoken, Utterance
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSpec
 
 __all__ = ["OnnxRuntimeEngine", "OpenVinoEngine"]
 
@@ -23,8 +23,8 @@ class OnnxRuntimeEngine:
         self._session = onnxruntime.InferenceSession(spec.path, options, providers=["CPUExecutionProvider"])
         self.details = spec.precision
 
-    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
-        return Spoken([self._session.run(None, _feeds(u))[0].reshape(-1) for u in utterances])
+    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
+        return EngineOutput([self._session.run(None, _feeds(u))[0].reshape(-1) for u in utterances])
 
 
 class OpenVinoEngine:
@@ -40,12 +40,12 @@ class OpenVinoEngine:
         self._request = compiled.create_infer_request()
         self.details = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
 
-    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         # A copy: the next request writes over the memory of this one's result.
-        return Spoken([np.array(self._request.infer(_feeds(u))[0]).reshape(-1) for u in utterances])
+        return EngineOutput([np.array(self._request.infer(_feeds(u))[0]).reshape(-1) for u in utterances])
 
 
-def _feeds(utterance: Utterance) -> dict[str, Any]:
+def _feeds(utterance: BenchUtterance) -> dict[str, Any]:
     """The inputs of the ONNX export: ids int64 (1, tokens), style float32 (1, 256), speed float32 (1,)."""
     return {
         "input_ids": np.array([utterance.tokens], np.int64),

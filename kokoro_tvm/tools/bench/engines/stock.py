@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
 
-from kokoro_tvm.tools.bench.engine import EngineSpec, Spoken, Utterance
+from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSpec
 
-__all__ = ["StockEngine", "missing_compiler", "missing_gpu", "open_compiled", "open_on_gpu"]
+__all__ = ["StockModelEngine", "missing_compiler", "missing_gpu", "open_compiled", "open_on_gpu"]
 
 
-class StockEngine:
+class StockModelEngine:
     """`KModel` from a folder with `config.json` and `kokoro-v1_0.pth`, as the hub has them, on a device as
     PyTorch calls it. Precision bfloat16 is PyTorch's automatic mixed precision."""
 
@@ -33,7 +33,7 @@ class StockEngine:
         precision = "mixed float32 and bfloat16" if self._mixed else "float32"
         self.details = precision if device == "cpu" else f"{precision} on {device}"
 
-    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+    def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
         import torch
 
         audio = []
@@ -45,15 +45,15 @@ class StockEngine:
                 given = (utterance.tokens, utterance.style)
                 tokens, style = (torch.tensor([each], device=self._device) for each in given)
                 audio.append(self.model.forward_with_tokens(tokens, style, 1)[0].float().cpu().numpy())
-        return Spoken(audio)
+        return EngineOutput(audio)
 
 
-def open_compiled(spec: EngineSpec) -> StockEngine:
+def open_compiled(spec: EngineSpec) -> StockModelEngine:
     """The model with its components compiled by `torch.compile`, once for all lengths, which it does with the
     first call: that takes minutes unless PyTorch's cache has the code."""
     import torch
 
-    engine = StockEngine(spec)
+    engine = StockModelEngine(spec)
     # The whole would be cut where durations are read; LSTMs of packed sequences it cannot compile.
     for name in ("bert", "decoder"):
         component = getattr(engine.model, name)
@@ -67,12 +67,12 @@ def missing_compiler() -> str | None:
     return None if which("g++") else "torch.compile needs a C++ compiler, and there is no g++ in PATH"
 
 
-def open_on_gpu(spec: EngineSpec) -> StockEngine:
+def open_on_gpu(spec: EngineSpec) -> StockModelEngine:
     """The model on this machine's GPU. Raises RuntimeError where there is none that PyTorch can use."""
     device = _gpu()
     if device is None:
         raise RuntimeError(missing_gpu())
-    return StockEngine(spec, device)
+    return StockModelEngine(spec, device)
 
 
 def missing_gpu() -> str | None:

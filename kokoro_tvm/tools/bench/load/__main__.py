@@ -19,10 +19,10 @@ from kokoro_tvm.builder.diagnostics.hardware import describe_machine
 from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.threads import choose_threads
-from kokoro_tvm.tools.bench.load.drive import Answer, Spoken, drive, speak_alone
+from kokoro_tvm.tools.bench.load.drive import AudioDigest, ClientResponse, drive, speak_alone
 from kokoro_tvm.tools.bench.load.hostile import beside_hostile_clients
 from kokoro_tvm.tools.bench.load.results import Load, LoadResult, Turn, summary, table
-from kokoro_tvm.tools.bench.load.servers import Server, started
+from kokoro_tvm.tools.bench.load.servers import BenchServer, started
 from kokoro_tvm.tools.bench.load.workload import WORKLOAD, Workload
 from kokoro_tvm.tools.bench.measure import rotated
 from kokoro_tvm.tools.bench.peer_models import PeerModels
@@ -50,7 +50,7 @@ def measure(
     Raises ChildError where a server does not start, aiohttp.ClientError where it does not speak.
     """
     with TemporaryDirectory(prefix="kokoro-tvm-load-") as folder, ExitStack() as stack:
-        servers: dict[str, tuple[Server, dict[str, Spoken]]] = {}
+        servers: dict[str, tuple[BenchServer, dict[str, AudioDigest]]] = {}
         for system in systems:
             log(f"{system.title}: every text alone")
             server = stack.enter_context(started(system, bundle, Path(folder)))
@@ -72,10 +72,10 @@ def measure(
 
 
 def _turn(
-    server: Server,
+    server: BenchServer,
     exact: bool,
     workload: Workload,
-    alone: dict[str, Spoken],
+    alone: dict[str, AudioDigest],
     clients: int,
     hostile: int,
     seconds: float,
@@ -86,7 +86,7 @@ def _turn(
     begun = time.monotonic()
     first = round * clients  # so that every round has texts of its own, the same for all servers
 
-    async def driven() -> list[Answer]:
+    async def driven() -> list[ClientResponse]:
         async with beside_hostile_clients(server.url, hostile):
             return await drive(server.speech, workload, alone, clients, seconds, exact, first)
 
@@ -98,7 +98,7 @@ def _turn(
 
 
 @contextmanager
-def _at_rest(servers: list[Server]) -> Iterator[None]:
+def _at_rest(servers: list[BenchServer]) -> Iterator[None]:
     with ExitStack() as stack:
         for server in servers:
             stack.enter_context(server.at_rest())

@@ -12,13 +12,13 @@ import aiohttp
 
 from kokoro_tvm.tools.bench.load.workload import Workload
 
-__all__ = ["Answer", "Spoken", "drive", "speak_alone"]
+__all__ = ["AudioDigest", "ClientResponse", "drive", "speak_alone"]
 
 _SILENCE = 600.0  # seconds without a byte after which an answer counts as lost
 
 
 @dataclass(frozen=True)
-class Spoken:
+class AudioDigest:
     """The audio of a text: its bytes and their digest."""
 
     size: int
@@ -26,7 +26,7 @@ class Spoken:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ClientResponse:
     """What a client got.
 
     first_sound, seconds: from the request to the first and to the last byte of audio; problem: "" where the
@@ -40,7 +40,7 @@ class Answer:
     problem: str
 
 
-async def speak_alone(url: str, workload: Workload) -> dict[str, Spoken]:
+async def speak_alone(url: str, workload: Workload) -> dict[str, AudioDigest]:
     """Every text of a workload, spoken while nothing else is. Raises aiohttp.ClientError where that fails."""
     found = {}
     async with _session() as session:
@@ -48,19 +48,19 @@ async def speak_alone(url: str, workload: Workload) -> dict[str, Spoken]:
             async with session.post(url, json=_body(text)) as answer:
                 answer.raise_for_status()
                 audio = await answer.read()
-            found[text] = Spoken(len(audio), hashlib.sha256(audio).hexdigest())
+            found[text] = AudioDigest(len(audio), hashlib.sha256(audio).hexdigest())
     return found
 
 
 async def drive(
     url: str,
     workload: Workload,
-    alone: Mapping[str, Spoken],
+    alone: Mapping[str, AudioDigest],
     clients: int,
     seconds: float,
     exact: bool = True,
     first: int = 0,
-) -> list[Answer]:
+) -> list[ClientResponse]:
     """The answers that clients got who requested one text after another until `seconds` were over.
 
     exact: whether equal texts give equal bytes; else lengths are compared. first: number of the first client,
@@ -69,7 +69,7 @@ async def drive(
     end = time.monotonic() + seconds
     async with _session() as session:
 
-        async def client(number: int) -> list[Answer]:
+        async def client(number: int) -> list[ClientResponse]:
             return [await _request(session, url, text, alone[text], exact) for text in _until(end, number)]
 
         def _until(end: float, number: int) -> Iterator[str]:
@@ -85,7 +85,9 @@ async def drive(
         ]
 
 
-async def _request(session: aiohttp.ClientSession, url: str, text: str, alone: Spoken, exact: bool) -> Answer:
+async def _request(
+    session: aiohttp.ClientSession, url: str, text: str, alone: AudioDigest, exact: bool
+) -> ClientResponse:
     started = time.perf_counter()
     first = None
     digest, size, problem = hashlib.sha256(), 0, ""
@@ -102,7 +104,7 @@ async def _request(session: aiohttp.ClientSession, url: str, text: str, alone: S
         problem = f"cut off: {type(error).__name__}"
     ended = time.perf_counter()
     same = digest.hexdigest() == alone.sha256 if exact else size == alone.size
-    return Answer(
+    return ClientResponse(
         text, (first or ended) - started, ended - started, size, problem or ("" if same else "another")
     )
 

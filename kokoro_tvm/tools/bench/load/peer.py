@@ -17,7 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
-from kokoro_tvm.tools.bench.engine import Engine, EngineSpec, Utterance, open_engine
+from kokoro_tvm.tools.bench.engine import BenchEngine, BenchUtterance, EngineSpec, open_engine
 from kokoro_tvm.tools.bench.once import pcm
 from kokoro_tvm.tools.bench.texts import VOICE
 
@@ -26,7 +26,7 @@ __all__ = ["create_peer", "main", "utterances"]
 _MOST = 510  # symbols that a model takes
 
 
-def create_peer(engine: Engine, read: Callable[[str], list[Utterance]]) -> web.Application:
+def create_peer(engine: BenchEngine, read: Callable[[str], list[BenchUtterance]]) -> web.Application:
     """The application; read: the utterances of a text."""
     turn = asyncio.Lock()
 
@@ -73,11 +73,11 @@ def main() -> None:
     voices = Voices.open(bundle)
     table, reader = voices.table(VOICE), Synthesizer.from_parts(bundle, _NoRunner(), voices)
 
-    def read(text: str) -> list[Utterance]:
+    def read(text: str) -> list[BenchUtterance]:
         found = []
         for part in utterances(" ".join(reader.phonemize(text, VOICE))):
             style = tuple(float(value) for value in style_of(table, part))
-            found.append(Utterance(tuple(encode(part, bundle.vocabulary)), style))
+            found.append(BenchUtterance(tuple(encode(part, bundle.vocabulary)), style))
         return found
 
     app = create_peer(open_engine(EngineSpec(**request["engine"])), read)

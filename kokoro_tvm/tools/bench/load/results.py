@@ -11,8 +11,8 @@ import numpy as np
 
 from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
 from kokoro_tvm.common.constants import SAMPLE_RATE
-from kokoro_tvm.tools.bench.load.drive import Answer
-from kokoro_tvm.tools.bench.record import Record
+from kokoro_tvm.tools.bench.load.drive import ClientResponse
+from kokoro_tvm.tools.bench.record import BenchRecord
 
 __all__ = ["Load", "LoadResult", "Turn", "rows", "summary", "table"]
 
@@ -25,13 +25,13 @@ class Turn:
     cpu: seconds that it computed, on all cores together. None where the system does not tell.
     """
 
-    answers: Sequence[Answer]
+    answers: Sequence[ClientResponse]
     seconds: float
     memory: tuple[int | None, int | None]
     cpu: float | None
 
     @property
-    def good(self) -> list[Answer]:
+    def good(self) -> list[ClientResponse]:
         """The answers without a problem."""
         return [answer for answer in self.answers if not answer.problem]
 
@@ -41,7 +41,7 @@ class Turn:
         return 60 * len(self.good) / self.seconds
 
 
-class Load(Record):
+class Load(BenchRecord):
     """One server under so many clients, all rounds together.
 
     hostile: how many hostile clients there were besides; seconds: of all rounds; rounds: requests a minute of
@@ -66,7 +66,7 @@ class Load(Record):
     cpu: float | None
 
 
-class LoadResult(Record):
+class LoadResult(BenchRecord):
     """One run: each server for `seconds` in each of so many rounds, under each number of clients.
 
     complete: whether the run came to its end; sentences, pages: the texts that were chosen from;

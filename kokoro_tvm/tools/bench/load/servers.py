@@ -15,17 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.tools.bench.child import OURS, ChildError, environment, last_words, python_module
+from kokoro_tvm.tools.bench.child import OURS, MeasuredProcessError, environment, last_words, python_module
 from kokoro_tvm.tools.bench.serve import resident_bytes
 from kokoro_tvm.tools.bench.systems import System
 
-__all__ = ["Server", "command", "free_port", "started"]
+__all__ = ["BenchServer", "command", "free_port", "started"]
 
 _PATIENCE = 300.0  # seconds that a model may take to load
 
 
 @dataclass(frozen=True)
-class Server:
+class BenchServer:
     """A server that answers."""
 
     url: str
@@ -71,7 +71,7 @@ def command(system: System, bundle: Path, port: int, folder: Path) -> list[str]:
 
 
 @contextmanager
-def started(system: System, bundle: Path, folder: Path) -> Iterator[Server]:
+def started(system: System, bundle: Path, folder: Path) -> Iterator[BenchServer]:
     """A system's server while it is needed. Raises ChildError where it never answers."""
     port, log = free_port(), folder / f"{system.name.replace('/', '-')}.log"
     with (
@@ -86,7 +86,7 @@ def started(system: System, bundle: Path, folder: Path) -> Iterator[Server]:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait(process, f"{url}/health", log)
-            yield Server(url, process.pid)
+            yield BenchServer(url, process.pid)
         finally:
             process.kill()
 
@@ -99,9 +99,11 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
             return
         except (urllib.error.URLError, OSError):
             if process.poll() is not None:
-                raise ChildError(f"the server {last_words(process.wait(), log)}") from None
+                raise MeasuredProcessError(f"the server {last_words(process.wait(), log)}") from None
             if time.monotonic() > limit:
-                raise ChildError(f"the server did not answer within {_PATIENCE:.0f} s; see {log}") from None
+                raise MeasuredProcessError(
+                    f"the server did not answer within {_PATIENCE:.0f} s; see {log}"
+                ) from None
             time.sleep(0.05)
 
 

@@ -21,15 +21,15 @@ from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.targets.runners.node import NODE
 from kokoro_tvm.tools.bench.child import Child
-from kokoro_tvm.tools.bench.engine import Utterance
+from kokoro_tvm.tools.bench.engine import BenchUtterance
 from kokoro_tvm.tools.bench.measure import rotated, utterances_of
 from kokoro_tvm.tools.bench.peer_models import PeerModels
 from kokoro_tvm.tools.bench.quiet import Watch
 from kokoro_tvm.tools.bench.texts import choose_texts
-from kokoro_tvm.tools.bench.web.results import Spoken, WebResult, rows
+from kokoro_tvm.tools.bench.web.results import WebResult, WebTiming, rows
 from kokoro_tvm.web import WEB
 
-__all__ = ["System", "main", "measure"]
+__all__ = ["WebSystem", "main", "measure"]
 
 ORT = "onnxruntime-web"
 ORT_VERSION = "1.30.0"
@@ -39,7 +39,7 @@ BUNDLES = (Path("artifacts/wasm-small"), Path("artifacts/wasm-relaxed"))
 
 
 @dataclass(frozen=True)
-class System:
+class WebSystem:
     """Who speaks: a title, and the first request of speaker.mjs without the number of threads."""
 
     title: str
@@ -47,12 +47,12 @@ class System:
 
 
 def measure(
-    systems: Sequence[System],
+    systems: Sequence[WebSystem],
     threads: Sequence[int],
-    texts: Mapping[str, Utterance],
+    texts: Mapping[str, BenchUtterance],
     rounds: int,
     log: Callable[[str], None] = lambda line: None,
-) -> list[Spoken]:
+) -> list[WebTiming]:
     """Every text by every system with each number of threads, in turns: a first call, then `rounds` more.
 
     All processes stand side by side; who does not have the turn is stopped. Each round
@@ -77,9 +77,9 @@ def measure(
     return [_spoken(*key, found) for key, found in answers.items()]
 
 
-def _spoken(system: str, threads: int, text: str, answers: Sequence[dict[str, Any]]) -> Spoken:
+def _spoken(system: str, threads: int, text: str, answers: Sequence[dict[str, Any]]) -> WebTiming:
     first, *later = answers
-    return Spoken(
+    return WebTiming(
         system=system,
         threads=threads,
         text=text,
@@ -90,12 +90,12 @@ def _spoken(system: str, threads: int, text: str, answers: Sequence[dict[str, An
     )
 
 
-def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[System]:
+def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[WebSystem]:
     """ONNX Runtime Web with the model in float32 and quantized. Raises BuildError where it cannot be had."""
     models = PeerModels(artifacts, recipes, "kokoro-82m", log)
     module = _installed(artifacts / PEERS / "web")
     return [
-        System(title, {"kind": "onnx", "module": str(module), "path": str(path.resolve())})
+        WebSystem(title, {"kind": "onnx", "module": str(module), "path": str(path.resolve())})
         for title, path in (
             ("ONNX Runtime Web", models.onnx_float32()),
             ("ONNX Runtime Web, int8", models.onnx_int8()),
@@ -144,7 +144,7 @@ def main(
         chosen = choose_texts(text or list(TEXTS))
         spoken = {each.name: utterances_of(each, found[0])[0] for each in chosen}
         ours = [
-            System(
+            WebSystem(
                 f"**kokoro-tvm {bundle.recipe}**",
                 {"kind": "bundle", "web": str(WEB), "path": str(bundle.root.resolve())},
             )

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kokoro_tvm.common.constants import SAMPLE_RATE
-from kokoro_tvm.tools.bench.record import Record
+from kokoro_tvm.tools.bench.record import BenchRecord
 
-__all__ = ["Spoken", "WebResult", "rows"]
+__all__ = ["WebResult", "WebTiming", "rows"]
 
 
-class Spoken(Record):
+class WebTiming(BenchRecord):
     """A text spoken by a system with so many threads: seconds of the first call and of each later one."""
 
     system: str
@@ -33,7 +33,7 @@ class Spoken(Record):
         return statistics.median(self.seconds_s) / self.audio_s
 
 
-class WebResult(Record):
+class WebResult(BenchRecord):
     """Everything of one measurement. others_cores: cores that other processes kept busy, None if unknown."""
 
     command: ClassVar[str] = "python -m kokoro_tvm.tools.bench.web"
@@ -43,7 +43,7 @@ class WebResult(Record):
     rounds: int
     others_cores: float | None
     versions: dict[str, str]
-    spoken: tuple[Spoken, ...]
+    spoken: tuple[WebTiming, ...]
 
 
 def rows(result: WebResult) -> Iterator[list[str]]:

@@ -12,7 +12,7 @@ from kokoro_tvm.tools.lab.probe.values import Value
 from kokoro_tvm.validation.measure.gates import number
 from kokoro_tvm.validation.measure.metrics import finite_fraction, snr_db
 
-__all__ = ["ALLOWANCE", "Row", "Summary", "comparable", "compare", "relative_error"]
+__all__ = ["ALLOWANCE", "ProbeRow", "Summary", "comparable", "compare", "relative_error"]
 
 Array = NDArray[Any]
 
@@ -53,7 +53,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Row:
+class ProbeRow:
     """One value. error, pytorch_error: relative, of compiled code and of PyTorch float32, against float64."""
 
     value: Value
@@ -85,9 +85,9 @@ class Row:
         }
 
 
-def compare(value: Value, tvm: Array, pytorch: Array, truth: Array, tolerance: float) -> Row:
+def compare(value: Value, tvm: Array, pytorch: Array, truth: Array, tolerance: float) -> ProbeRow:
     """`tvm` and `pytorch` (float32) held against `truth` (float64), all of one shape."""
-    return Row(
+    return ProbeRow(
         value,
         tuple(tvm.shape),
         Summary.of(tvm),

@@ -21,12 +21,12 @@ from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets.runners.tiles import use_amx
 from kokoro_tvm.tools.lab.probe.subject import Subject
 
-__all__ = ["Compiled"]
+__all__ = ["CompiledSubject"]
 
 Array = NDArray[Any]
 
 
-class Compiled:
+class CompiledSubject:
     """`program`, made of the subject's, compiled as its artifact is; its library goes to `folder`. Raises
     BuildError."""
 

@@ -15,30 +15,30 @@ import torch
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.errors import ValidationError
-from kokoro_tvm.tools.lab.probe.compare import ALLOWANCE, Row, comparable, compare
-from kokoro_tvm.tools.lab.probe.compiled import Compiled
+from kokoro_tvm.tools.lab.probe.compare import ALLOWANCE, ProbeRow, comparable, compare
+from kokoro_tvm.tools.lab.probe.compiled import CompiledSubject
 from kokoro_tvm.tools.lab.probe.eager import run_eager
 from kokoro_tvm.tools.lab.probe.subject import Subject
 from kokoro_tvm.tools.lab.probe.surgery import cut_out, with_outputs
 from kokoro_tvm.tools.lab.probe.values import Value
 
-__all__ = ["Findings", "Probe"]
+__all__ = ["Probe", "ProbeResult"]
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Findings:
+class ProbeResult:
     """What a probe found; `rows` ends with the first value that diverges, if one does."""
 
     artifact: str
     wanted: int
     tolerance: float
     alone: bool
-    rows: tuple[Row, ...]
+    rows: tuple[ProbeRow, ...]
 
     @property
-    def first(self) -> Row | None:
+    def first(self) -> ProbeRow | None:
         """The first value that diverges."""
         return self.rows[-1] if self.rows and self.rows[-1].diverges else None
 
@@ -76,8 +76,13 @@ class Findings:
 
 @dataclass(frozen=True)
 class Probe:
-    """How to look: tolerance, see `Row.diverges`; progress hears of every step; together: bytes of values in
-    one program, which are held four times over."""
+    """Settings of a probe.
+
+    Attributes:
+        tolerance: See `ProbeRow.diverges`.
+        progress: Called after every step.
+        together: Bytes of values in one program. Four times as many are held.
+    """
 
     subject: Subject
     tolerance: float
@@ -85,7 +90,7 @@ class Probe:
     progress: Callable[[str], None] = field(default=lambda _: None)
     together: int = 384 << 20
 
-    def inside(self, values: Sequence[Value], given: Mapping[str, Array]) -> Iterator[Row]:
+    def inside(self, values: Sequence[Value], given: Mapping[str, Array]) -> Iterator[ProbeRow]:
         """The values where they are, in the whole component. given: arrays of its exact signature."""
         inputs, length = self.subject.inputs(given)
         for some in self._parts(values, length):
@@ -96,7 +101,7 @@ class Probe:
 
     def alone(
         self, values: Sequence[Value], given: Mapping[str, Array], seed: int | None = None
-    ) -> Iterator[Row]:
+    ) -> Iterator[ProbeRow]:
         """The operations that make the values, each by itself: it receives what it does in PyTorch float64,
         rounded to float32, or (seed) standard normal numbers of the same shapes."""
         inputs, length = self.subject.inputs(given)
@@ -113,14 +118,14 @@ class Probe:
             runs = self._eager(program, arrays, nodes)
             yield from self._rows(some, program, arrays, length, runs)
 
-    def findings(self, artifact: str, rows: Iterator[Row], wanted: int, alone: bool) -> Findings:
+    def findings(self, artifact: str, rows: Iterator[ProbeRow], wanted: int, alone: bool) -> ProbeResult:
         """The rows up to the first that diverges; what comes behind it is not computed."""
-        found: list[Row] = []
+        found: list[ProbeRow] = []
         for row in rows:
             found.append(row)
             if row.diverges:
                 break
-        return Findings(artifact, wanted, self.tolerance, alone, tuple(found))
+        return ProbeResult(artifact, wanted, self.tolerance, alone, tuple(found))
 
     def _parts(self, values: Sequence[Value], length: int) -> Iterator[list[Value]]:
         """As many at a time as memory holds."""
@@ -153,11 +158,11 @@ class Probe:
         inputs: Sequence[Array],
         length: int,
         runs: Sequence[Mapping[str, Array]],
-    ) -> Iterator[Row]:
+    ) -> Iterator[ProbeRow]:
         pytorch, truth = runs
         with TemporaryDirectory(prefix="kokoro-probe-") as folder:
             self.progress(f"compiling {self.subject.component} with {len(values)} values as outputs")
-            outputs = Compiled(self.subject, program, Path(folder)).run(inputs, self.threads)
+            outputs = CompiledSubject(self.subject, program, Path(folder)).run(inputs, self.threads)
             for value, output in zip(values, outputs, strict=True):
                 arrays = (output, pytorch[value.node], truth[value.node])
                 ours, single, double = (comparable(value, self._valid(value, a, length)) for a in arrays)

@@ -17,7 +17,7 @@ from kokoro_tvm.kernels.base.semantic import OpCall, registry
 from kokoro_tvm.kernels.moments import slots
 from kokoro_tvm.targets import Machine, tvm_target
 from kokoro_tvm.targets.runners.tiles import use_amx
-from kokoro_tvm.tools.lab.tuning.layers import Layer
+from kokoro_tvm.tools.lab.tuning.layers import TunedLayer
 
 __all__ = ["CompiledTrial", "prepared"]
 
@@ -28,7 +28,7 @@ _SWEPT = 128 << 20  # bytes
 class CompiledTrial:
     """A layer by a choice."""
 
-    def __init__(self, layer: Layer, choice: ConvChoice, machine: Machine) -> None:
+    def __init__(self, layer: TunedLayer, choice: ConvChoice, machine: Machine) -> None:
         call = replace(layer.call, choice=choice)
         operation = registry()["conv1d"]
         function = operation.kernel(call)
@@ -91,7 +91,7 @@ def _result_steps(call: OpCall, steps: int) -> int:
 
 
 @cache
-def _tensors(layer: Layer, steps: int) -> dict[str, torch.Tensor]:
+def _tensors(layer: TunedLayer, steps: int) -> dict[str, torch.Tensor]:
     """Normal values, weights so that results are about as large as what they are made of."""
     call, generator = layer.call, torch.Generator().manual_seed(1)
     made: dict[str, torch.Tensor] = {}
@@ -109,7 +109,7 @@ def _tensors(layer: Layer, steps: int) -> dict[str, torch.Tensor]:
 
 
 @cache
-def _reference(layer: Layer, steps: int) -> np.ndarray:
+def _reference(layer: TunedLayer, steps: int) -> np.ndarray:
     """float64."""
     operation, tensors = registry()["conv1d"], _tensors(layer, steps)
     given = [tensors[name].double() if name in tensors else None for name in operation.tensors]

@@ -14,14 +14,14 @@ from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.tools.lab.phases import phases_of
 
-__all__ = ["Layer", "layers_of", "representative"]
+__all__ = ["TunedLayer", "layers_of", "representative"]
 
 # Time steps by channels: about two and a half seconds of speech at the rates the decoder's layers run at.
 _STEPS = ((512, 200), (256, 2000), (0, 12000))
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class TunedLayer:
     """name: what a schedule calls it; call: one of its calls, of any length; count: how many there are;
     steps: time steps of the input it is measured with."""
 
@@ -38,7 +38,7 @@ class Layer:
         return counted(self.call) * self.steps * self.count
 
 
-def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
+def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[TunedLayer]:
     """The layers of a component, those that take longest first. Raises BuildError as lowering does."""
     phases = phases_of(recipe, component, machine)
     names = list(phases)
@@ -46,14 +46,14 @@ def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
     return representative(_calls(before, component, machine))
 
 
-def representative(calls: Sequence[tuple[str, OpCall]]) -> list[Layer]:
+def representative(calls: Sequence[tuple[str, OpCall]]) -> list[TunedLayer]:
     """Equal layers of (operation, Call) together, with the call that does most besides."""
     found: dict[str, list[OpCall]] = {}
     for operation, call in calls:
         if (name := registry()[operation].kernel_for(call.features).layer(call)) is not None:
             found.setdefault(name, []).append(_of_any_length(call))
     layers = [
-        Layer(name, max(same, key=_extent_of_work), len(same), _steps(same[0]))
+        TunedLayer(name, max(same, key=_extent_of_work), len(same), _steps(same[0]))
         for name, same in found.items()
     ]
     return sorted(layers, key=lambda layer: -layer.flops)

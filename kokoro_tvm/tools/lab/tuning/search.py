@@ -11,9 +11,9 @@ from kokoro_tvm.kernels.base.filtering import DIRECT, Filtering
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import registry
 from kokoro_tvm.kernels.conv1d import plan_of
-from kokoro_tvm.tools.lab.tuning.layers import Layer
+from kokoro_tvm.tools.lab.tuning.layers import TunedLayer
 
-__all__ = ["ALLOWED_ERROR", "Outcome", "Trial", "search"]
+__all__ = ["ALLOWED_ERROR", "Trial", "TuningResult", "search"]
 
 ALLOWED_ERROR = {"float32": 1e-5, "bfloat16": 2e-2}
 """Root mean square of a layer's error, relative to that of its results in float64."""
@@ -44,11 +44,11 @@ class Trial(Protocol):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TuningResult:
     """rule, choice: by the rules, and what is faster (None: nothing is); before, after: seconds of one call
     of either, from the same rounds; wrong: choices that were tried and refused for their error."""
 
-    layer: Layer
+    layer: TunedLayer
     rule: ConvChoice
     choice: ConvChoice | None
     before: float
@@ -57,11 +57,11 @@ class Outcome:
 
 
 def search(
-    layers: Iterable[Layer],
-    prepare: Callable[[Layer, ConvChoice], Trial],
+    layers: Iterable[TunedLayer],
+    prepare: Callable[[TunedLayer, ConvChoice], Trial],
     seconds: float,
     clock: Callable[[], float],
-) -> Iterator[Outcome]:
+) -> Iterator[TuningResult]:
     """The outcome of one layer after another; none is begun once the time is over."""
     end = clock() + seconds
     for layer in layers:
@@ -70,7 +70,7 @@ def search(
         yield _tuned(layer, prepare)
 
 
-def _tuned(layer: Layer, prepare: Callable[[Layer, ConvChoice], Trial]) -> Outcome:
+def _tuned(layer: TunedLayer, prepare: Callable[[TunedLayer, ConvChoice], Trial]) -> TuningResult:
     rule = _complete(layer, None)
     trials = {rule: prepare(layer, rule)}
     wrong: list[ConvChoice] = []
@@ -94,21 +94,21 @@ def _tuned(layer: Layer, prepare: Callable[[Layer, ConvChoice], Trial]) -> Outco
     found = best(replace(found, tiles=n) for n in (max(tiles // 2, 1), 2 * tiles))
     if found == rule:
         (before,) = _medians([trials[rule]], _CONFIRMING_ROUNDS)
-        return Outcome(layer, rule, None, before, before, tuple(wrong))
+        return TuningResult(layer, rule, None, before, before, tuple(wrong))
     before, after = _medians([trials[rule], trials[found]], _CONFIRMING_ROUNDS)
     if after > before * (1 - _GAIN):
-        return Outcome(layer, rule, None, before, before, tuple(wrong))
-    return Outcome(layer, rule, found, before, after, tuple(wrong))
+        return TuningResult(layer, rule, None, before, before, tuple(wrong))
+    return TuningResult(layer, rule, found, before, after, tuple(wrong))
 
 
-def _complete(layer: Layer, filtering: Filtering | None) -> ConvChoice:
+def _complete(layer: TunedLayer, filtering: Filtering | None) -> ConvChoice:
     """A filtering, None the rule's, with the tiles that the rule has for it."""
     choice = ConvChoice(filtering.outputs, filtering.taps) if filtering is not None else None
     plan = plan_of(replace(layer.call, choice=choice))
     return ConvChoice(plan.filtering.outputs, plan.filtering.taps, plan.tiles)
 
 
-def _possible(layer: Layer, choice: ConvChoice) -> bool:
+def _possible(layer: TunedLayer, choice: ConvChoice) -> bool:
     """Whether the layer can still leave behind the moments that the next one wants."""
     call = replace(layer.call, choice=choice)
     return call.moments is None or registry()["conv1d"].kernel_for(call.features).can_emit_moments(call)

@@ -24,7 +24,7 @@ from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
-from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.reading import read_utterances
@@ -59,17 +59,17 @@ def file(front_end_files: Path) -> FrontEndFile:
 
 
 @pytest.fixture(scope="module")
-def languages(file: FrontEndFile) -> dict[str, Language | None]:
+def languages(file: FrontEndFile) -> dict[str, LanguageRules | None]:
     """Written forms by the letter of the language, None where it has no file."""
     found = {code: file.forms(name) for code, name in LANGUAGE_FILES.items()}
-    return {code: None if forms is None else Language(forms, code) for code, forms in found.items()}
+    return {code: None if forms is None else LanguageRules(forms, code) for code, forms in found.items()}
 
 
 Normal = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def normal(languages: dict[str, Language | None]) -> Normal:
+def normal(languages: dict[str, LanguageRules | None]) -> Normal:
     """What is read of a text, in words: normal(text, code="a", unread=())."""
 
     def read(text: str, code: str = "a", unread: tuple[str, ...] = ()) -> str:
@@ -198,7 +198,7 @@ def test_what_changes_in_running_text(normal: Normal, code: str, count: int, dig
 @example(text="https://x.com/[a](/ɐ/)", code="e")
 @example(text="www.x.com/[a](/ɐ/)b $x=[a](/ɐ/)$", code="b")
 @example(text="\ue000 https://\ue000", code="a")
-def test_any_text_keeps_its_places(languages: dict[str, Language | None], text: str, code: str) -> None:
+def test_any_text_keeps_its_places(languages: dict[str, LanguageRules | None], text: str, code: str) -> None:
     source = linked(text)
     result = normalize(source, languages[code], code == "a").source
     assert len(result.text) == len(result.starts) == len(result.ends)
@@ -291,7 +291,7 @@ def test_a_language_without_such_numbers_says_its_own(file: FrontEndFile) -> Non
     forms = file.forms("en")
     assert forms is not None
     del forms["spellout"]["names"]["full"]
-    assert normalize(linked("[105](#&#)"), Language(forms, "a")).source.text == "one hundred five"
+    assert normalize(linked("[105](#&#)"), LanguageRules(forms, "a")).source.text == "one hundred five"
 
 
 def test_links_are_not_rewritten(file: FrontEndFile) -> None:
@@ -366,7 +366,7 @@ def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
         *("[a](/ˈb/) 5 km ", "a" + " " * 99),
     ],
 )  # fmt: skip
-def test_large_texts(languages: dict[str, Language | None], unit: str) -> None:
+def test_large_texts(languages: dict[str, LanguageRules | None], unit: str) -> None:
     """Quadratic time would be minutes each by night, and ten seconds by day."""
     text = unit * (examples(100_000) // len(unit))
     for part in paragraphs(linked(text)):

@@ -21,7 +21,7 @@ from kokoro_tvm.runtime.text.frontend import espeak as ours
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, id_of
-from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.subtokens import cut
 from kokoro_tvm.runtime.text.frontend.tagger import shape_of
 
@@ -38,15 +38,15 @@ def spelled(words: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def words(front_end_files: Path) -> Language:
+def words(front_end_files: Path) -> LanguageRules:
     forms = FrontEndFile.open(front_end_files / "front_end.safetensors").forms("en")
     assert forms is not None
-    return Language(forms, "a")
+    return LanguageRules(forms, "a")
 
 
 @given(number=numbers)
 @example(number=1_001_001)
-def test_cardinals_and_ordinals_are_those_of_num2words(words: Language, number: int) -> None:
+def test_cardinals_and_ordinals_are_those_of_num2words(words: LanguageRules, number: int) -> None:
     assert words.spell(str(number)) == spelled(num2words.num2words(number))
     if number < 10**21:  # beyond it the rules say no "and"
         full = num2words.num2words(number).replace("-", " ").replace(",", "")
@@ -56,12 +56,14 @@ def test_cardinals_and_ordinals_are_those_of_num2words(words: Language, number: 
 
 
 @given(number=st.integers(1000, 9999))
-def test_years_are_those_of_num2words(words: Language, number: int) -> None:
+def test_years_are_those_of_num2words(words: LanguageRules, number: int) -> None:
     assert words.spell(str(number), "year") == spelled(num2words.num2words(number, to="year"))
 
 
 @given(whole=st.integers(0, 10**6), rest=st.text("0123456789", min_size=1, max_size=6))
-def test_decimals_are_those_of_num2words_with_every_figure(words: Language, whole: int, rest: str) -> None:
+def test_decimals_are_those_of_num2words_with_every_figure(
+    words: LanguageRules, whole: int, rest: str
+) -> None:
     figures = " ".join(num2words.num2words(int(figure)) for figure in rest)
     assert words.number(f"{whole}.{rest}") == f"{spelled(num2words.num2words(whole))} point {figures}"
 

@@ -10,9 +10,9 @@ import torch
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.kernels.base import semantic as _semantic
 from kokoro_tvm.kernels.base.semantic import OpCall
-from kokoro_tvm.tools.lab.probe.compare import Row
+from kokoro_tvm.tools.lab.probe.compare import ProbeRow
 from kokoro_tvm.tools.lab.probe.eager import run_eager
-from kokoro_tvm.tools.lab.probe.probe import Findings, Probe
+from kokoro_tvm.tools.lab.probe.probe import Probe, ProbeResult
 from kokoro_tvm.tools.lab.probe.subject import Subject
 from kokoro_tvm.tools.lab.probe.values import select
 from probe.conftest import LENGTH, inputs_of, subject_of
@@ -21,7 +21,7 @@ TOLERANCE = 1e-4
 WHOLE = pytest.mark.slow("computes every value of a component")
 
 
-def look(subject: Subject, patterns: list[str], **options: object) -> Findings:
+def look(subject: Subject, patterns: list[str], **options: object) -> ProbeResult:
     values = select(subject.values, patterns)
     probe = Probe(subject, TOLERANCE, **options)  # type: ignore[arg-type]
     return probe.findings("toy", probe.inside(values, inputs_of(subject)), len(values), False)
@@ -132,7 +132,7 @@ def test_json(exact: Subject) -> None:
 
 
 def test_a_row_that_is_far_off_only_where_pytorch_is_does_not_diverge(exact: Subject) -> None:
-    row: Row = look(exact, ["text_encoder/conv1d"]).rows[0]
+    row: ProbeRow = look(exact, ["text_encoder/conv1d"]).rows[0]
     assert replace(row, error=2e-4, pytorch_error=1e-7).diverges
     assert not replace(row, error=2e-4, pytorch_error=1e-4).diverges
     assert replace(row, error=np.inf, pytorch_error=1e-4).diverges

@@ -13,7 +13,7 @@ from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import OpCall
 from kokoro_tvm.kernels.conv1d import plan_of
 from kokoro_tvm.tools.lab.tuning.kernels import prepared
-from kokoro_tvm.tools.lab.tuning.layers import Layer
+from kokoro_tvm.tools.lab.tuning.layers import TunedLayer
 from kokoro_tvm.tools.lab.tuning.search import ALLOWED_ERROR
 
 MACHINE = machine_of("native", None, ())
@@ -40,7 +40,7 @@ CALL = OpCall(
     MACHINE.features,
     ("moments_0", 4, 64),
 )
-LAYER = Layer("toy", CALL, 1, 300)
+LAYER = TunedLayer("toy", CALL, 1, 300)
 
 
 @pytest.mark.parametrize("choice", [ConvChoice(1, 1, 4), ConvChoice(4, 3, 8), ConvChoice(4, 4, 16)])

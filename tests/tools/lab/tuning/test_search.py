@@ -12,8 +12,8 @@ from kokoro_tvm.common.features import Features
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import OpCall, registry
 from kokoro_tvm.kernels.conv1d import plan_of
-from kokoro_tvm.tools.lab.tuning.layers import Layer, representative
-from kokoro_tvm.tools.lab.tuning.search import Outcome, search
+from kokoro_tvm.tools.lab.tuning.layers import TunedLayer, representative
+from kokoro_tvm.tools.lab.tuning.search import TuningResult, search
 
 FEATURES = Features(8, 16)
 
@@ -33,9 +33,9 @@ class FakeTrial:
 
 
 def outcome(
-    times: Callable[[ConvChoice], float], errors: Callable[[ConvChoice], float], layer: Layer = LAYER
-) -> Outcome:
-    def prepare(layer: Layer, choice: ConvChoice) -> FakeTrial:
+    times: Callable[[ConvChoice], float], errors: Callable[[ConvChoice], float], layer: TunedLayer = LAYER
+) -> TuningResult:
+    def prepare(layer: TunedLayer, choice: ConvChoice) -> FakeTrial:
         return FakeTrial(lambda: times(choice), errors(choice))
 
     (found,) = search([layer], prepare, 1.0, lambda: 0.0)
@@ -46,7 +46,7 @@ def right(choice: ConvChoice) -> float:
     return 1e-6
 
 
-def asked_for(layer: Layer) -> list[ConvChoice]:
+def asked_for(layer: TunedLayer) -> list[ConvChoice]:
     """The choices that are tried where few tiles are fast."""
     requests: list[ConvChoice] = []
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.text.frontend.normalization import characters, emoji, markdown
-from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.normalization.scanner import Scanner
 from kokoro_tvm.runtime.text.frontend.source import SourceText, free
 
@@ -60,7 +60,7 @@ class Normalized:
 
 
 def normalize(
-    source: SourceText, language: Language | None, names: bool = False, unread: Collection[str] = ()
+    source: SourceText, language: LanguageRules | None, names: bool = False, unread: Collection[str] = ()
 ) -> Normalized:
     """The text as it is to be read in a language; what a link gives phonemes for stays as it is.
 

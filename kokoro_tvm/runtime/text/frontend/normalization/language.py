@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
-__all__ = ["LETTER", "WORD", "Language", "Rule", "pattern_of"]
+__all__ = ["LETTER", "WORD", "LanguageRules", "Rule", "pattern_of"]
 
 Item: TypeAlias = "str | Mapping[str, str]"
 """What a word of a list stands for: words, or words by plural form ("one", "other"), and its gender."""
@@ -60,7 +60,7 @@ class Rule:
     needs: Sequence[str] = ()
 
 
-class Language:
+class LanguageRules:
     """The rules of one language. Threads may share it."""
 
     def __init__(self, data: Mapping[str, Any], code: str = "") -> None:

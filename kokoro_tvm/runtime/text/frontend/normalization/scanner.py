@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER, Language
+from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER, LanguageRules
 from kokoro_tvm.runtime.text.frontend.normalization.templates import say
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
 
@@ -38,7 +38,7 @@ class Scan:
 class Scanner:
     """Reads texts by the rules of a language. Threads may share it."""
 
-    def __init__(self, language: Language, unread: Collection[str] = ()) -> None:
+    def __init__(self, language: LanguageRules, unread: Collection[str] = ()) -> None:
         """unread: kinds of forms whose rules are passed over."""
         self._language = language
         self._unread = frozenset(unread)

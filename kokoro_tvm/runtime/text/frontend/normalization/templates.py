@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.text.frontend.normalization.language import Item, Language, Rule
+from kokoro_tvm.runtime.text.frontend.normalization.language import Item, LanguageRules, Rule
 
 __all__ = ["VERBS", "parts_of", "say"]
 
@@ -23,7 +23,9 @@ _PARTED = re.compile(r"[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|[^ ]"
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 
-def say(language: Language, rule: Rule, groups: Mapping[str, str | None], read: Callable[[str], str]) -> str:
+def say(
+    language: LanguageRules, rule: Rule, groups: Mapping[str, str | None], read: Callable[[str], str]
+) -> str:
     """The words of a form whose parts are `groups`. read: what reads a part by the rules again.
 
     What stands in [] is said where all of its parts are there, and not empty.
@@ -58,7 +60,7 @@ def parts_of(template: str) -> Iterator[tuple[str, str, str]]:
 class _Form:
     """A form's parts, and what can be made of each."""
 
-    _language: Language
+    _language: LanguageRules
     _rule: Rule
     _groups: Mapping[str, str | None]
     _read: Callable[[str], str]
