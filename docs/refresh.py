@@ -51,7 +51,7 @@ def main() -> None:
         "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
         "load": lambda: put_load(DOCS / "serving.md", ARTIFACTS / "load.json"),
         "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
-        "lab": lambda: put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab"),
+        "lab": lambda: put_lab(DOCS / "lab/accuracy.md", ARTIFACTS / "lab"),
     }
     if sys.argv[1:]:
         parts[sys.argv[1]]()
@@ -168,7 +168,7 @@ def _bench_components_table(result: Result) -> Iterator[list[str]]:
 def _put_end_to_end(path: Path) -> None:
     found = json.loads((ARTIFACTS / "e2e.json").read_text(encoding="utf-8"))
     put(path, "e2e", _end_to_end_table(found))
-    put(path, "e2e-utterances", _end_to_end_utterances(found))
+    put(DOCS / "lab/accuracy.md", "e2e-utterances", _end_to_end_utterances(found))
 
 
 def _end_to_end_table(found: dict[str, Any]) -> Iterator[list[str]]:

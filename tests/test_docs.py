@@ -21,7 +21,7 @@ from kokoro_tvm.model import patches
 from kokoro_tvm.recipe import load_recipe
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "artifacts/README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", ROOT / "artifacts/README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
 def read(page: str) -> str:
