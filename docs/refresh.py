@@ -104,7 +104,7 @@ def _put_bench(path: Path) -> None:
         merge(path, "bench-machines", 2, _machine_rows(measured))
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
-    put(path, "bench-components", _bench_components_table(result))
+    put(DOCS / "lab/performance.md", "bench-components", _bench_components_table(result))
     draw_chart(DOCS / "bench.png", result)
 
 
