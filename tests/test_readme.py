@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
+from kokoro_tvm.recipe import load_recipe
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -55,6 +57,4 @@ def test_readme_recipe_is_valid(tmp_path: Path) -> None:
     (recipe,) = blocks("yaml")
     shutil.copytree(ROOT / "recipes", tmp_path / "recipes")
     (tmp_path / "recipes" / "pi.yaml").write_text(recipe, encoding="utf-8")
-    command = [sys.executable, "-m", "kokoro_tvm", "recipe", "check", "recipes/pi.yaml"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
+    assert load_recipe("pi", tmp_path / "recipes").utterances
