@@ -44,6 +44,10 @@ TOOLS = {
     "openvino",
     "securesystemslib",
     "packageurl-python",
+    "sphinx",
+    "furo",
+    "myst-parser",
+    "sphinx-external-toc",
 }
 LISTENING = {"h11", "starlette", "uvicorn", "wsproto"}
 # Dependencies of misaki for Japanese and Chinese.
