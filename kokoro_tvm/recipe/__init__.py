@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from kokoro_tvm.recipe._source import LocatedRecipeError
 from kokoro_tvm.recipe.checkpoint import Checkpoint, FileSource, NpmSource, SyntheticSource
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
-from kokoro_tvm.recipe.folder import find, find_recipe, list_models, list_recipes, recipe_files
 from kokoro_tvm.recipe.gates import Gates
+from kokoro_tvm.recipe.index import RecipeIndex, list_models, list_recipes, recipe_files
 from kokoro_tvm.recipe.load import Loaded, check_file, load_built, load_recipe, read_recipe
 from kokoro_tvm.recipe.origin import origins
 from kokoro_tvm.recipe.overrides import is_try, write_try
@@ -23,19 +22,17 @@ __all__ = [
     "Gates",
     "LayerChoice",
     "Loaded",
-    "LocatedRecipeError",
     "ModelFile",
     "NpmSource",
     "PassContext",
     "Recipe",
+    "RecipeIndex",
     "Schedule",
     "SyntheticSource",
     "TargetFile",
     "UtteranceSpec",
     "check_file",
     "choices",
-    "find",
-    "find_recipe",
     "is_try",
     "json_schema",
     "list_models",

@@ -107,26 +107,14 @@ class ModelFile(Extending):
         return self
 
 
-def _axes(schema: dict[str, Any]) -> None:
-    """The keys of a matrix: its axes, whose names are paths of fields, beside `name` and `exclude`."""
+def _describe_axes(schema: dict[str, Any]) -> None:
+    """Describe the keys of a matrix in a JSON Schema: paths of fields."""
     scalar = {"type": ["string", "number", "boolean", "null"]}
     labelled = {"type": "object", "minProperties": 1}
     names = [name for name in TargetFile.model_fields if name not in ("extends", "matrix")]
     schema |= {
         "type": "object",
-        "properties": {
-            "name": {
-                "type": "string",
-                "description": 'How its recipes are called, "{mcpu}-{precision}": a field, or the last word '
-                "of its path, stands for its label. The default is all labels with `-` between.",
-            },
-            "exclude": {
-                "type": "array",
-                "items": {"type": "object", "additionalProperties": scalar},
-                "description": "Combinations that are left out, [{mcpu: x86-64-v2, precision: bfloat16}].",
-            },
-            **{name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
-        },
+        "properties": {name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
         "additionalProperties": {"anyOf": [{"type": "array", "items": scalar, "minItems": 1}, labelled]},
     }
     del schema["anyOf"]
@@ -138,9 +126,9 @@ class TargetFile(Extending):
     matrix: dict[str, Any] | None = Field(
         default=None,
         description="Fields, by paths such as `target.mcpu`, with a list of choices or a mapping of labels "
-        "to choices: every combination is a recipe, its choices over the rest of the file. The name comes "
-        "from the labels (`name`); `exclude` leaves combinations out.",
-        json_schema_extra=_axes,
+        "to choices: every combination is a recipe, its choices over the rest of the file, called as its "
+        "labels with `-` between them.",
+        json_schema_extra=_describe_axes,
     )
 
     model: Name = Field(description="Name of the model recipe, a file beside this one or in `recipes/`.")

@@ -18,8 +18,7 @@ from kokoro_tvm.common.constants import ComponentName
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.output import write_text
 from kokoro_tvm.common.spec import Spec
-from kokoro_tvm.recipe._yaml import parse, read
-from kokoro_tvm.recipe.problems import check
+from kokoro_tvm.recipe.validate import read_document
 
 __all__ = ["LayerChoice", "Schedule", "choices", "read_schedules", "schedule_path", "write_schedule"]
 
@@ -71,7 +70,7 @@ def read_schedules(recipes: Path) -> tuple[Schedule, ...]:
     are for the same features."""
     found: dict[frozenset[str], tuple[Path, Schedule]] = {}
     for path in sorted((recipes / "schedules").glob("*.json")):
-        schedule = check(parse(read(path)), Schedule)  # JSON is YAML too, and then every value has a place
+        schedule = read_document(path, Schedule)  # JSON is YAML too, and then every value has a place
         before, _ = found.setdefault(frozenset(schedule.features), (path, schedule))
         if before != path:
             raise RecipeError(f"{before} and {path} are for the same CPU features: delete one of them")

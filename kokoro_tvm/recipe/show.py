@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from kokoro_tvm.recipe._scalar import ScalarError, plain
+from kokoro_tvm.common.yaml_file import parse_scalar
 
 __all__ = ["to_yaml"]
 
@@ -44,8 +44,8 @@ def _fits(parts: list[yaml.Node]) -> bool:
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     try:
-        same = plain(text) == text
-    except ScalarError:
+        same = parse_scalar(text) == text
+    except ValueError:
         same = False
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if same else '"')
 

@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.common.errors import RecipeError
-from kokoro_tvm.recipe import check_file, find_recipe, list_recipes, load_recipe
+from kokoro_tvm.recipe import RecipeIndex, check_file, list_recipes, load_recipe
 
 MATRIX = """\
 extends: here
 matrix:
-  name: "{mcpu}-{length}"
   target.mcpu: [x86-64-v2, x86-64-v3]
   length: [exact, masked]
-  exclude: [{mcpu: x86-64-v2, length: masked}]
 timeout_s: 60
 """
 
@@ -27,7 +25,7 @@ def matrix(root: Path) -> Path:
 
 
 def test_every_combination_is_a_recipe_but_those_excluded(matrix: Path) -> None:
-    names = ["x86-64-v2-exact", "x86-64-v3-exact", "x86-64-v3-masked"]
+    names = ["x86-64-v2-exact", "x86-64-v2-masked", "x86-64-v3-exact", "x86-64-v3-masked"]
     assert list_recipes(matrix) == ["full", "here", *names]
     assert [loaded.recipe.name for loaded in check_file(matrix / "several.yaml", matrix)] == names
     recipe = load_recipe("x86-64-v3-masked", matrix)
@@ -51,12 +49,6 @@ def test_a_choice_with_a_label_is_merged(matrix: Path) -> None:
     ]
 
 
-def test_without_a_template_the_labels_make_the_name(matrix: Path) -> None:
-    text = MATRIX.replace('  name: "{mcpu}-{length}"\n', "")
-    (matrix / "several.yaml").write_text(text, encoding="utf-8")
-    assert find_recipe("x86-64-v2-exact", matrix).path.name == "several.yaml"
-
-
 def test_a_recipe_of_a_matrix_is_extended_like_any_other(matrix: Path) -> None:
     (matrix / "mine.yaml").write_text("extends: x86-64-v3-masked\nprecision: bfloat16\n", encoding="utf-8")
     recipe = load_recipe("mine", matrix)
@@ -78,7 +70,7 @@ def test_gates_are_an_axis(matrix: Path) -> None:
 
 def test_matrix_extends_keeps_the_fields_of_the_file(matrix: Path) -> None:
     (matrix / "several.yaml").write_text(
-        'matrix: {name: "over-{extends}", extends: [here, full]}\nlength: padded\nbuckets: {frames: [256]}\n'
+        "matrix: {extends: {over-here: here, over-full: full}}\nlength: padded\nbuckets: {frames: [256]}\n"
         "gates: {enforce: false}\n",
         encoding="utf-8",
     )
@@ -100,7 +92,7 @@ def test_duplicate_name_is_an_error_of_the_matrix_that_gives_it(matrix: Path, fi
     (matrix / "several.yaml").rename(matrix / file)
     (matrix / file).write_text("extends: here\nmatrix:\n  precision: {full: float32}\n", encoding="utf-8")
     with pytest.raises(RecipeError) as caught:
-        find_recipe("full", matrix)
+        RecipeIndex([matrix]).find("full")
     message = str(caught.value)
     assert message.startswith(f"{matrix / file}:3:3: two recipes are called `full`")
     assert f"and that of {matrix / 'full.yaml'}:" in message

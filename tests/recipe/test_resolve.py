@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.yaml_file import YamlText, parse_yaml
 from kokoro_tvm.recipe import (
     ArtifactSpec,
     FileSource,
@@ -18,8 +19,6 @@ from kokoro_tvm.recipe import (
     load_recipe,
     to_yaml,
 )
-from kokoro_tvm.recipe._source import RecipeText
-from kokoro_tvm.recipe._yaml import parse
 
 
 def test_defaults_are_the_models(root: Path) -> None:
@@ -145,5 +144,5 @@ def test_target_named_as_a_model_is_refused(root: Path) -> None:
 def test_shown_recipe_reads_back_as_itself(name: str, root: Path) -> None:
     recipe = load_recipe(name, root)
     shown = to_yaml(recipe)
-    assert Recipe.model_validate(parse(RecipeText("shown", shown)).data()) == recipe
+    assert Recipe.model_validate(parse_yaml(YamlText("shown", shown)).data()) == recipe
     assert 'relax.name: "no"' in shown or name == "here"

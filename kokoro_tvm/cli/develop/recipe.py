@@ -31,7 +31,7 @@ def check(
     """Check recipe files: keys, values, and the names of models, patches and passes."""
     from kokoro_tvm.builder.names import check_name
     from kokoro_tvm.common.errors import RecipeError
-    from kokoro_tvm.recipe import ModelFile, check_file, find, recipe_files
+    from kokoro_tvm.recipe import ModelFile, check_file, recipe_files
 
     faults: list[str] = []
     for path in files or recipe_files(recipes):
@@ -40,7 +40,6 @@ def check(
             for each in found:
                 if not isinstance(each, ModelFile):
                     check_name(each.recipe.name, path)
-                    find(each.recipe.name, [path.parent])  # raises where there are two of the name
         except RecipeError as error:
             if str(error) not in faults:  # a model's fault is that of every recipe over it
                 faults.append(str(error))
