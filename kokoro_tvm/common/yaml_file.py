@@ -177,6 +177,7 @@ def parse_yaml(source: YamlText, strings: bool = False) -> YamlNode:
     """Parse one document that is a mapping; an empty file is an empty one.
 
     Args:
+        source: The text.
         strings: Return every scalar as text, `no` and `1984` too.
 
     Raises:

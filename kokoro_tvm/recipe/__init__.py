@@ -1,4 +1,4 @@
-"""Recipes: YAML with positions, read into frozen specs; every error says where and what to write instead."""
+"""Recipes: YAML files read into frozen specs; an error has its place and what to write instead."""
 
 from __future__ import annotations
 

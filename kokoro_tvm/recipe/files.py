@@ -1,4 +1,4 @@
-"""The two kinds of recipe file, with what they extend."""
+"""The two kinds of recipe file."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ class ModelFile(Extending):
 
     @model_validator(mode="after")
     def _utterances_have_voices(self) -> ModelFile:
-        """Also where the utterances are those of a model that this one extends, whose voices were others."""
-        known = self.checkpoint.voices.all_names
+        # Utterances may be inherited from a model with other voices.
+        names = self.checkpoint.voices.all_names
         for index, utterance in enumerate(self.utterances):
-            if utterance.voice not in known:
+            if utterance.voice not in names:
                 raise PydanticCustomError(
                     "unknown_voice",
                     "the model has no voice `{voice}`; it has {known}",
                     {
                         "voice": utterance.voice,
-                        "known": ", ".join(known[:8]) + (", …" if len(known) > 8 else ""),
+                        "known": ", ".join(names[:8]) + (", …" if len(names) > 8 else ""),
                         "path": ("utterances", index, "voice"),
                     },
                 )
@@ -95,14 +95,14 @@ class ModelFile(Extending):
 
     @model_validator(mode="after")
     def _gates_have_what_they_judge(self) -> ModelFile:
-        """A gate that nothing meets or misses would look like one that was met."""
+        # A gate that judges nothing would look like one that was met.
         limits = self.gates.phonemes.model_dump()
-        given = [name for name, limit in limits.items() if limit is not None]
-        if self.front_end is None and given:
+        judged = [name for name, limit in limits.items() if limit is not None]
+        if self.front_end is None and judged:
             raise PydanticCustomError(
                 "gate_without_front_end",
                 "a gate of the phonemes needs `front_end`; give one, or leave the gate out",
-                {"path": ("gates", "phonemes", given[0])},
+                {"path": ("gates", "phonemes", judged[0])},
             )
         return self
 
@@ -188,12 +188,12 @@ class TargetFile(Extending):
     @model_validator(mode="after")
     def _kind_has_precision(self) -> TargetFile:
         kind = self.target.kind
-        known = target_kind(kind).precisions
-        if self.precision not in known:
+        precisions = target_kind(kind).precisions
+        if self.precision not in precisions:
             raise PydanticCustomError(
                 "precision_of_kind",
                 "a target of kind {kind} computes in {known}",
-                {"path": ("precision",), "kind": kind, "known": " or ".join(known)},
+                {"path": ("precision",), "kind": kind, "known": " or ".join(precisions)},
             )
         return self
 
@@ -224,7 +224,7 @@ class TargetFile(Extending):
 
 
 def kind_of(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
-    """The kind of recipe that the keys belong to, also if some of them have typos."""
+    """Return the kind of recipe that the keys belong to, even if some have typos."""
     model = len(set(ModelFile.model_fields) & set(data))
     target = len(set(TargetFile.model_fields) & set(data))
     if "checkpoint" in data and "target" not in data:

@@ -62,11 +62,11 @@ class Loaded:
 def load_recipe(
     path_or_name: str | os.PathLike[str], root: Path = ROOT, overrides: Sequence[str] = ()
 ) -> Recipe:
-    """Return a resolved target recipe: that of a path, or the one of `root` with a name.
-
-    What it extends, and its model, is looked for beside the file, then in `root`.
+    """Return a resolved target recipe.
 
     Args:
+        path_or_name: A file, or the name of a recipe in `root`.
+        root: Folder with recipes that it extends, and its model, unless they are beside the file.
         overrides: FIELD=VALUE each, put over the recipe.
 
     Raises:
@@ -78,11 +78,7 @@ def load_recipe(
 def load_built(name: str, root: Path) -> Recipe:
     """Return the recipe that a bundle was built by, with the overrides of a try.
 
-    Args:
-        root: Folder with `recipes/` and `artifacts/`.
-
-    Raises:
-        RecipeError: The recipe, or the record of the try, cannot be read.
+    `root` has `recipes/` and `artifacts/`. Raises RecipeError if the recipe, or the try's record, is missing.
     """
     recipe, overrides = read_try(root / "artifacts", name) if is_try(name) else (name, [])
     return load_recipe(recipe, root / "recipes", overrides=overrides)
@@ -99,10 +95,10 @@ def read_recipe(
         index = RecipeIndex((recipe.path.parent, root))
     else:
         index = RecipeIndex([root])
-        found = None if word.startswith(PART) else index.find(word)
-        if found is None:
+        match = None if word.startswith(PART) else index.find(word)
+        if match is None:
             raise RecipeError(f"{root}: there is no recipe `{shorten(word)}`{hint(word, list_recipes(root))}")
-        recipe = found
+        recipe = match
     loaded = _load(override(recipe, overrides), index)
     if isinstance(loaded, ModelFile):
         names = ", ".join(list_recipes(recipe.path.parent))

@@ -34,6 +34,7 @@ def extend(
     """Merge a mapping over what its `extends` names, and these over what they extend; later names win.
 
     Args:
+        node: The mapping.
         find: Returns the mapping of a name; its second argument is `chain`.
         chain: Names that led here.
 

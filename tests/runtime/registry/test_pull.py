@@ -446,13 +446,13 @@ def test_pull_works_in_a_folder_of_its_own(
     place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     modes: list[int] = []
-    alone = pulling._hold_folder
+    hold_folder = pulling._hold_folder
 
     def watched(work: Path) -> Any:
         modes.append(work.stat().st_mode & 0o777)
-        return alone(work)
+        return hold_folder(work)
 
-    monkeypatch.setattr(pulling, "_alone", watched)
+    monkeypatch.setattr(pulling, "_hold_folder", watched)
     pull(place, tmp_path / "toy")
     assert modes == [0o700]
 
