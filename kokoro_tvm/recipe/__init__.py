@@ -6,13 +6,13 @@ from kokoro_tvm.recipe.checkpoint import Checkpoint, FileSource, NpmSource, Synt
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.index import RecipeIndex, list_models, list_recipes, recipe_files
-from kokoro_tvm.recipe.load import Loaded, check_file, load_built, load_recipe, read_recipe
-from kokoro_tvm.recipe.origin import origins
+from kokoro_tvm.recipe.load import LoadedRecipe, check_file, load_built, load_recipe, read_recipe
+from kokoro_tvm.recipe.origin import list_origins
 from kokoro_tvm.recipe.overrides import is_try, write_try
 from kokoro_tvm.recipe.parts import PassContext, UtteranceSpec
 from kokoro_tvm.recipe.resolved import ArtifactSpec, Recipe
-from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choices, schedule_path, write_schedule
-from kokoro_tvm.recipe.schema import json_schema
+from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choose_layers, schedule_path, write_schedule
+from kokoro_tvm.recipe.schema import build_schema
 from kokoro_tvm.recipe.show import to_yaml
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "FileSource",
     "Gates",
     "LayerChoice",
-    "Loaded",
+    "LoadedRecipe",
     "ModelFile",
     "NpmSource",
     "PassContext",
@@ -31,15 +31,15 @@ __all__ = [
     "SyntheticSource",
     "TargetFile",
     "UtteranceSpec",
+    "build_schema",
     "check_file",
-    "choices",
+    "choose_layers",
     "is_try",
-    "json_schema",
     "list_models",
+    "list_origins",
     "list_recipes",
     "load_built",
     "load_recipe",
-    "origins",
     "read_recipe",
     "recipe_files",
     "schedule_path",

@@ -15,7 +15,7 @@ from kokoro_tvm.recipe.parts import (
     Bits,
     Buckets,
     Components,
-    Extending,
+    ExtendableSpec,
     Languages,
     Length,
     PassContext,
@@ -30,7 +30,7 @@ from kokoro_tvm.recipe.parts import (
 )
 from kokoro_tvm.targets import target_kind, tools_for
 
-__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "kind_of"]
+__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "detect_kind"]
 
 DEFAULT_TIMEOUT_S = 900
 
@@ -46,7 +46,7 @@ def _distinct_names(utterances: tuple[UtteranceSpec, ...]) -> tuple[UtteranceSpe
     return utterances
 
 
-class ModelFile(Extending):
+class ModelFile(ExtendableSpec):
     """A model: weights, components with their patches, passes, gates and the utterances it is tested on."""
 
     checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
@@ -120,7 +120,7 @@ def _describe_axes(schema: dict[str, Any]) -> None:
     del schema["anyOf"]
 
 
-class TargetFile(Extending):
+class TargetFile(ExtendableSpec):
     """What to build of a model, for which machine; it may override the model's recipe."""
 
     matrix: dict[str, Any] | None = Field(
@@ -223,7 +223,7 @@ class TargetFile(Extending):
         return self
 
 
-def kind_of(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
+def detect_kind(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
     """Return the kind of recipe that the keys belong to, even if some have typos."""
     model = len(set(ModelFile.model_fields) & set(data))
     target = len(set(TargetFile.model_fields) & set(data))

@@ -11,7 +11,7 @@ from pathlib import Path
 from kokoro_tvm.common.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.common.words import either, hint, shorten
 from kokoro_tvm.common.yaml_file import Span, YamlNode, parse_yaml, read_text
-from kokoro_tvm.recipe.files import ModelFile, kind_of
+from kokoro_tvm.recipe.files import ModelFile, detect_kind
 from kokoro_tvm.recipe.matrix import expand_matrix
 from kokoro_tvm.recipe.merge import expand_gates_name, extend, without
 
@@ -100,7 +100,7 @@ class RecipeIndex:
 
 def is_model(tree: YamlNode) -> bool:
     """Return whether a tree is a model's recipe."""
-    return kind_of(tree.entries) is ModelFile
+    return detect_kind(tree.entries) is ModelFile
 
 
 def check_single(recipes: list[RawRecipe], what: str) -> None:

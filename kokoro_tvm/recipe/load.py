@@ -22,18 +22,18 @@ from kokoro_tvm.recipe.index import (
     read_file,
 )
 from kokoro_tvm.recipe.merge import resolve_gates, without
-from kokoro_tvm.recipe.overrides import is_try, override, read_try
+from kokoro_tvm.recipe.overrides import apply_overrides, is_try, read_try
 from kokoro_tvm.recipe.resolved import Recipe, resolve
 from kokoro_tvm.recipe.schedule import read_schedules
 from kokoro_tvm.recipe.validate import validate
 
-__all__ = ["Loaded", "check_file", "load_built", "load_recipe", "read_recipe"]
+__all__ = ["LoadedRecipe", "check_file", "load_built", "load_recipe", "read_recipe"]
 
 _OF_TARGETS = ("model", "target", "buckets")
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedRecipe:
     """A resolved target recipe with its sources.
 
     Attributes:
@@ -86,7 +86,7 @@ def load_built(name: str, root: Path) -> Recipe:
 
 def read_recipe(
     path_or_name: str | os.PathLike[str], root: Path = ROOT, overrides: Sequence[str] = ()
-) -> Loaded:
+) -> LoadedRecipe:
     """Return a target recipe as `load_recipe` does, with the place of every value."""
     word = os.fspath(path_or_name)
     if isinstance(path_or_name, os.PathLike) or word.endswith((".yaml", ".yml")) or set(word) & set("/\\"):
@@ -99,7 +99,7 @@ def read_recipe(
         if match is None:
             raise RecipeError(f"{root}: there is no recipe `{shorten(word)}`{hint(word, list_recipes(root))}")
         recipe = match
-    loaded = _load(override(recipe, overrides), index)
+    loaded = _load(apply_overrides(recipe, overrides), index)
     if isinstance(loaded, ModelFile):
         names = ", ".join(list_recipes(recipe.path.parent))
         raise RecipeError(
@@ -109,7 +109,7 @@ def read_recipe(
     return loaded
 
 
-def check_file(path: Path, root: Path = ROOT) -> tuple[Loaded | ModelFile, ...]:
+def check_file(path: Path, root: Path = ROOT) -> tuple[LoadedRecipe | ModelFile, ...]:
     """Return the recipes of a file, targets' resolved.
 
     Raises:
@@ -121,7 +121,7 @@ def check_file(path: Path, root: Path = ROOT) -> tuple[Loaded | ModelFile, ...]:
     return tuple(_load(recipe, index) for recipe in recipes)
 
 
-def _load(recipe: RawRecipe, index: RecipeIndex) -> Loaded | ModelFile:
+def _load(recipe: RawRecipe, index: RecipeIndex) -> LoadedRecipe | ModelFile:
     tree = index.resolve(recipe)
     if is_model(tree):
         _check_extends_no_model(recipe, index)
@@ -133,7 +133,7 @@ def _load(recipe: RawRecipe, index: RecipeIndex) -> Loaded | ModelFile:
     _check_padded(tree, target)
     _check_utterances(tree, target, model)
     resolved = resolve(recipe.name, target, model, read_schedules(recipe.path.parent))
-    return Loaded(resolved, recipe.path, tree, model_tree)
+    return LoadedRecipe(resolved, recipe.path, tree, model_tree)
 
 
 def _find_model(tree: YamlNode, index: RecipeIndex) -> YamlNode:

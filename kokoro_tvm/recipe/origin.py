@@ -9,9 +9,9 @@ from typing import Any
 
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.common.yaml_file import Span, YamlNode
-from kokoro_tvm.recipe.load import Loaded
+from kokoro_tvm.recipe.load import LoadedRecipe
 
-__all__ = ["Origin", "origins"]
+__all__ = ["Origin", "list_origins"]
 
 _Path = tuple[str, ...]
 
@@ -31,7 +31,7 @@ class Origin:
     places: tuple[Span, ...]
 
 
-def origins(loaded: Loaded) -> Iterator[Origin]:
+def list_origins(loaded: LoadedRecipe) -> Iterator[Origin]:
     """Yield every value of the recipe but its name and the schedules, in the order of its fields."""
     for path, value in _leaves(loaded.recipe.model_dump(mode="json", exclude={"name", "schedules"})):
         places = dict.fromkeys(span for node in _nodes(loaded, path, value) for span in _chain(node))
@@ -48,7 +48,7 @@ def _leaves(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
         yield from _leaves(inner, (*path, key))
 
 
-def _nodes(loaded: Loaded, path: _Path, value: Any) -> Iterator[YamlNode]:
+def _nodes(loaded: LoadedRecipe, path: _Path, value: Any) -> Iterator[YamlNode]:
     """Yield what the target's recipe says of a field, then what the model's does."""
     in_target, in_model = path, path
     if path == ("judged",):

@@ -16,7 +16,7 @@ from kokoro_tvm.common.yaml_file import YamlNode, YamlText, parse_yaml
 from kokoro_tvm.recipe.index import RawRecipe
 from kokoro_tvm.recipe.merge import expand_gates_name, merge, nest
 
-__all__ = ["is_try", "override", "read_try", "write_try"]
+__all__ = ["apply_overrides", "is_try", "read_try", "write_try"]
 
 _FORBIDDEN = ("extends", "matrix", "sets")
 _MAX_NAME_CHARACTERS = 80  # of a name that lists its overrides
@@ -49,7 +49,7 @@ def read_try(artifacts: Path, name: str) -> tuple[str, list[str]]:
         ) from error
 
 
-def override(recipe: RawRecipe, overrides: Sequence[str]) -> RawRecipe:
+def apply_overrides(recipe: RawRecipe, overrides: Sequence[str]) -> RawRecipe:
     """Put FIELD=VALUE, each value in YAML, over a recipe.
 
     Raises:

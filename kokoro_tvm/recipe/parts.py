@@ -33,7 +33,7 @@ __all__ = [
     "Buckets",
     "ComponentSpec",
     "Components",
-    "Extending",
+    "ExtendableSpec",
     "LanguageSpec",
     "Languages",
     "Length",
@@ -48,7 +48,7 @@ __all__ = [
     "Runtime",
     "Target",
     "UtteranceSpec",
-    "modules",
+    "list_modules",
 ]
 
 Length = Literal["exact", "masked", "padded"]
@@ -60,10 +60,10 @@ MAX_FRAMES = 5120
 
 
 def _module_of(folder: str, what: str) -> Callable[[str], str]:
-    """Return a validator: a name is one of `modules`."""
+    """Return a validator: a name is one of `list_modules`."""
 
     def check(word: str) -> str:
-        if word not in (valid := modules(folder)):
+        if word not in (valid := list_modules(folder)):
             context = {"what": what, "word": word, "valid": valid}
             raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
         return word
@@ -72,7 +72,7 @@ def _module_of(folder: str, what: str) -> Callable[[str], str]:
 
 
 @cache
-def modules(folder: str) -> list[str]:
+def list_modules(folder: str) -> list[str]:
     """Return the names of the modules of a folder such as `model/patches`, without importing one."""
     paths = (Path(__file__).parents[1] / folder).glob("*.py")
     return sorted(path.stem for path in paths if not path.stem.startswith("_"))
@@ -107,7 +107,7 @@ TvmConfig = Annotated[
 RecipeSets = Annotated[tuple[RecipeSet, ...], AfterValidator(distinct)]
 
 
-class Extending(Spec):
+class ExtendableSpec(Spec):
     """A recipe that may be written as a difference; `extends` is resolved before validation."""
 
     extends: Extended | tuple[Extended, ...] | None = Field(

@@ -1,4 +1,4 @@
-"""Schedules, `schedules/*.json` beside the recipes: choices of `kokoro-tvm tune` that are faster than the rules.
+"""Schedules, `schedules/*.json` beside the recipes: faster choices of `kokoro-tvm tune` for layers.
 
 A schedule applies to every recipe whose code is generated for its set of CPU features.
 """
@@ -19,7 +19,7 @@ from kokoro_tvm.common.output import write_text
 from kokoro_tvm.common.spec import Spec
 from kokoro_tvm.recipe.validate import read_document
 
-__all__ = ["LayerChoice", "Schedule", "choices", "read_schedules", "schedule_path", "write_schedule"]
+__all__ = ["LayerChoice", "Schedule", "choose_layers", "read_schedules", "schedule_path", "write_schedule"]
 
 
 class LayerChoice(Spec):
@@ -57,7 +57,7 @@ class Schedule(Spec):
         return set(self.features) == set(features)
 
 
-def choices(
+def choose_layers(
     schedules: Sequence[Schedule], features: Sequence[str], component: str
 ) -> Mapping[str, LayerChoice]:
     """Return the choices by layer of a component on a machine with these features, or {}."""

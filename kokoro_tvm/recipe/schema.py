@@ -8,13 +8,13 @@ from pydantic.json_schema import models_json_schema
 
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 
-__all__ = ["json_schema"]
+__all__ = ["build_schema"]
 
 _URL = "https://json-schema.org/draft/2020-12/schema"
 _DIFFERENCE = "Difference"  # suffix of the names of records that may lack keys
 
 
-def json_schema() -> dict[str, Any]:
+def build_schema() -> dict[str, Any]:
     """Return the JSON Schema of a recipe file: a model's if it has `checkpoint`, otherwise a target's.
 
     With `extends` or `matrix`, any key may be left out.

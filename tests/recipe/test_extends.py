@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.yaml_file import YamlNode, YamlText, parse_yaml
 from kokoro_tvm.recipe import (
-    Loaded,
+    LoadedRecipe,
     ModelFile,
     Recipe,
+    build_schema,
     check_file,
-    json_schema,
+    list_origins,
     list_recipes,
     load_recipe,
-    origins,
     read_recipe,
 )
 from kokoro_tvm.recipe.merge import merge
@@ -113,7 +113,7 @@ def test_every_value_has_its_place(write: Write, root: Path, monkeypatch: pytest
         mine="extends: a\nbuckets:\n  frames: [512]\ngates: {decoder: {min_gain_db: null}}\n"
         "utterances: [short]\n",
     )
-    found = {o.path: (o.value, *map(str, o.places)) for o in origins(read_recipe("mine", Path()))}
+    found = {o.path: (o.value, *map(str, o.places)) for o in list_origins(read_recipe("mine", Path()))}
     assert found["buckets.frames"] == ("[512]", "mine.yaml:3", "here.yaml:4")
     assert found["buckets.tokens"] == ("[128, 512]", "here.yaml:4")
     assert found["gates.decoder.min_gain_db"] == ("null", "mine.yaml:4", "a.yaml:3", "toy.yaml:23")
@@ -162,8 +162,8 @@ def test_check_warns_of_gates_for_another_precision(write: Write, root: Path) ->
     write(mine="extends: here\nprecision: bfloat16\n", other="extends: mine\ngates: {enforce: true}\n")
     (mine,) = check_file(root / "mine.yaml", root)
     (other,) = check_file(root / "other.yaml", root)
-    assert isinstance(mine, Loaded)
-    assert isinstance(other, Loaded)
+    assert isinstance(mine, LoadedRecipe)
+    assert isinstance(other, LoadedRecipe)
     assert str(mine.warning).startswith(
         f"{root / 'mine.yaml'}:2:12: `precision`: the gates are the model's, which are for float32"
     )
@@ -191,7 +191,7 @@ def test_a_model_names_its_own_set(write: Write) -> None:
     ],
 )
 def test_editors_take_a_difference(text: str) -> None:
-    jsonschema.validate(yaml.safe_load(text), json_schema())
+    jsonschema.validate(yaml.safe_load(text), build_schema())
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_editors_take_a_difference(text: str) -> None:
 )
 def test_editors_see_what_is_wrong_in_it(text: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(yaml.safe_load(text), json_schema())
+        jsonschema.validate(yaml.safe_load(text), build_schema())
 
 
 _LEAVES = st.none() | st.integers(0, 9) | st.lists(st.integers(0, 9), max_size=2)

@@ -11,7 +11,7 @@ import pytest
 
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.spec import PATTERNS
-from kokoro_tvm.recipe import json_schema, load_recipe
+from kokoro_tvm.recipe import build_schema, load_recipe
 
 GOLDEN = Path(__file__).parent / "golden"
 RECIPES = Path(__file__).parent / "recipes"
@@ -127,7 +127,7 @@ def test_every_pattern_has_words() -> None:
             for part in node:
                 yield from patterns(part)
 
-    assert set(patterns(json_schema())) <= set(PATTERNS)
+    assert set(patterns(build_schema())) <= set(PATTERNS)
 
 
 def test_span_message_puts_the_caret_behind_combining_marks(refusal: Refusal) -> None:

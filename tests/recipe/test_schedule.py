@@ -13,7 +13,7 @@ from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import (
     LayerChoice,
     Schedule,
-    choices,
+    choose_layers,
     load_recipe,
     schedule_path,
     to_yaml,
@@ -59,8 +59,8 @@ def test_nothing_to_say_leaves_no_file(root: Path, path: Path) -> None:
 @given(st.sets(st.sampled_from([*FEATURES, "avx512f", "neon"])))
 def test_a_schedule_is_for_exactly_its_features(features: set[str]) -> None:
     expected = {LAYER: LayerChoice(outputs=4, taps=3, tiles=8)} if features == set(FEATURES) else {}
-    assert choices([SCHEDULE], sorted(features), "decoder") == expected
-    assert choices([SCHEDULE], sorted(features), "f0n") == {}
+    assert choose_layers([SCHEDULE], sorted(features), "decoder") == expected
+    assert choose_layers([SCHEDULE], sorted(features), "f0n") == {}
 
 
 @given(st.permutations(FEATURES))

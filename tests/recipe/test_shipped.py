@@ -10,7 +10,7 @@ import pytest
 import yaml
 from recipe_fields import recipe_fields
 
-from kokoro_tvm.recipe import json_schema, list_recipes, load_recipe, read_recipe, recipe_files
+from kokoro_tvm.recipe import build_schema, list_recipes, load_recipe, read_recipe, recipe_files
 
 REPOSITORY = Path(__file__).parents[2]
 ROOT = REPOSITORY / "recipes"
@@ -50,7 +50,7 @@ def test_shipped_recipe_names_its_schema_for_editors(path: Path) -> None:
 
 def test_published_schema_is_current() -> None:
     """If not: kokoro-tvm recipe schema > recipes/schema.json"""
-    assert json.loads((ROOT / "schema.json").read_text(encoding="utf-8")) == json_schema()
+    assert json.loads((ROOT / "schema.json").read_text(encoding="utf-8")) == build_schema()
 
 
 def test_every_field_is_documented_and_no_other() -> None:
@@ -66,7 +66,7 @@ def test_every_field_is_documented_and_no_other() -> None:
 
 
 def test_every_field_is_described_in_the_schema() -> None:
-    for name, record in json_schema()["$defs"].items():
+    for name, record in build_schema()["$defs"].items():
         for field, what in record.get("properties", {}).items():
             assert what.get("description"), f"{name}.{field}"
 

@@ -69,13 +69,13 @@ def show(
     ] = False,
 ) -> None:
     """Print everything that a recipe resolves to, as YAML, with the model's part and all defaults."""
-    from kokoro_tvm.recipe import origins, read_recipe, to_yaml
+    from kokoro_tvm.recipe import list_origins, read_recipe, to_yaml
 
     loaded = read_recipe(name, recipes)
     if not origin:
         typer.echo(to_yaml(loaded.recipe), nl=False)
         return
-    found = list(origins(loaded))
+    found = list(list_origins(loaded))
     paths, values = (
         max(len(word) for word in column) for column in zip(*((o.path, o.value) for o in found), strict=True)
     )
@@ -86,6 +86,6 @@ def show(
 
 def schema() -> None:
     """Print the JSON Schema of recipe files, for editors."""
-    from kokoro_tvm.recipe import json_schema
+    from kokoro_tvm.recipe import build_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(build_schema(), indent=2, ensure_ascii=False))
