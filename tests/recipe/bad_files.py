@@ -1,4 +1,4 @@
-"""Recipe files that must be refused, and where: by family, most of them made of every field there is."""
+"""Faulty recipe files by family, most of them generated for every field."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ Path_ = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class BadFile:
-    """A file's content, the line and column of its fault (from 1), and the name it is saved under."""
+    """A faulty file.
+
+    Attributes:
+        content: Bytes of the file.
+        at: Line and column of the fault, from 1.
+        file: Name that it is saved under.
+    """
 
     content: bytes
     at: tuple[int, int]
@@ -29,7 +35,7 @@ class BadFile:
 
 
 def marked(text: str, file: str = "here.yaml") -> BadFile:
-    """The fault is where § stands."""
+    """Return a file whose fault is at §."""
     before, mark, after = text.partition("§")
     assert mark and "§" not in after, text[:200]
     at = before.count("\n") + 1, len(before) - before.rfind("\n")
@@ -37,7 +43,7 @@ def marked(text: str, file: str = "here.yaml") -> BadFile:
 
 
 def _syntax() -> Iterator[tuple[str, BadFile]]:
-    """What is no YAML, or YAML that a recipe may not use."""
+    """Yield files that are not YAML, or use YAML that recipes may not use."""
     whole = {
         "a word": "§toy\n",
         "a number": "§42\n",
@@ -104,7 +110,7 @@ TRAPS = (
 
 
 def _words() -> Iterator[tuple[str, BadFile]]:
-    """Unquoted words that YAML readers read differently, or that are no number anyone can compute with."""
+    """Yield unquoted words that YAML readers read differently."""
     for word in TRAPS.split():
         yield f"word {word[:24]}", marked(f"{HEAD}timeout_s: §{word}\n")
     for word in ("no", ".nan", "010", "9" * 400):
@@ -123,7 +129,7 @@ WRONG: dict[type, tuple[str, ...]] = {
 
 
 def _types() -> Iterator[tuple[str, BadFile]]:
-    """Every field of both kinds of file with a value of every other type."""
+    """Yield every field of both kinds of file with values of other types."""
     for file in ("full", "toy"):
         for path, value in _fields(DATA[file]):
             if {"pass_context", "config"} <= set(path[:-1]):
@@ -138,7 +144,7 @@ def _types() -> Iterator[tuple[str, BadFile]]:
 
 
 def _ranges() -> Iterator[tuple[str, BadFile]]:
-    """Numbers one step outside, and far outside, of what they may be."""
+    """Yield numbers one step outside, and far outside, of their bounds."""
     for file, path, values in (
         ("full", ("buckets", "tokens", 0), "0 -1 513 99999999"),
         ("full", ("buckets", "frames", 0), "0 -5 513 5121"),
@@ -160,7 +166,7 @@ def _ranges() -> Iterator[tuple[str, BadFile]]:
 
 
 def _forms() -> Iterator[tuple[str, BadFile]]:
-    """Words of the wrong form: names, digests, versions, paths."""
+    """Yield words of the wrong form: names, digests, versions, paths."""
     source = ("checkpoint", "sources", 0)
     for file, path, words in (
         ("full", ("model",), "Toy a/b ../toy toy.yaml _toy " + "x" * 65),
@@ -197,7 +203,7 @@ def _forms() -> Iterator[tuple[str, BadFile]]:
 
 
 def _keys() -> Iterator[tuple[str, BadFile]]:
-    """Every key with a letter twice, and every mapping without a key that it must have."""
+    """Yield every key with a doubled letter, and every mapping without a required key."""
     optional = {
         "precision",
         "length",
@@ -234,7 +240,7 @@ def _keys() -> Iterator[tuple[str, BadFile]]:
 
 
 def _references() -> Iterator[tuple[str, BadFile]]:
-    """Models that are missing, or no models; recipes that name each other."""
+    """Yield missing models, recipes that are no models, and recipes that name each other."""
     for name in ("gone", "tyo", "x86"):
         yield f"model {name}", marked(HEAD.replace("toy", f"§{name}"))
     yield "model is a target", marked(HEAD.replace("toy", "§full"))
@@ -255,7 +261,7 @@ FAMILIES: dict[str, Callable[[], Iterator[tuple[str, BadFile]]]] = {
 
 
 def _fields(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
-    """Every key and item below a value, innermost last."""
+    """Yield every key and item below a value, innermost last."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in pairs:
         yield (*path, key), item
@@ -271,7 +277,7 @@ def _dump(value: Any) -> str:
 
 
 def _changed(value: Any, path: Path_, change: Callable[[Any, str | int], Any]) -> Any:
-    """A copy in which `change(container, key)` has been applied at the path."""
+    """Return a copy with `change(container, key)` applied at a path."""
     if len(path) == 1:
         return change(value, path[0])
     inner = _changed(value[path[0]], path[1:], change)
@@ -281,7 +287,7 @@ def _changed(value: Any, path: Path_, change: Callable[[Any, str | int], Any]) -
 
 
 def _with(file: str, path: Path_, written: str) -> BadFile:
-    """The file with something else written at a path; the fault is there."""
+    """Return the file with another value at a path, where the fault is."""
 
     def put(container: Any, key: Any) -> Any:
         return type(container)(container) | {key: "§"} if isinstance(container, dict) else [
@@ -293,7 +299,7 @@ def _with(file: str, path: Path_, written: str) -> BadFile:
 
 
 def _without(file: str, path: Path_, other: str | None) -> BadFile:
-    """The file with a key renamed (the fault is there), or left out (the fault is the key it stood under)."""
+    """Return the file with a key renamed (the fault is there) or removed (the fault is its parent's key)."""
 
     def rename(container: dict[str, Any], key: Any) -> dict[str, Any]:
         return {f"§{other}" if k == key else k: v for k, v in container.items() if other or k != key}
@@ -306,7 +312,7 @@ def _without(file: str, path: Path_, other: str | None) -> BadFile:
 
 
 def _key_mark(node: Any, path: Path_) -> Any:
-    """Where the key at a path stands; an item's own place, the file's beginning for no path."""
+    """Return the place of the key at a path; an item's own place; the file's start for no path."""
     mark = node.start_mark
     for part in path:
         if isinstance(part, int):

@@ -1,4 +1,4 @@
-"""Every bad file is refused with its place, in words of ours, and without much work."""
+"""Every faulty file is refused with its place and a message that is not a library's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bad_files import FAMILIES, RECIPES, TEXTS, BadFile
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import check_file
 
-# How the libraries below us talk; none of it helps whoever wrote the file.
+# Words of pydantic, PyYAML and Python, which help no author of a recipe.
 JARGON = re.compile(
     "Input should|Value error|validation error|while (parsing|scanning)|expected <|did not find|indicator"
     "|<class|Traceback|object at 0x|tuple|dict|NoneType|None"

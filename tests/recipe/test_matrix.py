@@ -1,4 +1,4 @@
-"""Many recipes of one file: their names and what each of them says."""
+"""Recipes of a matrix: names, contents and faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def matrix(root: Path) -> Path:
     return root
 
 
-def test_every_combination_is_a_recipe_but_those_excluded(matrix: Path) -> None:
+def test_matrix_makes_a_recipe_of_every_combination(matrix: Path) -> None:
     names = ["x86-64-v2-exact", "x86-64-v2-masked", "x86-64-v3-exact", "x86-64-v3-masked"]
     assert list_recipes(matrix) == ["full", "here", *names]
     assert [loaded.recipe.name for loaded in check_file(matrix / "several.yaml", matrix)] == names
@@ -36,7 +36,7 @@ def test_every_combination_is_a_recipe_but_those_excluded(matrix: Path) -> None:
     )
 
 
-def test_a_choice_with_a_label_is_merged(matrix: Path) -> None:
+def test_matrix_merges_labelled_choices(matrix: Path) -> None:
     (matrix / "several.yaml").write_text(
         "extends: here\ntarget: {mattr: [+fma]}\nmatrix:\n  target:\n"
         "    old: {mcpu: x86-64-v2}\n    new: {mcpu: x86-64-v4, mattr: [-prefer-256-bit]}\n",
@@ -49,13 +49,13 @@ def test_a_choice_with_a_label_is_merged(matrix: Path) -> None:
     ]
 
 
-def test_a_recipe_of_a_matrix_is_extended_like_any_other(matrix: Path) -> None:
+def test_matrix_recipe_can_be_extended(matrix: Path) -> None:
     (matrix / "mine.yaml").write_text("extends: x86-64-v3-masked\nprecision: bfloat16\n", encoding="utf-8")
     recipe = load_recipe("mine", matrix)
     assert (recipe.target.mcpu, recipe.length, recipe.precision) == ("x86-64-v3", "masked", "bfloat16")
 
 
-def test_gates_are_an_axis(matrix: Path) -> None:
+def test_matrix_accepts_names_of_gate_sets(matrix: Path) -> None:
     (matrix / "named.yaml").write_text(
         "extends: toy\ngate_sets: {low: {decoder: {min_snr_db: 1}}, high: {decoder: {min_snr_db: 99}}}\n",
         encoding="utf-8",
@@ -87,8 +87,7 @@ def test_matrix_extends_beside_extends_is_refused(matrix: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["aaa.yaml", "zzz.yaml"])
-def test_duplicate_name_is_an_error_of_the_matrix_that_gives_it(matrix: Path, file: str) -> None:
-    """A file's name is that of its recipe; what can be renamed is the choice of a matrix."""
+def test_duplicate_name_is_reported_at_the_matrix(matrix: Path, file: str) -> None:
     (matrix / "several.yaml").rename(matrix / file)
     (matrix / file).write_text("extends: here\nmatrix:\n  precision: {full: float32}\n", encoding="utf-8")
     with pytest.raises(RecipeError) as caught:
@@ -98,6 +97,6 @@ def test_duplicate_name_is_an_error_of_the_matrix_that_gives_it(matrix: Path, fi
     assert f"and that of {matrix / 'full.yaml'}:" in message
 
 
-def test_a_matrix_that_cannot_be_read_is_listed_by_its_file(matrix: Path) -> None:
+def test_list_recipes_lists_a_faulty_matrix_by_its_file(matrix: Path) -> None:
     (matrix / "several.yaml").write_text("extends: here\nmatrix: {}\n", encoding="utf-8")
     assert list_recipes(matrix) == ["full", "here", "several"]

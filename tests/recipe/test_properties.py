@@ -1,4 +1,4 @@
-"""Properties: what is not the meaning changes nothing, and a slip of the finger is always recognised."""
+"""Properties of recipes: the meaning ignores the notation, and typos get the right suggestion."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _shuffled(value: Any, chance: random.Random) -> Any:
 
 
 def _written(value: Any, chance: random.Random, comments: list[str]) -> str:
-    """The value as YAML, block or flow style, with comments and blank lines strewn over it."""
+    """Return the value as YAML, block or flow style, with random comments and blank lines."""
     flow = chance.choice([False, None])
     text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10**6, default_flow_style=flow)
     lines = []
@@ -59,15 +59,15 @@ def _written(value: Any, chance: random.Random, comments: list[str]) -> str:
 )
 @settings(deadline=None, max_examples=40)
 @example(chance=random.Random(1), comments=["model: other", "{[&*!|>'\"", "---"])
-def test_key_order_and_comments_change_nothing(chance: random.Random, comments: list[str]) -> None:
+def test_resolve_ignores_key_order_and_comments(chance: random.Random, comments: list[str]) -> None:
     expected = resolve(
         "x", TargetFile.model_validate(_tuples(TARGET)), ModelFile.model_validate(_tuples(MODEL))
     )
     target = _read(_written(_shuffled(TARGET, chance), chance, comments), TargetFile)
     model = _read(_written(_shuffled(MODEL, chance), chance, comments), ModelFile)
-    found = resolve("x", target, model)
-    assert found == expected
-    assert to_yaml(found) == to_yaml(expected)  # the order of what is printed and digested, too
+    result = resolve("x", target, model)
+    assert result == expected
+    assert to_yaml(result) == to_yaml(expected)  # the order of what is printed and digested, too
 
 
 def _tuples(value: Any) -> Any:
@@ -77,18 +77,18 @@ def _tuples(value: Any) -> Any:
 
 
 def _keys(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Paths of every key, but for the free words of a TVM config and of a list of files."""
+    """Return the paths of every key but those of a TVM config and of a list of files."""
     if isinstance(value, list):
-        return [found for index, item in enumerate(value) for found in _keys(item, (*path, index))]
+        return [result for index, item in enumerate(value) for result in _keys(item, (*path, index))]
     if not isinstance(value, dict) or path[-1:] == ("files",):
         return []
     if path[-1:] == ("config",) and "sha256" not in value:
         return []
-    return [found for key, item in value.items() for found in ((*path, key), *_keys(item, (*path, key)))]
+    return [result for key, item in value.items() for result in ((*path, key), *_keys(item, (*path, key)))]
 
 
 def _slip(word: str, kind: str, at: int, letter: str) -> str:
-    """The word with one letter added, dropped, replaced or swapped with the next."""
+    """Return the word with one letter added, dropped, replaced or swapped with the next."""
     at %= len(word) + (kind == "add")
     if kind == "add":
         return word[:at] + letter + word[at:]
@@ -114,7 +114,7 @@ def _slips(word: str) -> set[str]:
     letter=st.sampled_from(LETTERS),
 )
 @settings(deadline=None, max_examples=200)
-def test_every_slip_in_a_key_gets_the_right_suggestion(
+def test_validate_suggests_the_key_of_a_typo(
     which: tuple[type[Any], tuple[Any, ...]], kind: str, at: int, letter: str
 ) -> None:
     file, path = which
@@ -157,6 +157,6 @@ def _lists(value: Any) -> Any:
     )
 )
 @settings(deadline=None)
-def test_shown_text_reads_back_as_the_same_text(config: dict[str, Any]) -> None:
+def test_to_yaml_round_trips_text(config: dict[str, Any]) -> None:
     context = PassContext(config=config)
     assert _read(to_yaml(context), PassContext) == context
