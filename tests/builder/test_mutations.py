@@ -31,7 +31,7 @@ from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.recipe import ModelFile, TargetFile
-from kokoro_tvm.recipe.parts import modules
+from kokoro_tvm.recipe.parts import list_modules
 from kokoro_tvm.recipe.resolved import resolve
 from kokoro_tvm.targets import find_runner
 
@@ -39,7 +39,7 @@ TOKENS = [c for c, axis in COMPONENT_AXES.items() if axis == "tokens"]
 FRAMES = [c for c, axis in COMPONENT_AXES.items() if axis == "frames"]
 ALL = [*TOKENS, *FRAMES]
 BUCKET = {c: 512 if c in TOKENS else 5120 for c in ALL}
-PATCHES, PASSES = modules("patches"), modules("passes")
+PATCHES, PASSES = list_modules("patches"), list_modules("passes")
 MODEL: dict[str, Any] = yaml.safe_load((REPOSITORY / "recipes/kokoro-82m.yaml").read_text(encoding="utf-8"))
 MODEL["gates"] = MODEL.pop("gate_sets")[MODEL["gates"]]
 VOICES: list[str] = MODEL["checkpoint"]["voices"]["names"]

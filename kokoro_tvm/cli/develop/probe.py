@@ -169,7 +169,7 @@ def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
 def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
     from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
     from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
-    from kokoro_tvm.recipe import choices
+    from kokoro_tvm.recipe import choose_layers
     from kokoro_tvm.targets import Machine, resolve, tools_for
     from kokoro_tvm.tools.lab.probe.subject import Subject
 
@@ -180,7 +180,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
         else resolve(recipe.target, recipe.precision)
     )
     folded = fold_weight_norm(load_state(folder)) if weights else {}
-    chosen = choices(recipe.schedules, machine.required, spec.component)
+    chosen = choose_layers(recipe.schedules, machine.required, spec.component)
     return Subject(
         component=spec.component,
         config=load_config(folder) if weights or (folder / "config.json").is_file() else shipped_config(),

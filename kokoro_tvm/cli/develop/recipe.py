@@ -31,7 +31,7 @@ def check(
     """Check recipe files: keys, values, and the names of models, patches and passes."""
     from kokoro_tvm.builder.names import check_name
     from kokoro_tvm.common.errors import RecipeError
-    from kokoro_tvm.recipe import ModelFile, check_file, find, recipe_files
+    from kokoro_tvm.recipe import ModelFile, check_file, recipe_files
 
     faults: list[str] = []
     for path in files or recipe_files(recipes):
@@ -40,7 +40,6 @@ def check(
             for each in found:
                 if not isinstance(each, ModelFile):
                     check_name(each.recipe.name, path)
-                    find(each.recipe.name, [path.parent])  # raises where there are two of the name
         except RecipeError as error:
             if str(error) not in faults:  # a model's fault is that of every recipe over it
                 faults.append(str(error))
@@ -70,13 +69,13 @@ def show(
     ] = False,
 ) -> None:
     """Print everything that a recipe resolves to, as YAML, with the model's part and all defaults."""
-    from kokoro_tvm.recipe import origins, read_recipe, to_yaml
+    from kokoro_tvm.recipe import list_origins, read_recipe, to_yaml
 
     loaded = read_recipe(name, recipes)
     if not origin:
         typer.echo(to_yaml(loaded.recipe), nl=False)
         return
-    found = list(origins(loaded))
+    found = list(list_origins(loaded))
     paths, values = (
         max(len(word) for word in column) for column in zip(*((o.path, o.value) for o in found), strict=True)
     )
@@ -87,6 +86,6 @@ def show(
 
 def schema() -> None:
     """Print the JSON Schema of recipe files, for editors."""
-    from kokoro_tvm.recipe import json_schema
+    from kokoro_tvm.recipe import build_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(build_schema(), indent=2, ensure_ascii=False))

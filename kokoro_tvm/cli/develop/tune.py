@@ -46,11 +46,12 @@ def tune(
     for all CPUs with the same features.
     """
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.recipe import find_recipe, load_recipe, schedule_path
+    from kokoro_tvm.recipe import read_recipe, schedule_path
     from kokoro_tvm.runtime.threads import choose_threads
     from kokoro_tvm.targets import resolve
 
-    loaded = load_recipe(recipe, recipes)
+    source = read_recipe(recipe, recipes)
+    loaded = source.recipe
     machine = resolve(loaded.target, loaded.precision)
     _check_machine(loaded, machine)
 
@@ -59,8 +60,7 @@ def tune(
     layers = layers_of(loaded, _COMPONENT, machine)
     if not layers:
         raise InputError(f"The {_COMPONENT} of {loaded.name} has no layer to tune.")
-    folder = find_recipe(recipe, recipes).path.parent
-    path = schedule_path(folder, machine.options["mcpu"], machine.required)
+    path = schedule_path(source.path.parent, machine.options["mcpu"], machine.required)
     outcomes = _search(layers, machine, minutes * 60, choose_threads(threads))
     console = _output.console()
     console.print(_table(outcomes))

@@ -16,7 +16,7 @@ import kokoro_tvm.tools.lab.tuning.layers
 from kokoro_tvm.cli import main
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import OpCall
-from kokoro_tvm.recipe import Recipe, choices, load_recipe, schedule_path
+from kokoro_tvm.recipe import Recipe, choose_layers, load_recipe, schedule_path
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.tools.lab.tuning.layers import TunedLayer, representative
 
@@ -90,7 +90,7 @@ def test_what_is_faster_is_shown_and_recorded(capsys: pytest.CaptureFixture[str]
     assert list(result["components"]) == ["decoder"]
     assert list(result["components"]["decoder"]) == [name]
     recipe = load_recipe("cpu", Path("recipes"))
-    choice = choices(recipe.schedules, MACHINE.required, "decoder")[name]
+    choice = choose_layers(recipe.schedules, MACHINE.required, "decoder")[name]
     assert (choice.outputs, choice.taps) == (1, 1)
 
 
