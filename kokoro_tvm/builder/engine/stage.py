@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from kokoro_tvm.builder.engine.child import run_child
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.builder.engine.durable import make_folder, storing
 from kokoro_tvm.builder.engine.record import USED, NotBuiltError, StageRecord
@@ -20,6 +19,7 @@ from kokoro_tvm.builder.engine.state import EDITED, Failure, State, changes, rea
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.builder.engine.trace import read_trace
 from kokoro_tvm.builder.engine.used import Sources, distinct_uses, everything, used, used_again
+from kokoro_tvm.builder.engine.worker import run_worker
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 
@@ -40,7 +40,7 @@ class Stage:
     """name: of the task, RECIPE.KIND or RECIPE.KIND.ARTIFACT; doc: one line; store: what it is kept in;
     folder: where its outputs are seen; work: where its log goes.
 
-    function: "module:name", called in a child process with (out, inputs, **parameters, **settings()); `out`
+    function: "module:name", called in a worker process with (out, inputs, **parameters, **settings()); `out`
     is the empty folder it writes `outputs` into, the last of them being the manifest of the others.
 
     Its key is the digest of its derivation. The request is what of that is known beforehand: kind, function,
@@ -239,7 +239,7 @@ class Stage:
             force: Build it, whatever the store, its cache and the stage's own cache have.
 
         Raises:
-            BuildError: Or the child's error. Nothing is published then, and what was there before stays.
+            BuildError: Or the worker's error. Nothing is published then, and what was there before stays.
         """
         for _ in range(_ATTEMPTS):
             found = self.requests()
@@ -331,7 +331,7 @@ class Stage:
         again: bool = False,
         **extra: Any,
     ) -> float:
-        """Call its function in a child process and return the seconds of CPU.
+        """Call its function in a worker process and return the seconds of CPU.
 
         Args:
             out: The folder it writes to.
@@ -361,7 +361,7 @@ class Stage:
             },
             "trace": str(self._trace_path.absolute()),
         }
-        return run_child(arguments, log, self.timeout_s, self.name, beat, self.preload)
+        return run_worker(arguments, log, self.timeout_s, self.name, beat, self.preload)
 
     def _build(
         self,

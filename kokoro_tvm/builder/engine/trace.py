@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,8 +24,8 @@ from kokoro_tvm.common.loading import LOADED
 
 __all__ = [
     "CodeTrace",
+    "add",
     "begin",
-    "child_trace",
     "count",
     "read_trace",
     "restart",
@@ -101,7 +100,8 @@ def restart() -> None:
 
 def take() -> CodeTrace:
     """What was recorded since `restart`; nothing is recorded after it."""
-    assert _recording is not None
+    if _recording is None:
+        return CodeTrace()
     _recorder.stop()
     executed = _functions() | _recording.functions | _recording.loaded
     return CodeTrace(
@@ -122,23 +122,6 @@ def unrecorded() -> Iterator[None]:
     finally:
         _recording.loaded, _recording.files = loaded, files
         _recorder.start()
-
-
-@contextmanager
-def child_trace() -> Iterator[Path | None]:
-    """The file that a forked child writes its trace to, as the last thing it does; what it used counts at
-    the end. None where nothing is recorded."""
-    if _recording is None:
-        yield None
-        return
-    handle, name = tempfile.mkstemp(prefix="kokoro-tvm-trace-")
-    os.close(handle)
-    path = Path(name)
-    try:
-        yield path
-        add(read_trace(path))
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def add(trace: CodeTrace) -> None:

@@ -12,7 +12,7 @@ import pytest
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.builder import tasks
-from kokoro_tvm.builder.engine.child import WorkerError
+from kokoro_tvm.builder.engine.worker import WorkerError
 from kokoro_tvm.builder.engine.reporter import LineReporter, make_reporter
 from kokoro_tvm.cli import main
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, RecipeError, ValidationError
