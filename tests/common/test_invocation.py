@@ -26,7 +26,8 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_program_returns_the_path_from_here(scripts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert program("kokoro-tvm") == ".venv/bin/kokoro-tvm"
-    monkeypatch.chdir("/")
+    (scripts / "elsewhere").mkdir()
+    monkeypatch.chdir(scripts / "elsewhere")
     assert program("kokoro-tvm") == str(scripts / "kokoro-tvm")
 
 
