@@ -52,6 +52,6 @@ def test_next(recipe: str, after: str) -> None:
 def test_what_nothing_runs_says_no_hello() -> None:
     graph = graph_of("linux-arm64")
     target = graph.recipe.target.model_copy(update={"run": False})
-    graph = replace(graph, recipe=graph.recipe.model_copy(update={"target": target}), _made={})
+    graph = replace(graph, recipe=graph.recipe.model_copy(update={"target": target}), _stages={})
     first, _ = conclusion(graph).splitlines()
     assert first == "The bundle is artifacts/linux-arm64."

@@ -208,7 +208,7 @@ class Cache:
         return True
 
     def offer(self, record: StageRecord, source: Callable[[Output], Path]) -> None:
-        """Write the outputs of a record and then the record, if the mode allows. source: path of an output."""
+        """Write a record, after its outputs, if the mode allows. source: returns the path of an output."""
         if self.mode != "read-write":
             return
 

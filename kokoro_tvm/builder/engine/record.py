@@ -101,8 +101,8 @@ class StageRecord:
     def to_bytes(self, secret: bytes | None = None) -> bytes:
         """Serialize to JSON.
 
-        The field `digest` is the digest of the other fields. With a secret, the field `hmac` is the HMAC-SHA256
-        of that digest.
+        The field `digest` is the digest of the other fields. With a secret, the field `hmac` is the HMAC-
+        SHA256 of that digest.
         """
         fields = asdict(self)
         seal = {"digest": digest(fields)}
