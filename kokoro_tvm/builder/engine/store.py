@@ -230,9 +230,8 @@ class Store:
                     path.chmod(_READ_ONLY)
                 durable.sync(path)
                 outputs.append(Output(file, path.stat().st_size, self.verified.sha256(path)))
-        record = StageRecord(
-            stage, derivation, tuple(outputs), round(seconds, 3), round(cpu_seconds, 3), time.time()
-        )
+        times = round(float(seconds), 3), round(float(cpu_seconds), 3), time.time()
+        record = StageRecord(stage, derivation, tuple(outputs), *times)
         self.add(record, lambda output: folder / output.file)
         self.offer(record)
         return record
