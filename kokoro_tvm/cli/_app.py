@@ -15,6 +15,7 @@ import typer
 
 import kokoro_tvm
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, OutOfMemoryError
+from kokoro_tvm.common.invocation import localize
 
 __all__ = ["build_app", "main"]
 
@@ -134,7 +135,7 @@ def _print_error(message: str, error: Exception, debug: bool) -> None:
     if debug:
         traceback.print_exception(error)
     color = False if os.environ.get("NO_COLOR") else None
-    typer.secho(message, fg=typer.colors.RED, err=True, color=color)
+    typer.secho(localize(message), fg=typer.colors.RED, err=True, color=color)
 
 
 def _show_version(wanted: bool) -> None:

@@ -130,7 +130,7 @@ def run_tasks(
         from kokoro_tvm.builder.cluster import build_on_cluster
 
         graph = {task["basename"]: task.get("task_dep", []) for task in known}
-        build_on_cluster(scheduler, tasks, graph, root, reporter.elsewhere)
+        build_on_cluster(scheduler, tasks, graph, root, reporter.report_remote)
     config = doit_config(reporter)
     loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in known)})
     parallel = [] if jobs is None else ["-n", str(jobs)]
