@@ -42,12 +42,11 @@ class Names:
     sources: tuple[str, ...]
 
 
-LINUX = Names("libkokoro.so", "speak", ("os_posix.c", "os_linux.c"))
-MACOS = Names("libkokoro.dylib", "speak", ("os_posix.c", "os_darwin.c"))
-WINDOWS = Names("kokoro.dll", "speak.exe", ("os_windows.c",))
+LINUX = Names("libkokoro.so", "speak", ("os/os_posix.c", "os/os_linux.c"))
+MACOS = Names("libkokoro.dylib", "speak", ("os/os_posix.c", "os/os_darwin.c"))
+WINDOWS = Names("kokoro.dll", "speak.exe", ("os/os_windows.c",))
 
 _PROGRAM = FOLDER / "speak.c"
-_SHARED = ("base.c", "files.c", "json.c")  # of what the front end of pages needs of the library
 _STACK = 1 << 20
 
 
@@ -66,7 +65,7 @@ def sources() -> list[Path]:
 
 def text_sources() -> list[Path]:
     """Every file that the front end of pages is made of, headers too; but for what is generated."""
-    found = [*FOLDER.glob("wasm/*.[ch]"), *FOLDER.glob("text/*.c"), *map(FOLDER.joinpath, _SHARED)]
+    found = [path for name in ("base/*.c", "text/*.c", "wasm/*.[ch]") for path in FOLDER.glob(name)]
     for path in found:  # which grows
         for name in re.findall(r'^#include "(.+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
             headers = [header for folder in (path.parent, FOLDER) if (header := folder / name).exists()]
@@ -77,7 +76,7 @@ def text_sources() -> list[Path]:
 def library_sources(names: Names) -> list[Path]:
     """What is compiled to a library of one of these names."""
     others = {"speak.c", *LINUX.sources, *MACOS.sources, *WINDOWS.sources} - {*names.sources}
-    return [path for path in sources() if path.suffix == ".c" and path.name not in others]
+    return [path for path in sources() if path.suffix == ".c" and path.relative_to(FOLDER).as_posix() not in others]
 
 
 def compile_sources(compiler: CCompiler, sources: Sequence[Path], out: Path, *options: str) -> None:

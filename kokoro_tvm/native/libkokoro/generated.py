@@ -116,7 +116,7 @@ def _patterns() -> tuple[str, str]:
         entries.append(f"{{code_{name}, sets}}")
     header = [
         "/* Expressions of the Python sources by their modules and names, and numbers of their groups. */",
-        *("#ifndef KOKORO_PATTERNS_H", "#define KOKORO_PATTERNS_H", '#include "text/text.h"'),
+        *("#ifndef KOKORO_PATTERNS_H", "#define KOKORO_PATTERNS_H", '#include "text/characters.h"'),
         f"enum {{ {', '.join(names)} }};",
         f"enum {{ {', '.join(groups)} }};",
         *("extern const pattern PATTERNS[];", "#endif", ""),

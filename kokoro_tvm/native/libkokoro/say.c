@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handle.h"
+#include "library.h"
 
 struct kokoro_plan {
   kokoro *k;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os.h"
+#include "os/os.h"
 
 static const char USAGE[] =
     "usage: speak BUNDLE TEXT -o FILE.wav [options]\n"

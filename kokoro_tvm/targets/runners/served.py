@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Served", "Serving", "javascript_digest", "version_of_runner"]
 
-_FEATURES = Path(libkokoro.FOLDER, "cpu_features.h")
+_FEATURES = libkokoro.FOLDER / "bundle" / "cpu_features.h"
 _PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
 
 

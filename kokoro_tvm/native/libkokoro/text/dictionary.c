@@ -49,7 +49,7 @@ dictionary open_dictionary(scope *s, const tensors *file, const char *name) {
     good = cell(&made, i, PACKED) <= cell(&made, i + 1, PACKED) && cell(&made, i, FIRST) <= cell(&made, i + 1, FIRST) &&
            cell(&made, i, PLAIN) < cell(&made, i + 1, PLAIN) &&
            cell(&made, i + 1, PLAIN) - cell(&made, i, PLAIN) <= DICTIONARY_BLOCK;
-  if (!good) fail(s, KOKORO_BUNDLE, "The dictionary `%s` of the front end is damaged. Build the bundle again.", name);
+  if (!good) fail(s, FAILURE_BUNDLE, "The dictionary `%s` of the front end is damaged. Build the bundle again.", name);
   return made;
 }
 
@@ -58,7 +58,7 @@ opened use_dictionary(work *w, const dictionary *from) {
 }
 
 static NORETURN void damaged(work *w) {
-  fail(w->s, KOKORO_BUNDLE, "A dictionary of the front end is damaged. Build the bundle again.");
+  fail(w->s, FAILURE_BUNDLE, "A dictionary of the front end is damaged. Build the bundle again.");
 }
 
 /* The byte of a character; 0 where the dictionary has it not. */

@@ -13,10 +13,10 @@ typedef struct dictionary {
   const uint8_t *index, *words, *stream;
 } dictionary;
 
-/* Checks the index, not what is packed. Fails with KOKORO_BUNDLE where there is no such tensor, or a damaged one. */
+/* Checks the index, not what is packed. Fails with FAILURE_BUNDLE where there is no such tensor, or a damaged one. */
 dictionary open_dictionary(scope *s, const tensors *file, const char *name);
 
-/* Bytes of its longest word. Fails with KOKORO_BUNDLE where it is damaged. */
+/* Bytes of its longest word. Fails with FAILURE_BUNDLE where it is damaged. */
 size_t longest_word(scope *s, const dictionary *from);
 
 /* A dictionary with the blocks that a call has unpacked. */
@@ -34,7 +34,7 @@ typedef struct entry {
 } entry;
 
 opened use_dictionary(work *w, const dictionary *from);
-/* The entry of a word as it is written here, capitals and all. Fails with KOKORO_BUNDLE where its block is damaged. */
+/* The entry of a word as it is written here, capitals and all. Fails with FAILURE_BUNDLE where its block is damaged. */
 entry find_entry(opened *in, string word);
 /* Whether an entry has texts by name; whether it has a name; its one text, or that of a name, NONE without one. */
 int is_named(entry found);

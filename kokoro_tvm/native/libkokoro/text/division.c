@@ -1,6 +1,6 @@
 /* Where an utterance is divided: at clauses, else at spaces, near the middle. */
 #include "patterns.h"
-#include "speech.h"
+#include "text.h"
 
 enum { BOUNDARIES = 5 };
 static const string SPACE = {(const int32_t[]){' '}, 1};

@@ -27,7 +27,7 @@ english *open_english(scope *s, const tensors *file, int british) {
   const tensor *layout = get_tensor(s, file, "format", "I32", 1);
   int found = layout->elements == 1 ? *(const int32_t *)layout->data : 0;
   if (found != FORMAT)
-    fail(s, KOKORO_BUNDLE,
+    fail(s, FAILURE_BUNDLE,
          "The front end has layout %d, and this version reads %d. Build the bundle with this version.",
          found, FORMAT);
   made->british = british;

@@ -16,7 +16,7 @@ const tensor *get_tensor(scope *s, const tensors *file, const char *name, const 
   const tensor *found = find_tensor(file, name);
   if (!found || found->type != find_dtype(type) || found->extents != extents ||
       (uintptr_t)found->data % (uintptr_t)found->type->width)
-    fail(s, KOKORO_BUNDLE, "The front end of the bundle has no %s that this version reads. Build the bundle again.", name);
+    fail(s, FAILURE_BUNDLE, "The front end of the bundle has no %s that this version reads. Build the bundle again.", name);
   return found;
 }
 
@@ -27,13 +27,13 @@ pattern file_pattern(scope *s, const tensors *file, const char *name, const char
 size_t unpack(scope *s, const tensor *packed, void *to, size_t most) {
   size_t size = packed->size > HEAD + TAIL ? (size_t)packed->size - HEAD - TAIL : 0;
   size_t made = inflate((const uint8_t *)packed->data + HEAD, size, to, most);
-  if (made > most) fail(s, KOKORO_BUNDLE, "The bundle's %s is damaged. Build the bundle again.", packed->name);
+  if (made > most) fail(s, FAILURE_BUNDLE, "The bundle's %s is damaged. Build the bundle again.", packed->name);
   return made;
 }
 
 const json *unpack_json(scope *s, const tensor *packed) {
   char why[120] = "", *text = take(s, &s->scratch, MOST_JSON, 1);
   const json *made = parse(s, text, unpack(s, packed, text, MOST_JSON), packed->name, why);
-  if (!made) fail(s, KOKORO_BUNDLE, "The bundle's %s is damaged (%s). Build the bundle again.", packed->name, why);
+  if (!made) fail(s, FAILURE_BUNDLE, "The bundle's %s is damaged (%s). Build the bundle again.", packed->name, why);
   return made;
 }

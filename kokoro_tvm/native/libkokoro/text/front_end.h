@@ -18,7 +18,7 @@ typedef struct reader {
 } reader;
 
 /* What reads a language, by its letter; NULL where the file has nothing of it. american: what reads "a"; NULL for English.
- * What is made goes into `s->kept`. Fails with KOKORO_BUNDLE. */
+ * What is made goes into `s->kept`. Fails with FAILURE_BUNDLE. */
 const reader *open_reader(scope *s, const tensors *file, char letter, const reader *american);
 
 typedef LIST(string) strings;

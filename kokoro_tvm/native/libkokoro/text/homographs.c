@@ -19,7 +19,7 @@ int open_homographs(scope *s, const tensors *file, int british, size_t channels,
   for (int i = 0; i < 4; ++i) {
     const tensor *found = get_tensor(s, file, names[i], "F32", 1);
     if ((size_t)found->elements != (i < 2 ? 3 * channels : made->readings) || made->width <= 3 * channels)
-      fail(s, KOKORO_BUNDLE, "The front end has %s of another shape. Build the bundle with this version.", names[i]);
+      fail(s, FAILURE_BUNDLE, "The front end has %s of another shape. Build the bundle with this version.", names[i]);
     *into[i] = found->data;
   }
   made->words = open_dictionary(s, file, words);
@@ -123,7 +123,7 @@ string *read_homographs(work *w, const homographs *h, opened *words, const piece
       to.first = to.first * 10 + (size_t)(first.at[i] - '0');
     to.count = readings.count - 1;
     if (!to.count || to.first > h->readings || to.count > h->readings - to.first)
-      fail(w->s, KOKORO_BUNDLE, "The front end's words of two readings are damaged. Build the bundle again.");
+      fail(w->s, FAILURE_BUNDLE, "The front end's words of two readings are damaged. Build the bundle again.");
     to.all = room(w, to.count, sizeof *to.all);
     for (size_t i = 0; i < 3 * h->channels; ++i) features[i] = feature(h, found->states, all->count, place, i);
     add_names(&to, place, all->all[place].text, lowered, found->tags, all->count);

@@ -1,7 +1,7 @@
 /* What is between two utterances: how sound goes over into silence (runtime/speech/joins.py, piece.py). */
 #include <math.h>
 
-#include "speech.h"
+#include "text.h"
 
 enum { LAST_SOUND = 5 }; /* frames that the last phoneme before a pause is heard at most: runtime/speech/piece.py */
 static const double FADE = 0.010;

@@ -108,7 +108,7 @@ static void read_rules(scope *s, work *w, const tensors *file, const char *name,
   const int32_t *size = sizes->data;
   int64_t count = sizes->elements == 3 ? (int64_t)size[0] + size[1] + size[2] : 0;
   if (!count || count > MOST_BYTES || size[2] != 2 + 3 * rules->count || rules->count >= NO_RULE)
-    fail(s, KOKORO_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
+    fail(s, FAILURE_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
   int32_t *codes = room(w, (size_t)count, sizeof *codes), *sets = codes + size[0], *place = sets + size[1];
   unpack(s, packed, codes, (size_t)count * sizeof *codes);
   const char *line = groups->data, *end = line + groups->size;
@@ -210,7 +210,7 @@ static const string *set_named(work *w, const language *l, const char *name, str
   put(w, &key, gender);
   const string *found = value_of(&l->names, BUILT(key));
   if (!found) found = value_of(&l->names, (string){key.all, bare});
-  if (!found) fail(w->s, KOKORO_BUNDLE, "The bundle has no numbers of the kind '%s'. Build the bundle again.", name);
+  if (!found) fail(w->s, FAILURE_BUNDLE, "The bundle has no numbers of the kind '%s'. Build the bundle again.", name);
   return found;
 }
 
@@ -247,7 +247,7 @@ string in_number(work *w, const language *l, string plain, string gender) {
   while (point < plain.size && plain.at[point] != '.') ++point;
   string whole = slice(plain, 0, point), rest = slice(plain, point + 1, plain.size);
   if (whole.size && !all_decimal(whole))
-    fail(w->s, KOKORO_BUNDLE, "A rule of the bundle has a number that is none. Build the bundle again.");
+    fail(w->s, FAILURE_BUNDLE, "A rule of the bundle has a number that is none. Build the bundle again.");
   if (whole.size) put_word(w, l, &out, in_words(w, l, whole, "cardinal", gender));
   if (point == plain.size) return BUILT(out);
   put_word(w, l, &out, l->point);

@@ -70,7 +70,7 @@ typedef struct language {
 } language;
 
 /* From `text.NAME` and what is compiled of it; code: the letter of LANGUAGES. NULL where the file has none of it; what is
- * made goes into `s->kept`. Fails with KOKORO_BUNDLE. */
+ * made goes into `s->kept`. Fails with FAILURE_BUNDLE. */
 const language *open_language(scope *s, const tensors *file, const char *name, char code);
 
 pairs read_pairs(work *w, const json *object);          /* its texts */

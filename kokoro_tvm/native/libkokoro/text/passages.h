@@ -2,7 +2,7 @@
 #ifndef KOKORO_PASSAGES_H
 #define KOKORO_PASSAGES_H
 
-#include "text.h"
+#include "characters.h"
 
 /* What ends where a text is divided: the pause depends on it. */
 typedef enum boundary { CLAUSE, SENTENCE, PARAGRAPH, END_OF_TEXT } boundary;

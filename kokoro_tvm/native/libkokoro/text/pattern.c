@@ -1,6 +1,6 @@
 /* An interpreter of regular expressions: it tries what Python's engine tries, in the same order, and takes back what
  * does not fit. It calls itself only for lookaround, as deep as an expression has it. */
-#include "text.h"
+#include "characters.h"
 
 #include <string.h>
 
@@ -62,7 +62,7 @@ static int takes(const matcher *m, int32_t set, int32_t c) {
 
 static void step(matcher *m) {
   if (++m->steps > m->most)
-    fail(m->w->s, KOKORO_INPUT, "The text takes too long to read: an expression takes more than %d steps a character.", STEPS);
+    fail(m->w->s, FAILURE_INPUT, "The text takes too long to read: an expression takes more than %d steps a character.", STEPS);
 }
 
 static void later(matcher *m, int kind, int32_t code, size_t at, size_t end) {

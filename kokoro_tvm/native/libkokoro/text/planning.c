@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sentences.h"
+#include "text.h"
 
 /* Symbols, as Division has them: a first piece that is longer ends at the first clause; what is shorter is joined with what
  * follows; what is longer is divided. */
@@ -178,7 +178,7 @@ static void set_silence(planner *p, const breath *of, piece *made) {
 
 NORETURN static void refuse_length(planner *p, const breath *of) {
   string symbols = symbols_of(&p->w, &of->words);
-  fail(p->w.s, KOKORO_INPUT,
+  fail(p->w.s, FAILURE_INPUT,
        "A part of the text exceeds the largest bucket of this bundle (%lld tokens, %lld frames) at speed %g and cannot be "
        "divided, because it has no place to divide it at: '%s' (%zu symbols). Put spaces or punctuation into it, or speak "
        "faster.",
@@ -186,13 +186,13 @@ NORETURN static void refuse_length(planner *p, const breath *of) {
 }
 
 NORETURN static void refuse_text(planner *p) {
-  if (p->read) fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: the model knows none of the text's phonemes.");
-  if (!p->seen.size) fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: the text is empty.");
+  if (p->read) fail(p->w.s, FAILURE_INPUT, "There is nothing to speak: the model knows none of the text's phonemes.");
+  if (!p->seen.size) fail(p->w.s, FAILURE_INPUT, "There is nothing to speak: the text is empty.");
   string shown = quoted(&p->w, p->seen, 20);
   if (any_alnum(p->seen))
-    fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: %s has no phonemes for %s%s. Choose a voice of another language.",
+    fail(p->w.s, FAILURE_INPUT, "There is nothing to speak: %s has no phonemes for %s%s. Choose a voice of another language.",
          p->reader->name, encoded(&p->w, shown), encoded(&p->w, in_script(&p->w, shown)));
-  fail(p->w.s, KOKORO_INPUT, "There is nothing to speak: %s has no letter or digit.", encoded(&p->w, shown));
+  fail(p->w.s, FAILURE_INPUT, "There is nothing to speak: %s has no letter or digit.", encoded(&p->w, shown));
 }
 
 int next_piece(planner *p, scope *s, piece *found) {

@@ -1,5 +1,5 @@
 /* From a passage of a text to the words of its sentences. */
-#include "sentences.h"
+#include "text.h"
 
 #include <stdlib.h>
 
@@ -91,10 +91,10 @@ utterances read_passage(work *w, const reader *r, const source *from, notes *not
   source spoken = aliased(w, *from);
   int speakable = is_speakable(w, &spoken);
   if (holds(speakable ? spoken.text : from->text, 0))
-    fail(w->s, KOKORO_INPUT, "The text holds a NUL byte, so it is probably not text. Remove it first.");
+    fail(w->s, FAILURE_INPUT, "The text holds a NUL byte, so it is probably not text. Remove it first.");
   if (!speakable) return note_signs(w, from->text, notices), made;
   if (has_category(spoken.text, CATEGORY('C', 's')))
-    fail(w->s, KOKORO_INPUT, "The text is not valid UTF-8. Convert it to UTF-8 first.");
+    fail(w->s, FAILURE_INPUT, "The text is not valid UTF-8. Convert it to UTF-8 first.");
   utterances found = read_text(w, r, &spoken, notices);
   for (size_t i = 0; i < found.count; ++i)
     if (has_phonemes(&found.all[i])) PUSH(w, made, found.all[i]);

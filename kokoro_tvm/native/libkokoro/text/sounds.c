@@ -49,7 +49,7 @@ struct sounds {
 };
 
 static NORETURN void damaged(work *w) {
-  fail(w->s, KOKORO_BUNDLE, "The bundle's rules of sounds are damaged. Build the bundle again.");
+  fail(w->s, FAILURE_BUNDLE, "The bundle's rules of sounds are damaged. Build the bundle again.");
 }
 
 /* The value of a key, "" without one. */
@@ -271,7 +271,7 @@ static tokens tokens_of(work *w, const sounds *of, string text) {
     start = i + 1;
     ++part;
   }
-  if (part != made.count) fail(w->s, KOKORO_BUNDLE, "The bundle's rules of sounds lose words. Build the bundle again.");
+  if (part != made.count) fail(w->s, FAILURE_BUNDLE, "The bundle's rules of sounds lose words. Build the bundle again.");
   return made;
 }
 

@@ -2,7 +2,7 @@
 #ifndef KOKORO_SOURCE_H
 #define KOKORO_SOURCE_H
 
-#include "text.h"
+#include "characters.h"
 
 /* A requested stress (restress in alphabet.py): AS_IT_IS is None, then below -1, -1, -0.5, 0, 0.5, 1, and above. */
 typedef enum stress { AS_IT_IS, MUTED, LOWERED, WEAKER, UNSTRESSED, SLIGHT, STRESSED, STRONG } stress;

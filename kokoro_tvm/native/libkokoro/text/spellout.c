@@ -36,7 +36,7 @@ static void divide(speller *sp, string number, string divisor, string *quotient,
     *rest = whole < number.size ? bare(slice(number, whole, number.size)) : (string){zero, 1};
     return;
   }
-  if (divisor.size > 9) fail(sp->w->s, KOKORO_BUNDLE, "The bundle's numbers have a divisor that this version does not read.");
+  if (divisor.size > 9) fail(sp->w->s, FAILURE_BUNDLE, "The bundle's numbers have a divisor that this version does not read.");
   for (size_t i = 0; i < divisor.size; ++i) by = 10 * by + (uint64_t)(divisor.at[i] - '0');
   builder out = {0}, remainder = {0};
   for (size_t i = 0; i < number.size; ++i) {
@@ -59,7 +59,7 @@ static const spellings *find_set(const language *l, string name) {
 }
 
 static int by_set(speller *sp, string number, const spellings *set, builder *words) {
-  if (!set) fail(sp->w->s, KOKORO_BUNDLE, "The bundle's numbers name rules that are not there. Build the bundle again.");
+  if (!set) fail(sp->w->s, FAILURE_BUNDLE, "The bundle's numbers name rules that are not there. Build the bundle again.");
   size_t place = 0;
   while (place < set->count && at_least(number, set->all[place].least)) ++place;
   return place && apply(sp, number, set, place - 1, words);
@@ -104,7 +104,7 @@ static int part(speller *sp, string text, const match *found, string number, con
 
 static int apply(speller *sp, string number, const spellings *set, size_t place, builder *words) {
   string quotient, rest, of_base;
-  if (++sp->depth > DEEPEST) fail(sp->w->s, KOKORO_BUNDLE, "The bundle's numbers go round in circles. Build the bundle again.");
+  if (++sp->depth > DEEPEST) fail(sp->w->s, FAILURE_BUNDLE, "The bundle's numbers go round in circles. Build the bundle again.");
   for (;; --place) { /* a rule for a remainder does not fit where there is none */
     divide(sp, number, set->all[place].divisor, &quotient, &rest);
     divide(sp, set->all[place].least, set->all[place].divisor, &quotient, &of_base);

@@ -8,7 +8,7 @@ enum { NORM, FIRST_LETTER, LAST_THREE, SHAPE, SPACE_AFTER, IS_SPACE };
 static const float EPSILON = 1e-8f;
 
 static NORETURN void another(scope *s, const char *name) {
-  fail(s, KOKORO_BUNDLE, "The front end has a tagger of another shape (%s). Build the bundle with this version.", name);
+  fail(s, FAILURE_BUNDLE, "The front end has a tagger of another shape (%s). Build the bundle with this version.", name);
 }
 
 static const float *vector(scope *s, const tensors *file, const char *name, size_t size) {

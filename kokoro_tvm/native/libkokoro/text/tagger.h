@@ -21,7 +21,7 @@ typedef struct tagger {
   dictionary norms, symbols;
 } tagger;
 
-/* Fails with KOKORO_BUNDLE. */
+/* Fails with FAILURE_BUNDLE. */
 tagger open_tagger(scope *s, const tensors *file);
 
 /* The tag of every piece and the states (pieces, channels) that it is read from. */
@@ -41,7 +41,7 @@ typedef struct homographs {
   dictionary words;
 } homographs;
 
-/* 0 where the file has none. Fails with KOKORO_BUNDLE where they are not of this tagger. */
+/* 0 where the file has none. Fails with FAILURE_BUNDLE where they are not of this tagger. */
 int open_homographs(scope *s, const tensors *file, int british, size_t channels, homographs *made);
 /* The phonemes of every piece that is a word of two readings; NONE for all others. */
 string *read_homographs(work *w, const homographs *h, opened *words, const pieces *all, const tagged *found);

@@ -98,7 +98,7 @@ static string in_pieces(const form *f, string written, int expression, string li
   const items *names = find_list(f->l, list);
   builder out = {0};
   int first = 1;
-  if (!names) fail(f->w->s, KOKORO_BUNDLE, "A rule of the bundle names a list that is not there. Build the bundle again.");
+  if (!names) fail(f->w->s, FAILURE_BUNDLE, "A rule of the bundle names a list that is not there. Build the bundle again.");
   for (match found = FIRST_MATCH; next_match(f->w, &PATTERNS[expression], written, &found); first = 0) {
     string piece = slice(written, found.start, found.end);
     const item *name = find_item(names, piece);
@@ -138,7 +138,7 @@ static string part(const form *f, string group, string verb, string by) {
   const items *list = find_list(f->l, type_of(f, group));
   if (list && (!verb.size || is_ascii_text(verb, "one") || is_ascii_text(verb, "form") || is_ascii_text(verb, "minor"))) {
     const item *found = find_item(list, written);
-    if (!found) fail(f->w->s, KOKORO_BUNDLE, "A rule of the bundle has a word that is not in its list. Build the bundle again.");
+    if (!found) fail(f->w->s, FAILURE_BUNDLE, "A rule of the bundle has a word that is not in its list. Build the bundle again.");
     return counted_form(f, found, verb, by);
   }
   if (!verb.size) verb = verb_of(f, group);
@@ -175,7 +175,7 @@ string say_form(const form *f) {
       --depth;
       if (whole[depth + 1]) put(f->w, &words[depth], BUILT(words[depth + 1]));
     } else {
-      fail(f->w->s, KOKORO_BUNDLE, "A rule of the bundle has brackets that do not match. Build the bundle again.");
+      fail(f->w->s, FAILURE_BUNDLE, "A rule of the bundle has brackets that do not match. Build the bundle again.");
     }
   }
   put(f->w, &words[0], slice(say, done, say.size));

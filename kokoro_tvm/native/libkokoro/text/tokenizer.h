@@ -17,7 +17,7 @@ typedef struct tokenizer {
   size_t longest; /* characters of an exception */
 } tokenizer;
 
-/* Fails with KOKORO_BUNDLE. */
+/* Fails with FAILURE_BUNDLE. */
 tokenizer open_tokenizer(scope *s, const tensors *file);
 
 /* Everything but single spaces, and whitespace beyond those. */

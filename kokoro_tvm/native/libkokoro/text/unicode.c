@@ -1,5 +1,5 @@
 /* Characters as Python's str and unicodedata have them, by tables that the build takes from Python. */
-#include "text.h"
+#include "characters.h"
 
 /* Of a character: see generated.py. */
 typedef struct record {

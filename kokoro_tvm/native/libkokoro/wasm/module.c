@@ -4,7 +4,7 @@
  * fails returns NULL where there is longjmp; in WebAssembly it traps, after which every function may be called again. */
 #include <string.h>
 
-#include "../text/sentences.h"
+#include "text/text.h"
 
 #ifdef __wasm__
 #define EXPORT(name) __attribute__((export_name(#name)))
@@ -16,17 +16,23 @@ enum { SIZE, LINKS, NUMBERS }; /* of a request: units of the text, links; then o
 enum { START, END, TWICE_THE_STRESS, PHONEMES, ALIAS, FLAGS, OF_LINK }; /* units of what it gives, or ABSENT */
 static const int32_t ABSENT = -0x7FFFFFFF - 1;
 
-static kokoro_error error;
+static struct failure {
+  int code;
+  char text[2044];
+} error; /* as kokoro_error of kokoro.h */
 static arena kept, memory; /* of the file, of a request */
-static scope call = {.error = &error, .kept = &kept};
+static scope call = {.message = error.text, .message_size = sizeof error.text, .kept = &kept};
 static file content = {.path = "front_end.safetensors"};
 static tensors all_tensors;
 static void *bytes; /* of the file, and of the request */
 static const reader *readers[sizeof READ_LANGUAGES];
 
 /* What went wrong last: its code and its text. */
-EXPORT(last_error) const kokoro_error *last_error(void);
-const kokoro_error *last_error(void) { return &error; }
+EXPORT(last_error) const struct failure *last_error(void);
+const struct failure *last_error(void) {
+  error.code = call.code;
+  return &error;
+}
 
 /* Memory for the bytes of the file. */
 EXPORT(take_file) void *take_file(size_t size);
@@ -158,7 +164,8 @@ static char *answer(work *w, const utterances *made, const notes *notices) {
 /* Whether texts of a language are read, by its letter. */
 EXPORT(reads) int reads(int letter);
 int reads(int letter) {
-  error = (kokoro_error){0};
+  call.code = 0;
+  error.text[0] = 0;
   if (setjmp(call.failed)) return 0;
   return reader_of((char)letter) != NULL;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os.h"
+#include "bundle/bundle.h"
 #include "text/english.h"
 #include "text/file.h"
 #include "text/inflate.h"
@@ -79,12 +79,13 @@ static void answer(work *w, const english *e, lexicon *l, const char *line) {
 int main(int count, char **words) {
   scope s = {0};
   arena kept = {0}, memory = {0};
-  kokoro_error error;
+  char message[2048];
   static char line[1 << 22];
   if (count != 3) return 2;
-  s.error = &error;
+  s.message = message;
+  s.message_size = sizeof message;
   s.kept = &kept;
-  if (setjmp(s.failed)) return puts(error.text), 1;
+  if (setjmp(s.failed)) return puts(message), 1;
   os_status status;
   file from = {.path = words[1], .descriptor = os_open(words[1])};
   os_status_of(from.descriptor, &status);

@@ -2,8 +2,7 @@
  *
  * fuzz BUNDLE FOLDER FIRST COUNT: FOLDER has every file of the bundle but bundle.json. Case k is the same whenever it
  * is run. */
-#include "handle.h"
-#include "json.h"
+#include "model/model.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -161,15 +160,16 @@ static void try_voice(kokoro *bundle, const char *folder, uint64_t which) {
 
 /* Runs what may fail as a call of the library does. */
 static void attempt(void (*body)(scope *, text, void *), text from, void *argument, uint64_t which) {
-  kokoro_error error = {0, ""};
+  char message[2048] = "";
   arena kept = {NULL};
   scope *s = calloc(1, sizeof *s);
-  s->error = &error;
+  s->message = message;
+  s->message_size = sizeof message;
   s->kept = &kept;
   text made = mutated(from);
   if (setjmp(s->failed) == 0) body(s, made, argument);
   refused += s->code != 0;
-  if (s->code && (s->code != KOKORO_BUNDLE || !*error.text)) die("another failure than a bundle's", which);
+  if (s->code && (s->code != FAILURE_BUNDLE || !*message)) die("another failure than a bundle's", which);
   release(&kept);
   release(&s->scratch);
   free(s);

@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os.h"
+#include "bundle/bundle.h"
 #include "patterns.h"
 #include "text/paragraphs.h"
-#include "text/speech.h"
+#include "text/text.h"
 
 static void print_text(string text) {
   putchar('"');
@@ -224,7 +224,7 @@ static void print_piece(work *w, const piece *p) {
 
 static void print_plan(work *w, const reader *r, model *m, string text) {
   planner p = {.reader = r, .knows = knows, .predict = predict, .with = m, .speed = m->speed, .sample_rate = 24000};
-  scope call = {.error = w->s->error};
+  scope call = {.message = w->s->message, .message_size = w->s->message_size};
   strings notices = {0};
   piece found;
   volatile int first = 1;
@@ -233,7 +233,7 @@ static void print_plan(work *w, const reader *r, model *m, string text) {
   printf("[[");
   if (setjmp(call.failed)) {
     printf("%s{\"error\":", first ? "" : ",");
-    print_text(decoded(w, call.error->text));
+    print_text(decoded(w, call.message));
     putchar('}');
   } else {
     for (int there = 1; there;) {
@@ -284,11 +284,11 @@ static string random_text(work *w) {
   return BUILT(text);
 }
 
-static int plan_quietly(const reader *r, model *m, string text, kokoro_error *error) { /* 0: it was refused */
+/* Plan a text without printing; return the code of its failure, 0 for none. */
+static int plan_quietly(const reader *r, model *m, string text, char message[2048]) {
   planner p = {.reader = r, .knows = knows, .predict = predict, .with = m, .speed = m->speed, .sample_rate = 24000};
-  scope call = {.error = error};
+  scope call = {.message = message, .message_size = 2048};
   piece found;
-  volatile int fits = 0;
   p.limits[0] = m->most[0], p.limits[1] = m->most[1];
   if (setjmp(call.failed) == 0) {
     begin_plan(&p, &call, text);
@@ -298,19 +298,19 @@ static int plan_quietly(const reader *r, model *m, string text, kokoro_error *er
       finished(&w, &found);
       release(&audio);
     }
-    fits = 1;
   }
   end_plan(&p);
   release(&call.scratch);
-  return fits;
+  return call.code;
 }
 
 static void fuzz(const reader *r, model *m, const char *given) {
   char *behind;
   uint64_t refused = 0, count = strtoull(given, &behind, 10), every = strtoull(behind, NULL, 10);
-  kokoro_error error;
+  char message[2048];
+  int code;
   for (uint64_t i = 1; i <= count; ++i) {
-    scope s = {.error = &error};
+    scope s = {.message = message, .message_size = sizeof message};
     arena memory = {0};
     work w = WORK(&s, &memory);
     state = i * 0x9E3779B97F4A7C15u;
@@ -321,9 +321,9 @@ static void fuzz(const reader *r, model *m, const char *given) {
       sources parts = paragraphs(&w, &whole);
       notes notices = {0};
       for (size_t part = 0; part < parts.count; ++part) normalize(&w, parts.all[part], r, &notices);
-    } else if (!plan_quietly(r, m, text, &error)) {
+    } else if ((code = plan_quietly(r, m, text, message)) != 0) {
       ++refused;
-      if (error.code != KOKORO_INPUT) printf("text %llu: %s\n", (unsigned long long)i, error.text);
+      if (code != FAILURE_INPUT) printf("text %llu: %s\n", (unsigned long long)i, message);
     }
     release(&memory);
     release(&s.scratch);
@@ -344,13 +344,14 @@ static string read_line(work *w, const char *line) {
 int main(int count, char **words) {
   scope s = {0};
   arena kept = {0};
-  kokoro_error error;
+  char message[2048];
   static model m;
   static char line[1 << 22];
   if (count < 3) return 2;
-  s.error = &error;
+  s.message = message;
+  s.message_size = sizeof message;
   s.kept = &kept;
-  if (setjmp(s.failed)) return printf("failed: %s\n", error.text), 1;
+  if (setjmp(s.failed)) return printf("failed: %s\n", message), 1;
   os_status status;
   file from = {.path = words[1], .descriptor = os_open(words[1])};
   os_status_of(from.descriptor, &status);
@@ -363,9 +364,10 @@ int main(int count, char **words) {
     scope call = {0};
     arena memory = {0};
     work w = WORK(&call, &memory);
-    call.error = &error;
+    call.message = message;
+    call.message_size = sizeof message;
     if (setjmp(call.failed)) {
-      printf("{\"error\": \"%s\"}\n", error.text);
+      printf("{\"error\": \"%s\"}\n", message);
     } else {
       const char *colon = strrchr(line, ':'), *behind = colon ? colon + 1 : "";
       string text = read_line(&w, behind);

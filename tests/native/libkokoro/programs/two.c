@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "os.h"
+#include "os/os.h"
 
 int main(int count, char **words) {
   kokoro *bundles[2];

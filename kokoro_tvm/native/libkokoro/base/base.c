@@ -1,12 +1,10 @@
+/* Memory, failures and UTF-8. */
 #include "base.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "os.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -18,13 +16,12 @@ typedef struct block {
 
 static void set_text(scope *s, int code, const char *pattern, va_list arguments) {
   s->code = code;
-  if (!s->error) return;
-  s->error->code = code;
-  int length = vsnprintf(s->error->text, sizeof s->error->text, pattern, arguments);
-  size_t end = sizeof s->error->text - 1;
+  if (!s->message) return;
+  int length = vsnprintf(s->message, s->message_size, pattern, arguments);
+  size_t end = s->message_size - 1;
   if (length < 0 || (size_t)length <= end) return;
-  while (end > 0 && ((unsigned char)s->error->text[end] & 0xC0) == 0x80) --end; /* no half a character */
-  s->error->text[end] = 0;
+  while (end > 0 && ((unsigned char)s->message[end] & 0xC0) == 0x80) --end; /* no half a character */
+  s->message[end] = 0;
 }
 
 void fail(scope *s, int code, const char *pattern, ...) {
@@ -35,7 +32,7 @@ void fail(scope *s, int code, const char *pattern, ...) {
   longjmp(s->failed, 1);
 }
 
-void fail_memory(scope *s) { fail(s, KOKORO_SYSTEM, "There is not enough memory."); }
+void fail_memory(scope *s) { fail(s, FAILURE_SYSTEM, "There is not enough memory."); }
 
 void give(scope *s, arena *to, void (*function)(void *), void *resource) {
   block *made = malloc(sizeof *made);
@@ -53,7 +50,7 @@ void *take(scope *s, arena *from, size_t count, size_t size) {
   if (size && count > ((size_t)-1 - 2 * ALIGNMENT) / size) fail_memory(s);
   char *raw = calloc(1, count * size + ALIGNMENT);
   if (!raw)
-    fail(s, KOKORO_SYSTEM, "There is not enough memory: %zu bytes more were wanted. End other programs, or raise the limit "
+    fail(s, FAILURE_SYSTEM, "There is not enough memory: %zu bytes more were wanted. End other programs, or raise the limit "
                            "of memory.", count * size);
   give(s, from, free, raw);
   return raw + (ALIGNMENT - (uintptr_t)raw % ALIGNMENT) % ALIGNMENT;
@@ -86,34 +83,6 @@ void release(arena *all) {
     last->release(last->resource);
     free(last);
   }
-}
-
-char *read_path(scope *s, const char *path, size_t *size) {
-  int descriptor = os_open(path);
-  char *content = NULL;
-  size_t room = 0;
-  int64_t count = 1;
-  if (descriptor < 0) return NULL;
-  for (*size = 0; count > 0; *size += (size_t)count) {
-    if (*size + 1 >= room) {
-      char *more = realloc(content, room = 2 * room + (1 << 16));
-      if (!more || room > (size_t)1 << 26) {
-        free(more ? more : content);
-        os_close(descriptor);
-        errno = EFBIG;
-        return NULL;
-      }
-      content = more;
-    }
-    count = os_read(descriptor, content + *size, room - *size - 1, (int64_t)*size);
-    if (count < 0) break;
-  }
-  int why = errno;
-  os_close(descriptor);
-  if (count == 0) content[*size] = 0;
-  give(s, &s->scratch, free, content);
-  errno = why;
-  return count < 0 ? NULL : content;
 }
 
 int32_t next_symbol(const char **text) {

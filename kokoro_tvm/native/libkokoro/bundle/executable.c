@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "json.h"
-
 enum { INT = 1, FLOAT = 3, DTYPE = 5, STRING = 65, SHAPE = 69, TENSOR = 70 }; /* TVMFFITypeIndex */
 static const char KIND[] = "relax.VMExecutable";
 static const uint64_t MAGIC = 0xD225DE2F4214151D, WITH_SCOPES = 0xD225DE2F4214151E,
@@ -16,7 +14,7 @@ typedef struct reader {
 } reader;
 
 NORETURN static void refuse(scope *s, const char *path, const char *why) {
-  fail(s, KOKORO_BUNDLE, "%s is not a library that kokoro-tvm compiled (%s). Build or copy it again.", path, why);
+  fail(s, FAILURE_BUNDLE, "%s is not a library that kokoro-tvm compiled (%s). Build or copy it again.", path, why);
 }
 
 static const char *skip(reader *r, uint64_t count) {
@@ -128,7 +126,7 @@ static void check(scope *s, const char *path, const json *found, const char *key
   for (const json *item = found->first; item; item = item->next)
     if (strcmp(item->key, key) == 0 && item->kind == TEXT) value = item->text;
   if (strcmp(value, wanted))
-    fail(s, KOKORO_BUNDLE, "%s was compiled with %s '%s', but bundle.json says '%s'. Build the bundle again.", path,
+    fail(s, FAILURE_BUNDLE, "%s was compiled with %s '%s', but bundle.json says '%s'. Build the bundle again.", path,
          key, value, wanted);
 }
 
@@ -139,7 +137,7 @@ void check_library(scope *s, const manifest *bundle, const component *component,
   check(s, path, found, "component", component->name);
   int64_t bucket = get(s, found, "bucket", WHOLE)->whole;
   if (bucket != library->bucket)
-    fail(s, KOKORO_BUNDLE, "%s was compiled with bucket %lld, but bundle.json says %lld. Build the bundle again.",
+    fail(s, FAILURE_BUNDLE, "%s was compiled with bucket %lld, but bundle.json says %lld. Build the bundle again.",
          path, (long long)bucket, (long long)library->bucket);
   check(s, path, found, "length", bundle->length_name);
   check(s, path, found, "precision", bundle->precision);

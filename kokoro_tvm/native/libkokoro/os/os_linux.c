@@ -10,8 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kokoro.h"
-
 const char OS_FFI[] = "libtvm_ffi.so", OS_RUNTIME[] = "libtvm_runtime.so";
 
 int os_cores(int *cores, int most) {
@@ -39,7 +37,7 @@ int os_check_out(const char *path, const char *content, size_t size, os_checked 
   if (descriptor < 0 || !made->path || written < size ||
       fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)) {
     os_check_in(made);
-    return KOKORO_SYSTEM;
+    return OS_FAILED;
   }
   size_t used = (size_t)snprintf(made->path, ROOM, "/proc/self/fd");
   for (unsigned digits = ++serial; digits; digits >>= 1)

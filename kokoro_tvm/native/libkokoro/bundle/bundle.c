@@ -1,13 +1,11 @@
+/* bundle.json, checked key by key. */
 #include "bundle.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
 #include "languages.h"
-#include "os.h"
-#include "sha256.h"
 
 enum { SCHEMA = 5 };
 static const char *const NAMES[COMPONENTS] = {"bert", "duration", "text_encoder", "f0n", "decoder"};
@@ -17,7 +15,7 @@ static int64_t one_of(scope *s, const json *node, const char *key, const char *c
   const char *word = get_text(s, node, key);
   for (int i = 0; i < count; ++i)
     if (strcmp(word, words[i]) == 0) return i;
-  fail(s, KOKORO_BUNDLE, "%s: '%s' is '%s', which it cannot be. Build the bundle again.", place_of(s, node), key,
+  fail(s, FAILURE_BUNDLE, "%s: '%s' is '%s', which it cannot be. Build the bundle again.", place_of(s, node), key,
        word);
 }
 
@@ -34,7 +32,7 @@ static file read_ref(scope *s, const char *root, const json *node) {
   file made = {NULL, get(s, node, "size", WHOLE)->whole, keep(s, get_text(s, node, "sha256")), -1};
   const char *name = get_text(s, node, "file");
   if (leaves(name))
-    fail(s, KOKORO_BUNDLE, "%s: the file '%s' lies outside the bundle. Build the bundle again.", place_of(s, node),
+    fail(s, FAILURE_BUNDLE, "%s: the file '%s' lies outside the bundle. Build the bundle again.", place_of(s, node),
          name);
   made.path = format(s, s->kept, "%s/%s", root, name);
   return made;
@@ -47,7 +45,7 @@ static file find_ref(scope *s, const char *root, const json *node, const char *k
 }
 
 static const json *object_at(scope *s, const json *item) {
-  if (item->kind != OBJECT) fail(s, KOKORO_BUNDLE, "%s should be a JSON object. " MEND, place_of(s, item));
+  if (item->kind != OBJECT) fail(s, FAILURE_BUNDLE, "%s should be a JSON object. " MEND, place_of(s, item));
   return item;
 }
 
@@ -60,11 +58,11 @@ static ports read_ports(scope *s, const json *node, const char *key) {
     each->name = keep(s, get_text(s, item, "name"));
     each->dtype = keep(s, get_text(s, item, "dtype"));
     if (shape->count > EXTENTS)
-      fail(s, KOKORO_BUNDLE, "%s: 'shape' has %lld extents; %d are the most. " MEND, place_of(s, item),
+      fail(s, FAILURE_BUNDLE, "%s: 'shape' has %lld extents; %d are the most. " MEND, place_of(s, item),
            (long long)shape->count, EXTENTS);
     for (const json *extent = shape->first; extent; extent = extent->next) {
       if (extent->kind != TEXT && (extent->kind != WHOLE || extent->whole < 0))
-        fail(s, KOKORO_BUNDLE, "%s is no extent. " MEND, place_of(s, extent));
+        fail(s, FAILURE_BUNDLE, "%s is no extent. " MEND, place_of(s, extent));
       each->shape[each->extents++] = extent->kind == WHOLE ? extent->whole : -1;
     }
   }
@@ -80,20 +78,20 @@ static component read_component(scope *s, const char *root, const json *node, co
   static const char *const axes[] = {"tokens", "frames"};
   component made = {.name = name};
   const json *libraries = get(s, node, "libraries", LIST);
-  if (!libraries->count) fail(s, KOKORO_BUNDLE, "%s has no library. Build the bundle again.", place_of(s, node));
+  if (!libraries->count) fail(s, FAILURE_BUNDLE, "%s has no library. Build the bundle again.", place_of(s, node));
   made.libraries = take(s, s->kept, (size_t)libraries->count, sizeof *made.libraries);
   for (const json *item = libraries->first; item; item = item->next) {
     library *each = &made.libraries[made.count++];
     each->bucket = get_positive(s, object_at(s, item), "bucket");
     each->file = read_ref(s, root, item);
     if (find_ref(s, root, item, "kernels").path)
-      fail(s, KOKORO_BUNDLE, "%s computes on a GPU, and libkokoro on CPUs alone. Use a bundle of the recipe `cpu`.",
+      fail(s, FAILURE_BUNDLE, "%s computes on a GPU, and libkokoro on CPUs alone. Use a bundle of the recipe `cpu`.",
            place_of(s, item));
   }
   qsort(made.libraries, (size_t)made.count, sizeof *made.libraries, by_bucket);
   made.axis = (int)one_of(s, node, "axis", axes, 2);
   if (made.axis != axis)
-    fail(s, KOKORO_BUNDLE, "%s: 'axis' should be '%s'. Build the bundle again.", place_of(s, node), axes[axis]);
+    fail(s, FAILURE_BUNDLE, "%s: 'axis' should be '%s'. Build the bundle again.", place_of(s, node), axes[axis]);
   made.storage_step = get_positive(s, node, "storage_step");
   made.function = keep(s, get_text(s, node, "function"));
   made.inputs = read_ports(s, node, "inputs");
@@ -109,7 +107,7 @@ static void read_vocabulary(scope *s, manifest *made, const json *node) {
     const char *text = item->key;
     symbol each = {next_symbol(&text), get(s, node, item->key, WHOLE)->whole};
     if (each.id < 0 || each.id > INT32_MAX)
-      fail(s, KOKORO_BUNDLE, "%s is no token's id. " MEND, place_of(s, item));
+      fail(s, FAILURE_BUNDLE, "%s is no token's id. " MEND, place_of(s, item));
     if (each.id > made->highest_id) made->highest_id = each.id;
     if (each.code_point > 0 && !*text) made->vocabulary[made->symbols++] = each; /* of one symbol */
   }
@@ -123,21 +121,21 @@ static void read_languages(scope *s, manifest *made, const json *node) { /* NULL
   for (const json *each = node ? node->first : NULL; each; each = each->next)
     made->languages[made->spoken++] = (spoken_language){*each->key, keep(s, get_text(s, object_at(s, each), "name")),
                                                         find(s, each, "espeak", TEXT) != NULL};
-  if (!made->spoken) fail(s, KOKORO_BUNDLE, "%s names no language. Build the bundle again.", place_of(s, node));
+  if (!made->spoken) fail(s, FAILURE_BUNDLE, "%s names no language. Build the bundle again.", place_of(s, node));
 }
 
 static manifest *read_manifest(scope *s, const char *root, const json *node) {
   static const char *const lengths[] = {"exact", "masked", "padded"};
   int64_t schema = get(s, node, "schema", WHOLE)->whole;
   if (schema != SCHEMA)
-    fail(s, KOKORO_BUNDLE, "%s has schema %lld; this libkokoro reads schema %d. %s", place_of(s, node),
+    fail(s, FAILURE_BUNDLE, "%s has schema %lld; this libkokoro reads schema %d. %s", place_of(s, node),
          (long long)schema, SCHEMA,
          schema > SCHEMA ? "Update it, or build the bundle with its version." : "Build the bundle again.");
   manifest *made = take(s, s->kept, 1, sizeof *made);
   const json *components = get(s, node, "components", OBJECT), *features = get(s, node, "cpu_features", LIST);
   for (int i = 0; i < COMPONENTS; ++i)
     if (!find(s, components, NAMES[i], OBJECT))
-      fail(s, KOKORO_BUNDLE, "%s lacks the component %s. Build the bundle again.", place_of(s, node), NAMES[i]);
+      fail(s, FAILURE_BUNDLE, "%s lacks the component %s. Build the bundle again.", place_of(s, node), NAMES[i]);
   made->root = root;
   made->recipe = keep(s, get_text(s, node, "recipe"));
   made->length = (int)one_of(s, node, "length", lengths, 3);
@@ -159,7 +157,7 @@ static manifest *read_manifest(scope *s, const char *root, const json *node) {
   made->components[SEEDED].inputs = read_ports(s, seeded, "inputs");
   made->cpu_features = take(s, s->kept, (size_t)features->count, sizeof *made->cpu_features);
   for (const json *item = features->first; item; item = item->next) {
-    if (item->kind != TEXT) fail(s, KOKORO_BUNDLE, "%s should be str. " MEND, place_of(s, item));
+    if (item->kind != TEXT) fail(s, FAILURE_BUNDLE, "%s should be str. " MEND, place_of(s, item));
     made->cpu_features[made->features++] = keep(s, item->text);
   }
   made->runtime = find_ref(s, root, node, "runtime");
@@ -175,7 +173,7 @@ static manifest *read_manifest(scope *s, const char *root, const json *node) {
 
 static void check_pin(scope *s, const char *pin) {
   if (strspn(pin, "0123456789abcdefABCDEF") != 64 || pin[64])
-    fail(s, KOKORO_INPUT, "The sha256 of a bundle should be 64 hexadecimal digits, but is '%.80s'.", pin);
+    fail(s, FAILURE_INPUT, "The sha256 of a bundle should be 64 hexadecimal digits, but is '%.80s'.", pin);
 }
 
 static int differs(const char *digest, const char *pin) { /* whose letters may be capitals */
@@ -191,28 +189,28 @@ manifest *read_bundle(scope *s, const char *folder, const char *pin) {
   const char *root = keep(s, folder), *path = format(s, &s->scratch, "%s/bundle.json", root);
   int is_folder = os_is_folder(root);
   if (is_folder == 0)
-    fail(s, KOKORO_BUNDLE, "%s is a file; a bundle is a folder. Name the folder.", root);
-  if (is_folder < 0) fail(s, KOKORO_BUNDLE, "There is no bundle at %s: the folder does not exist.", root);
+    fail(s, FAILURE_BUNDLE, "%s is a file; a bundle is a folder. Name the folder.", root);
+  if (is_folder < 0) fail(s, FAILURE_BUNDLE, "There is no bundle at %s: the folder does not exist.", root);
   char *content = read_path(s, path, &size);
   if (!content && errno == ENOENT)
-    fail(s, KOKORO_BUNDLE,
+    fail(s, FAILURE_BUNDLE,
          "%s is not a complete bundle: bundle.json, which a build writes last, is missing. "
          "Build or copy the bundle again.",
          root);
   if (!content)
-    fail(s, KOKORO_BUNDLE, "%s cannot be read (%s). Make it readable, or copy the bundle again.", path,
+    fail(s, FAILURE_BUNDLE, "%s cannot be read (%s). Make it readable, or copy the bundle again.", path,
          strerror(errno));
   sha256 hash;
   sha256_begin(&hash);
   sha256_add(&hash, content, size);
   sha256_end(&hash, digest);
   if (pin && differs(digest, pin))
-    fail(s, KOKORO_BUNDLE,
+    fail(s, FAILURE_BUNDLE,
          "%s has sha256 %s, but %s was given: this is another bundle, or it was changed. "
          "Do not load it; get the bundle again from where the digest comes from.",
          path, digest, pin);
   json *node = parse(s, content, size, path, why);
-  if (!node) fail(s, KOKORO_BUNDLE, "%s is no readable JSON (%s). Build or copy it again.", path, why);
+  if (!node) fail(s, FAILURE_BUNDLE, "%s is no readable JSON (%s). Build or copy it again.", path, why);
   return read_manifest(s, root, node);
 }
 

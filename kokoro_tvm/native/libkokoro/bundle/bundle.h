@@ -2,29 +2,13 @@
 #ifndef KOKORO_BUNDLE_H
 #define KOKORO_BUNDLE_H
 
-#include "base.h"
+#include "base/base.h"
+#include "os/os.h"
 
-enum { EXTENTS = 8 };
 /* The decoder has a second entry, which takes a seed in the place of the noise. */
 enum { BERT, DURATION, TEXT_ENCODER, F0N, DECODER, COMPONENTS, SEEDED = COMPONENTS, ENTRIES };
 enum { TOKENS, FRAMES };
 enum { EXACT, MASKED, PADDED };
-
-typedef struct file {
-  const char *path; /* NULL: the bundle has no such file */
-  int64_t size;
-  const char *sha256;
-  int descriptor; /* while the bundle is being opened */
-} file;
-
-/* A type of numbers: as numpy, safetensors and DLPack call it, and its bytes. */
-typedef struct dtype {
-  const char *name, *stored;
-  int code, width;
-} dtype;
-
-/* By either name; NULL where there is none. */
-const dtype *find_dtype(const char *name);
 
 /* A tensor of a component's signature; an extent that depends on the length is -1. */
 typedef struct port {
@@ -98,23 +82,22 @@ void open_files(scope *s, manifest *bundle);
 /* The bytes of an open file, in scratch memory; compared once more, as they are what is used. Fails. */
 char *read_file(scope *s, const file *file);
 
-/* A tensor of a safetensors file. */
-typedef struct tensor {
-  const char *name;
-  const dtype *type;
-  void *data; /* in the mapped file, to be read only */
-  int64_t extents, elements, size; /* size: bytes */
-  int64_t shape[EXTENTS];
-} tensor;
-
-typedef struct tensors {
-  tensor *all;
-  int64_t count;
-} tensors;
-
 /* Maps an open file; its tensors are read-only. Fails. */
 tensors map_tensors(scope *s, const file *file);
-/* The tensors of a file whose content is in memory, and has to stay there. Fails. */
-tensors read_tensors(scope *s, const file *file, void *content);
+
+/* All bytes of a small file on a path, with a NUL behind them, in scratch memory; NULL where it cannot be read. */
+char *read_path(scope *s, const char *path, size_t *size);
+
+/* ---- verified.c: which large files were good when they were last read, as kokoro_tvm/runtime/bundle/verification.py
+ * remembers them ---- */
+
+/* Where it is written down for the bundle in a folder; NULL where there is no place for it. */
+const char *verified_path(scope *s, const char *root);
+/* What is written down: an object from identities to digests; NULL where there is nothing readable. */
+const json *read_verified(scope *s, const char *path);
+int is_verified(scope *s, const json *known, const os_status *status, const char *sha256);
+/* Writes down the files above a size, all of which are good. Where that fails, they are read again. */
+void write_verified(scope *s, const char *path, file *const *all, const os_status *status, int count,
+                    int64_t above);
 
 #endif

@@ -1,5 +1,5 @@
 /* When each word is heard: what kokoro_tvm/runtime/speech/words.py does with a piece. */
-#include "handle.h"
+#include "model.h"
 
 /* Measured: see there and kokoro_tvm/runtime/speech/plan.py. */
 enum { EARLY_FRAMES = 2, PAUSING_SOUND = 6, LAST_SOUND = 5 };

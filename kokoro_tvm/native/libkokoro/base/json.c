@@ -1,4 +1,5 @@
-#include "json.h"
+/* JSON (RFC 8259). */
+#include "base.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -187,11 +188,11 @@ const char *place_of(scope *s, const json *value) {
 const json *find(scope *s, const json *object, const char *key, kind wanted) {
   const json *found = NULL;
   if (object->kind != OBJECT)
-    fail(s, KOKORO_BUNDLE, "%s should be a JSON object but is %s. " MEND, place_of(s, object), KINDS[object->kind]);
+    fail(s, FAILURE_BUNDLE, "%s should be a JSON object but is %s. " MEND, place_of(s, object), KINDS[object->kind]);
   for (const json *item = object->first; item; item = item->next)
     if (strcmp(item->key, key) == 0) found = item; /* the last one, as Python has it */
   if (found && found->kind != NOTHING && found->kind != wanted)
-    fail(s, KOKORO_BUNDLE, "%s: '%s' should be %s but is %s. " MEND, place_of(s, object), key, KINDS[wanted],
+    fail(s, FAILURE_BUNDLE, "%s: '%s' should be %s but is %s. " MEND, place_of(s, object), key, KINDS[wanted],
          KINDS[found->kind]);
   return found && found->kind != NOTHING ? found : NULL;
 }
@@ -201,14 +202,14 @@ const json *get(scope *s, const json *object, const char *key, kind wanted) {
   if (found) return found;
   for (const json *item = object->first; item; item = item->next)
     if (strcmp(item->key, key) == 0)
-      fail(s, KOKORO_BUNDLE, "%s: '%s' should be %s but is nothing. " MEND, place_of(s, object), key, KINDS[wanted]);
-  fail(s, KOKORO_BUNDLE, "%s lacks '%s'. " MEND, place_of(s, object), key);
+      fail(s, FAILURE_BUNDLE, "%s: '%s' should be %s but is nothing. " MEND, place_of(s, object), key, KINDS[wanted]);
+  fail(s, FAILURE_BUNDLE, "%s lacks '%s'. " MEND, place_of(s, object), key);
 }
 
 int64_t get_positive(scope *s, const json *object, const char *key) {
   int64_t value = get(s, object, key, WHOLE)->whole;
   if (value <= 0 || value > 1 << 20) /* so that no size of an array overflows */
-    fail(s, KOKORO_BUNDLE, "%s: '%s' should be positive, and no more than 2^20, but is %lld. Build the bundle again.", place_of(s, object), key,
+    fail(s, FAILURE_BUNDLE, "%s: '%s' should be positive, and no more than 2^20, but is %lld. Build the bundle again.", place_of(s, object), key,
          (long long)value);
   return value;
 }

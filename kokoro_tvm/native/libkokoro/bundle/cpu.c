@@ -15,12 +15,12 @@
 static void request_tiles(scope *s, const manifest *bundle) {
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
   if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA))
-    fail(s, KOKORO_BUNDLE, "%s (recipe %s) needs AMX, and Linux does not give it to this process (%s).", bundle->root,
+    fail(s, FAILURE_BUNDLE, "%s (recipe %s) needs AMX, and Linux does not give it to this process (%s).", bundle->root,
          bundle->recipe, strerror(errno));
 }
 #else
 static void request_tiles(scope *s, const manifest *bundle) {
-  fail(s, KOKORO_BUNDLE, "%s (recipe %s) needs AMX, which only Linux gives.", bundle->root, bundle->recipe);
+  fail(s, FAILURE_BUNDLE, "%s (recipe %s) needs AMX, which only Linux gives.", bundle->root, bundle->recipe);
 }
 #endif
 
@@ -39,7 +39,7 @@ void check_cpu(scope *s, const manifest *bundle) {
     comma = ", ";
   }
   if (*missing)
-    fail(s, KOKORO_BUNDLE, "%s (recipe %s) was built for a processor with %s, which this one lacks.", bundle->root,
+    fail(s, FAILURE_BUNDLE, "%s (recipe %s) was built for a processor with %s, which this one lacks.", bundle->root,
          bundle->recipe, missing);
   for (int64_t i = 0; i < bundle->features; ++i)
     if (strcmp(bundle->cpu_features[i], "amx-tile") == 0) request_tiles(s, bundle);

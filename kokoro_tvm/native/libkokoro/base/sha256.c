@@ -1,4 +1,5 @@
-#include "sha256.h"
+/* SHA-256 (FIPS 180-4). */
+#include "base.h"
 
 #include <stdio.h>
 #include <string.h>

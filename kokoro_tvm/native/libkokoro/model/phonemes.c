@@ -1,6 +1,6 @@
 /* A string of phonemes as the model's tokens, and as words and marks: what kokoro_tvm/runtime/text/phonemes.py,
  * frontend/strings.py and planning.py do with one utterance. */
-#include "handle.h"
+#include "model.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,13 +1,11 @@
 /* Voices of one's own: a file of style tables, read as data and checked as kokoro_tvm/runtime/bundle/voice_files.py and
  * voices.py check it. */
-#include "handle.h"
+#include "model.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "os.h"
 
 enum { ROWS = 510, LONGEST_NAME = 64, MOST_BYTES = 64 << 20 };
 static const char SUFFIX[] = ".bin";

@@ -1,5 +1,5 @@
 /* Voices: style tables by name, and mixes of them, as kokoro_tvm/runtime/bundle/voices.py has them. */
-#include "handle.h"
+#include "model.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,8 +12,6 @@
 
 #include <shellapi.h>
 
-#include "kokoro.h"
-
 const char OS_FFI[] = "tvm_ffi.dll", OS_RUNTIME[] = "tvm_runtime.dll";
 
 static char load_error[512];
@@ -256,17 +254,17 @@ static int is_ascii(const wchar_t *text) {
  * ASCII only: by its name alone, which stands for the first library of that name, where its folder has another. */
 int os_check_out(const char *path, const char *content, size_t size, os_checked *made) {
   wchar_t *name = whole(path), *last = name ? wcsrchr(name, L'\\') : NULL;
-  int code = KOKORO_SYSTEM;
+  int code = OS_FAILED;
   (void)content, (void)size;
   made->path = NULL;
   made->resource = NULL;
   strcpy(load_error, "no memory");
   if (last && GetModuleHandleW(name)) {
     strcpy(load_error, "the process has loaded another library from there; open the bundle in a process of its own");
-    code = KOKORO_BUNDLE;
+    code = OS_REFUSED;
   } else if (last) {
     made->resource = os_load(path);
-    if (!made->resource) code = KOKORO_BUNDLE;
+    if (!made->resource) code = OS_REFUSED;
     else if (is_ascii(name)) made->path = narrow(name);
     else if (is_ascii(last + 1) && GetModuleHandleW(last + 1) == made->resource) made->path = narrow(last + 1);
     else strcpy(load_error, "TVM takes paths of ASCII only, and another library of this name is loaded");

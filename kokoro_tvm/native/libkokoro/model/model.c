@@ -1,6 +1,6 @@
 /* The five components: routing, padding and cutting, durations and alignment, as kokoro_tvm/runtime/session/session.py,
  * routing.py and model.py have them. */
-#include "handle.h"
+#include "model.h"
 
 #include <float.h>
 #include <math.h>

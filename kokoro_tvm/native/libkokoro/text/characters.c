@@ -1,4 +1,4 @@
-#include "text.h"
+#include "characters.h"
 
 #include <string.h>
 
@@ -66,7 +66,7 @@ string decoded(work *w, const char *utf8) {
   builder text = {0};
   while (*utf8) {
     int32_t c = next_symbol(&utf8);
-    if (c < 0) fail(w->s, KOKORO_INPUT, "The text is not valid UTF-8. Convert it to UTF-8 first.");
+    if (c < 0) fail(w->s, FAILURE_INPUT, "The text is not valid UTF-8. Convert it to UTF-8 first.");
     put_char(w, &text, c);
   }
   return BUILT(text);

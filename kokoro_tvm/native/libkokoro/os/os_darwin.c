@@ -8,8 +8,6 @@
 #include <sys/sysctl.h>
 #include <unistd.h>
 
-#include "kokoro.h"
-
 const char OS_FFI[] = "libtvm_ffi.dylib", OS_RUNTIME[] = "libtvm_runtime.dylib";
 
 int os_cores(int *cores, int most) { /* all there are: a process cannot be kept from some of them */
@@ -30,11 +28,11 @@ int os_check_out(const char *path, const char *content, size_t size, os_checked 
   made->resource = NULL;
   made->path = malloc(strlen(folder) + sizeof NAME);
   dlerror(); /* from here on errno has the reason */
-  if (!made->path) return KOKORO_SYSTEM;
+  if (!made->path) return OS_FAILED;
   int descriptor = mkostemps(strcat(strcpy(made->path, folder), NAME), 6, O_CLOEXEC);
   if (descriptor < 0) {
     free(made->path);
-    return KOKORO_SYSTEM;
+    return OS_FAILED;
   }
   size_t written = 0;
   for (ssize_t count = 1; count > 0 && written < size; written += count > 0 ? (size_t)count : 0)
@@ -42,7 +40,7 @@ int os_check_out(const char *path, const char *content, size_t size, os_checked 
   (void)path;
   if (close(descriptor) == 0 && written == size) return 0;
   os_check_in(made);
-  return KOKORO_SYSTEM;
+  return OS_FAILED;
 }
 
 void os_check_in(void *checked) {

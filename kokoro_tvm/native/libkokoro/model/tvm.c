@@ -1,12 +1,10 @@
-#include "tvm.h"
+#include "model.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <tvm/ffi/c_api.h>
-
-#include "os.h"
 
 enum { DEVICE_0 = 0, POOLED = 2, SHARE_ALL_CORES = -3, ALIGNMENT = 64, MOST_CORES = 1024 };
 
@@ -50,7 +48,7 @@ static const char *raised(scope *s) {
   return format(s, &s->scratch, "%.*s", end ? (int)(end - cell->message.data) : (int)size, cell->message.data);
 }
 
-static TVMFFIAny value_of(int32_t type, int64_t content) {
+static TVMFFIAny any_value(int32_t type, int64_t content) {
   TVMFFIAny value;
   memset(&value, 0, sizeof value);
   value.type_index = type;
@@ -59,7 +57,7 @@ static TVMFFIAny value_of(int32_t type, int64_t content) {
 }
 
 static TVMFFIAny text_value(const char *content) {
-  TVMFFIAny value = value_of(kTVMFFIRawStr, 0);
+  TVMFFIAny value = any_value(kTVMFFIRawStr, 0);
   value.v_c_str = content;
   return value;
 }
@@ -69,7 +67,7 @@ static const char *try_global(scope *s, arena *with, const char *name, TVMFFIAny
                               TVMFFIAny *result) {
   TVMFFIByteArray key = {name, strlen(name)};
   TVMFFIObjectHandle function = NULL;
-  *result = value_of(kTVMFFINone, 0);
+  *result = any_value(kTVMFFINone, 0);
   if (ffi.get_global(&key, &function) || !function)
     return format(s, &s->scratch, "the TVM runtime has no function %s", name);
   int status = ffi.call(function, arguments, count, result);
@@ -92,7 +90,7 @@ static const char *check_out(scope *s, const file *each, const char *content) {
   int code = os_check_out(each->path, content, (size_t)each->size, made);
   if (code)
     fail(s, code, "%s cannot be loaded (%s).%s", each->path, os_load_error(),
-         code == KOKORO_BUNDLE ? " Build the bundle for this kind of machine." : "");
+         code == OS_REFUSED ? " Build the bundle for this kind of machine." : "");
   give(s, &s->scratch, os_check_in, made);
   return made->path;
 }
@@ -164,7 +162,7 @@ void use_threads(scope *s, int count) {
   TVMFFIAny *names = take(s, &s->scratch, (size_t)total, sizeof *names);
   for (int i = 0; i < total; ++i) /* the list bounds the pool: cores are named twice for more threads than cores */
     names[i] = text_value(format(s, &s->scratch, "%d", cores[i % there]));
-  TVMFFIAny arguments[3] = {value_of(kTVMFFIInt, SHARE_ALL_CORES), value_of(kTVMFFIInt, count),
+  TVMFFIAny arguments[3] = {any_value(kTVMFFIInt, SHARE_ALL_CORES), any_value(kTVMFFIInt, count),
                             call_global(s, "ffi.Array", names, total)};
   call_global(s, "runtime.config_threadpool", arguments, 3);
 }
@@ -189,7 +187,7 @@ static const char *load_module(scope *s, const file *each, const char *content, 
 }
 
 static const char *method(scope *s, arena *with, TVMFFIAny module, const char *name, TVMFFIAny *function) {
-  TVMFFIAny arguments[3] = {module, text_value(name), value_of(kTVMFFIBool, 0)};
+  TVMFFIAny arguments[3] = {module, text_value(name), any_value(kTVMFFIBool, 0)};
   const char *why = try_global(s, with, "ffi.ModuleGetFunction", arguments, 3, function);
   if (why || function->type_index == kTVMFFIFunction) return why;
   return format(s, &s->scratch, "it has no function %s", name);
@@ -200,7 +198,7 @@ static const char *call_method(scope *s, TVMFFIAny module, const char *name, TVM
   TVMFFIAny function;
   const char *why = method(s, &s->scratch, module, name, &function);
   if (why) return why;
-  *result = value_of(kTVMFFINone, 0);
+  *result = any_value(kTVMFFINone, 0);
   if (ffi.call(function.v_obj, arguments, count, result)) return raised(s);
   keep_value(s, s->kept, *result);
   return NULL;
@@ -211,8 +209,8 @@ void load_functions(scope *s, const manifest *bundle, const component *component
   const char *content = read_file(s, &library->file);
   check_library(s, bundle, component, library, content);
   TVMFFIAny module, machine, none, function;
-  TVMFFIAny options[3] = {value_of(kTVMFFIInt, kDLCPU), value_of(kTVMFFIInt, DEVICE_0),
-                          value_of(kTVMFFIInt, POOLED)};
+  TVMFFIAny options[3] = {any_value(kTVMFFIInt, kDLCPU), any_value(kTVMFFIInt, DEVICE_0),
+                          any_value(kTVMFFIInt, POOLED)};
   const char *why = load_module(s, &library->file, content, &module);
   if (!why) why = call_method(s, module, "vm_load_executable", NULL, 0, &machine);
   if (!why) why = call_method(s, machine, "vm_initialization", options, 3, &none);
@@ -302,10 +300,10 @@ static int as_array(TVMFFIAny value, array *found) {
 }
 
 const char *call(scope *s, void *function, void *const *objects, int count, array *results, int most, int *got) {
-  TVMFFIAny result = value_of(kTVMFFINone, 0), size, item;
+  TVMFFIAny result = any_value(kTVMFFINone, 0), size, item;
   TVMFFIAny *arguments = take(s, &s->scratch, (size_t)count, sizeof *arguments);
   for (int i = 0; i < count; ++i) {
-    arguments[i] = value_of(kTVMFFITensor, 0);
+    arguments[i] = any_value(kTVMFFITensor, 0);
     arguments[i].v_obj = objects[i];
   }
   if (ffi.call(function, arguments, count, &result)) return raised(s);
@@ -314,7 +312,7 @@ const char *call(scope *s, void *function, void *const *objects, int count, arra
   if (result.type_index == kTVMFFITensor) return as_array(result, results) ? *got = 1, NULL : "it gave no float32";
   size = call_global(s, "ffi.ArraySize", &result, 1);
   for (int64_t i = 0; i < size.v_int64; ++i) {
-    TVMFFIAny place[2] = {result, value_of(kTVMFFIInt, i)};
+    TVMFFIAny place[2] = {result, any_value(kTVMFFIInt, i)};
     item = call_global(s, "ffi.ArrayGetItem", place, 2);
     if (*got == most || !as_array(item, &results[(*got)++])) return "it gave other results than its signature has";
   }

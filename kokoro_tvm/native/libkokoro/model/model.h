@@ -1,27 +1,14 @@
 /* An open bundle and an utterance of it, as the library sees them. */
-#ifndef KOKORO_HANDLE_H
-#define KOKORO_HANDLE_H
+#ifndef KOKORO_MODEL_H
+#define KOKORO_MODEL_H
 
-#include "text/speech.h"
-#include "tvm.h"
-
-#include <pthread.h>
-
-/* The one thread that calls compiled code: TVM keeps a pool of threads for each thread that calls it. */
-typedef struct worker {
-  struct worker *next; /* of those without a bundle */
-  pthread_t thread;
-  pthread_mutex_t turn; /* held by who has a job done */
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  void (*job)(void *); /* NULL: nothing to do */
-  void *argument;
-  int stops;
-} worker;
+#include "bundle/bundle.h"
+#include "kokoro.h"
+#include "text/text.h"
 
 struct kokoro {
   arena kept;
-  worker *worker;
+  struct worker *worker; /* library.c */
   long process; /* that opened it */
   int threads;
   manifest *bundle;
@@ -55,12 +42,6 @@ typedef struct utterance {
   double speed;
 } utterance;
 
-/* kokoro.c: lets the computing thread do a job. What it fails with is the result, and goes into `error`. */
-int do_job(kokoro *k, void (*body)(scope *s, void *argument), void *argument, arena *kept, kokoro_error *error);
-
-/* What a function of the library returns where there is no memory. */
-int no_memory(kokoro_error *error);
-
 /* phonemes.c: the tokens and words of a string of phonemes, and how many symbols it has. Fail. */
 int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phonemes);
 void read_tokens(scope *s, const kokoro *k, utterance *u, const int64_t *tokens, size_t count);
@@ -82,7 +63,43 @@ void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise
 void time_words(const kokoro *k, utterance *u, int64_t before, int64_t samples);
 /* phonemes.c: the model's id of a symbol, -1 where it does not know it. */
 int64_t id_of(const kokoro *k, int32_t symbol);
-/* kokoro.c: what a speed beyond what the model can say is worth a notice; NULL for none. Fails for what is no speed. */
-const char *check_speed(scope *s, double speed);
+
+/* ---- tvm.c: the TVM runtime, through the C ABI of tvm_ffi. All of it is called by the computing thread of a bundle ---- */
+
+/* A tensor. `object` is TVM's over the same memory. */
+typedef struct array {
+  const dtype *type;
+  int extents;
+  int64_t shape[EXTENTS];
+  void *data;
+  void *object;
+} array;
+
+int64_t elements_of(const array *each);
+
+/* A zeroed array of `extents` extents on a 64-byte boundary, released with the call. Fails. */
+array new_array(scope *s, const char *type, int extents, int64_t a, int64_t b, int64_t c);
+
+/* TVM's tensor over memory that lives as long as the arena. Fails. */
+void *wrap(scope *s, arena *with, const port *port, void *data);
+
+/* Loads the TVM runtime once in a process: what is there already, that of TVM_LIBRARY_PATH, what the bundle
+ * brings, or an installed one. Bundles are opened one at a time: until the call ends, others wait here. Fails. */
+void load_runtime(scope *s, const manifest *bundle);
+
+/* Lets compiled code that this thread calls use so many threads, on any core the process may use. Fails. */
+void use_threads(scope *s, int count);
+int usable_cores(scope *s);
+
+/* Functions of a component in a library, whose bytes are compared with the manifest. Fails. */
+void load_functions(scope *s, const manifest *bundle, const component *component, const library *library,
+                    const char *const *names, void **functions, int count);
+
+/* Calls a function with TVM's objects; results, at most `most`, live as long as the call. The reason where it
+ * failed, in scratch memory, else NULL. */
+const char *call(scope *s, void *function, void *const *objects, int count, array *results, int most, int *got);
+
+/* Empties the allocator's pool, which hands back blocks of the very same size only. Fails. */
+void release_memory(scope *s);
 
 #endif

@@ -1,10 +1,9 @@
-#include "verified.h"
+/* The record of large files whose digests were right. */
+#include "bundle.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "sha256.h"
 
 enum { SETTLED = 2 }; /* seconds; a file changed later may change once more without a new time on a coarse clock */
 

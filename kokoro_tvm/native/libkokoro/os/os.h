@@ -66,8 +66,9 @@ typedef struct os_checked {
   void *resource;
 } os_checked;
 
-/* path, content and size: of a library whose file is open (os_open), and stays so until it was loaded. 0: done, else a
- * code of kokoro.h: os_load_error has the reason. */
+/* path, content and size: of a library whose file is open (os_open), and stays so until it was loaded. 0: done. OS_FAILED: the system
+ * could not (memory, a file). OS_REFUSED: the library cannot be loaded here. os_load_error has the reason. */
+enum { OS_FAILED = 1, OS_REFUSED = 2 };
 int os_check_out(const char *path, const char *content, size_t size, os_checked *made);
 void os_check_in(void *checked); /* once it was loaded */
 

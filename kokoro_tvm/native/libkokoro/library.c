@@ -1,15 +1,32 @@
 /* The face of the library: an open bundle, its computing thread, and what is requested of it. */
-#include "handle.h"
+#include "library.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "os.h"
 
 /* As in kokoro_tvm/runtime/speech/checks.py. */
 static const double LEAST_SPEED = 0.25, MOST_SPEED = 4;
 static const float MOST_STYLE = 32;
+
+/* The codes of base.h are those of kokoro.h. */
+typedef char equal_codes[(int)FAILURE_SYSTEM == KOKORO_SYSTEM && (int)FAILURE_INPUT == KOKORO_INPUT &&
+                                 (int)FAILURE_BUNDLE == KOKORO_BUNDLE && (int)FAILURE_TOO_LONG == KOKORO_TOO_LONG
+                             ? 1
+                             : -1];
+
+/* The one thread that calls compiled code: TVM keeps a pool of threads for each thread that calls it. */
+typedef struct worker {
+  struct worker *next; /* of those without a bundle */
+  pthread_t thread;
+  pthread_mutex_t turn; /* held by who has a job done */
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  void (*job)(void *); /* NULL: nothing to do */
+  void *argument;
+  int stops;
+} worker;
 
 static void *do_jobs(void *argument) {
   worker *w = argument;
@@ -109,11 +126,12 @@ static void attempt(void *argument) {
     j->code = no_memory(j->error);
     return;
   }
-  s->error = j->error;
+  if (j->error) s->message = j->error->text, s->message_size = sizeof j->error->text;
   s->kept = j->kept;
-  if (s->error) s->error->code = 0, s->error->text[0] = 0;
+  if (j->error) j->error->text[0] = 0;
   if (setjmp(s->failed) == 0) j->body(s, j->argument);
   j->code = s->code;
+  if (j->error) j->error->code = s->code;
   release(&s->scratch);
   free(s);
 }
