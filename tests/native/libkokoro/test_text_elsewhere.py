@@ -16,7 +16,7 @@ import front_end_vectors
 import pytest
 from readings import drawn_passages, reading, units
 
-from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text, library_sources
+from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text
 from kokoro_tvm.native.toolchains.cc import CCompiler
 from kokoro_tvm.native.toolchains.zig import WASI
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile

@@ -1,5 +1,4 @@
-"""Runs code for macOS and iOS on arm64: on Linux for that processor, under QEMU, by a loader of macOS'
-libraries and programs."""
+"""Runner of macOS and iOS code on Linux for arm64 under QEMU, with a loader of Mach-O files."""
 
 from __future__ import annotations
 
@@ -23,23 +22,24 @@ __all__ = ["Ios", "MachORunner"]
 
 
 class MachORunner(Qemu):
-    """qemu-aarch64 with `dyld.c`. TVM's runtime, libm and the C library are those of Linux."""
+    """QEMU for arm64 with the loader `dyld.c`. TVM's runtime, libm and the C library are Linux'."""
 
-    sources = ("server.c", "dyld.c")
-    others = ("dyld.h", "darwin.c")
+    sources = ("server.c", "macho/dyld.c")
+    others = ("macho/dyld.h", "macho/darwin.c")
 
     def __init__(self, cpu: str) -> None:
-        """cpu: see Qemu."""
+        """Choose the CPU, see `Qemu`."""
         super().__init__("aarch64", cpu)
 
     def __str__(self) -> str:
         return f"{super().__str__()}, as macOS"
 
     def version(self) -> str:
+        """Return the emulator's version."""
         return f"{super().version()}, as macOS"
 
     def refuse(self, bundle: Bundle) -> None:
-        """Raises BundleError where macOS would refuse a library for its signature."""
+        """Raise BundleError if macOS would refuse the signature of a library."""
         libraries = [library.file.path for c in bundle.components.values() for library in c.libraries]
         for path in (*libraries, *(file.path for file in bundle.libkokoro if file.path.name != HEADER)):
             try:
@@ -48,8 +48,9 @@ class MachORunner(Qemu):
                 raise BundleError(f"{path} would be refused by macOS: {error}. Build it again.") from error
 
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start:
+        """Start a macOS program with the loader."""
         folder = TemporaryDirectory(prefix="kokoro-tvm-")
-        loader = self._make(("dyld.c", "darwin.c"), Path(folder.name, "darwin"), libraries)
+        loader = self._make(("macho/dyld.c", "macho/darwin.c"), Path(folder.name, "darwin"), libraries)
         return Start([*self._start(loader).command, str(program)], afterwards=folder.cleanup)
 
     def _options(self, libraries: Sequence[Path]) -> list[str]:
@@ -58,10 +59,10 @@ class MachORunner(Qemu):
 
 
 class Ios(MachORunner):
-    """The same for archives for iOS, once each is linked as an app would be."""
+    """Runner of archives for iOS, each linked to a library first, as an app would link it."""
 
     def __init__(self, cpu: str) -> None:
-        """cpu: see Qemu."""
+        """Choose the CPU, see `Qemu`."""
         super().__init__(cpu)
         self._linker = macho.MachOToolchain("ios")
 
@@ -69,16 +70,19 @@ class Ios(MachORunner):
         return super().__str__().replace("macOS", "iOS")
 
     def version(self) -> str:
+        """Return the versions of emulator and linker."""
         return f"{super().version().replace('macOS', 'iOS')}, linked by {self._linker.version()}"
 
     @property
     def packages(self) -> tuple[str, ...]:
+        """Return Debian's packages of emulator, compiler and linker."""
         return (*super().packages, *self._linker.packages)
 
     def prepare(self, library: Path) -> tuple[Path, str]:
+        """Link an archive to a library."""
         linked = library.with_suffix(self._linker.suffix)
         self._linker.link([library], linked)
         return linked, prefix_of(library.stem)
 
     def refuse(self, bundle: Bundle) -> None:
-        """An archive has no signature: an app is signed as a whole."""
+        """Accept every bundle: an archive has no signature, because an app is signed as a whole."""
