@@ -16,26 +16,38 @@ static const char *script_of(int32_t c) { /* of a letter or figure; NULL: a rare
   return NULL;
 }
 
-/* The slot of a text, or the free one where it would be. FNV-1a, by code points. */
-static size_t *slot_of(const notes *notices, string text) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (size_t i = 0; i < text.size; ++i) hash = (hash ^ (uint32_t)text.at[i]) * 0x100000001B3u;
-  for (size_t place = (size_t)(hash ^ hash >> 32);; ++place) {
-    size_t *slot = &notices->slots[place & (notices->slot_count - 1)];
-    if (!*slot || same(notices->all[*slot - 1], text)) return slot;
-  }
+/* A character of a text as a number above 0; 0 after its end. */
+static uint32_t unit_of(string text, size_t place) {
+  return place < text.size ? (uint32_t)text.at[place] + 1 : 0;
+}
+
+static int bit_of(string text, size_t bit) { return unit_of(text, bit / 32) >> (31 - bit % 32) & 1; }
+
+/* Return the first bit in which two different texts differ. */
+static size_t first_difference(string a, string b) {
+  size_t place = 0, bit = 0;
+  while (unit_of(a, place) == unit_of(b, place)) ++place;
+  for (uint32_t bits = unit_of(a, place) ^ unit_of(b, place); !(bits >> 31); bits <<= 1) ++bit;
+  return 32 * place + bit;
 }
 
 void add_notice(work *w, notes *notices, string notice) {
-  if (2 * notices->count >= notices->slot_count) { /* at most half of the slots are taken */
-    notices->slot_count = notices->slot_count ? 2 * notices->slot_count : 16;
-    notices->slots = room(w, notices->slot_count, sizeof *notices->slots);
-    for (size_t i = 0; i < notices->count; ++i) *slot_of(notices, notices->all[i]) = i + 1;
+  size_t leaf = notices->root;
+  while (leaf & 1) leaf = notices->branches[leaf / 2].children[bit_of(notice, notices->branches[leaf / 2].bit)];
+  if (notices->count) {
+    if (same(notices->all[leaf / 2], notice)) return;
+    size_t bit = first_difference(notices->all[leaf / 2], notice), number = notices->count - 1;
+    size_t *link = &notices->root;
+    while (*link & 1 && notices->branches[*link / 2].bit < bit)
+      link = &notices->branches[*link / 2].children[bit_of(notice, notices->branches[*link / 2].bit)];
+    branch added = {.bit = bit};
+    added.children[bit_of(notice, bit)] = 2 * notices->count;
+    added.children[!bit_of(notice, bit)] = *link;
+    *link = 2 * number + 1; /* before the branches move */
+    notices->branches = grown(w, notices->branches, number, &notices->branch_room, sizeof *notices->branches);
+    notices->branches[number] = added;
   }
-  size_t *slot = slot_of(notices, notice);
-  if (*slot) return;
   PUSH(w, *notices, notice);
-  *slot = notices->count;
 }
 
 string in_script(work *w, string text) {

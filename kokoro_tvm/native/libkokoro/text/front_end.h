@@ -23,11 +23,19 @@ const reader *open_reader(scope *s, const tensors *file, char letter, const read
 
 typedef LIST(string) strings;
 
-/* Texts in their order, each once: a list with a table of its places, by their hashes. */
+/* An inner node of a binary trie: which bit of a text decides, and where both values lead. A leaf is 2 * place, a branch
+ * 2 * place + 1. */
+typedef struct branch {
+  size_t bit, children[2];
+} branch;
+
+/* Texts in insertion order, each once. The trie over their bits finds a text in a time that its length bounds, whatever
+ * words a stranger chooses. */
 typedef struct notes {
   string *all;
-  size_t count, room, slot_count;
-  size_t *slots; /* a place + 1; 0: free */
+  size_t count, room;
+  branch *branches; /* count - 1 of them */
+  size_t branch_room, root;
 } notes;
 
 /* A text as it is to be read, and the same as it is written, without markup. */
