@@ -1,4 +1,4 @@
-/* The face of the library: an open bundle, its computing thread, and what is requested of it. */
+/* The functions of kokoro.h for bundles and utterances, and the thread that computes. */
 #include "library.h"
 
 #include <math.h>
@@ -10,20 +10,20 @@
 static const double LEAST_SPEED = 0.25, MOST_SPEED = 4;
 static const float MOST_STYLE = 32;
 
-/* The codes of base.h are those of kokoro.h. */
+/* Compile only if the codes of base.h equal those of kokoro.h. */
 typedef char equal_codes[(int)FAILURE_SYSTEM == KOKORO_SYSTEM && (int)FAILURE_INPUT == KOKORO_INPUT &&
                                  (int)FAILURE_BUNDLE == KOKORO_BUNDLE && (int)FAILURE_TOO_LONG == KOKORO_TOO_LONG
                              ? 1
                              : -1];
 
-/* The one thread that calls compiled code: TVM keeps a pool of threads for each thread that calls it. */
+/* The only thread that calls compiled code: TVM keeps a pool of threads for each calling thread. */
 typedef struct worker {
-  struct worker *next; /* of those without a bundle */
+  struct worker *next; /* in the list of parked workers */
   pthread_t thread;
-  pthread_mutex_t turn; /* held by who has a job done */
+  pthread_mutex_t turn; /* held by the caller of a job */
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  void (*job)(void *); /* NULL: nothing to do */
+  void (*job)(void *); /* NULL: idle */
   void *argument;
   int stops;
 } worker;
@@ -42,16 +42,16 @@ static void *do_jobs(void *argument) {
   return NULL;
 }
 
-/* Threads whose bundle was closed, where a thread cannot end; `parking` guards them. */
+/* Workers of closed bundles on systems where threads must not end, guarded by `parking`. */
 static pthread_mutex_t parking = PTHREAD_MUTEX_INITIALIZER;
 static worker *parked;
 
-static worker *unpark(void) { /* NULL: there is none */
+static worker *unpark(void) { /* or NULL */
   pthread_mutex_lock(&parking);
-  worker *found = parked;
-  if (found) parked = found->next;
+  worker *result = parked;
+  if (result) parked = result->next;
   pthread_mutex_unlock(&parking);
-  return found;
+  return result;
 }
 
 static void park(worker *w) {
@@ -61,7 +61,7 @@ static void park(worker *w) {
   pthread_mutex_unlock(&parking);
 }
 
-static worker *start(void) { /* NULL: there is no memory or no thread for it */
+static worker *start(void) { /* NULL: no memory, or no thread */
   worker *w = unpark();
   if (w || !(w = calloc(1, sizeof *w))) return w;
   if (pthread_mutex_init(&w->turn, NULL) == 0) {
@@ -77,7 +77,8 @@ static worker *start(void) { /* NULL: there is no memory or no thread for it */
   return free(w), NULL;
 }
 
-static void let(worker *w, void (*job)(void *), void *argument) { /* which has ended when this returns */
+/* Run a job on the worker and wait for its end. */
+static void run_job(worker *w, void (*job)(void *), void *argument) {
   pthread_mutex_lock(&w->turn);
   pthread_mutex_lock(&w->lock);
   w->argument = argument;
@@ -109,7 +110,7 @@ int no_memory(kokoro_error *error) {
   return KOKORO_SYSTEM;
 }
 
-/* What a job of the computing thread is given, and what it leaves. */
+/* A job of the computing thread. */
 typedef struct job {
   void (*body)(scope *, void *);
   void *argument;
@@ -118,7 +119,7 @@ typedef struct job {
   int code;
 } job;
 
-/* The body of a job, run until it ends or fails; then its scratch memory is released. */
+/* Run the body of a job until it returns or fails, and release its scratch memory. */
 static void attempt(void *argument) {
   job *j = argument;
   scope *s = calloc(1, sizeof *s);
@@ -136,7 +137,7 @@ static void attempt(void *argument) {
   free(s);
 }
 
-/* A child has none of its parent's threads: what is given to one would never be done. */
+/* A child process has no thread of its parent, so a job would never be done. */
 static int is_forked(const kokoro *k, kokoro_error *error) {
   if (k->process == os_process()) return 0;
   if (error) {
@@ -149,15 +150,15 @@ static int is_forked(const kokoro *k, kokoro_error *error) {
 int do_job(kokoro *k, void (*body)(scope *, void *), void *argument, arena *kept, kokoro_error *error) {
   job j = {body, argument, kept, error, 0};
   if (is_forked(k, error)) return KOKORO_SYSTEM;
-  let(k->worker, attempt, &j);
+  run_job(k->worker, attempt, &j);
   return j.code;
 }
 
-/* What is requested. */
+/* Arguments of a function of kokoro.h. */
 typedef struct request {
   kokoro *k;
   utterance *u;
-  const char *folder, *sha256, *voice; /* a file, then its name */
+  const char *folder, *sha256, *voice; /* voice: a file, then its name */
   const kokoro_request *speech;
   uint64_t seed;
   const float *noise;
@@ -166,15 +167,15 @@ typedef struct request {
 } request;
 
 static int choose_threads(scope *s, int threads) {
-  char *given = os_variable("TVM_NUM_THREADS"), *end;
-  if (given) give(s, &s->scratch, free, given);
+  char *value = os_variable("TVM_NUM_THREADS"), *end;
+  if (value) give(s, &s->scratch, free, value);
   if (threads < 0 || threads > KOKORO_MOST_THREADS)
     fail(s, KOKORO_INPUT, "The threads should be 1 to %d, or 0 for the usual, but are %d.", KOKORO_MOST_THREADS, threads);
-  if (threads || !given) return threads ? threads : usable_cores(s);
-  long count = strtol(given, &end, 10);
+  if (threads || !value) return threads ? threads : usable_cores(s);
+  long count = strtol(value, &end, 10);
   if (*end || count < 1 || count > KOKORO_MOST_THREADS)
     fail(s, KOKORO_INPUT, "TVM_NUM_THREADS should be a number of threads, 1 to %d, but is '%.40s'.", KOKORO_MOST_THREADS,
-         given);
+         value);
   return (int)count;
 }
 
@@ -220,8 +221,8 @@ int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bu
 }
 
 void kokoro_close(kokoro *k) {
-  if (!k || is_forked(k, NULL)) return; /* of a child it keeps what it has */
-  let(k->worker, close_job, k);
+  if (!k || is_forked(k, NULL)) return; /* a child keeps its copy */
+  run_job(k->worker, close_job, k);
   stop(k->worker);
   free(k);
 }
@@ -249,22 +250,22 @@ const char *check_speed(scope *s, double speed) {
 
 static void predict_body(scope *s, void *argument) {
   request *r = argument;
-  const kokoro_request *wanted = r->speech;
+  const kokoro_request *expected = r->speech;
   utterance *u = r->u;
-  const char *notice = check_speed(s, wanted->speed);
+  const char *notice = check_speed(s, expected->speed);
   size_t width = (size_t)(2 * r->k->bundle->style_dim);
-  u->speed = wanted->speed;
+  u->speed = expected->speed;
   u->style = take(s, &u->kept, width, sizeof *u->style);
-  int64_t symbols = (int64_t)wanted->token_count - 2;
+  int64_t symbols = (int64_t)expected->token_count - 2;
   u->speech.notice = "";
-  if (wanted->phonemes) symbols = read_phonemes(s, r->k, u, wanted->phonemes);
-  else read_tokens(s, r->k, u, wanted->tokens, wanted->token_count);
-  if (wanted->style) memcpy(u->style, wanted->style, width * sizeof *u->style);
-  else read_style(s, r->k, u, wanted->voice ? wanted->voice : default_voice(r->k), symbols);
+  if (expected->phonemes) symbols = read_phonemes(s, r->k, u, expected->phonemes);
+  else read_tokens(s, r->k, u, expected->tokens, expected->token_count);
+  if (expected->style) memcpy(u->style, expected->style, width * sizeof *u->style);
+  else read_style(s, r->k, u, expected->voice ? expected->voice : default_voice(r->k), symbols);
   for (size_t i = 0; i < width; ++i)
     if (!isfinite(u->style[i])) fail(s, KOKORO_INPUT, "The style should be finite, but number %zu is not.", i);
   for (size_t i = 0; i < width; ++i)
-    if (fabsf(u->style[i]) > MOST_STYLE && wanted->style)
+    if (fabsf(u->style[i]) > MOST_STYLE && expected->style)
       fail(s, KOKORO_INPUT, "The style cannot be spoken: it has the value %g, and voices have at most 3.2.", u->style[i]);
   if (notice)
     u->speech.notice = format(s, &u->kept, "%s%s%s", u->speech.notice, *u->speech.notice ? "\n" : "", notice);
@@ -273,9 +274,9 @@ static void predict_body(scope *s, void *argument) {
   time_words(r->k, u, 0, (int64_t)u->speech.samples);
 }
 
-int kokoro_predict(kokoro *k, const kokoro_request *wanted, kokoro_speech **speech, kokoro_error *error) {
+int kokoro_predict(kokoro *k, const kokoro_request *expected, kokoro_speech **speech, kokoro_error *error) {
   utterance *u = calloc(1, sizeof *u);
-  request r = {.k = k, .u = u, .speech = wanted};
+  request r = {.k = k, .u = u, .speech = expected};
   *speech = NULL;
   if (!u) return no_memory(error);
   int code = do_job(k, predict_body, &r, &u->kept, error);
@@ -297,7 +298,7 @@ int kokoro_decode(kokoro *k, kokoro_speech *speech, uint64_t seed, const float *
 }
 
 void kokoro_free(kokoro_speech *speech) {
-  utterance *u = (utterance *)speech; /* whose first member it is */
+  utterance *u = (utterance *)speech; /* its first member */
   if (!u) return;
   release(&u->kept);
   free(u);

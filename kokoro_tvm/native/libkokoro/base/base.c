@@ -20,7 +20,7 @@ static void set_text(scope *s, int code, const char *pattern, va_list arguments)
   int length = vsnprintf(s->message, s->message_size, pattern, arguments);
   size_t end = s->message_size - 1;
   if (length < 0 || (size_t)length <= end) return;
-  while (end > 0 && ((unsigned char)s->message[end] & 0xC0) == 0x80) --end; /* no half a character */
+  while (end > 0 && ((unsigned char)s->message[end] & 0xC0) == 0x80) --end; /* do not cut a character in half */
   s->message[end] = 0;
 }
 
@@ -35,15 +35,15 @@ void fail(scope *s, int code, const char *pattern, ...) {
 void fail_memory(scope *s) { fail(s, FAILURE_SYSTEM, "There is not enough memory."); }
 
 void give(scope *s, arena *to, void (*function)(void *), void *resource) {
-  block *made = malloc(sizeof *made);
-  if (!made) {
+  block *result = malloc(sizeof *result);
+  if (!result) {
     function(resource);
     fail_memory(s);
   }
-  made->release = function;
-  made->resource = resource;
-  made->next = to->blocks;
-  to->blocks = made;
+  result->release = function;
+  result->resource = resource;
+  result->next = to->blocks;
+  to->blocks = result;
 }
 
 void *take(scope *s, arena *from, size_t count, size_t size) {

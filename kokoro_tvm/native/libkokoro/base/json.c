@@ -12,7 +12,7 @@ static const char *const KINDS[] = {"nothing", "bool", "int", "float", "str", "l
 typedef struct reader {
   scope *s;
   const char *start, *at, *end;
-  const char *why; /* set once it is no JSON */
+  const char *why; /* set at the first error */
   int values;
 } reader;
 
@@ -34,13 +34,14 @@ static int take_word(reader *r, const char *word) {
   return 1;
 }
 
-static int32_t read_unit(reader *r) { /* four hexadecimal digits; -1 where there are none */
+/* Return four hexadecimal digits as a number, or -1. */
+static int32_t read_unit(reader *r) {
   int32_t unit = 0;
   for (int i = 0; i < 4; ++i, ++r->at) {
     if (r->at == r->end) return -1;
-    const char *digits = "0123456789abcdefABCDEF", *found = *r->at ? strchr(digits, *r->at) : NULL;
-    if (!found) return -1;
-    unit = unit * 16 + (int32_t)(found - digits < 16 ? found - digits : found - digits - 6);
+    const char *digits = "0123456789abcdefABCDEF", *result = *r->at ? strchr(digits, *r->at) : NULL;
+    if (!result) return -1;
+    unit = unit * 16 + (int32_t)(result - digits < 16 ? result - digits : result - digits - 6);
   }
   return unit;
 }
@@ -58,8 +59,8 @@ static char *read_escape(reader *r, char *out) {
   static const char names[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
   if (r->at == r->end) return refuse(r, "a string does not end");
   char name = *r->at++;
-  const char *found = name ? strchr(names, name) : NULL;
-  if (found) return *out++ = meanings[found - names], out;
+  const char *result = name ? strchr(names, name) : NULL;
+  if (result) return *out++ = meanings[result - names], out;
   int32_t symbol = name == 'u' ? read_unit(r) : -1;
   if (symbol >= 0xD800 && symbol < 0xDC00) {
     int32_t low = take_word(r, "\\u") ? read_unit(r) : -1;
@@ -69,7 +70,8 @@ static char *read_escape(reader *r, char *out) {
   return write_symbol(out, symbol);
 }
 
-static const char *read_text(reader *r) { /* behind the quotation mark */
+/* Read a text after its quotation mark. */
+static const char *read_text(reader *r) {
   const char *end = r->at;
   while (end < r->end && *end != '"') end += *end == '\\' ? 2 : 1;
   if (end >= r->end) return refuse(r, "a string does not end");
@@ -81,7 +83,7 @@ static const char *read_text(reader *r) { /* behind the quotation mark */
       continue;
     }
     if ((unsigned char)*r->at < 0x20) return refuse(r, "a control character in a string");
-    const char *next = r->at; /* the text ends with a NUL, so nothing behind it is read */
+    const char *next = r->at; /* the content ends with a NUL, so this reads nothing after it */
     if (next_symbol(&next) < 0) return refuse(r, "a byte that is no UTF-8");
     while (r->at < next) *out++ = *r->at++;
   }
@@ -185,24 +187,24 @@ const char *place_of(scope *s, const json *value) {
                     : format(s, &s->scratch, "%s[%lld]", before, (long long)value->index);
 }
 
-const json *find(scope *s, const json *object, const char *key, kind wanted) {
-  const json *found = NULL;
+const json *find(scope *s, const json *object, const char *key, kind expected) {
+  const json *result = NULL;
   if (object->kind != OBJECT)
     fail(s, FAILURE_BUNDLE, "%s should be a JSON object but is %s. " MEND, place_of(s, object), KINDS[object->kind]);
   for (const json *item = object->first; item; item = item->next)
-    if (strcmp(item->key, key) == 0) found = item; /* the last one, as Python has it */
-  if (found && found->kind != NOTHING && found->kind != wanted)
-    fail(s, FAILURE_BUNDLE, "%s: '%s' should be %s but is %s. " MEND, place_of(s, object), key, KINDS[wanted],
-         KINDS[found->kind]);
-  return found && found->kind != NOTHING ? found : NULL;
+    if (strcmp(item->key, key) == 0) result = item; /* the last one counts, as in Python */
+  if (result && result->kind != NOTHING && result->kind != expected)
+    fail(s, FAILURE_BUNDLE, "%s: '%s' should be %s but is %s. " MEND, place_of(s, object), key, KINDS[expected],
+         KINDS[result->kind]);
+  return result && result->kind != NOTHING ? result : NULL;
 }
 
-const json *get(scope *s, const json *object, const char *key, kind wanted) {
-  const json *found = find(s, object, key, wanted);
-  if (found) return found;
+const json *get(scope *s, const json *object, const char *key, kind expected) {
+  const json *result = find(s, object, key, expected);
+  if (result) return result;
   for (const json *item = object->first; item; item = item->next)
     if (strcmp(item->key, key) == 0)
-      fail(s, FAILURE_BUNDLE, "%s: '%s' should be %s but is nothing. " MEND, place_of(s, object), key, KINDS[wanted]);
+      fail(s, FAILURE_BUNDLE, "%s: '%s' should be %s but is nothing. " MEND, place_of(s, object), key, KINDS[expected]);
   fail(s, FAILURE_BUNDLE, "%s lacks '%s'. " MEND, place_of(s, object), key);
 }
 

@@ -25,7 +25,7 @@ static void add_block(uint32_t state[8], const unsigned char *data) {
     w[i] = w[i - 16] + w[i - 7] + (rotated(w[i - 15], 7) ^ rotated(w[i - 15], 18) ^ w[i - 15] >> 3) +
            (rotated(w[i - 2], 17) ^ rotated(w[i - 2], 19) ^ w[i - 2] >> 10);
   memcpy(v, state, sizeof v);
-  for (int i = 0; i < 64; ++i) { /* what would move on from word to word stays, and its index moves */
+  for (int i = 0; i < 64; ++i) { /* rotate the index instead of moving the words */
     uint32_t *a = &v[-i & 7], *b = &v[(1 - i) & 7], *c = &v[(2 - i) & 7], *d = &v[(3 - i) & 7];
     uint32_t e = v[(4 - i) & 7], f = v[(5 - i) & 7], g = v[(6 - i) & 7], *h = &v[(7 - i) & 7];
     uint32_t sum = *h + (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) + ((e & f) ^ (~e & g)) + K[i] + w[i];

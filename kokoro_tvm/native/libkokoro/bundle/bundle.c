@@ -21,27 +21,28 @@ static int64_t one_of(scope *s, const json *node, const char *key, const char *c
 
 static const char *keep(scope *s, const char *text) { return text ? format(s, s->kept, "%s", text) : NULL; }
 
-static int leaves(const char *path) { /* the folder */
+/* Return whether a path leaves the folder. */
+static int is_outside(const char *path) {
   for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
     if (strcmp(part, "..") == 0 || strncmp(part, "../", 3) == 0) return 1;
-  /* On Windows, \ separates, and : follows a drive or precedes a stream. */
+  /* Windows separates by \, and : follows a drive or precedes a stream */
   return *path == '/' || !*path || strpbrk(path, "\\:");
 }
 
 static file read_ref(scope *s, const char *root, const json *node) {
-  file made = {NULL, get(s, node, "size", WHOLE)->whole, keep(s, get_text(s, node, "sha256")), -1};
+  file result = {NULL, get(s, node, "size", WHOLE)->whole, keep(s, get_text(s, node, "sha256")), -1};
   const char *name = get_text(s, node, "file");
-  if (leaves(name))
+  if (is_outside(name))
     fail(s, FAILURE_BUNDLE, "%s: the file '%s' lies outside the bundle. Build the bundle again.", place_of(s, node),
          name);
-  made.path = format(s, s->kept, "%s/%s", root, name);
-  return made;
+  result.path = format(s, s->kept, "%s/%s", root, name);
+  return result;
 }
 
 static file find_ref(scope *s, const char *root, const json *node, const char *key) {
-  const json *found = find(s, node, key, OBJECT);
+  const json *result = find(s, node, key, OBJECT);
   file none = {NULL, 0, NULL, -1};
-  return found ? read_ref(s, root, found) : none;
+  return result ? read_ref(s, root, result) : none;
 }
 
 static const json *object_at(scope *s, const json *item) {
@@ -51,22 +52,22 @@ static const json *object_at(scope *s, const json *item) {
 
 static ports read_ports(scope *s, const json *node, const char *key) {
   const json *list = get(s, node, key, LIST);
-  ports made = {take(s, s->kept, (size_t)list->count, sizeof(port)), 0};
+  ports result = {take(s, s->kept, (size_t)list->count, sizeof(port)), 0};
   for (const json *item = list->first; item; item = item->next) {
-    port *each = &made.all[made.count++];
+    port *element = &result.all[result.count++];
     const json *shape = get(s, object_at(s, item), "shape", LIST);
-    each->name = keep(s, get_text(s, item, "name"));
-    each->dtype = keep(s, get_text(s, item, "dtype"));
+    element->name = keep(s, get_text(s, item, "name"));
+    element->dtype = keep(s, get_text(s, item, "dtype"));
     if (shape->count > EXTENTS)
       fail(s, FAILURE_BUNDLE, "%s: 'shape' has %lld extents; %d are the most. " MEND, place_of(s, item),
            (long long)shape->count, EXTENTS);
     for (const json *extent = shape->first; extent; extent = extent->next) {
       if (extent->kind != TEXT && (extent->kind != WHOLE || extent->whole < 0))
         fail(s, FAILURE_BUNDLE, "%s is no extent. " MEND, place_of(s, extent));
-      each->shape[each->extents++] = extent->kind == WHOLE ? extent->whole : -1;
+      element->shape[element->extents++] = extent->kind == WHOLE ? extent->whole : -1;
     }
   }
-  return made;
+  return result;
 }
 
 static int by_bucket(const void *a, const void *b) {
@@ -76,52 +77,52 @@ static int by_bucket(const void *a, const void *b) {
 
 static component read_component(scope *s, const char *root, const json *node, const char *name, int axis) {
   static const char *const axes[] = {"tokens", "frames"};
-  component made = {.name = name};
+  component result = {.name = name};
   const json *libraries = get(s, node, "libraries", LIST);
   if (!libraries->count) fail(s, FAILURE_BUNDLE, "%s has no library. Build the bundle again.", place_of(s, node));
-  made.libraries = take(s, s->kept, (size_t)libraries->count, sizeof *made.libraries);
+  result.libraries = take(s, s->kept, (size_t)libraries->count, sizeof *result.libraries);
   for (const json *item = libraries->first; item; item = item->next) {
-    library *each = &made.libraries[made.count++];
-    each->bucket = get_positive(s, object_at(s, item), "bucket");
-    each->file = read_ref(s, root, item);
+    library *element = &result.libraries[result.count++];
+    element->bucket = get_positive(s, object_at(s, item), "bucket");
+    element->file = read_ref(s, root, item);
     if (find_ref(s, root, item, "kernels").path)
       fail(s, FAILURE_BUNDLE, "%s computes on a GPU, and libkokoro on CPUs alone. Use a bundle of the recipe `cpu`.",
            place_of(s, item));
   }
-  qsort(made.libraries, (size_t)made.count, sizeof *made.libraries, by_bucket);
-  made.axis = (int)one_of(s, node, "axis", axes, 2);
-  if (made.axis != axis)
+  qsort(result.libraries, (size_t)result.count, sizeof *result.libraries, by_bucket);
+  result.axis = (int)one_of(s, node, "axis", axes, 2);
+  if (result.axis != axis)
     fail(s, FAILURE_BUNDLE, "%s: 'axis' should be '%s'. Build the bundle again.", place_of(s, node), axes[axis]);
-  made.storage_step = get_positive(s, node, "storage_step");
-  made.function = keep(s, get_text(s, node, "function"));
-  made.inputs = read_ports(s, node, "inputs");
-  made.outputs = read_ports(s, node, "outputs");
-  made.parameters = read_ports(s, node, "parameters");
-  made.weights = read_ref(s, root, get(s, node, "weights", OBJECT));
-  return made;
+  result.storage_step = get_positive(s, node, "storage_step");
+  result.function = keep(s, get_text(s, node, "function"));
+  result.inputs = read_ports(s, node, "inputs");
+  result.outputs = read_ports(s, node, "outputs");
+  result.parameters = read_ports(s, node, "parameters");
+  result.weights = read_ref(s, root, get(s, node, "weights", OBJECT));
+  return result;
 }
 
-static void read_vocabulary(scope *s, manifest *made, const json *node) {
-  made->vocabulary = take(s, s->kept, (size_t)node->count, sizeof *made->vocabulary);
+static void read_vocabulary(scope *s, manifest *result, const json *node) {
+  result->vocabulary = take(s, s->kept, (size_t)node->count, sizeof *result->vocabulary);
   for (const json *item = node->first; item; item = item->next) {
     const char *text = item->key;
-    symbol each = {next_symbol(&text), get(s, node, item->key, WHOLE)->whole};
-    if (each.id < 0 || each.id > INT32_MAX)
+    symbol element = {next_symbol(&text), get(s, node, item->key, WHOLE)->whole};
+    if (element.id < 0 || element.id > INT32_MAX)
       fail(s, FAILURE_BUNDLE, "%s is no token's id. " MEND, place_of(s, item));
-    if (each.id > made->highest_id) made->highest_id = each.id;
-    if (each.code_point > 0 && !*text) made->vocabulary[made->symbols++] = each; /* of one symbol */
+    if (element.id > result->highest_id) result->highest_id = element.id;
+    if (element.code_point > 0 && !*text) result->vocabulary[result->symbols++] = element; /* only keys of one symbol */
   }
 }
 
-static void read_languages(scope *s, manifest *made, const json *node) { /* NULL: those of Kokoro-82M */
+static void read_languages(scope *s, manifest *result, const json *node) { /* node: NULL for the languages of Kokoro-82M */
   int64_t own = sizeof LANGUAGES / sizeof *LANGUAGES;
-  made->languages = take(s, s->kept, (size_t)(node ? node->count : own), sizeof *made->languages);
+  result->languages = take(s, s->kept, (size_t)(node ? node->count : own), sizeof *result->languages);
   for (int64_t i = 0; !node && i < own; ++i)
-    made->languages[made->spoken++] = (spoken_language){LANGUAGES[i].letter, LANGUAGES[i].name, 0};
-  for (const json *each = node ? node->first : NULL; each; each = each->next)
-    made->languages[made->spoken++] = (spoken_language){*each->key, keep(s, get_text(s, object_at(s, each), "name")),
-                                                        find(s, each, "espeak", TEXT) != NULL};
-  if (!made->spoken) fail(s, FAILURE_BUNDLE, "%s names no language. Build the bundle again.", place_of(s, node));
+    result->languages[result->spoken++] = (spoken_language){LANGUAGES[i].letter, LANGUAGES[i].name, 0};
+  for (const json *element = node ? node->first : NULL; element; element = element->next)
+    result->languages[result->spoken++] = (spoken_language){*element->key, keep(s, get_text(s, object_at(s, element), "name")),
+                                                        find(s, element, "espeak", TEXT) != NULL};
+  if (!result->spoken) fail(s, FAILURE_BUNDLE, "%s names no language. Build the bundle again.", place_of(s, node));
 }
 
 static manifest *read_manifest(scope *s, const char *root, const json *node) {
@@ -131,44 +132,44 @@ static manifest *read_manifest(scope *s, const char *root, const json *node) {
     fail(s, FAILURE_BUNDLE, "%s has schema %lld; this libkokoro reads schema %d. %s", place_of(s, node),
          (long long)schema, SCHEMA,
          schema > SCHEMA ? "Update it, or build the bundle with its version." : "Build the bundle again.");
-  manifest *made = take(s, s->kept, 1, sizeof *made);
+  manifest *result = take(s, s->kept, 1, sizeof *result);
   const json *components = get(s, node, "components", OBJECT), *features = get(s, node, "cpu_features", LIST);
   for (int i = 0; i < COMPONENTS; ++i)
     if (!find(s, components, NAMES[i], OBJECT))
       fail(s, FAILURE_BUNDLE, "%s lacks the component %s. Build the bundle again.", place_of(s, node), NAMES[i]);
-  made->root = root;
-  made->recipe = keep(s, get_text(s, node, "recipe"));
-  made->length = (int)one_of(s, node, "length", lengths, 3);
-  made->length_name = lengths[made->length];
-  made->precision = keep(s, get_text(s, node, "precision"));
-  made->synthetic = (int)get(s, node, "synthetic", BOOLEAN)->whole;
-  made->sample_rate = get_positive(s, node, "sample_rate");
-  made->samples_per_frame = get_positive(s, node, "samples_per_frame");
-  made->style_dim = get_positive(s, node, "style_dim");
-  read_vocabulary(s, made, get(s, node, "vocabulary", OBJECT));
-  read_languages(s, made, find(s, node, "languages", OBJECT));
-  made->voices = read_ref(s, root, get(s, node, "voices", OBJECT));
-  made->front_end = find_ref(s, root, node, "front_end");
+  result->root = root;
+  result->recipe = keep(s, get_text(s, node, "recipe"));
+  result->length = (int)one_of(s, node, "length", lengths, 3);
+  result->length_name = lengths[result->length];
+  result->precision = keep(s, get_text(s, node, "precision"));
+  result->synthetic = (int)get(s, node, "synthetic", BOOLEAN)->whole;
+  result->sample_rate = get_positive(s, node, "sample_rate");
+  result->samples_per_frame = get_positive(s, node, "samples_per_frame");
+  result->style_dim = get_positive(s, node, "style_dim");
+  read_vocabulary(s, result, get(s, node, "vocabulary", OBJECT));
+  read_languages(s, result, find(s, node, "languages", OBJECT));
+  result->voices = read_ref(s, root, get(s, node, "voices", OBJECT));
+  result->front_end = find_ref(s, root, node, "front_end");
   for (int i = 0; i < COMPONENTS; ++i)
-    made->components[i] = read_component(s, root, get(s, components, NAMES[i], OBJECT), NAMES[i], AXES[i]);
+    result->components[i] = read_component(s, root, get(s, components, NAMES[i], OBJECT), NAMES[i], AXES[i]);
   const json *seeded = get(s, get(s, components, NAMES[DECODER], OBJECT), "seeded", OBJECT);
-  made->components[SEEDED] = made->components[DECODER];
-  made->components[SEEDED].function = keep(s, get_text(s, seeded, "function"));
-  made->components[SEEDED].inputs = read_ports(s, seeded, "inputs");
-  made->cpu_features = take(s, s->kept, (size_t)features->count, sizeof *made->cpu_features);
+  result->components[SEEDED] = result->components[DECODER];
+  result->components[SEEDED].function = keep(s, get_text(s, seeded, "function"));
+  result->components[SEEDED].inputs = read_ports(s, seeded, "inputs");
+  result->cpu_features = take(s, s->kept, (size_t)features->count, sizeof *result->cpu_features);
   for (const json *item = features->first; item; item = item->next) {
     if (item->kind != TEXT) fail(s, FAILURE_BUNDLE, "%s should be str. " MEND, place_of(s, item));
-    made->cpu_features[made->features++] = keep(s, item->text);
+    result->cpu_features[result->features++] = keep(s, item->text);
   }
-  made->runtime = find_ref(s, root, node, "runtime");
-  made->ffi = find_ref(s, root, node, "ffi");
+  result->runtime = find_ref(s, root, node, "runtime");
+  result->ffi = find_ref(s, root, node, "ffi");
   const json *own = find(s, node, "libkokoro", LIST);
-  made->libkokoro = take(s, s->kept, own ? (size_t)own->count : 0, sizeof *made->libkokoro);
+  result->libkokoro = take(s, s->kept, own ? (size_t)own->count : 0, sizeof *result->libkokoro);
   for (const json *item = own ? own->first : NULL; item; item = item->next)
-    made->libkokoro[made->programs++] = read_ref(s, root, object_at(s, item));
+    result->libkokoro[result->programs++] = read_ref(s, root, object_at(s, item));
   const json *not_run = find(s, node, "not_run", TEXT);
-  made->not_run = keep(s, not_run ? not_run->text : "");
-  return made;
+  result->not_run = keep(s, not_run ? not_run->text : "");
+  return result;
 }
 
 static void check_pin(scope *s, const char *pin) {
@@ -176,7 +177,7 @@ static void check_pin(scope *s, const char *pin) {
     fail(s, FAILURE_INPUT, "The sha256 of a bundle should be 64 hexadecimal digits, but is '%.80s'.", pin);
 }
 
-static int differs(const char *digest, const char *pin) { /* whose letters may be capitals */
+static int is_different(const char *digest, const char *pin) { /* pin may have capital letters */
   for (int i = 0; i < 64; ++i)
     if (digest[i] != pin[i] && digest[i] != pin[i] + ('a' - 'A')) return 1;
   return 0;
@@ -204,7 +205,7 @@ manifest *read_bundle(scope *s, const char *folder, const char *pin) {
   sha256_begin(&hash);
   sha256_add(&hash, content, size);
   sha256_end(&hash, digest);
-  if (pin && differs(digest, pin))
+  if (pin && is_different(digest, pin))
     fail(s, FAILURE_BUNDLE,
          "%s has sha256 %s, but %s was given: this is another bundle, or it was changed. "
          "Do not load it; get the bundle again from where the digest comes from.",
@@ -217,9 +218,9 @@ manifest *read_bundle(scope *s, const char *folder, const char *pin) {
 int64_t largest(const manifest *bundle, int axis) {
   int64_t least = INT64_MAX;
   for (int i = 0; i < COMPONENTS; ++i) {
-    const component *each = &bundle->components[i];
-    int64_t bucket = each->libraries[each->count - 1].bucket;
-    if (each->axis == axis && bucket < least) least = bucket;
+    const component *element = &bundle->components[i];
+    int64_t bucket = element->libraries[element->count - 1].bucket;
+    if (element->axis == axis && bucket < least) least = bucket;
   }
   return least;
 }

@@ -1,16 +1,16 @@
-/* What a bundle holds, read from its bundle.json, and its files. */
+/* The content of a bundle, from its bundle.json, and its files. */
 #ifndef KOKORO_BUNDLE_H
 #define KOKORO_BUNDLE_H
 
 #include "base/base.h"
 #include "os/os.h"
 
-/* The decoder has a second entry, which takes a seed in the place of the noise. */
+/* The decoder has a second entry point, which takes a seed instead of noise. */
 enum { BERT, DURATION, TEXT_ENCODER, F0N, DECODER, COMPONENTS, SEEDED = COMPONENTS, ENTRIES };
 enum { TOKENS, FRAMES };
 enum { EXACT, MASKED, PADDED };
 
-/* A tensor of a component's signature; an extent that depends on the length is -1. */
+/* A tensor of a component's signature. An extent that depends on the length is -1. */
 typedef struct port {
   const char *name, *dtype;
   int64_t extents;
@@ -32,9 +32,9 @@ typedef struct component {
   int axis;
   ports inputs, outputs, parameters;
   file weights;
-  library *libraries; /* by growing bucket */
+  library *libraries; /* in order of bucket */
   int64_t count;
-  int64_t storage_step; /* memory is reserved for the next multiple of so many tokens or frames */
+  int64_t storage_step; /* memory is reserved for multiples of this number of tokens or frames */
 } component;
 
 typedef struct symbol {
@@ -42,7 +42,7 @@ typedef struct symbol {
   int64_t id;
 } symbol;
 
-/* A language, by the letter that names of voices begin with; espeak: whether espeak-ng reads its texts. */
+/* A language. letter: first letter of its voices; espeak: whether espeak-ng reads its texts. */
 typedef struct spoken_language {
   char letter;
   const char *name;
@@ -56,47 +56,47 @@ typedef struct manifest {
   symbol *vocabulary;
   int64_t symbols, highest_id;
   spoken_language *languages;
-  int64_t spoken;                /* languages */
+  int64_t spoken;                /* number of languages */
   const char **cpu_features;
   int64_t features;
   file voices, front_end, runtime, ffi;
-  file *libkokoro; /* the library's own files */
+  file *libkokoro; /* files of this library */
   int64_t programs;
-  component components[ENTRIES]; /* SEEDED: the decoder, with other inputs and another function */
+  component components[ENTRIES]; /* SEEDED: the decoder with other inputs and another function */
 } manifest;
 
-/* Reads and checks bundle.json alone. pin: the digest it must have, or NULL. Fails. */
+/* Read and check bundle.json. pin: the required digest, or NULL. Fails. */
 manifest *read_bundle(scope *s, const char *root, const char *pin);
 
-/* The longest utterance on an axis that every component takes. */
+/* Return the longest utterance on an axis that all components accept. */
 int64_t largest(const manifest *bundle, int axis);
 
-/* Fails where this CPU lacks what the code may use. */
+/* Fail if this CPU lacks a feature that the code may use. */
 void check_cpu(scope *s, const manifest *bundle);
-/* Fails where the metadata in a library's bytes is not what the manifest has of it. */
+/* Fail if the metadata in a library's bytes differs from the manifest. */
 void check_library(scope *s, const manifest *bundle, const component *component, const library *library,
                    const char *content);
 
-/* Opens every file, compares sizes, then digests. The files are closed with the call. Fails. */
+/* Open every file; compare sizes, then digests. The call closes them. Fails. */
 void open_files(scope *s, manifest *bundle);
-/* The bytes of an open file, in scratch memory; compared once more, as they are what is used. Fails. */
+/* Read an open file into scratch memory and compare the digest of these bytes again. Fails. */
 char *read_file(scope *s, const file *file);
 
-/* Maps an open file; its tensors are read-only. Fails. */
+/* Map the tensors of an open file read-only. Fails. */
 tensors map_tensors(scope *s, const file *file);
 
-/* All bytes of a small file on a path, with a NUL behind them, in scratch memory; NULL where it cannot be read. */
+/* Read a small file into scratch memory and end it with a NUL; NULL on an error. */
 char *read_path(scope *s, const char *path, size_t *size);
 
-/* ---- verified.c: which large files were good when they were last read, as kokoro_tvm/runtime/bundle/verification.py
- * remembers them ---- */
+/* ---- verified.c: the record of large files with right digests, as kokoro_tvm/runtime/bundle/verification.py keeps it
+ * ---- */
 
-/* Where it is written down for the bundle in a folder; NULL where there is no place for it. */
+/* Return the path of the record for a bundle's folder, or NULL. */
 const char *verified_path(scope *s, const char *root);
-/* What is written down: an object from identities to digests; NULL where there is nothing readable. */
+/* Read a record: an object from identities to digests, or NULL. */
 const json *read_verified(scope *s, const char *path);
 int is_verified(scope *s, const json *known, const os_status *status, const char *sha256);
-/* Writes down the files above a size, all of which are good. Where that fails, they are read again. */
+/* Write the record of the files above a size, all of which are right. On an error, they are hashed again next time. */
 void write_verified(scope *s, const char *path, file *const *all, const os_status *status, int count,
                     int64_t above);
 

@@ -1,4 +1,4 @@
-/* Whether this CPU has the instructions a bundle was compiled for. */
+/* Check of the CPU features that a bundle was compiled for. */
 #define _DEFAULT_SOURCE /* syscall */
 #include "bundle.h"
 
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Linux gives a process the tiles of AMX if it requests them. */
+/* Request the tiles of AMX, which Linux gives a process on request. */
 static void request_tiles(scope *s, const manifest *bundle) {
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
   if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA))
@@ -31,10 +31,10 @@ static void request_tiles(scope *s, const manifest *bundle) {
 void check_cpu(scope *s, const manifest *bundle) {
   const char *missing = "", *comma = "";
   for (int64_t i = 0; i < bundle->features; ++i) {
-    const cpu_feature *found = NULL;
+    const cpu_feature *result = NULL;
     for (size_t j = 0; j < CPU_FEATURE_COUNT; ++j)
-      if (strcmp(CPU_FEATURES[j].name, bundle->cpu_features[i]) == 0) found = &CPU_FEATURES[j];
-    if (found && cpu_has(found)) continue;
+      if (strcmp(CPU_FEATURES[j].name, bundle->cpu_features[i]) == 0) result = &CPU_FEATURES[j];
+    if (result && cpu_has(result)) continue;
     missing = format(s, &s->scratch, "%s%s%s", missing, comma, bundle->cpu_features[i]);
     comma = ", ";
   }

@@ -1,13 +1,13 @@
-/* What this CPU has, by LLVM's names, as kokoro_tvm/common/cpu_features.py lists them. It is read from the CPU
- * itself (CPUID, the auxiliary vector; macOS has a name for each): an emulator shows /proc/cpuinfo of the machine it
- * runs on. For other architectures, CPU_FEATURE_COUNT is not defined. */
+/* The features of this CPU by LLVM's names, as kokoro_tvm/common/cpu_features.py lists them. They are read from the CPU
+ * itself (CPUID, the auxiliary vector, sysctl on macOS), because an emulator shows /proc/cpuinfo of its host.
+ * CPU_FEATURE_COUNT is undefined for other architectures. */
 #ifndef KOKORO_CPU_FEATURES_H
 #define KOKORO_CPU_FEATURES_H
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 enum { A, B, C, D };
-enum { ALWAYS, AVX, AVX512, TILES }; /* which registers the operating system has to save */
+enum { ALWAYS, AVX, AVX512, TILES }; /* registers that the operating system has to save */
 typedef struct cpu_feature {
   const char *name;
   unsigned leaf, part;
@@ -33,29 +33,29 @@ static const cpu_feature CPU_FEATURES[] = {
     {"avxvnni", 7, 1, A, 4, AVX}, {"avx512bf16", 7, 1, A, 5, AVX512}, {"avxifma", 7, 1, A, 23, AVX},
     {"avxvnniint8", 7, 1, D, 4, AVX}, {"avxneconvert", 7, 1, D, 5, AVX}, {"avxvnniint16", 7, 1, D, 10, AVX}};
 
-static unsigned saved_registers(void) { /* XCR0, bits 0 to 31 */
+static unsigned saved_registers(void) { /* bits 0 to 31 of XCR0 */
   unsigned a, b, c, d, low, high;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
 }
 
-static int cpu_has(const cpu_feature *each) {
+static int cpu_has(const cpu_feature *element) {
   static const unsigned needed[] = {0, 6, 0xE6, 0x60000};
-  unsigned registers[4] = {0}, most = __get_cpuid_max(each->leaf & 0x80000000, 0), first[4];
-  if (most < each->leaf) return 0;
-  if (each->part) { /* part 0 of leaf 7 holds the number of the last */
-    __cpuid_count(each->leaf, 0, first[A], first[B], first[C], first[D]);
-    if (first[A] < each->part) return 0;
+  unsigned registers[4] = {0}, most = __get_cpuid_max(element->leaf & 0x80000000, 0), first[4];
+  if (most < element->leaf) return 0;
+  if (element->part) { /* part 0 of leaf 7 has the number of the last part */
+    __cpuid_count(element->leaf, 0, first[A], first[B], first[C], first[D]);
+    if (first[A] < element->part) return 0;
   }
-  __cpuid_count(each->leaf, each->part, registers[A], registers[B], registers[C], registers[D]);
-  unsigned saved = each->registers ? saved_registers() : 0;
-  return (registers[each->word] >> each->bit & 1) && (saved & needed[each->registers]) == needed[each->registers];
+  __cpuid_count(element->leaf, element->part, registers[A], registers[B], registers[C], registers[D]);
+  unsigned saved = element->registers ? saved_registers() : 0;
+  return (registers[element->word] >> element->bit & 1) && (saved & needed[element->registers]) == needed[element->registers];
 }
 #elif defined(__aarch64__) && defined(__APPLE__)
 #include <sys/sysctl.h>
 typedef struct cpu_feature {
-  const char *name, *key; /* macOS' name of it; NULL: every Mac with Apple's processor has it, as the M1 has */
+  const char *name, *key; /* key: macOS' name; NULL: every Mac with Apple's processor has it, since the M1 */
 } cpu_feature;
 static const cpu_feature CPU_FEATURES[] = {
     {"fp-armv8", NULL}, {"neon", NULL}, {"aes", NULL}, {"sha2", NULL}, {"crc", NULL}, {"lse", NULL},
@@ -64,11 +64,11 @@ static const cpu_feature CPU_FEATURES[] = {
     {"rcpc-immo", NULL}, {"flagm", NULL}, {"sve2", "FEAT_SVE2"}, {"fptoint", NULL}, {"i8mm", "FEAT_I8MM"},
     {"bf16", "FEAT_BF16"}};
 
-static int cpu_has(const cpu_feature *each) {
+static int cpu_has(const cpu_feature *element) {
   char name[40] = "hw.optional.arm.";
   int has = 0;
   size_t size = sizeof has;
-  return !each->key || (sysctlbyname(strcat(name, each->key), &has, &size, NULL, 0) == 0 && has);
+  return !element->key || (sysctlbyname(strcat(name, element->key), &has, &size, NULL, 0) == 0 && has);
 }
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
@@ -82,8 +82,8 @@ static const cpu_feature CPU_FEATURES[] = {
     {"sha3", 0, 17}, {"sm4", 0, 19}, {"dotprod", 0, 20}, {"sve", 0, 22}, {"fp16fml", 0, 23}, {"lse2", 0, 25},
     {"rcpc-immo", 0, 26}, {"flagm", 0, 27}, {"sve2", 1, 1}, {"fptoint", 1, 8}, {"i8mm", 1, 13}, {"bf16", 1, 14}};
 
-static int cpu_has(const cpu_feature *each) {
-  return getauxval(each->word ? AT_HWCAP2 : AT_HWCAP) >> each->bit & 1;
+static int cpu_has(const cpu_feature *element) {
+  return getauxval(element->word ? AT_HWCAP2 : AT_HWCAP) >> element->bit & 1;
 }
 #elif defined(__riscv)
 #include <sys/auxv.h>
@@ -92,7 +92,7 @@ typedef struct cpu_feature {
 } cpu_feature;
 static const cpu_feature CPU_FEATURES[] = {{"m"}, {"a"}, {"f"}, {"d"}, {"c"}, {"v"}};
 
-static int cpu_has(const cpu_feature *each) { return getauxval(AT_HWCAP) >> (each->name[0] - 'a') & 1; }
+static int cpu_has(const cpu_feature *element) { return getauxval(AT_HWCAP) >> (element->name[0] - 'a') & 1; }
 #endif
 
 #if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)

@@ -1,4 +1,4 @@
-/* The metadata in a compiled library, read from its bytes as data, as kokoro_tvm/runtime/bundle/executable.py does. */
+/* The metadata in a compiled library, read from its bytes as data, as in kokoro_tvm/runtime/bundle/executable.py. */
 #include "bundle.h"
 
 #include <string.h>
@@ -23,7 +23,8 @@ static const char *skip(reader *r, uint64_t count) {
   return r->at - count;
 }
 
-static uint64_t number(reader *r, int size) { /* little-endian */
+/* Read a little-endian number. */
+static uint64_t number(reader *r, int size) {
   const unsigned char *bytes = (const unsigned char *)skip(r, (uint64_t)size);
   uint64_t value = 0;
   while (size--) value = value << 8 | bytes[size];
@@ -37,10 +38,10 @@ static void skip_many(reader *r, uint64_t count, uint64_t size) {
   skip(r, count * size);
 }
 
-/* The bytes of the one executable in a library. */
+/* Find the only executable in a library. */
 static reader find_block(scope *s, const char *path, const char *content, int64_t size) {
   char mark[8 + sizeof KIND - 1] = {sizeof KIND - 1};
-  reader found = {s, path, NULL, NULL};
+  reader result = {s, path, NULL, NULL};
   int count = 0;
   memcpy(mark + 8, KIND, sizeof KIND - 1);
   const char *end = content + size;
@@ -53,15 +54,15 @@ static reader find_block(scope *s, const char *path, const char *content, int64_
     const char *start = r.at;
     uint64_t magic = number(&r, 8);
     if ((magic != MAGIC && magic != WITH_SCOPES) || length > (uint64_t)(end - start) || length < 8) continue;
-    found.at = start;
-    found.end = start + length;
+    result.at = start;
+    result.end = start + length;
     ++count;
   }
   if (count != 1) refuse(s, path, "it does not hold one executable of TVM's virtual machine");
-  return found;
+  return result;
 }
 
-/* A text as a manifest, or NULL where it is something else, such as a table of kernels. */
+/* Return a text as a manifest, or NULL for something else, such as a table of kernels. */
 static const json *as_manifest(scope *s, const char *path, const char *text, uint64_t size) {
   char why[120];
   if (size == 0 || *text != '{') return NULL;
@@ -73,7 +74,7 @@ static const json *as_manifest(scope *s, const char *path, const char *text, uin
 }
 
 static const json *read_constants(reader *r) {
-  const json *found = NULL;
+  const json *result = NULL;
   int count = 0;
   for (uint64_t left = number(r, 8); left; --left) {
     uint64_t kind = number(r, 4), size;
@@ -82,7 +83,7 @@ static const json *read_constants(reader *r) {
       case STRING:
         size = number(r, 8);
         manifest = as_manifest(r->s, r->path, skip(r, size), size);
-        if (manifest) found = manifest, ++count;
+        if (manifest) result = manifest, ++count;
         break;
       case INT:
       case FLOAT: skip(r, 8); break;
@@ -100,13 +101,13 @@ static const json *read_constants(reader *r) {
     }
   }
   if (count != 1) refuse(r->s, r->path, "its executable does not hold one manifest");
-  return found;
+  return result;
 }
 
 static const json *read_manifest(scope *s, const char *path, const char *content, int64_t size) {
   reader r = find_block(s, path, content, size);
   uint64_t magic = number(&r, 8);
-  skip_text(&r); /* the version of the virtual machine, which the runtime compares when it loads */
+  skip_text(&r); /* version of the virtual machine, which the runtime checks when it loads the library */
   for (uint64_t left = number(&r, 8); left; --left) { /* functions */
     skip(&r, 4);
     skip_text(&r);
@@ -121,24 +122,24 @@ static const json *read_manifest(scope *s, const char *path, const char *content
   return read_constants(&r);
 }
 
-static void check(scope *s, const char *path, const json *found, const char *key, const char *wanted) {
+static void check(scope *s, const char *path, const json *result, const char *key, const char *expected) {
   const char *value = "nothing";
-  for (const json *item = found->first; item; item = item->next)
+  for (const json *item = result->first; item; item = item->next)
     if (strcmp(item->key, key) == 0 && item->kind == TEXT) value = item->text;
-  if (strcmp(value, wanted))
+  if (strcmp(value, expected))
     fail(s, FAILURE_BUNDLE, "%s was compiled with %s '%s', but bundle.json says '%s'. Build the bundle again.", path,
-         key, value, wanted);
+         key, value, expected);
 }
 
 void check_library(scope *s, const manifest *bundle, const component *component, const library *library,
                    const char *content) {
   const char *path = library->file.path;
-  const json *found = read_manifest(s, path, content, library->file.size);
-  check(s, path, found, "component", component->name);
-  int64_t bucket = get(s, found, "bucket", WHOLE)->whole;
+  const json *result = read_manifest(s, path, content, library->file.size);
+  check(s, path, result, "component", component->name);
+  int64_t bucket = get(s, result, "bucket", WHOLE)->whole;
   if (bucket != library->bucket)
     fail(s, FAILURE_BUNDLE, "%s was compiled with bucket %lld, but bundle.json says %lld. Build the bundle again.",
          path, (long long)bucket, (long long)library->bucket);
-  check(s, path, found, "length", bundle->length_name);
-  check(s, path, found, "precision", bundle->precision);
+  check(s, path, result, "length", bundle->length_name);
+  check(s, path, result, "precision", bundle->precision);
 }

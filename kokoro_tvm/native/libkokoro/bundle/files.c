@@ -41,64 +41,64 @@ char *read_path(scope *s, const char *path, size_t *size) {
 }
 
 static void close_file(void *resource) {
-  file *each = resource;
-  os_close(each->descriptor);
-  each->descriptor = -1;
+  file *element = resource;
+  os_close(element->descriptor);
+  element->descriptor = -1;
 }
 
 static void unmap(void *resource) {
-  mapping *each = resource;
-  os_unmap(each->start, each->size);
-  free(each);
+  mapping *element = resource;
+  os_unmap(element->start, element->size);
+  free(element);
 }
 
-static void check_same(scope *s, const file *each, sha256 *hash) {
+static void check_same(scope *s, const file *element, sha256 *hash) {
   char digest[65];
   sha256_end(hash, digest);
-  if (strcmp(digest, each->sha256))
+  if (strcmp(digest, element->sha256))
     fail(s, FAILURE_BUNDLE,
          "%s has sha256 %s, but bundle.json says %s: the file was changed or damaged. "
          "Copy or build the bundle again.",
-         each->path, digest, each->sha256);
+         element->path, digest, element->sha256);
 }
 
-/* Hashes all bytes of a file, into `content` where that is given. */
-static void hash_file(scope *s, const file *each, char *content) {
+/* Hash a file, and store its bytes in `content` unless that is NULL. */
+static void hash_file(scope *s, const file *element, char *content) {
   char *chunk = content ? content : take(s, &s->scratch, CHUNK, 1);
   int64_t place = 0, count;
   sha256 hash;
   sha256_begin(&hash);
   do {
-    size_t most = content && each->size - place < CHUNK ? (size_t)(each->size - place) : CHUNK;
-    count = os_read(each->descriptor, chunk, most, place);
-    if (count < 0) fail(s, FAILURE_BUNDLE, "%s cannot be read (%s).", each->path, strerror(errno));
+    size_t most = content && element->size - place < CHUNK ? (size_t)(element->size - place) : CHUNK;
+    count = os_read(element->descriptor, chunk, most, place);
+    if (count < 0) fail(s, FAILURE_BUNDLE, "%s cannot be read (%s).", element->path, strerror(errno));
     sha256_add(&hash, chunk, (size_t)count);
     if (content) chunk += count;
     place += count;
   } while (count);
-  check_same(s, each, &hash);
+  check_same(s, element, &hash);
 }
 
-char *read_file(scope *s, const file *each) {
-  char *content = take(s, &s->scratch, (size_t)each->size + 1, 1);
-  hash_file(s, each, content);
+char *read_file(scope *s, const file *element) {
+  char *content = take(s, &s->scratch, (size_t)element->size + 1, 1);
+  hash_file(s, element, content);
   return content;
 }
 
-static void open_file(scope *s, file *each, os_status *status) {
-  if (!each->path) return;
-  each->descriptor = os_open(each->path);
-  if (each->descriptor < 0 && errno == ENOENT)
-    fail(s, FAILURE_BUNDLE, "%s is missing from the bundle. Copy the bundle again, all of it.", each->path);
-  if (each->descriptor < 0)
-    fail(s, FAILURE_BUNDLE, "%s cannot be read (%s). Make it readable, or copy the bundle again.", each->path,
+static void open_file(scope *s, file *element, os_status *status) {
+  if (!element->path) return;
+  element->descriptor = os_open(element->path);
+  if (element->descriptor < 0 && errno == ENOENT)
+    fail(s, FAILURE_BUNDLE, "%s is missing from the bundle. Copy the bundle again, all of it.", element->path);
+  if (element->descriptor < 0)
+    fail(s, FAILURE_BUNDLE, "%s cannot be read (%s). Make it readable, or copy the bundle again.", element->path,
          strerror(errno));
-  give(s, &s->scratch, close_file, each);
-  if (os_status_of(each->descriptor, status) || !status->is_file)
-    fail(s, FAILURE_BUNDLE, "%s is not a regular file. Copy the bundle again.", each->path);
-  if (status->size != each->size)
-    fail(s, FAILURE_BUNDLE, "%s has %lld bytes, but bundle.json says %lld. Copy the bundle again.", each->path,
-         (long long)status->size, (long long)each->size);
+  give(s, &s->scratch, close_file, element);
+  if (os_status_of(element->descriptor, status) || !status->is_file)
+    fail(s, FAILURE_BUNDLE, "%s is not a regular file. Copy the bundle again.", element->path);
+  if (status->size != element->size)
+    fail(s, FAILURE_BUNDLE, "%s has %lld bytes, but bundle.json says %lld. Copy the bundle again.", element->path,
+         (long long)status->size, (long long)element->size);
 }
 
 void open_files(scope *s, manifest *bundle) {
@@ -118,7 +118,7 @@ void open_files(scope *s, manifest *bundle) {
     open_file(s, &bundle->libkokoro[i], &ignored);
     hash_file(s, &bundle->libkokoro[i], NULL);
   }
-  /* Code is hashed when it is read, whatever its size; numbers here, unless they are known to be good. */
+  /* Libraries are hashed when they are loaded. Weights are hashed here, unless the record says that they are right. */
   const char *memory = verified_path(s, bundle->root);
   const json *known = read_verified(s, memory);
   int all_known = 1;
@@ -131,16 +131,16 @@ void open_files(scope *s, manifest *bundle) {
   if (!all_known) write_verified(s, memory, all, status, count, ALWAYS_READ);
 }
 
-tensors map_tensors(scope *s, const file *each) {
-  if (each->size < 1) fail(s, FAILURE_BUNDLE, "%s is empty. Copy or build the bundle again.", each->path);
+tensors map_tensors(scope *s, const file *element) {
+  if (element->size < 1) fail(s, FAILURE_BUNDLE, "%s is empty. Copy or build the bundle again.", element->path);
   mapping *mapped = malloc(sizeof *mapped);
   if (!mapped) fail_memory(s);
-  mapped->size = (size_t)each->size;
-  mapped->start = os_map(each->descriptor, mapped->size);
+  mapped->size = (size_t)element->size;
+  mapped->start = os_map(element->descriptor, mapped->size);
   if (!mapped->start) {
     free(mapped);
-    fail(s, FAILURE_SYSTEM, "%s cannot be mapped (%s).", each->path, strerror(errno));
+    fail(s, FAILURE_SYSTEM, "%s cannot be mapped (%s).", element->path, strerror(errno));
   }
   give(s, s->kept, unmap, mapped);
-  return read_tensors(s, each, mapped->start);
+  return read_tensors(s, element, mapped->start);
 }

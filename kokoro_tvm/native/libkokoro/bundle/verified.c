@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SETTLED = 2 }; /* seconds; a file changed later may change once more without a new time on a coarse clock */
+enum { SETTLED = 2 }; /* seconds; on a coarse clock, a later change may keep its time */
 
 const char *verified_path(scope *s, const char *root) {
   char digest[65], *real = os_real_path(root), *cache;
@@ -28,8 +28,8 @@ const json *read_verified(scope *s, const char *path) {
   return known && known->kind == OBJECT ? known : NULL;
 }
 
-/* What the file system has recorded of a file that changes when its content may have changed; NULL where it has
- * nothing, or it was changed so lately that a coarse clock could give the next change the same time. */
+/* Return the identity of a file, which changes with its content. NULL: unknown, or the last change is so recent that
+ * the next one could get the same time on a coarse clock. */
 static const char *identity(scope *s, const os_status *status) {
   if (!status->changed || status->changed / 1000000000 > time(NULL) - SETTLED) return NULL;
   return format(s, &s->scratch, "%llu %llu %lld %lld %lld", (unsigned long long)status->device,
@@ -48,7 +48,7 @@ static void make_folders(scope *s, const char *path) {
   char *folder = format(s, &s->scratch, "%s", path);
   for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
     *at = 0;
-    os_make_folder(folder); /* most are there; where one cannot be made, no file can be either */
+    os_make_folder(folder); /* most exist; an error shows when the file cannot be created */
     *at = '/';
   }
 }

@@ -1,5 +1,5 @@
-/* The five components: routing, padding and cutting, durations and alignment, as kokoro_tvm/runtime/session/session.py,
- * routing.py and model.py have them. */
+/* The five components: routing, padding, durations and alignment, as in kokoro_tvm/runtime/session/session.py,
+ * routing.py and model.py. */
 #include "model.h"
 
 #include <float.h>
@@ -9,7 +9,7 @@
 enum { MOST_INPUTS = 8, MOST_RESULTS = 4 };
 static const int64_t ENDLESS = (int64_t)1 << 40; /* frames; keeps a tiny speed from overflowing */
 
-/* The axis of a tensor that its length lies on, and its elements for each token or frame; 0 where it has none. */
+/* Return the elements of a tensor for each token or frame, and the axis of its length; 0 if it has none. */
 static int64_t length_axis(const kokoro *k, const char *name, int *axis) {
   static const struct { const char *name; int axis, factor; } table[] = {
       {"tokens", 1, 1}, {"d_en", 2, 1}, {"duration", 1, 1}, {"d", 2, 1}, {"t_en", 2, 1}, {"en", 2, 1}, {"asr", 2, 1},
@@ -22,64 +22,64 @@ static int64_t length_axis(const kokoro *k, const char *name, int *axis) {
   return 0;
 }
 
-/* An array with another length on an axis: cut, or with zeros at the end. */
-static array resized(scope *s, const array *from, int axis, int64_t size) {
+/* Return an array with another length on an axis: cut, or padded with zeros. */
+static array resize(scope *s, const array *from, int axis, int64_t size) {
   int64_t shape[3] = {0}, rows = 1, inner = 1, width = from->type->width;
   for (int i = 0; i < from->extents; ++i) {
     shape[i] = i == axis ? size : from->shape[i];
     if (i < axis) rows *= from->shape[i];
     if (i > axis) inner *= from->shape[i];
   }
-  array made = new_array(s, from->type->name, from->extents, shape[0], shape[1], shape[2]);
+  array result = new_array(s, from->type->name, from->extents, shape[0], shape[1], shape[2]);
   size_t before = (size_t)(from->shape[axis] * inner * width), after = (size_t)(size * inner * width);
   for (int64_t row = 0; row < rows; ++row)
-    memcpy((char *)made.data + (size_t)row * after, (const char *)from->data + (size_t)row * before,
+    memcpy((char *)result.data + (size_t)row * after, (const char *)from->data + (size_t)row * before,
            before < after ? before : after);
-  return made;
+  return result;
 }
 
 static void check_outputs(scope *s, const component *part, const port *port, const array *output, int axis,
-                          int64_t wanted) {
-  if (output->extents <= axis || output->extents > 3 || output->shape[axis] != wanted || strcmp(port->dtype, "float32"))
+                          int64_t expected) {
+  if (output->extents <= axis || output->extents > 3 || output->shape[axis] != expected || strcmp(port->dtype, "float32"))
     fail(s, KOKORO_BUNDLE, "%s gave %s of another shape than its signature has. Build the bundle again.",
          part->function, port->name);
 }
 
-/* Runs an entry of a component on arrays of exactly `length` tokens or frames, as its smallest bucket takes them. */
+/* Run an entry point of a component on arrays of exactly `length` tokens or frames, with its smallest fitting bucket. */
 static void run(scope *s, kokoro *k, int which, int64_t length, const array *inputs, int count, array *outputs,
                 int results) {
   const component *part = &k->bundle->components[which];
   int64_t bucket = 0, factor;
-  int owner = which == SEEDED ? DECODER : which; /* of weights and memory */
-  int axis = 0, given = 0, got;
+  int owner = which == SEEDED ? DECODER : which; /* owner of weights and memory */
+  int axis = 0, value = 0, got;
   void *objects[MOST_INPUTS + 1];
   while (bucket < part->count && part->libraries[bucket].bucket < length) ++bucket;
   int64_t size = k->bundle->length == EXACT ? length : part->libraries[bucket].bucket;
   for (int64_t i = 0; i < part->inputs.count; ++i) {
     const port *port = &part->inputs.all[i];
     if (strcmp(port->name, "length") == 0) continue;
-    if (given == count || strcmp(port->dtype, inputs[given].type->name))
+    if (value == count || strcmp(port->dtype, inputs[value].type->name))
       fail(s, KOKORO_BUNDLE, "%s takes other inputs than this libkokoro gives. Build the bundle again.", part->function);
     factor = length_axis(k, port->name, &axis);
-    array fitted = factor && size != length ? resized(s, &inputs[given], axis, size * factor) : inputs[given];
-    objects[given++] = fitted.object;
+    array fitted = factor && size != length ? resize(s, &inputs[value], axis, size * factor) : inputs[value];
+    objects[value++] = fitted.object;
   }
-  if (given != count)
+  if (value != count)
     fail(s, KOKORO_BUNDLE, "%s takes fewer inputs than this libkokoro gives. Build the bundle again.", part->function);
   if (k->bundle->length == MASKED) {
     array valid = new_array(s, "int64", 1, 1, 0, 0);
     *(int64_t *)valid.data = length;
-    objects[given++] = valid.object;
+    objects[value++] = valid.object;
   }
   int64_t parameters = part->parameters.count;
-  void **all = take(s, &s->scratch, (size_t)(given + parameters), sizeof *all);
-  memcpy(all, objects, (size_t)given * sizeof *all);
-  if (parameters) memcpy(all + given, k->parameters[owner], (size_t)parameters * sizeof *all);
+  void **all = take(s, &s->scratch, (size_t)(value + parameters), sizeof *all);
+  memcpy(all, objects, (size_t)value * sizeof *all);
+  if (parameters) memcpy(all + value, k->parameters[owner], (size_t)parameters * sizeof *all);
   int64_t reserved = (size + part->storage_step - 1) / part->storage_step;
-  if (k->reserved[owner] && k->reserved[owner] != reserved) release_memory(s); /* blocks of other sizes would stay */
+  if (k->reserved[owner] && k->reserved[owner] != reserved) release_memory(s); /* blocks of other sizes would stay in the pool */
   k->reserved[owner] = reserved;
-  array found[MOST_RESULTS];
-  const char *why = call(s, k->functions[which][bucket], all, given + (int)parameters, found, MOST_RESULTS, &got);
+  array result[MOST_RESULTS];
+  const char *why = call(s, k->functions[which][bucket], all, value + (int)parameters, result, MOST_RESULTS, &got);
   if (!why && (got != results || part->outputs.count != results)) why = "it gave other results than its signature has";
   if (why && strstr(why, "bad_alloc"))
     fail(s, KOKORO_SYSTEM, "Memory ran out: %s for %lld %s (%s). Speak the text in shorter parts, end other programs, or "
@@ -92,31 +92,31 @@ static void run(scope *s, kokoro *k, int which, int64_t length, const array *inp
          part->axis == TOKENS ? "tokens" : "frames", why);
   for (int i = 0; i < results; ++i) {
     const port *port = &part->outputs.all[i];
-    outputs[i] = found[i];
+    outputs[i] = result[i];
     if (!(factor = length_axis(k, port->name, &axis))) continue;
-    check_outputs(s, part, port, &found[i], axis, size * factor);
-    if (size != length) outputs[i] = resized(s, &found[i], axis, length * factor);
+    check_outputs(s, part, port, &result[i], axis, size * factor);
+    if (size != length) outputs[i] = resize(s, &result[i], axis, length * factor);
   }
 }
 
 static void *find_parameter(scope *s, const component *part, const port *port, const tensors *all) {
   int64_t size = 1;
-  const tensor *found = NULL;
+  const tensor *result = NULL;
   for (int64_t i = 0; i < all->count; ++i)
-    if (strcmp(all->all[i].name, port->name) == 0) found = &all->all[i];
-  if (!found)
+    if (strcmp(all->all[i].name, port->name) == 0) result = &all->all[i];
+  if (!result)
     fail(s, KOKORO_BUNDLE, "%s lacks the tensor %s that %s takes. Build it again.", part->weights.path, port->name,
          part->function);
   for (int64_t i = 0; i < port->extents; ++i)
-    size = port->shape[i] < 0 || (port->shape[i] && size > found->elements / port->shape[i]) ? found->elements + 1
+    size = port->shape[i] < 0 || (port->shape[i] && size > result->elements / port->shape[i]) ? result->elements + 1
                                                                                              : size * port->shape[i];
-  if (strcmp(found->type->name, port->dtype) || found->elements < size)
+  if (strcmp(result->type->name, port->dtype) || result->elements < size)
     fail(s, KOKORO_BUNDLE, "%s: %s holds %lld elements of %s, which %s cannot take. Build the bundle again.",
-         part->weights.path, port->name, (long long)found->elements, found->type->name, part->function);
-  void *data = found->data;
-  if ((uintptr_t)data % 64) { /* copied rather than refused: slower to open, equally right */
-    data = take(s, s->kept, (size_t)found->size, 1);
-    memcpy(data, found->data, (size_t)found->size);
+         part->weights.path, port->name, (long long)result->elements, result->type->name, part->function);
+  void *data = result->data;
+  if ((uintptr_t)data % 64) { /* copy instead of refusing: slower to open, equally right */
+    data = take(s, s->kept, (size_t)result->size, 1);
+    memcpy(data, result->data, (size_t)result->size);
   }
   return wrap(s, s->kept, port, data);
 }
@@ -149,7 +149,7 @@ static void check_length(scope *s, const kokoro *k, int axis, int64_t length) {
          axis == TOKENS ? "" : ", or faster");
 }
 
-/* Whole frames of a token at a speed, halves to even. A speed too small for float32 would be 0, and 0 / 0 none. */
+/* Return the whole frames of a token at a speed, halves to even. The speed is clamped to float32's range: 0 / 0 is NaN. */
 static int64_t frames_of(float duration, double speed) {
   float divisor = (float)speed;
   float scaled = nearbyintf(duration / (divisor < FLT_MIN ? FLT_MIN : divisor));
@@ -158,62 +158,61 @@ static int64_t frames_of(float duration, double speed) {
 
 static array half_of_style(scope *s, const kokoro *k, const utterance *u, int prosody) {
   size_t half = (size_t)k->bundle->style_dim;
-  array made = new_array(s, "float32", 2, 1, (int64_t)half, 0);
-  memcpy(made.data, u->style + (prosody ? half : 0), half * sizeof(float));
-  return made;
+  array result = new_array(s, "float32", 2, 1, (int64_t)half, 0);
+  memcpy(result.data, u->style + (prosody ? half : 0), half * sizeof(float));
+  return result;
 }
 
 static array tokens_of(scope *s, const utterance *u) {
-  array made = new_array(s, "int64", 2, 1, (int64_t)u->speech.token_count, 0);
-  memcpy(made.data, u->tokens, u->speech.token_count * sizeof *u->tokens);
-  return made;
+  array result = new_array(s, "int64", 2, 1, (int64_t)u->speech.token_count, 0);
+  memcpy(result.data, u->tokens, u->speech.token_count * sizeof *u->tokens);
+  return result;
 }
 
 void predict(scope *s, kokoro *k, utterance *u) {
   int64_t tokens = (int64_t)u->speech.token_count, frames = 0;
-  array first, found[2];
+  array first, result[2];
   check_length(s, k, TOKENS, tokens);
   array ids = tokens_of(s, u);
   run(s, k, BERT, tokens, &ids, 1, &first, 1);
   array inputs[2] = {first, half_of_style(s, k, u, 1)};
-  run(s, k, DURATION, tokens, inputs, 2, found, 2);
-  const float *duration = found[0].data;
-  if (elements_of(&found[0]) != tokens || found[1].extents != 3 || found[1].shape[0] != 1)
+  run(s, k, DURATION, tokens, inputs, 2, result, 2);
+  const float *duration = result[0].data;
+  if (elements_of(&result[0]) != tokens || result[1].extents != 3 || result[1].shape[0] != 1)
     fail(s, KOKORO_BUNDLE, "The duration component gave other shapes than one utterance has. Build the bundle again.");
   u->durations = take(s, &u->kept, (size_t)tokens, sizeof *u->durations);
   for (int64_t i = 0; i < tokens; ++i) {
     if (!isfinite(duration[i]))
       fail(s, KOKORO_BUNDLE, "The duration component gave a value that is not finite. Build the bundle again.");
     u->durations[i] = frames_of(duration[i], u->speed);
-    /* The marks at both ends are silent where they last as long as in training; of a request of tokens nothing is
-     * changed. */
+    /* The marks at both ends are silent if they last as long as in training. A request of tokens is not changed. */
     int64_t whole = frames_of(duration[i], 1);
     if (u->words && (i == 0 || i == tokens - 1) && u->durations[i] > whole) u->durations[i] = whole;
     frames += u->durations[i];
   }
   u->frames = frames;
-  u->channels = found[1].shape[1];
-  u->features = take(s, &u->kept, (size_t)elements_of(&found[1]), sizeof *u->features);
-  memcpy(u->features, found[1].data, (size_t)elements_of(&found[1]) * sizeof *u->features);
+  u->channels = result[1].shape[1];
+  u->features = take(s, &u->kept, (size_t)elements_of(&result[1]), sizeof *u->features);
+  memcpy(u->features, result[1].data, (size_t)elements_of(&result[1]) * sizeof *u->features);
   u->speech.durations = u->durations;
   u->speech.samples = (size_t)(frames * k->bundle->samples_per_frame);
 }
 
 void check_frames(scope *s, const kokoro *k, const utterance *u) { check_length(s, k, FRAMES, u->frames); }
 
-/* Features of tokens (channels, tokens) spread over the frames: (1, channels, frames). */
-static array repeated(scope *s, const utterance *u, const float *features, int64_t channels, int64_t frames) {
-  array made = new_array(s, "float32", 3, 1, channels, frames);
-  float *out = made.data;
+/* Repeat features of tokens (channels, tokens) over their frames: (1, channels, frames). */
+static array repeat_features(scope *s, const utterance *u, const float *features, int64_t channels, int64_t frames) {
+  array result = new_array(s, "float32", 3, 1, channels, frames);
+  float *out = result.data;
   for (int64_t channel = 0; channel < channels; ++channel)
     for (size_t token = 0; token < u->speech.token_count; ++token, ++features)
       for (int64_t i = u->durations[token]; i; --i) *out++ = *features;
-  return made;
+  return result;
 }
 
-/* What the decoder makes the excitation's noise of: the caller's (1, samples), or a seed: its lower and upper half,
- * and which of the seed's noises it is. */
-static array excitation_of(scope *s, const utterance *u, uint64_t seed, const float *noise, size_t count) {
+/* Return the decoder's source of noise: the caller's noise (1, samples), or both halves of the seed and the number of
+ * the piece. */
+static array noise_inputs(scope *s, const utterance *u, uint64_t seed, const float *noise, size_t count) {
   if (!noise) {
     array words = new_array(s, "uint32", 1, 3, 0, 0);
     ((uint32_t *)words.data)[0] = (uint32_t)seed;
@@ -224,23 +223,23 @@ static array excitation_of(scope *s, const utterance *u, uint64_t seed, const fl
   if (u->piece) fail(s, KOKORO_INPUT, "A text is spoken with a seed, not with noise. Give a seed.");
   if (count != u->speech.samples)
     fail(s, KOKORO_INPUT, "The noise should be %zu numbers, one for each sample, but has %zu.", u->speech.samples, count);
-  array given = new_array(s, "float32", 2, 1, (int64_t)count, 0);
-  memcpy(given.data, noise, count * sizeof *noise);
+  array value = new_array(s, "float32", 2, 1, (int64_t)count, 0);
+  memcpy(value.data, noise, count * sizeof *noise);
   for (size_t i = 0; i < count; ++i)
     if (!isfinite(noise[i])) fail(s, KOKORO_INPUT, "The noise should be finite, but number %zu is not.", i);
-  return given;
+  return value;
 }
 
 void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise, size_t count) {
   int64_t frames = u->frames, rate = k->bundle->samples_per_frame, samples = frames * rate;
-  array source = excitation_of(s, u, seed, noise, count), text, curves[2], sound;
+  array source = noise_inputs(s, u, seed, noise, count), text, curves[2], sound;
   array ids = tokens_of(s, u);
   run(s, k, TEXT_ENCODER, (int64_t)u->speech.token_count, &ids, 1, &text, 1);
   if (text.extents != 3 || text.shape[0] != 1)
     fail(s, KOKORO_BUNDLE, "The text encoder gave another shape than one utterance has. Build the bundle again.");
-  array prosody[2] = {repeated(s, u, u->features, u->channels, frames), half_of_style(s, k, u, 1)};
+  array prosody[2] = {repeat_features(s, u, u->features, u->channels, frames), half_of_style(s, k, u, 1)};
   run(s, k, F0N, frames, prosody, 2, curves, 2);
-  array inputs[5] = {repeated(s, u, text.data, text.shape[1], frames), curves[0], curves[1],
+  array inputs[5] = {repeat_features(s, u, text.data, text.shape[1], frames), curves[0], curves[1],
                      half_of_style(s, k, u, 0), source};
   run(s, k, noise ? DECODER : SEEDED, frames, inputs, 5, &sound, 1);
   const float *audio = sound.data;

@@ -1,4 +1,4 @@
-/* An open bundle and an utterance of it, as the library sees them. */
+/* An open bundle and an utterance of it. */
 #ifndef KOKORO_MODEL_H
 #define KOKORO_MODEL_H
 
@@ -8,63 +8,63 @@
 
 struct kokoro {
   arena kept;
-  struct worker *worker; /* library.c */
-  long process; /* that opened it */
+  struct worker *worker; /* in library.c */
+  long process; /* id of the process that opened it */
   int threads;
   manifest *bundle;
   const char *notice;
-  void **functions[ENTRIES];     /* one for each bucket */
+  void **functions[ENTRIES];     /* one per bucket */
   void **parameters[COMPONENTS]; /* TVM's tensors, shared by all buckets */
-  int64_t reserved[COMPONENTS];  /* steps of length that the last call reserved memory for */
+  int64_t reserved[COMPONENTS];  /* steps of length for which the last call reserved memory */
   tensors voices;                /* in alphabetical order */
-  double least_norm, most_norm;  /* of rows of the bundle's own; 0 until a voice is added */
-  tensors front_end;             /* none where the bundle has no front end */
-  const reader *readers[sizeof READ_LANGUAGES]; /* NULL until a text is read in it */
+  double least_norm, most_norm;  /* of rows of the bundle's voices; 0 until a voice is added */
+  tensors front_end;             /* empty if the bundle has no front end */
+  const reader *readers[sizeof READ_LANGUAGES]; /* NULL until a text in that language is read */
 };
 
-/* A word with what its times follow from. */
+/* A word's part of the tokens. */
 typedef struct measured {
-  int64_t symbols, spaces; /* model's tokens: of the word, and of the space behind it */
+  int64_t symbols, spaces; /* tokens of the word, and of the space after it */
   int spoken;
 } measured;
 
 typedef struct utterance {
-  kokoro_speech speech; /* what the caller sees */
+  kokoro_speech speech; /* the public part */
   arena kept;
   int64_t *tokens, *durations;
-  float *style;    /* 2 * style_dim */
+  float *style;    /* 2 * style_dim numbers */
   float *features; /* (channels, tokens) */
-  float *audio;    /* NULL until it was decoded once */
+  float *audio;    /* NULL until the first decoding */
   int64_t channels, frames;
-  const piece *piece; /* of a text; NULL: all that the decoder gives is the speech */
+  const piece *piece; /* of a text; NULL: the decoder's audio is the speech */
   kokoro_word *words;
-  measured *measures; /* of words */
+  measured *measures; /* one per word */
   double speed;
 } utterance;
 
-/* phonemes.c: the tokens and words of a string of phonemes, and how many symbols it has. Fail. */
+/* phonemes.c: read phonemes or tokens into the utterance; read_phonemes returns the number of symbols. Fail. */
 int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phonemes);
 void read_tokens(scope *s, const kokoro *k, utterance *u, const int64_t *tokens, size_t count);
-/* voices.c: the tables; the row of a voice or a mix for so many symbols, into the zeros of `style`. Fail. */
+/* voices.c: open the tables; add the row of a voice or a mix for a number of symbols to `style`, which is zero. Fail. */
 void open_voices(scope *s, kokoro *k);
 const char *default_voice(const kokoro *k);
 void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int64_t symbols);
-/* voice_file.c: adds the voice of a file; its name. Fails, and then no voice is added. */
+/* voice_file.c: add the voice of a file and return its name. On a failure, no voice is added. */
 const char *add_voice(scope *s, kokoro *k, const char *path);
-/* The language that a voice or a mix speaks; `*notice` gets what there is to say about it, "" for nothing. Fails. */
+/* voices.c: return the language of a voice or a mix; `*notice` gets a notice, or "". Fails. */
 const spoken_language *language_of(scope *s, const kokoro *k, const char *voice, const char **notice);
-/* model.c: loads the components; runs them. `predict` finds any number of frames; whether they fit is checked apart. Fail. */
+/* model.c: load the components; run them. `predict` returns any number of frames, which `check_frames` checks. Fail. */
 void load_components(scope *s, kokoro *k);
 void check_frames(scope *s, const kokoro *k, const utterance *u);
 void predict(scope *s, kokoro *k, utterance *u);
 void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise, size_t count);
-/* words.c: samples of words whose durations are known, in a speech of so many samples without its pause, `before` of which
- * are cut off at its beginning. */
+/* words.c: set the samples of words with known durations. samples: length of the speech without its pause; before:
+ * samples cut off at its beginning. */
 void time_words(const kokoro *k, utterance *u, int64_t before, int64_t samples);
-/* phonemes.c: the model's id of a symbol, -1 where it does not know it. */
+/* phonemes.c: return the model's id of a symbol, or -1. */
 int64_t id_of(const kokoro *k, int32_t symbol);
 
-/* ---- tvm.c: the TVM runtime, through the C ABI of tvm_ffi. All of it is called by the computing thread of a bundle ---- */
+/* ---- tvm.c: the TVM runtime through the C ABI of tvm_ffi, for the computing thread of a bundle alone ---- */
 
 /* A tensor. `object` is TVM's over the same memory. */
 typedef struct array {
@@ -75,31 +75,31 @@ typedef struct array {
   void *object;
 } array;
 
-int64_t elements_of(const array *each);
+int64_t elements_of(const array *element);
 
-/* A zeroed array of `extents` extents on a 64-byte boundary, released with the call. Fails. */
+/* Return a zeroed array with `extents` extents on a 64-byte boundary. It lives as long as the call. Fails. */
 array new_array(scope *s, const char *type, int extents, int64_t a, int64_t b, int64_t c);
 
-/* TVM's tensor over memory that lives as long as the arena. Fails. */
+/* Return TVM's tensor over memory that lives as long as the arena. Fails. */
 void *wrap(scope *s, arena *with, const port *port, void *data);
 
-/* Loads the TVM runtime once in a process: what is there already, that of TVM_LIBRARY_PATH, what the bundle
- * brings, or an installed one. Bundles are opened one at a time: until the call ends, others wait here. Fails. */
+/* Load the TVM runtime once per process: the loaded one, that of TVM_LIBRARY_PATH, the bundle's, or an installed one.
+ * Other calls wait until this one ends. Fails. */
 void load_runtime(scope *s, const manifest *bundle);
 
-/* Lets compiled code that this thread calls use so many threads, on any core the process may use. Fails. */
+/* Let code that this thread calls use `count` threads on any cores of the process. Fails. */
 void use_threads(scope *s, int count);
 int usable_cores(scope *s);
 
-/* Functions of a component in a library, whose bytes are compared with the manifest. Fails. */
+/* Load functions of a component from a library whose bytes are compared with the manifest. Fails. */
 void load_functions(scope *s, const manifest *bundle, const component *component, const library *library,
                     const char *const *names, void **functions, int count);
 
-/* Calls a function with TVM's objects; results, at most `most`, live as long as the call. The reason where it
- * failed, in scratch memory, else NULL. */
+/* Call a function with TVM's objects. At most `most` results live as long as the call. Return NULL, or the reason of an
+ * error in scratch memory. */
 const char *call(scope *s, void *function, void *const *objects, int count, array *results, int most, int *got);
 
-/* Empties the allocator's pool, which hands back blocks of the very same size only. Fails. */
+/* Empty the allocator's pool, which reuses blocks of equal size only. Fails. */
 void release_memory(scope *s);
 
 #endif

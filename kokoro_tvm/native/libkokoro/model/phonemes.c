@@ -1,5 +1,5 @@
-/* A string of phonemes as the model's tokens, and as words and marks: what kokoro_tvm/runtime/text/phonemes.py,
- * frontend/strings.py and planning.py do with one utterance. */
+/* Phonemes as the model's tokens, and as words and marks, as in kokoro_tvm/runtime/text/phonemes.py,
+ * frontend/strings.py and planning.py for one utterance. */
 #include "model.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ int64_t id_of(const kokoro *k, int32_t c) {
   return id;
 }
 
-/* The phonemes with tabs and line breaks as spaces. */
+/* Return the phonemes with tabs and line breaks as spaces. */
 static char *clean(scope *s, utterance *u, const char *phonemes) {
   char *text = take(s, &u->kept, strlen(phonemes) + 1, 1), *out = text;
   int spaces = 1;
@@ -31,7 +31,7 @@ static char *clean(scope *s, utterance *u, const char *phonemes) {
     spaces = spaces && is_space(c);
     if (c < 9 || c > 13) {
       while (start < at) *out++ = *start++;
-    } else if (start == phonemes || start[-1] < 9 || start[-1] > 13) { /* the first of a run */
+    } else if (start == phonemes || start[-1] < 9 || start[-1] > 13) { /* first of a run */
       *out++ = ' ';
     }
   }
@@ -40,7 +40,7 @@ static char *clean(scope *s, utterance *u, const char *phonemes) {
   return text;
 }
 
-/* What is left out, each symbol once. `known`: whether the model knows any other. */
+/* Note every unknown symbol once. Fail if the model knows none. */
 static void note_unknown(scope *s, const kokoro *k, utterance *u, const char *text) {
   const char *listed = "";
   int known = 0;
@@ -52,10 +52,10 @@ static void note_unknown(scope *s, const kokoro *k, utterance *u, const char *te
       known = 1;
       continue;
     }
-    char each[32];
-    snprintf(each, sizeof each, "'%.*s' (U+%04X)", (int)(at - start), start, (unsigned)c);
-    if (!strstr(listed, each) && strlen(listed) < 1000)
-      listed = format(s, &s->scratch, "%s%s%s", listed, *listed ? ", " : "", each);
+    char element[32];
+    snprintf(element, sizeof element, "'%.*s' (U+%04X)", (int)(at - start), start, (unsigned)c);
+    if (!strstr(listed, element) && strlen(listed) < 1000)
+      listed = format(s, &s->scratch, "%s%s%s", listed, *listed ? ", " : "", element);
   }
   if (!known)
     fail(s, KOKORO_INPUT, "There is nothing to speak: the model knows none of the phonemes (%s).", listed);
@@ -77,7 +77,7 @@ int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phone
     const char *start = at;
     int32_t c = next_symbol(&at);
     int64_t id = id_of(k, c);
-    if (is_space(c)) { /* belongs to the word before it, at the beginning to one without phonemes */
+    if (is_space(c)) { /* a space belongs to the word before it, at the beginning to a word without phonemes */
       if (kind == BEGIN) u->words[words++].text = ++copy;
       kind = SPACE;
       u->measures[words - 1].spaces += id >= 0;

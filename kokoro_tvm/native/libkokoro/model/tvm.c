@@ -15,7 +15,7 @@ typedef struct loaded { /* a library stays loaded until the process ends, as TVM
   char sha256[65];
 } loaded;
 
-/* What a process has once; `opening` guards it. */
+/* State of the process, guarded by `opening`. */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static loaded *libraries;
 static char runtime_sha256[65];
@@ -27,7 +27,7 @@ static struct {
   void (*move_error)(TVMFFIObjectHandle *);
 } ffi;
 
-/* The cell of an object lies behind its header. */
+/* The cell of an object follows its header. */
 static void *cell_of(void *object) { return (char *)object + sizeof(TVMFFIObject); }
 
 static void drop(void *object) { ffi.decrease(object); }
@@ -36,8 +36,8 @@ static void keep_value(scope *s, arena *with, TVMFFIAny value) {
   if (value.type_index >= kTVMFFIStaticObjectBegin) give(s, with, drop, value.v_obj);
 }
 
-/* The first line of what TVM raised. */
-static const char *raised(scope *s) {
+/* Return the first line of TVM's error. */
+static const char *read_error(scope *s) {
   TVMFFIObjectHandle error = NULL;
   ffi.move_error(&error);
   if (!error) return "no reason was given";
@@ -62,7 +62,7 @@ static TVMFFIAny text_value(const char *content) {
   return value;
 }
 
-/* Calls a function of TVM's by its name; the result lives as long as the arena. NULL, or why it failed. */
+/* Call a global function of TVM. The result lives as long as the arena. Return NULL, or the reason of an error. */
 static const char *try_global(scope *s, arena *with, const char *name, TVMFFIAny *arguments, int count,
                               TVMFFIAny *result) {
   TVMFFIByteArray key = {name, strlen(name)};
@@ -72,7 +72,7 @@ static const char *try_global(scope *s, arena *with, const char *name, TVMFFIAny
     return format(s, &s->scratch, "the TVM runtime has no function %s", name);
   int status = ffi.call(function, arguments, count, result);
   drop(function);
-  if (status) return raised(s);
+  if (status) return read_error(s);
   keep_value(s, with, *result);
   return NULL;
 }
@@ -84,47 +84,47 @@ static TVMFFIAny call_global(scope *s, const char *name, TVMFFIAny *arguments, i
   return result;
 }
 
-/* A path by which the dynamic loader loads these very bytes of an open file, as long as the call lasts. */
-static const char *check_out(scope *s, const file *each, const char *content) {
-  os_checked *made = take(s, &s->scratch, 1, sizeof *made);
-  int code = os_check_out(each->path, content, (size_t)each->size, made);
+/* Return a path by which the dynamic loader loads exactly these bytes of an open file. It is valid during the call. */
+static const char *check_out(scope *s, const file *element, const char *content) {
+  os_checked *result = take(s, &s->scratch, 1, sizeof *result);
+  int code = os_check_out(element->path, content, (size_t)element->size, result);
   if (code)
-    fail(s, code, "%s cannot be loaded (%s).%s", each->path, os_load_error(),
+    fail(s, code, "%s cannot be loaded (%s).%s", element->path, os_load_error(),
          code == OS_REFUSED ? " Build the bundle for this kind of machine." : "");
-  give(s, &s->scratch, os_check_in, made);
-  return made->path;
+  give(s, &s->scratch, os_check_in, result);
+  return result->path;
 }
 
-/* The folder of installed libraries, or NULL. */
-static const char *given_folder(scope *s) {
+/* Return the folder of installed libraries, or NULL. */
+static const char *find_folder(scope *s) {
   char *folder = os_variable("TVM_LIBRARY_PATH");
   if (folder) give(s, &s->scratch, free, folder);
   return folder && *folder ? folder : NULL;
 }
 
 static void *open_library(scope *s, const char *name, const file *brought) {
-  const char *folder = given_folder(s);
-  void *found = os_loaded(name);
-  if (!found && folder) found = os_load(format(s, &s->scratch, "%s/%s", folder, name));
-  if (!found && brought->path) {
-    found = os_load(check_out(s, brought, read_file(s, brought)));
-    if (!found)
+  const char *folder = find_folder(s);
+  void *result = os_loaded(name);
+  if (!result && folder) result = os_load(format(s, &s->scratch, "%s/%s", folder, name));
+  if (!result && brought->path) {
+    result = os_load(check_out(s, brought, read_file(s, brought)));
+    if (!result)
       fail(s, KOKORO_BUNDLE, "%s cannot be loaded (%s). Build the bundle for this kind of machine.", brought->path,
            os_load_error());
   }
-  if (!found) found = os_load(name);
-  if (!found)
+  if (!result) result = os_load(name);
+  if (!result)
     fail(s, KOKORO_BUNDLE,
          "%s was not found (%s). Point TVM_LIBRARY_PATH to the folder that holds it, or build the bundle with "
          "`runtime: {c: true}`, which brings it.",
          name, os_load_error());
-  return found;
+  return result;
 }
 
 static void find_symbol(scope *s, void *library, const char *name, void *pointer) {
-  void *found = os_symbol(library, name);
-  if (!found) fail(s, KOKORO_BUNDLE, "%s has no function %s. Use the version that the bundle names.", OS_FFI, name);
-  memcpy(pointer, &found, sizeof found); /* ISO C converts no pointer to a function */
+  void *result = os_symbol(library, name);
+  if (!result) fail(s, KOKORO_BUNDLE, "%s has no function %s. Use the version that the bundle names.", OS_FFI, name);
+  memcpy(pointer, &result, sizeof result); /* ISO C has no conversion from a pointer to a function */
 }
 
 static void unlock(void *mutex) { pthread_mutex_unlock(mutex); }
@@ -133,15 +133,15 @@ void load_runtime(scope *s, const manifest *bundle) {
   pthread_mutex_lock(&opening);
   give(s, &s->scratch, unlock, &opening);
   if (!ffi.move_error) {
-    os_set_default("TVM_THREAD_POOL_SPIN_COUNT", "0"); /* why: kokoro_tvm/runtime/session/tvm_runtime.py */
+    os_set_default("TVM_THREAD_POOL_SPIN_COUNT", "0"); /* see kokoro_tvm/runtime/session/tvm_runtime.py */
     void *library = open_library(s, OS_FFI, &bundle->ffi);
     find_symbol(s, library, "TVMFFIFunctionGetGlobal", &ffi.get_global);
     find_symbol(s, library, "TVMFFIFunctionCall", &ffi.call);
     find_symbol(s, library, "TVMFFIObjectDecRef", &ffi.decrease);
     find_symbol(s, library, "TVMFFITensorFromDLPack", &ffi.from_dlpack);
-    int there = os_loaded(OS_RUNTIME) != NULL;
+    int exists = os_loaded(OS_RUNTIME) != NULL;
     open_library(s, OS_RUNTIME, &bundle->runtime);
-    if (!there && bundle->runtime.path && !given_folder(s)) strcpy(runtime_sha256, bundle->runtime.sha256);
+    if (!exists && bundle->runtime.path && !find_folder(s)) strcpy(runtime_sha256, bundle->runtime.sha256);
     find_symbol(s, library, "TVMFFIErrorMoveFromRaised", &ffi.move_error);
   }
   if (bundle->runtime.path && *runtime_sha256 && strcmp(runtime_sha256, bundle->runtime.sha256))
@@ -156,33 +156,33 @@ int usable_cores(scope *s) {
 }
 
 void use_threads(scope *s, int count) {
-  int *cores = take(s, &s->scratch, MOST_CORES, sizeof *cores), there = os_cores(cores, MOST_CORES);
-  if (!there) fail(s, KOKORO_SYSTEM, "The usable cores are not known.");
-  int total = there > count ? there : count;
+  int *cores = take(s, &s->scratch, MOST_CORES, sizeof *cores), exists = os_cores(cores, MOST_CORES);
+  if (!exists) fail(s, KOKORO_SYSTEM, "The usable cores are not known.");
+  int total = exists > count ? exists : count;
   TVMFFIAny *names = take(s, &s->scratch, (size_t)total, sizeof *names);
-  for (int i = 0; i < total; ++i) /* the list bounds the pool: cores are named twice for more threads than cores */
-    names[i] = text_value(format(s, &s->scratch, "%d", cores[i % there]));
+  for (int i = 0; i < total; ++i) /* the list bounds the pool, so cores repeat if there are more threads */
+    names[i] = text_value(format(s, &s->scratch, "%d", cores[i % exists]));
   TVMFFIAny arguments[3] = {any_value(kTVMFFIInt, SHARE_ALL_CORES), any_value(kTVMFFIInt, count),
                             call_global(s, "ffi.Array", names, total)};
   call_global(s, "runtime.config_threadpool", arguments, 3);
 }
 
-/* The module of a library's very bytes, which is there already where it was loaded before. */
-static const char *load_module(scope *s, const file *each, const char *content, TVMFFIAny *module) {
+/* Load the module of exactly these bytes, or return the one loaded before. */
+static const char *load_module(scope *s, const file *element, const char *content, TVMFFIAny *module) {
   TVMFFIAny arguments[2], none;
   for (loaded *known = libraries; known; known = known->next)
-    if (strcmp(known->sha256, each->sha256) == 0) return *module = known->module, NULL;
-  arguments[0] = text_value(check_out(s, each, content));
+    if (strcmp(known->sha256, element->sha256) == 0) return *module = known->module, NULL;
+  arguments[0] = text_value(check_out(s, element, content));
   arguments[1] = text_value("so");
-  loaded *made = calloc(1, sizeof *made);
-  if (!made) fail_memory(s);
-  const char *why = try_global(s, &made->kept, "ffi.Module.load_from_file.so", arguments, 2, module);
+  loaded *result = calloc(1, sizeof *result);
+  if (!result) fail_memory(s);
+  const char *why = try_global(s, &result->kept, "ffi.Module.load_from_file.so", arguments, 2, module);
   if (!why) why = try_global(s, &s->scratch, "ffi.ModuleGlobalsAdd", module, 1, &none);
-  if (why) return release(&made->kept), free(made), why;
-  strcpy(made->sha256, each->sha256);
-  made->module = *module;
-  made->next = libraries;
-  libraries = made;
+  if (why) return release(&result->kept), free(result), why;
+  strcpy(result->sha256, element->sha256);
+  result->module = *module;
+  result->next = libraries;
+  libraries = result;
   return NULL;
 }
 
@@ -199,7 +199,7 @@ static const char *call_method(scope *s, TVMFFIAny module, const char *name, TVM
   const char *why = method(s, &s->scratch, module, name, &function);
   if (why) return why;
   *result = any_value(kTVMFFINone, 0);
-  if (ffi.call(function.v_obj, arguments, count, result)) return raised(s);
+  if (ffi.call(function.v_obj, arguments, count, result)) return read_error(s);
   keep_value(s, s->kept, *result);
   return NULL;
 }
@@ -224,78 +224,78 @@ void load_functions(scope *s, const manifest *bundle, const component *component
          library->file.path, component->name, why);
 }
 
-typedef struct holder { /* what TVM frees once nothing refers to the tensor any more */
+typedef struct holder { /* deleter: TVM calls it when nothing refers to the tensor any more */
   DLManagedTensor dl;
   int64_t shape[EXTENTS], strides[EXTENTS];
 } holder;
 
 static void free_holder(DLManagedTensor *tensor) { free(tensor->manager_ctx); }
 
-/* A holder with `room` bytes of zeroed memory of its own on a 64-byte boundary, or over `data`. */
+/* Return a holder of `data`, or of `room` zeroed bytes on a 64-byte boundary. */
 static holder *new_holder(scope *s, const dtype *type, int extents, const int64_t *shape, size_t room, void *data) {
-  holder *made = calloc(1, sizeof *made + room + ALIGNMENT);
-  if (!made) fail_memory(s);
-  DLTensor *tensor = &made->dl.dl_tensor;
-  char *own = (char *)(made + 1);
+  holder *result = calloc(1, sizeof *result + room + ALIGNMENT);
+  if (!result) fail_memory(s);
+  DLTensor *tensor = &result->dl.dl_tensor;
+  char *own = (char *)(result + 1);
   tensor->data = data ? data : own + (ALIGNMENT - (uintptr_t)own % ALIGNMENT) % ALIGNMENT;
   tensor->ndim = extents;
-  tensor->shape = made->shape;
-  tensor->strides = made->strides;
+  tensor->shape = result->shape;
+  tensor->strides = result->strides;
   tensor->device.device_type = kDLCPU;
   tensor->dtype.code = (uint8_t)type->code;
   tensor->dtype.bits = (uint8_t)(8 * type->width);
   tensor->dtype.lanes = 1;
   int64_t stride = 1;
-  for (int i = extents - 1; i >= 0; stride *= shape[i--]) made->shape[i] = shape[i], made->strides[i] = stride;
-  made->dl.manager_ctx = made;
-  made->dl.deleter = free_holder;
-  return made;
+  for (int i = extents - 1; i >= 0; stride *= shape[i--]) result->shape[i] = shape[i], result->strides[i] = stride;
+  result->dl.manager_ctx = result;
+  result->dl.deleter = free_holder;
+  return result;
 }
 
-static void *object_of(scope *s, arena *with, holder *made) {
+static void *object_of(scope *s, arena *with, holder *result) {
   TVMFFIObjectHandle object = NULL;
-  if (ffi.from_dlpack(&made->dl, 0, 1, &object)) {
-    free(made);
-    fail(s, KOKORO_BUNDLE, "The TVM runtime does not take a tensor (%s).", raised(s));
+  if (ffi.from_dlpack(&result->dl, 0, 1, &object)) {
+    free(result);
+    fail(s, KOKORO_BUNDLE, "The TVM runtime does not take a tensor (%s).", read_error(s));
   }
   give(s, with, drop, object);
   return object;
 }
 
-int64_t elements_of(const array *each) {
+int64_t elements_of(const array *element) {
   int64_t count = 1;
-  for (int i = 0; i < each->extents; ++i) count *= each->shape[i];
+  for (int i = 0; i < element->extents; ++i) count *= element->shape[i];
   return count;
 }
 
 array new_array(scope *s, const char *name, int extents, int64_t a, int64_t b, int64_t c) {
   const dtype *type = find_dtype(name);
-  array made = {type, extents, {a, b, c}, NULL, NULL};
-  size_t count = (size_t)elements_of(&made);
+  array result = {type, extents, {a, b, c}, NULL, NULL};
+  size_t count = (size_t)elements_of(&result);
   if (count > (size_t)-1 / 16) fail_memory(s);
-  holder *own = new_holder(s, type, extents, made.shape, count * (size_t)type->width, NULL);
-  made.data = own->dl.dl_tensor.data;
-  made.object = object_of(s, &s->scratch, own);
-  return made;
+  holder *own = new_holder(s, type, extents, result.shape, count * (size_t)type->width, NULL);
+  result.data = own->dl.dl_tensor.data;
+  result.object = object_of(s, &s->scratch, own);
+  return result;
 }
 
 void *wrap(scope *s, arena *with, const port *port, void *data) {
   return object_of(s, with, new_holder(s, find_dtype(port->dtype), (int)port->extents, port->shape, 0, data));
 }
 
-static int as_array(TVMFFIAny value, array *found) {
+static int as_array(TVMFFIAny value, array *result) {
   if (value.type_index != kTVMFFITensor) return 0;
   const DLTensor *tensor = cell_of(value.v_obj);
   if (tensor->ndim > EXTENTS || tensor->dtype.code != kDLFloat || tensor->dtype.bits != 32) return 0;
   int64_t stride = 1;
   for (int i = tensor->ndim - 1; i >= 0; stride *= tensor->shape[i--])
     if (tensor->strides && tensor->shape[i] != 1 && tensor->strides[i] != stride) return 0;
-  memset(found, 0, sizeof *found);
-  found->type = find_dtype("float32");
-  found->extents = tensor->ndim;
-  for (int i = 0; i < tensor->ndim; ++i) found->shape[i] = tensor->shape[i];
-  found->data = (char *)tensor->data + tensor->byte_offset;
-  found->object = value.v_obj;
+  memset(result, 0, sizeof *result);
+  result->type = find_dtype("float32");
+  result->extents = tensor->ndim;
+  for (int i = 0; i < tensor->ndim; ++i) result->shape[i] = tensor->shape[i];
+  result->data = (char *)tensor->data + tensor->byte_offset;
+  result->object = value.v_obj;
   return 1;
 }
 
@@ -306,7 +306,7 @@ const char *call(scope *s, void *function, void *const *objects, int count, arra
     arguments[i] = any_value(kTVMFFITensor, 0);
     arguments[i].v_obj = objects[i];
   }
-  if (ffi.call(function, arguments, count, &result)) return raised(s);
+  if (ffi.call(function, arguments, count, &result)) return read_error(s);
   keep_value(s, &s->scratch, result);
   *got = 0;
   if (result.type_index == kTVMFFITensor) return as_array(result, results) ? *got = 1, NULL : "it gave no float32";

@@ -1,5 +1,5 @@
-/* Voices of one's own: a file of style tables, read as data and checked as kokoro_tvm/runtime/bundle/voice_files.py and
- * voices.py check it. */
+/* Voice files: style tables that are read as data and checked as in kokoro_tvm/runtime/bundle/voice_files.py and
+ * voices.py. */
 #include "model.h"
 
 #include <errno.h>
@@ -9,11 +9,11 @@
 
 enum { ROWS = 510, LONGEST_NAME = 64, MOST_BYTES = 64 << 20 };
 static const char SUFFIX[] = ".bin";
-static const double FAR = 4; /* of norms of rows, see voices.py */
+static const double FAR = 4; /* limit of the ratio of norms, see voices.py */
 
 static void close_file(void *resource) { os_close(*(int *)resource); }
 
-/* The name of a file without folders and suffix. Fails unless a voice can be called so. */
+/* Return the name of a file without folder and suffix. Fails unless it is a valid name of a voice. */
 static char *read_name(scope *s, const char *path) {
   const char *start = path, *end = path + strlen(path);
   for (const char *at = path; *at; ++at)
@@ -30,7 +30,7 @@ static char *read_name(scope *s, const char *path) {
   return name;
 }
 
-/* All bytes of a file that is small enough for a voice, in scratch memory. */
+/* Read a file of at most the size of a voice into scratch memory. */
 static char *read_content(scope *s, const char *path, int64_t *size) {
   os_status status;
   int *descriptor = take(s, &s->scratch, 1, sizeof *descriptor);
@@ -57,7 +57,7 @@ static double norm_of(const float *row, size_t width) {
   return sqrt(sum);
 }
 
-/* The least and the largest norm of a row of the bundle's own voices, which all others are compared with. */
+/* Set the smallest and largest norm of a row of the bundle's voices. */
 static void measure_norms(kokoro *k, size_t width) {
   k->least_norm = HUGE_VAL;
   for (int64_t i = 0; i < k->voices.count; ++i)
@@ -106,7 +106,7 @@ const char *add_voice(scope *s, kokoro *k, const char *path) {
     if (strcmp(k->voices.all[place].name, name) == 0)
       fail(s, KOKORO_INPUT, "There is a voice %s already. Rename the file.", name);
   check_table(s, k, path, name, (const float *)content, rows);
-  /* What is kept is made when nothing is wrong with it; the tables that were there stay where they are. */
+  /* Nothing can fail any more but memory. The old tables stay valid. */
   tensor *all = take(s, s->kept, (size_t)count + 1, sizeof *all), *added = all + place;
   memcpy(all, k->voices.all, (size_t)place * sizeof *all);
   memcpy(all + place + 1, k->voices.all + place, (size_t)(count - place) * sizeof *all);

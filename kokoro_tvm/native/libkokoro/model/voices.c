@@ -1,15 +1,15 @@
-/* Voices: style tables by name, and mixes of them, as kokoro_tvm/runtime/bundle/voices.py has them. */
+/* Voices: style tables by name, and mixes of them, as in kokoro_tvm/runtime/bundle/voices.py. */
 #include "model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAVIEST = 1000, DIGITS = 9, MOST_VOICES = 16 }; /* of a weight; of its whole part, and of its fraction; of a mix */
+enum { HEAVIEST = 1000, DIGITS = 9, MOST_VOICES = 16 }; /* limits: a weight, digits of its whole part and of its fraction, voices of a mix */
 
 static const char DEFAULT[] = "af_heart";
 
-/* A voice in a mix; its weight is below 0 after a minus. */
+/* A voice in a mix; its weight is negative after a minus. */
 typedef struct part {
   const tensor *table;
   double weight;
@@ -23,15 +23,15 @@ void open_voices(scope *s, kokoro *k) {
   k->voices = map_tensors(s, &k->bundle->voices);
   int64_t width = 2 * k->bundle->style_dim;
   for (int64_t i = 0; i < k->voices.count; ++i) {
-    const tensor *each = &k->voices.all[i];
-    if (strcmp(each->type->name, "float32") || !each->elements || each->elements % width)
+    const tensor *element = &k->voices.all[i];
+    if (strcmp(element->type->name, "float32") || !element->elements || element->elements % width)
       fail(s, KOKORO_BUNDLE, "%s: the voice %s is not float32 rows of %lld. Build the bundle again.",
-           k->bundle->voices.path, each->name, (long long)width);
+           k->bundle->voices.path, element->name, (long long)width);
   }
   qsort(k->voices.all, (size_t)k->voices.count, sizeof *k->voices.all, by_name);
 }
 
-static const tensor *find_voice(const kokoro *k, const char *name, size_t size) { /* NULL: there is none */
+static const tensor *find_voice(const kokoro *k, const char *name, size_t size) { /* or NULL */
   for (int64_t i = 0; i < k->voices.count; ++i)
     if (strlen(k->voices.all[i].name) == size && memcmp(k->voices.all[i].name, name, size) == 0)
       return &k->voices.all[i];
@@ -53,7 +53,7 @@ NORETURN static void refuse(scope *s, const kokoro *k, const char *name, size_t 
        (long long)k->voices.count, some);
 }
 
-/* Moves both ends of a text over the spaces there. */
+/* Move both ends of a text inwards over spaces. */
 static void strip(const char **start, const char **end) {
   const char *first = NULL, *last = *start;
   for (const char *at = *start; at < *end;) {
@@ -68,15 +68,15 @@ static void strip(const char **start, const char **end) {
 
 static int is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Digits, at most 9, behind those of `number`; how many. */
+/* Append at most 9 digits to `number` and return how many there were. */
 static int read_digits(const char **at, uint64_t *number) {
   int count = 0;
   for (; count < DIGITS && **at >= '0' && **at <= '9'; ++count) *number = 10 * *number + (uint64_t)(*(*at)++ - '0');
   return count;
 }
 
-/* The weight in brackets at the end of a text, which is taken off it; 1 where there is none. Not by strtod, which reads
- * numbers as the process's locale writes them. A weight above 1000 becomes infinite. */
+/* Cut the weight in brackets off the end of a text and return it; 1 without one. strtod would depend on the locale. A
+ * weight above 1000 becomes infinite. */
 static double take_weight(const char *start, const char **end) {
   const char *open = *end, *at;
   uint64_t number = 0, one = 1;
@@ -94,11 +94,11 @@ static double take_weight(const char *start, const char **end) {
   *end = open;
   strip(&start, end);
   while (fraction--) one *= 10;
-  /* Both are whole numbers below 2^53: the quotient is the double next to what is written. */
+  /* both are whole numbers below 2^53, so the quotient is correctly rounded */
   return number > HEAVIEST * one ? HUGE_VAL : (double)number / (double)one;
 }
 
-/* The voices of a mix, `*count` of them. */
+/* Return the `*count` voices of a mix. */
 static part *read_mix(scope *s, const kokoro *k, const char *voice, int64_t *count) {
   part *parts = take(s, &s->scratch, MOST_VOICES, sizeof *parts);
   size_t voices = 1;
@@ -118,30 +118,30 @@ static part *read_mix(scope *s, const kokoro *k, const char *voice, int64_t *cou
     strip(&start, &end);
     double weight = take_weight(start, &end);
     size_t size = (size_t)(end - start);
-    part *each = &parts[*count];
-    if (!(each->table = find_voice(k, start, size))) refuse(s, k, start, size);
+    part *element = &parts[*count];
+    if (!(element->table = find_voice(k, start, size))) refuse(s, k, start, size);
     if (!(weight > 0 && weight <= HEAVIEST))
-      fail(s, KOKORO_INPUT, "The weight of %s in a mix should be above 0 and at most %d.", each->table->name, HEAVIEST);
-    each->weight = sign == '-' ? -weight : weight;
+      fail(s, KOKORO_INPUT, "The weight of %s in a mix should be above 0 and at most %d.", element->table->name, HEAVIEST);
+    element->weight = sign == '-' ? -weight : weight;
     if (!(sign = *voice++)) break;
   }
   ++*count;
-  double added = 0, taken = 0;
-  for (int64_t i = 0; i < *count; ++i) *(parts[i].weight > 0 ? &added : &taken) += fabs(parts[i].weight);
-  if (3 * taken > 2 * added)
+  double added = 0, removed = 0;
+  for (int64_t i = 0; i < *count; ++i) *(parts[i].weight > 0 ? &added : &removed) += fabs(parts[i].weight);
+  if (3 * removed > 2 * added)
     fail(s, KOKORO_INPUT, "This mix takes away nearly all that it adds, and no voice is left: what is subtracted "
                           "should weigh at most two thirds of what is added.");
   return parts;
 }
 
-/* The row of one voice; the mean of several; with weights their sum by those, each divided by what they are together
- * without their signs. Products and sums are rounded to float32 one by one, voice after voice, as numpy does it: gcc
- * fuses none of them, because this is compiled as C99. */
+/* Add the row of one voice, the mean of several, or their sum by weights that are divided by the sum of magnitudes.
+ * Products and sums are rounded to float32 one by one, voice after voice, as numpy rounds them. Compiled as C99, gcc
+ * fuses none of them. */
 void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int64_t symbols) {
   size_t width = (size_t)(2 * k->bundle->style_dim);
   int64_t count;
   part *parts = read_mix(s, k, voice, &count);
-  int64_t most = 0; /* numbers of a table; one row, for all lengths, goes with any */
+  int64_t most = 0; /* numbers of a table; a table of one row fits any length */
   int is_mean = 1;
   double whole = 0;
   for (int64_t i = 0; i < count; ++i)
@@ -164,7 +164,7 @@ void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int6
   for (size_t i = 0; is_mean && i < width; ++i) u->style[i] /= (float)count;
 }
 
-static const spoken_language *language_named(const manifest *b, const char *voice) { /* NULL: the name says none */
+static const spoken_language *language_named(const manifest *b, const char *voice) { /* or NULL if the name has no language */
   if (b->spoken == 1) return b->languages;
   for (int64_t i = 0; i < b->spoken; ++i)
     if (voice[0] == b->languages[i].letter && voice[1] && voice[2] == '_') return &b->languages[i];
@@ -174,16 +174,16 @@ static const spoken_language *language_named(const manifest *b, const char *voic
 const spoken_language *language_of(scope *s, const kokoro *k, const char *voice, const char **notice) {
   int64_t count;
   part *parts = read_mix(s, k, voice, &count);
-  const spoken_language *found = language_named(k->bundle, parts->table->name);
+  const spoken_language *result = language_named(k->bundle, parts->table->name);
   *notice = "";
-  if (!found) {
-    found = k->bundle->languages;
-    *notice = format(s, &s->scratch, "The name of the voice %s names no language; %s is used.", parts->table->name, found->name);
-    return found;
+  if (!result) {
+    result = k->bundle->languages;
+    *notice = format(s, &s->scratch, "The name of the voice %s names no language; %s is used.", parts->table->name, result->name);
+    return result;
   }
   for (int64_t i = 1; i < count; ++i)
-    if (language_named(k->bundle, parts[i].table->name) != found)
+    if (language_named(k->bundle, parts[i].table->name) != result)
       *notice = format(s, &s->scratch, "The voices of the mix '%s' speak different languages; %s is used.",
-                       shorten(s, voice, strlen(voice)), found->name);
-  return found;
+                       shorten(s, voice, strlen(voice)), result->name);
+  return result;
 }

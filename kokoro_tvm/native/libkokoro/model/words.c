@@ -1,11 +1,11 @@
-/* When each word is heard: what kokoro_tvm/runtime/speech/words.py does with a piece. */
+/* Times of words, as kokoro_tvm/runtime/speech/words.py sets them for a piece. */
 #include "model.h"
 
-/* Measured: see there and kokoro_tvm/runtime/speech/plan.py. */
+/* Measured values: see there and kokoro_tvm/runtime/speech/plan.py. */
 enum { EARLY_FRAMES = 2, PAUSING_SOUND = 6, LAST_SOUND = 5 };
 
-/* Whether nothing is heard between word `place` and the next, the last symbol of which lasts so many frames. */
-static int pauses(const utterance *u, size_t place, int64_t last) {
+/* Return whether silence follows word `place`. last: frames of the last symbol before it. */
+static int has_pause_after(const utterance *u, size_t place, int64_t last) {
   size_t next = place + 1;
   while (next < u->speech.word_count && !u->measures[next].symbols) ++next;
   if (!u->measures[place].spoken || next == u->speech.word_count || !u->measures[next].spoken) return 1;
@@ -26,7 +26,7 @@ void time_words(const kokoro *k, utterance *u, int64_t before, int64_t samples) 
     const measured *word = &u->measures[i];
     int64_t whole = sum(durations, word->symbols), last = word->symbols ? durations[word->symbols - 1] : 0;
     int64_t begin = frames - (paused ? 0 : space), end = word->symbols ? frames + whole : begin;
-    paused = pauses(u, i, last);
+    paused = has_pause_after(u, i, last);
     if (paused && word->spoken && last > LAST_SOUND) end -= last - LAST_SOUND;
     int64_t ends[2] = {(begin - EARLY_FRAMES) * rate - before, (end - EARLY_FRAMES) * rate - before};
     for (int j = 0; j < 2; ++j) ends[j] = ends[j] < 0 ? 0 : ends[j] > samples ? samples : ends[j];

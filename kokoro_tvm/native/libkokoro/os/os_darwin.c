@@ -1,4 +1,4 @@
-/* What os.h says on macOS, beside os_posix.c. */
+/* os.h on macOS, with os_posix.c. */
 #include "os.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,8 @@
 
 const char OS_FFI[] = "libtvm_ffi.dylib", OS_RUNTIME[] = "libtvm_runtime.dylib";
 
-int os_cores(int *cores, int most) { /* all there are: a process cannot be kept from some of them */
+/* List all cores: macOS cannot exclude a process from some of them. */
+int os_cores(int *cores, int most) {
   int count = 0;
   size_t size = sizeof count;
   if (sysctlbyname("hw.logicalcpu", &count, &size, NULL, 0)) return 0;
@@ -19,19 +20,19 @@ int os_cores(int *cores, int most) { /* all there are: a process cannot be kept 
   return count;
 }
 
-/* A file of this user's alone, removed once it is loaded: macOS loads no file that is in memory only. Its name is new
- * each time, because a path that was loaded before would stand for what was there then. */
-int os_check_out(const char *path, const char *content, size_t size, os_checked *made) {
+/* Write a file for this user alone, which is removed after loading: macOS loads no file from memory. The name is new
+ * each time, because dyld would take a known path for the file that it loaded before. */
+int os_check_out(const char *path, const char *content, size_t size, os_checked *result) {
   static const char NAME[] = "/kokoro-XXXXXX.dylib";
   const char *folder = getenv("TMPDIR");
   if (!folder || !*folder) folder = "/tmp";
-  made->resource = NULL;
-  made->path = malloc(strlen(folder) + sizeof NAME);
+  result->resource = NULL;
+  result->path = malloc(strlen(folder) + sizeof NAME);
   dlerror(); /* from here on errno has the reason */
-  if (!made->path) return OS_FAILED;
-  int descriptor = mkostemps(strcat(strcpy(made->path, folder), NAME), 6, O_CLOEXEC);
+  if (!result->path) return OS_FAILED;
+  int descriptor = mkostemps(strcat(strcpy(result->path, folder), NAME), 6, O_CLOEXEC);
   if (descriptor < 0) {
-    free(made->path);
+    free(result->path);
     return OS_FAILED;
   }
   size_t written = 0;
@@ -39,12 +40,12 @@ int os_check_out(const char *path, const char *content, size_t size, os_checked 
     count = write(descriptor, content + written, size - written);
   (void)path;
   if (close(descriptor) == 0 && written == size) return 0;
-  os_check_in(made);
+  os_check_in(result);
   return OS_FAILED;
 }
 
 void os_check_in(void *checked) {
-  os_checked *made = checked;
-  unlink(made->path);
-  free(made->path);
+  os_checked *result = checked;
+  unlink(result->path);
+  free(result->path);
 }

@@ -1,4 +1,4 @@
-/* os.h on Linux and macOS, but for what os_linux.c and os_darwin.c have. */
+/* os.h on Linux and macOS, except what os_linux.c and os_darwin.c have. */
 #define _GNU_SOURCE /* RTLD_NOLOAD */
 #include "os.h"
 
@@ -24,25 +24,25 @@ void os_close(int descriptor) { close(descriptor); }
 static int64_t nanoseconds(struct timespec time) { return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec; }
 
 int os_status_of(int descriptor, os_status *status) {
-  struct stat found;
-  if (fstat(descriptor, &found)) return -1;
-  status->is_file = S_ISREG(found.st_mode);
-  status->size = found.st_size;
-  status->device = found.st_dev;
-  status->number = found.st_ino;
-  status->written = nanoseconds(found.st_mtim);
-  status->changed = nanoseconds(found.st_ctim);
+  struct stat result;
+  if (fstat(descriptor, &result)) return -1;
+  status->is_file = S_ISREG(result.st_mode);
+  status->size = result.st_size;
+  status->device = result.st_dev;
+  status->number = result.st_ino;
+  status->written = nanoseconds(result.st_mtim);
+  status->changed = nanoseconds(result.st_ctim);
   return 0;
 }
 
 int os_is_folder(const char *path) {
-  struct stat found;
-  return stat(path, &found) ? -1 : S_ISDIR(found.st_mode) != 0;
+  struct stat result;
+  return stat(path, &result) ? -1 : S_ISDIR(result.st_mode) != 0;
 }
 
 int os_is_stream(const char *path) {
-  struct stat found;
-  return stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+  struct stat result;
+  return stat(path, &result) == 0 && !S_ISREG(result.st_mode) && !S_ISDIR(result.st_mode);
 }
 
 int64_t os_read(int descriptor, void *to, size_t most, int64_t place) {
@@ -61,8 +61,8 @@ char *os_real_path(const char *path) { return realpath(path, NULL); }
 char *os_cache_folder(void) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *behind = "";
   if (!cache || !*cache) cache = home, behind = "/.cache";
-  char *made = cache && *cache ? malloc(strlen(cache) + strlen(behind) + 1) : NULL;
-  return made ? strcat(strcpy(made, cache), behind) : NULL;
+  char *result = cache && *cache ? malloc(strlen(cache) + strlen(behind) + 1) : NULL;
+  return result ? strcat(strcpy(result, cache), behind) : NULL;
 }
 
 void os_make_folder(const char *path) { mkdir(path, 0700); }
@@ -74,8 +74,8 @@ int os_replace(const char *from, const char *to) { return rename(from, to); }
 void os_remove(const char *path) { remove(path); }
 
 char *os_variable(const char *name) {
-  const char *found = getenv(name);
-  return found ? strdup(found) : NULL;
+  const char *result = getenv(name);
+  return result ? strdup(result) : NULL;
 }
 
 void os_set_default(const char *name, const char *value) { setenv(name, value, 0); }
@@ -88,7 +88,7 @@ int os_threads_stay(void) { return 0; }
 
 void *os_loaded(const char *name) { return dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD); }
 
-/* libtvm_ffi takes the signal of a fault for itself as it is loaded; Java's and other runtimes live on theirs. */
+/* Restore the handler of SIGSEGV: libtvm_ffi installs its own when it is loaded, and Java and others need theirs. */
 void *os_load(const char *path) {
   struct sigaction before;
   int known = sigaction(SIGSEGV, NULL, &before) == 0;

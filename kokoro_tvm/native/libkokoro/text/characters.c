@@ -12,12 +12,12 @@ void *room(work *w, size_t count, size_t size) {
     w->next = take(w->s, w->memory, BLOCK, 1);
     w->end = w->next + BLOCK;
   }
-  void *found = w->next;
+  void *result = w->next;
   w->next += bytes;
-  return found;
+  return result;
 }
 
-void *grown(work *w, void *all, size_t count, size_t *most, size_t size) {
+void *grow_list(work *w, void *all, size_t count, size_t *most, size_t size) {
   if (count < *most) return all;
   *most = count < 8 ? 8 : 2 * count;
   void *more = room(w, *most, size);
@@ -55,14 +55,14 @@ string slice(string text, size_t start, size_t end) {
   return (string){text.at + start, end - start};
 }
 
-string joined(work *w, string a, string b) {
+string join(work *w, string a, string b) {
   builder text = {0};
   put(w, &text, a);
   put(w, &text, b);
   return BUILT(text);
 }
 
-string decoded(work *w, const char *utf8) {
+string decode_utf8(work *w, const char *utf8) {
   builder text = {0};
   while (*utf8) {
     int32_t c = next_symbol(&utf8);
@@ -72,8 +72,8 @@ string decoded(work *w, const char *utf8) {
   return BUILT(text);
 }
 
-char *encoded(work *w, string text) {
-  char *made = room(w, 4 * text.size + 1, 1), *out = made;
+char *encode_utf8(work *w, string text) {
+  char *result = room(w, 4 * text.size + 1, 1), *out = result;
   for (size_t i = 0; i < text.size; ++i) {
     int32_t c = text.at[i];
     if (c < 0x80) {
@@ -85,10 +85,10 @@ char *encoded(work *w, string text) {
     *out++ = (char)(first[more] | c >> (6 * more));
     while (more--) *out++ = (char)(0x80 | (c >> (6 * more) & 0x3F));
   }
-  return made;
+  return result;
 }
 
-int same(string a, string b) {
+int is_same(string a, string b) {
   return a.size == b.size && (!a.size || memcmp(a.at, b.at, a.size * sizeof *a.at) == 0);
 }
 
@@ -98,34 +98,34 @@ int is_ascii_text(string text, const char *ascii) {
   return !ascii[text.size];
 }
 
-int compared(string a, string b) {
+int compare(string a, string b) {
   for (size_t i = 0; i < a.size && i < b.size; ++i)
     if (a.at[i] != b.at[i]) return a.at[i] < b.at[i] ? -1 : 1;
   return a.size < b.size ? -1 : a.size > b.size;
 }
 
 int starts_with(string text, string begin) {
-  return begin.size <= text.size && same((string){text.at, begin.size}, begin);
+  return begin.size <= text.size && is_same((string){text.at, begin.size}, begin);
 }
 
-int holds(string text, int32_t c) {
+int contains(string text, int32_t c) {
   for (size_t i = 0; i < text.size; ++i)
     if (text.at[i] == c) return 1;
   return 0;
 }
 
 int is_one_of(int32_t c, const char *utf8) {
-  for (int32_t each; (each = next_symbol(&utf8)) > 0;)
-    if (each == c) return 1;
+  for (int32_t element; (element = next_symbol(&utf8)) > 0;)
+    if (element == c) return 1;
   return 0;
 }
 
-string right_stripped(string text) {
+string strip_spaces_right(string text) {
   while (text.size && is_space(text.at[text.size - 1])) --text.size;
   return text;
 }
 
-string stripped(string text) {
+string strip_spaces(string text) {
   while (text.size && is_space(*text.at)) ++text.at, --text.size;
-  return right_stripped(text);
+  return strip_spaces_right(text);
 }

@@ -1,20 +1,19 @@
-/* Which words of a text are spoken as one utterance, and what is between two (runtime/speech/sentences.py, division.py,
- * planning.py, joins.py). Nothing here knows the model: who plans is given a function that predicts. */
+/* Interface of this folder: utterances of a text and the silence between them (runtime/speech/sentences.py,
+ * division.py, planning.py, joins.py). Nothing here knows the model: a planner gets a function that predicts. */
 #ifndef KOKORO_TEXT_H
 #define KOKORO_TEXT_H
 
 #include "front_end.h"
 #include "passages.h"
 
-/* A word or a mark. text: as it stands in the source; start, end: its characters there; space: the symbols between it and
- * the next. */
+/* A word or a mark. text: as in the source; start, end: characters of the source; space: symbols up to the next word. */
 typedef struct word {
   string text, phonemes, space;
   size_t start, end;
 } word;
 typedef LIST(word) words;
 
-/* Words that are spoken as one utterance, and what ends them; whole: not to be divided because of its length. */
+/* Words of one utterance and its end. whole: never divided by length. */
 typedef struct breath {
   words words;
   boundary ends;
@@ -22,33 +21,32 @@ typedef struct breath {
 } breath;
 typedef LIST(breath) breath_list;
 
-/* Symbols of phonemes that words write. */
+/* Return the symbols of words with phonemes. */
 string symbols_of(work *w, const words *all);
-int is_spoken(const word *each); /* whether it has a sound; a mark has none */
+int is_spoken(const word *element); /* whether it has a sound; a mark has none */
 
 /* ---- sentences.c: from a passage of a text to the words of its sentences ---- */
 
-/* The sentences of a passage, which begins at `offset` of the text and is ended by `ends`. */
+/* Return the sentences of a passage that begins at `offset` of the text and ends with `ends`. */
 breath_list read_sentences(work *w, const reader *r, string text, size_t offset, boundary ends, notes *notices);
-/* The utterances of a passage that have phonemes; notices say what else was there. Fails with FAILURE_INPUT where it cannot
- * be spoken. */
+/* Return the utterances of a passage that have phonemes. Notices name the rest. Fails with FAILURE_INPUT. */
 utterances read_passage(work *w, const reader *r, const source *from, notes *notices);
-/* The beginning of a text as a message shows it: in one line, of `most` characters. */
-string quoted(work *w, string text, size_t most);
+/* Return the beginning of a text for a message: one line of `most` characters. */
+string quote(work *w, string text, size_t most);
 
-/* division.c: both sides of the best place to divide at; 0: there is none. */
+/* division.c: divide at the best place; return 0 if there is none. */
 int halve(work *w, const breath *whole, breath *before, breath *after);
-/* Words up to the end of the first clause, where both sides have so many symbols; 0: there is none. */
+/* Return the number of words up to the first clause with at least so many symbols on both sides; 0: none. */
 size_t first_clause(work *w, const words *all, size_t least);
-/* The first words of a breath as one of its own. */
+/* Return the first words of a breath as a breath. */
 breath first_words(work *w, const words *all, size_t count);
 
-/* Words behind others, with a space between them. */
+/* Append words after a space. */
 void join_words(work *w, words *first, const words *more);
 
-/* What is planned of an utterance: its words with the symbols that the model knows, frames of every one of its tokens, with
- * the marks at both ends; symbols: those that its words wrote, by which a voice has its style; noise: which of the seed's noises it draws; keep: samples that stay of
- * the near silence at both ends, -1 for all of it; pause: samples of silence behind it. */
+/* The plan of an utterance. words: with symbols that the model knows; durations: frames per token, marks at both ends
+ * included; symbols: length of the phonemes, which selects the row of a voice; noise: number of the seed's noise; keep:
+ * samples that stay of the quiet at both ends, -1 for all; pause: samples of silence after it. */
 typedef struct piece {
   words words;
   int64_t *durations;
@@ -57,44 +55,44 @@ typedef struct piece {
   int64_t keep[2], pause;
 } piece;
 
-/* What plans a text. */
+/* State of planning a text. */
 typedef struct planner {
   const reader *reader;
   int (*knows)(void *with, int32_t symbol);                  /* whether the model has the symbol */
-  /* Gives a piece its durations, of `w`; 0: it is too long. Fails. */
+  /* set the durations of a piece in memory of `w`; return 0 if it is too long. Fails. */
   int (*predict)(void *with, work *w, piece *of);
   void *with;
   double speed;
-  int64_t sample_rate, limits[2]; /* the longest utterance: tokens, frames */
-  /* What follows begins with zeros. */
+  int64_t sample_rate, limits[2]; /* longest utterance in tokens and in frames */
+  /* the rest is zero at first */
   passages passages;
   work w;
-  arena memory;      /* of `w`, of what is not planned yet */
-  breath_list ready; /* sentences that were read, from number `next` on */
+  arena memory;      /* of `w`: text that is not planned yet */
+  breath_list ready; /* sentences that were read; those from `next` on are not planned */
   size_t next;
   breath held;       /* too short to be spoken alone */
   int holds;
-  breath_list parts; /* of the breath that is planned, the last first */
+  breath_list parts; /* parts of the current breath, the last one first */
   notes notices;
-  LIST(int32_t) noted; /* symbols that the model does not know and that a notice has named, in `lasting` */
+  LIST(int32_t) noted; /* unknown symbols with a notice, in memory of `lasting` */
   arena lasting;
   string seen;           /* the first passage */
   int read, spoken;      /* whether a sentence was read, whether a piece was planned */
-  int began;             /* whether a breath was planned: the first is short */
+  int began;             /* whether a breath was planned: the first one is short */
   int64_t attack;        /* samples kept before the next sound, -1 for all */
   uint32_t number;
 } planner;
 
-/* Begins to plan a text, which has to stay. */
+/* Begin the plan of a text, which has to stay. */
 void begin_plan(planner *p, scope *s, string text);
-/* The next piece, whose words live until the next call; 0: there is none. `p->notices` has what came up. Fails with
- * FAILURE_INPUT where nothing can be spoken. */
-int next_piece(planner *p, scope *s, piece *found);
+/* Return the next piece, whose words live until the next call; 0 at the end. Notices are in `p->notices`. Fails with
+ * FAILURE_INPUT if nothing can be spoken. */
+int next_piece(planner *p, scope *s, piece *result);
 void end_plan(planner *p);
 
-/* joins.c: samples of the silence before the first sound and behind the last that are cut off. */
+/* joins.c: return the samples of silence that are cut off before the first and after the last sound. */
 void cuts_of(const piece *p, int64_t samples_per_frame, int64_t *before, int64_t *after);
-/* The samples that a piece is in the speech, of audio as the decoder gives it, silenced below the marks; in place. */
+/* Turn the decoder's audio into the piece's samples in place, with silence below marks; return their number. */
 int64_t finish_audio(const piece *p, float *audio, int64_t samples_per_frame, int64_t sample_rate);
 
 #endif
