@@ -245,14 +245,14 @@ def test_a_release_is_signed_where_there_is_a_key_and_says_unsigned_where_not(
 ) -> None:
     program = tmp_path / ".venv" / "bin" / "kokoro-tvm"
     program.parent.mkdir(parents=True)
-    shown = '#!/bin/bash\necho "${@:1:5}" "${SIGNING_KEY-no variable}"; [ -z "${6-}" ] || cat "$7"\n'
+    shown = '#!/bin/bash\necho "${@:1:9}" "${SIGNING_KEY-no variable}"; [ -z "${10-}" ] || cat "${11}"\n'
     program.write_text(shown, encoding="utf-8")
     program.chmod(0o755)
     environment = {"PATH": "/usr/bin:/bin", "SIGNING_KEY": key}
     command = [str(ROOT / ".ci" / "release")]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     *warning, released = done.stdout.removesuffix(f"{key}\n" if key else "").splitlines()
-    assert released == "release -o release --push layout no variable"
+    assert released == "release -o release --push layout --wheel x86-64-v3 --wheel linux-arm64 no variable"
     assert [line.partition(": ")[0] for line in warning] == ([] if key else ["::warning::unsigned"])
     assert done.stdout.endswith(f"{key}\n")
     assert list(tmp_path.rglob("*.pem")) == []

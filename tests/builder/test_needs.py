@@ -46,10 +46,22 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ("name", "needed"),
     [
         ("cpu", {"g++"}),
-        ("x86-64-v2", {"g++", "gcc", "qemu-user"}),
-        ("linux-arm64", {"gcc-aarch64-linux-gnu", "lld", "qemu-user"}),
-        ("linux-riscv64", {"g++-riscv64-linux-gnu", "gcc-riscv64-linux-gnu", "lld", "qemu-user"}),
-        ("metal-ios", {"g++-aarch64-linux-gnu", "gcc-aarch64-linux-gnu", "lld", "llvm", "qemu-user"}),
+        ("x86-64-v2", {"g++", "gcc", "libc6-dev", "qemu-user"}),
+        ("linux-arm64", {"gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "lld", "qemu-user"}),
+        (
+            "linux-riscv64",
+            {
+                *("g++-riscv64-linux-gnu", "gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
+                *("lld", "qemu-user"),
+            },
+        ),
+        (
+            "metal-ios",
+            {
+                *("g++-aarch64-linux-gnu", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
+                *("lld", "llvm", "qemu-user"),
+            },
+        ),
         ("windows-x86-64", {"gcc-mingw-w64-x86-64", "lld", "wine64"}),
         ("wasm", {"nodejs"}),
         ("webgpu", {"chromium"}),

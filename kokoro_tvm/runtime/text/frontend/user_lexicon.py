@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import in_word
@@ -99,7 +100,9 @@ def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
         word, phonemes = file.string(key), file.string(value)
         spelled = " ".join(word.split())
         if spelled in entries:
-            raise file.error(key, f"'{word}' stands in line {lines[spelled]} already. Remove one of them.")
+            raise file.error(
+                key, f"'{shorten(word)}' stands in line {lines[spelled]} already. Remove one of them."
+            )
         try:
             entries[spelled] = check_symbols(phonemes, symbols)
         except InputError as error:
