@@ -20,7 +20,10 @@ def graph(
     ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Draw the stages of a recipe as a Mermaid flowchart, coloured by state."""
+    """Draw the stages of a recipe as a Mermaid flowchart.
+
+    Colours show their states.
+    """
     from kokoro_tvm.builder.diagnostics.graph import GraphNode, draw
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.common.output import is_stream, write_text

@@ -21,7 +21,7 @@ def plan(
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Show which stages a build would run, and about how long they take.
+    """Show which stages a build would run, and for how long.
 
     A time is the median of a stage's last 5 runs on this machine. Sums count one stage after the other.
     """

@@ -41,7 +41,7 @@ def release(
     ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Write a release: packages, reports, digests, provenance and bills of materials.
+    """Write a release: packages, reports, digests, provenance.
 
     It has the recipes whose stages are all current, which means that they met their gates. The others are
     printed, and listed in `release.json`. `SHA256SUMS` covers every file of the folder.

@@ -146,7 +146,7 @@ def test_command_prints_text_or_json(project: Project, capsys: pytest.CaptureFix
     sections = json.loads(capsys.readouterr().out)
     assert sections["recipe"] == [{"what": "buckets.frames.0", "before": "5120", "now": "512"}]
     assert run("cpu", "cpu") == 0
-    assert capsys.readouterr().out == "cpu and cpu differ in nothing that is known of both.\n"
+    assert capsys.readouterr().out == "cpu and cpu do not differ in anything that is known of both.\n"
 
 
 def test_command_refuses_an_unknown_recipe(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
