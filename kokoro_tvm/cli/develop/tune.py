@@ -1,4 +1,4 @@
-"""kokoro-tvm tune: measures a recipe's convolutions here and records what is faster than the rules."""
+"""kokoro-tvm tune: measures convolutions, and records the schedules that are faster than the rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tune"]
 
-_COMPONENT = "decoder"  # the only one whose convolutions tolerate rounding, and so have a choice
+_COMPONENT = "decoder"  # no convolution elsewhere tolerates the rounding of other schedules
 
 
 def tune(
@@ -32,7 +32,7 @@ def tune(
         typer.Option(
             "--minutes",
             min=0,
-            help="Time to search; no layer is started after it. The slowest layers come first.",
+            help="Minutes to search. No layer is started after them. The slowest layers come first.",
         ),
     ] = 10.0,
     threads: ThreadsOption = None,
@@ -40,10 +40,11 @@ def tune(
         "recipes"
     ),
 ) -> None:
-    """Find the fastest tiles and filterings for the convolutions of a recipe's decoder on this machine.
+    """Find the fastest schedules of convolutions on this machine.
 
-    Choices that are correct and faster than the rules are written to a file in schedules/ beside the recipe,
-    for all CPUs with the same features.
+    The convolutions are those of the recipe's decoder. Schedules (tiles and filterings) that are correct and
+    faster than the rules are written to a file in schedules/ beside the recipe, for all CPUs with the same
+    features.
     """
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.recipe import read_recipe, schedule_path
@@ -64,7 +65,7 @@ def tune(
     outcomes = _search(layers, machine, minutes * 60, choose_threads(threads))
     console = _output.console()
     console.print(_table(outcomes))
-    console.print(_sums(outcomes, len(layers)), soft_wrap=True)
+    console.print(_summarize(outcomes, len(layers)), soft_wrap=True)
     before = path.read_bytes() if path.exists() else None
     _write(path, loaded, machine, outcomes)
     if (path.read_bytes() if path.exists() else None) == before:
@@ -77,8 +78,8 @@ def _check_machine(recipe: Recipe, machine: Machine) -> None:
     from kokoro_tvm.common.cpu_features import features_of_cpu
     from kokoro_tvm.common.errors import BuildError
 
-    there = features_of_cpu()
-    missing = [name for name in machine.required if there is not None and name not in there]
+    features = features_of_cpu()
+    missing = [name for name in machine.required if features is not None and name not in features]
     if missing:
         raise BuildError(
             f"{recipe.name}: this machine cannot run the recipe's code, because its CPU "
@@ -97,41 +98,41 @@ def _search(
 
     outcomes: list[TuningResult] = []
 
-    def all_of_them() -> None:
+    def search_layers() -> None:
         for outcome in search(layers, prepared(machine), seconds, time.monotonic):
             outcomes.append(outcome)
             typer.echo(f"{len(outcomes)} of {len(layers)}: {_line(outcome)}", err=True)
 
-    compute(threads, all_of_them)
+    compute(threads, search_layers)
     return outcomes
 
 
 def _line(outcome: TuningResult) -> str:
-    return f"{outcome.layer.name}: {_shown(outcome.choice) if outcome.choice else 'the rule stays'}"
+    return f"{outcome.layer.name}: {_format(outcome.choice) if outcome.choice else 'the rule stays'}"
 
 
-def _shown(choice: ConvChoice) -> str:
+def _format(choice: ConvChoice) -> str:
     how = "direct" if choice.taps == choice.outputs == 1 else f"F({choice.outputs}, {choice.taps})"
     return f"{how}, {choice.tiles} tile{'' if choice.tiles == 1 else 's'}"
 
 
 def _table(outcomes: Sequence[TuningResult]) -> Table:
-    made = _output.table("layer", ("calls", "rule", "GFLOP/s", "tuned", "GFLOP/s", "wrong"))
+    rows = _output.table("layer", ("calls", "rule", "GFLOP/s", "tuned", "GFLOP/s", "wrong"))
     for o in outcomes:
         flops = o.layer.flops / o.layer.count / 1e9
-        made.add_row(
+        rows.add_row(
             o.layer.name,
             f"{o.layer.count}",
-            _shown(o.rule),
+            _format(o.rule),
             f"{flops / o.before:.1f}",
-            _shown(o.choice) if o.choice is not None else "—",
+            _format(o.choice) if o.choice is not None else "—",
             f"{flops / o.after:.1f}",
             f"{len(o.wrong)}",
         )
-    return made
+    return rows
 
 
-def _sums(outcomes: Sequence[TuningResult], layers: int) -> str:
+def _summarize(outcomes: Sequence[TuningResult], layers: int) -> str:
     before, after = (sum(getattr(o, what) * o.layer.count for o in outcomes) for what in ("before", "after"))
     change = f" ({after / before - 1:+.1%})" if before else ""
     left = layers - len(outcomes)
@@ -140,7 +141,7 @@ def _sums(outcomes: Sequence[TuningResult], layers: int) -> str:
 
 
 def _write(path: Path, recipe: Recipe, machine: Machine, outcomes: Sequence[TuningResult]) -> None:
-    """Layers that were not reached, and those of other precisions, keep what they had."""
+    """Write the schedule. Layers that were not reached, and those of other precisions, keep theirs."""
     from dataclasses import asdict
 
     from kokoro_tvm.builder.diagnostics.hardware import describe_machine
@@ -153,9 +154,9 @@ def _write(path: Path, recipe: Recipe, machine: Machine, outcomes: Sequence[Tuni
         layers.pop(outcome.layer.name, None)
         if outcome.choice is not None:
             layers[outcome.layer.name] = LayerChoice.model_validate(asdict(outcome.choice))
-    found = {
+    schedule = {
         "features": machine.required,
         "measured_on": describe_machine().cpu,
         "components": {**components, _COMPONENT: layers},
     }
-    write_schedule(path, Schedule.model_validate(found))
+    write_schedule(path, Schedule.model_validate(schedule))

@@ -1,4 +1,4 @@
-"""kokoro-tvm tune, on made-up layers and times."""
+"""kokoro-tvm tune, with fake layers and times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ATTRIBUTES = {"stride": 1, "padding": 1, "slope": 1.0, "gain": 1.0, "tolerant": 
 
 
 class FakeTrial:
-    """Takes what it is told to take."""
+    """A trial with a fixed time and error."""
 
     def __init__(self, seconds: float, error: float) -> None:
         self._seconds, self.error = seconds, error
@@ -46,7 +46,7 @@ def layers(machine: Machine) -> list[TunedLayer]:
 
 @pytest.fixture(autouse=True)
 def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The project's recipes in a folder of their own; one layer of two is faster by plain convolution."""
+    """A folder with the shipped recipes; one of two layers is faster by direct convolution."""
     (tmp_path / "recipes").mkdir()
     for path in RECIPES.glob("*.yaml"):
         shutil.copy(path, tmp_path / "recipes")
@@ -60,7 +60,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def times(monkeypatch: pytest.MonkeyPatch, direct: float, error: float = 0.0) -> None:
-    """The undilated layer takes `direct` ms by plain convolution, with this error; all else takes 1 ms."""
+    """Set the time (ms) and the error of the undilated layer by direct convolution; others take 1 ms."""
 
     def prepared(machine: Machine) -> Any:
         def prepare(layer: TunedLayer, choice: ConvChoice) -> FakeTrial:
@@ -78,7 +78,7 @@ def run(*words: str) -> int:
     return int(exit_.value.code or 0)
 
 
-def test_what_is_faster_is_shown_and_recorded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_records_faster_schedules(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cpu") == 0
     name = layers(MACHINE)[0].name
     out = capsys.readouterr().out
@@ -94,7 +94,7 @@ def test_what_is_faster_is_shown_and_recorded(capsys: pytest.CaptureFixture[str]
     assert (choice.outputs, choice.taps) == (1, 1)
 
 
-def test_a_second_time_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_again_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     run("cpu")
     before = SCHEDULE.read_bytes()
     assert run("cpu") == 0
@@ -105,7 +105,7 @@ def test_a_second_time_changes_nothing(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("direct", "error"), [(1.5, 0.0), (0.99, 0.0), (0.5, 1.0)], ids=["slow", "alike", "wrong"]
 )
-def test_what_is_slower_or_wrong_is_not_recorded(
+def test_tune_does_not_record_slower_or_wrong_schedules(
     direct: float, error: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     times(monkeypatch, direct, error)
@@ -114,14 +114,14 @@ def test_what_is_slower_or_wrong_is_not_recorded(
     assert f"nothing is written to {SCHEDULE}" in capsys.readouterr().out
 
 
-def test_what_is_no_longer_faster_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tune_removes_schedules_that_are_no_longer_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     run("cpu")
     times(monkeypatch, direct=1.5)
     assert run("cpu") == 0
     assert not SCHEDULE.exists()
 
 
-def test_layers_that_are_not_reached_keep_what_they_had(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_keeps_schedules_of_layers_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
     run("cpu")
     before = SCHEDULE.read_bytes()
     assert run("cpu", "--minutes", "0") == 0
@@ -129,7 +129,7 @@ def test_layers_that_are_not_reached_keep_what_they_had(capsys: pytest.CaptureFi
     assert "2 of 2 layers were not reached" in capsys.readouterr().out
 
 
-def test_a_decoder_without_such_layers(
+def test_tune_refuses_a_decoder_without_layers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(kokoro_tvm.tools.lab.tuning.layers, "layers_of", lambda *_: [])
@@ -137,7 +137,7 @@ def test_a_decoder_without_such_layers(
     assert "The decoder of cpu has no layer to tune" in capsys.readouterr().err
 
 
-def test_a_target_that_this_machine_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_refuses_another_target(capsys: pytest.CaptureFixture[str]) -> None:
     path = Path("recipes/arm.yaml")
     text = Path("recipes/cpu.yaml").read_text(encoding="utf-8")
     target = "{kind: llvm, mcpu: apple-m1, mtriple: aarch64-linux-gnu}"
@@ -146,6 +146,6 @@ def test_a_target_that_this_machine_is_not(capsys: pytest.CaptureFixture[str]) -
     assert re.search(r"its CPU lacks .*\bneon\b.*\. Tune on a machine of the", capsys.readouterr().err)
 
 
-def test_an_unknown_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_refuses_an_unknown_recipe(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cqu") == 2
     assert "did you mean `cpu`?" in capsys.readouterr().err
