@@ -28,4 +28,4 @@ def test_a_command_waits_for_no_other() -> None:
 
 
 def test_without_a_command_all_are_listed() -> None:
-    assert "say" in _imported("--help") and "tune" in _imported("--help")
+    assert "say" in _imported("--help") and "probe" in _imported("--help")
