@@ -53,8 +53,8 @@ def e2e(
 
     PyTorch float32, and the float64 run with other noise, are compared likewise."""
     from kokoro_tvm.runtime import read_bundle
-    from kokoro_tvm.tools.lab.e2e import choose_utterances, end_to_end
-    from kokoro_tvm.tools.lab.setting import Lab, utterance_of
+    from kokoro_tvm.tools.lab.e2e import choose_utterances, compare_end_to_end
+    from kokoro_tvm.tools.lab.setting import Lab, build_utterance
     from kokoro_tvm.validation.measure.e2e_table import print_end_to_end
 
     # Refuse wrong arguments before anything that takes time.
@@ -63,10 +63,10 @@ def e2e(
     if text is not None or phonemes is not None:
         with noted():
             first = read_bundle((bundle or [BUNDLE])[0])
-            given.append(utterance_of(phonemes, text, voice, speed, seed, first))
+            given.append(build_utterance(phonemes, text, voice, speed, seed, first))
     labs = [Lab.open(folder, root, threads, progress) for folder in bundle or [BUNDLE]]
     chosen = choose_utterances(labs[0], utterance or [], corpus) if utterance or corpus or not given else []
-    found = end_to_end(labs, [*chosen, *given])
+    found = compare_end_to_end(labs, [*chosen, *given])
     print_end_to_end(found, console())
     write_json(json_file, found.to_json())
     found.require()

@@ -54,7 +54,7 @@ def lengths(
     Also checks the edges of its buckets.
     """
     from kokoro_tvm.common.constants import COMPONENT_AXES
-    from kokoro_tvm.tools.lab.lengths import LengthsReport, bucket_edges, every_length
+    from kokoro_tvm.tools.lab.lengths import LengthsReport, check_edges, measure_lengths
     from kokoro_tvm.tools.lab.setting import Lab
     from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH
 
@@ -70,10 +70,10 @@ def lengths(
         axis = COMPONENT_AXES[name]
         fitting = [n for n in spans[axis] if n <= lab.tvm.buckets(name)[-1]]
         progress(f"{name}: {len(fitting)} lengths in {axis}")
-        rows += every_length(lab.tvm, truth, pytorch, reference, name, fitting, lab.recipe.gates)
+        rows += measure_lengths(lab.tvm, truth, pytorch, reference, name, fitting, lab.recipe.gates)
         if edges:
             progress(f"{name}: edges of {', '.join(map(str, lab.tvm.buckets(name)))}")
-            met += bucket_edges(lab.tvm.session, reference, name)
+            met += check_edges(lab.tvm.session, reference, name)
     report = LengthsReport(str(bundle), lab.tvm.policy, lab.recipe.gates.enforce, tuple(rows), tuple(met))
     out = console()
     if rows:
