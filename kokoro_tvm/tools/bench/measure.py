@@ -18,7 +18,6 @@ from kokoro_tvm.tools.bench.child import Child, MeasuredProcessError, python_mod
 from kokoro_tvm.tools.bench.cold import cold_command, cold_start, first_line, import_command
 from kokoro_tvm.tools.bench.contender import Contender
 from kokoro_tvm.tools.bench.engine import BenchUtterance
-from kokoro_tvm.tools.bench.kernels import kernels_digest
 from kokoro_tvm.tools.bench.quiet import Watch
 from kokoro_tvm.tools.bench.results import Isa, Result, SystemResult, TextInfo, compare
 from kokoro_tvm.tools.bench.systems import System
@@ -104,7 +103,6 @@ class _Measured:
             complete=False,
             isa=plan.isa,
             voice=VOICE,
-            kernels=kernels_digest(),
             others_cores=None,
             peak_flops_per_s=dict(self.peaks),
             texts=texts,
