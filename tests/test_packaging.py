@@ -41,6 +41,7 @@ TOOLS = {
     "prometheus-client",
     "ziglang",
     "onnxruntime",
+    "psutil",
     "openvino",
     "securesystemslib",
     "packageurl-python",

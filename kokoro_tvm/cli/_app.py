@@ -50,7 +50,6 @@ _DEVELOP = (
     "bench",
     "profile",
     "probe",
-    "tune",
 )
 COMMANDS = {**dict.fromkeys(_SPEAK, "speak"), **dict.fromkeys(_DEVELOP, "develop")}
 _HAS_SOURCE = Path(__file__).with_name("develop").is_dir()
