@@ -45,8 +45,11 @@ TOOLS = {
     "openvino",
     "securesystemslib",
     "packageurl-python",
+    "lxml",
+    "mammoth",
+    "pypdf",
 }
-LISTENING = {"h11", "starlette", "uvicorn", "wsproto"}
+RANGES = {"h11", "starlette", "uvicorn", "wsproto", "lxml", "mammoth", "pypdf"}
 # What misaki imports to speak Japanese and Chinese.
 OF_MISAKI = {
     "fugashi", "jaconv", "mojimoji", "pyopenjtalk", "unidic-lite",
@@ -167,8 +170,8 @@ def test_nothing_is_declared_in_vain() -> None:
 @pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
 def test_every_version_of_an_extra_is_exact(extra: str) -> None:
     requirements = set(PROJECT["optional-dependencies"][extra]) - {"kokoro-tvm[build]", "kokoro-tvm[test]"}
-    if extra == "serve":
-        requirements = {each for each in requirements if normal(re.split("[<>=]", each)[0]) not in LISTENING}
+    if extra in ("serve", "documents"):  # they read what strangers send
+        requirements = {each for each in requirements if normal(re.split("[<>=]", each)[0]) not in RANGES}
     refused = r"(; python_version < '3\.13')?"  # what kokoro_tvm/common/stock.txt has for newer ones
     exact = rf"[A-Za-z0-9_.-]+(\[\w+\])?==[\w.]+{refused}"
     assert [r for r in requirements if not re.fullmatch(exact, r)] == []
@@ -185,9 +188,11 @@ def test_stock_packages_have_the_versions_of_their_pins() -> None:
 def test_what_listens_to_a_network_can_be_brought_up_to_date() -> None:
     """A range up to the next major version, in which the version lies that the tests have."""
     extras = PROJECT["optional-dependencies"]
-    ranges = {r.partition(">=")[0]: r.partition(">=")[2] for r in extras["serve"] if ">=" in r}
-    tested = dict(r.split("==") for r in extras["test"] if r.partition("==")[0] in LISTENING)
-    assert set(ranges) == set(tested) == LISTENING
+    ranges = {
+        r.partition(">=")[0]: r.partition(">=")[2] for r in extras["serve"] + extras["documents"] if ">=" in r
+    }
+    tested = dict(r.split("==") for r in extras["test"] if r.partition("==")[0] in RANGES)
+    assert set(ranges) == set(tested) == RANGES
     for name, range in ranges.items():
         least, most = (tuple(map(int, bound.split("."))) for bound in range.split(",<"))
         assert least < tuple(map(int, tested[name].split("."))) < most

@@ -49,9 +49,9 @@ def say(
             "-i",
             "--input",
             metavar="FILE",
-            help="Document to speak instead: .txt, .md, .html, .epub, .srt, whose cues are spoken into "
-            "their slots, or the .json of a plan. If it is interrupted, the same command goes on where it "
-            "stopped.",
+            help="Document to speak instead: .txt, .md, .html, .epub, .pdf, .docx, .srt, whose cues are "
+            "spoken into their slots, or the .json of a plan. If it is interrupted, the same command goes on "
+            "where it stopped.",
         ),
     ] = None,
     output: Annotated[

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, Slot, decoded
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, Slot, decode_text
 from kokoro_tvm.runtime.notices import quoted
 
 __all__ = ["read"]
@@ -23,7 +23,7 @@ def read(data: bytes, path: Path) -> Document:
     A cue begins with its times, and with its number in the line before; no blank line is needed. What has no
     times, or an end before its start, is left out with a note. Raises InputError where no cue is left.
     """
-    cues, notes = _cues(decoded(data, path).split("\n"))
+    cues, notes = _cues(decode_text(data, path).split("\n"))
     if not cues:
         raise InputError(f"{path} is not SRT: {notes[0] if notes else 'it is empty'}.")
     slots = []
