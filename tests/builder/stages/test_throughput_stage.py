@@ -48,7 +48,7 @@ def measured(tmp_path: Path, references: Sequence[Reference], monkeypatch: pytes
     save_reference(references[0], tmp_path / "reference")
     (tmp_path / "machine").write_text("{}", encoding="utf-8")
     bundle = SimpleNamespace(entry=lambda name: SimpleNamespace(inputs=[]))
-    monkeypatch.setattr(manifest, "loose_bundle", lambda inputs, recipe: bundle)
+    monkeypatch.setattr(manifest, "open_loose_bundle", lambda inputs, recipe: bundle)
     monkeypatch.setattr("kokoro_tvm.targets.Machine.from_json", lambda data: None)
     monkeypatch.setattr(peak, "peak_share", lambda compute, flops, machine: 0.75)
     threads: list[int] = []
