@@ -1,8 +1,8 @@
 """Writes the files of a site in pieces named by their content, so that equal pieces are loaded only once.
 
 A piece is compressed: its bytes are split into planes (for a width of 4, the first byte of every four, then
-the second, and so on), and zlib compresses the planes. Signs and exponents of numbers are similar, mantissas are
-not. In planes, Huffman coding alone compresses float32 weights to 0.84 and float16 weights to 0.85.
+the second, and so on), and zlib compresses the planes. Signs and exponents of numbers are similar, mantissas
+are not. In planes, Huffman coding alone compresses float32 weights to 0.84 and float16 weights to 0.85.
 """
 
 from __future__ import annotations

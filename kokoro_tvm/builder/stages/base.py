@@ -34,8 +34,8 @@ __all__ = [
 
 Files = dict[str, tuple[Stage, str]]  # input -> the stage that writes the file, the name of the file
 
-# Modules that take seconds to import, for the stages that need them. Stages that speak preload nothing, to run
-# like a user's own process.
+# Modules that take seconds to import, for the stages that need them. Stages that speak preload nothing, so
+# that they run like a user's own process.
 COMPILER = (
     "kokoro_tvm.compiler.export",
     "kokoro_tvm.compiler.lower",
