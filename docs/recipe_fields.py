@@ -9,7 +9,7 @@ from typing import Any
 
 from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.common.spec import PATTERNS
-from kokoro_tvm.recipe import json_schema
+from kokoro_tvm.recipe import build_schema
 
 # Components, and parts of the front end, whose fields are alike are listed once, as NAME.
 _ALIKE = {
@@ -36,7 +36,7 @@ class RecipeField:
 
 def recipe_fields(record: str) -> list[RecipeField]:
     """The innermost fields of `TargetFile` or `ModelFile`, in their order."""
-    definitions = json_schema()["$defs"]
+    definitions = build_schema()["$defs"]
     found: dict[str, RecipeField] = {}
     for path, node, default, description in _walk(
         definitions, {"$ref": f"#/$defs/{record}"}, "", _REQUIRED, ""

@@ -15,6 +15,7 @@ import typer
 
 import kokoro_tvm
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, OutOfMemoryError
+from kokoro_tvm.common.invocation import localize
 
 __all__ = ["build_app", "main"]
 
@@ -49,7 +50,6 @@ _DEVELOP = (
     "bench",
     "profile",
     "probe",
-    "tune",
 )
 COMMANDS = {**dict.fromkeys(_SPEAK, "speak"), **dict.fromkeys(_DEVELOP, "develop")}
 _HAS_SOURCE = Path(__file__).with_name("develop").is_dir()
@@ -134,7 +134,7 @@ def _print_error(message: str, error: Exception, debug: bool) -> None:
     if debug:
         traceback.print_exception(error)
     color = False if os.environ.get("NO_COLOR") else None
-    typer.secho(message, fg=typer.colors.RED, err=True, color=color)
+    typer.secho(localize(message), fg=typer.colors.RED, err=True, color=color)
 
 
 def _show_version(is_set: bool) -> None:

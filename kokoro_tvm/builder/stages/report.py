@@ -141,7 +141,7 @@ def run(
 def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
     """Synthesize the utterances that fit the bundle's buckets, and return the names of the others."""
     from kokoro_tvm.runtime import TooLongError, read_bundle
-    from kokoro_tvm.validation.measure.engine import TvmEngine, chain
+    from kokoro_tvm.validation.measure.engine import TvmEngine, run_chain
     from kokoro_tvm.validation.reference.reference import load_reference
     from kokoro_tvm.validation.report import SpokenUtterance
 
@@ -154,7 +154,7 @@ def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[
         reference = load_reference(path)
         log(f"saying {reference.name}")
         try:
-            values = chain(engine, reference).values
+            values = run_chain(engine, reference).values
         except TooLongError as error:
             log(f"{reference.name}: {error}")
             longer.append(reference.name)

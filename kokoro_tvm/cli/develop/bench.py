@@ -66,7 +66,7 @@ def bench(
     """
     from kokoro_tvm.runtime.threads import choose_threads
     from kokoro_tvm.tools.bench.chart import can_draw
-    from kokoro_tvm.tools.bench.measure import BenchPlan, measure, utterances_of
+    from kokoro_tvm.tools.bench.measure import BenchPlan, build_utterances, measure
     from kokoro_tvm.tools.bench.peer_models import PeerModels
     from kokoro_tvm.tools.bench.systems import bundle_systems, choose_peers, peer_system
     from kokoro_tvm.tools.bench.texts import TEXTS, choose_texts
@@ -86,8 +86,8 @@ def bench(
         progress(f"note: {picture} will not be drawn without matplotlib: run {install}")
     models = PeerModels(artifacts, root / "recipes", opened[0].model, progress)
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]
-    utterances = {text.name: utterances_of(text, opened[0]) for text in texts}
-    (hello,) = utterances_of(TEXTS[0], opened[0])
+    utterances = {text.name: build_utterances(text, opened[0]) for text in texts}
+    (hello,) = build_utterances(TEXTS[0], opened[0])
     plan = BenchPlan(tuple(systems), utterances, hello, count, rounds, cold, isa)
     latest: list[Result] = []
 

@@ -136,7 +136,7 @@ def run_tasks(
         from kokoro_tvm.builder.cluster import build_on_cluster
 
         dependencies = {task["basename"]: task.get("task_dep", []) for task in graph}
-        build_on_cluster(scheduler, tasks, dependencies, root, reporter.elsewhere)
+        build_on_cluster(scheduler, tasks, dependencies, root, reporter.report_remote)
     config = doit_config(reporter)
     loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in graph)})
     parallel = [] if jobs is None else ["-n", str(jobs)]

@@ -168,7 +168,7 @@ def _make_subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subj
     """Return what the probe lowers and runs. Without weights, nothing has to be built."""
     from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
     from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
-    from kokoro_tvm.recipe import choices
+    from kokoro_tvm.recipe import choose_layers
     from kokoro_tvm.targets import Machine, resolve, tools_for
     from kokoro_tvm.tools.lab.probe.subject import Subject
 
@@ -179,7 +179,7 @@ def _make_subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subj
         else resolve(recipe.target, recipe.precision)
     )
     folded = fold_weight_norm(load_state(folder)) if weights else {}
-    chosen = choices(recipe.schedules, machine.required, spec.component)
+    chosen = choose_layers(recipe.schedules, machine.required, spec.component)
     return Subject(
         component=spec.component,
         config=load_config(folder) if weights or (folder / "config.json").is_file() else shipped_config(),

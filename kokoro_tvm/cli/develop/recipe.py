@@ -31,7 +31,7 @@ def check(
     """Check the keys, values and names in recipe files."""
     from kokoro_tvm.builder.names import check_name
     from kokoro_tvm.common.errors import RecipeError
-    from kokoro_tvm.recipe import ModelFile, check_file, find, recipe_files
+    from kokoro_tvm.recipe import ModelFile, check_file, recipe_files
 
     faults: list[str] = []
     for path in files or recipe_files(recipes):
@@ -40,7 +40,6 @@ def check(
             for content in contents:
                 if not isinstance(content, ModelFile):
                     check_name(content.recipe.name, path)
-                    find(content.recipe.name, [path.parent])  # raises if two recipes have the name
         except RecipeError as error:
             if str(error) not in faults:  # a model's fault is one of every recipe that extends it
                 faults.append(str(error))
@@ -73,13 +72,13 @@ def show(
 
     It has the values of the model's recipe and all defaults.
     """
-    from kokoro_tvm.recipe import origins, read_recipe, to_yaml
+    from kokoro_tvm.recipe import list_origins, read_recipe, to_yaml
 
     loaded = read_recipe(name, recipes)
     if not origin:
         typer.echo(to_yaml(loaded.recipe), nl=False)
         return
-    rows = list(origins(loaded))
+    rows = list(list_origins(loaded))
     path_width, value_width = max(len(row.path) for row in rows), max(len(row.value) for row in rows)
     for row in rows:
         place = ", over ".join(map(str, row.places)) or "default"
@@ -88,6 +87,6 @@ def show(
 
 def schema() -> None:
     """Print the JSON Schema of recipe files, for editors."""
-    from kokoro_tvm.recipe import json_schema
+    from kokoro_tvm.recipe import build_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(build_schema(), indent=2, ensure_ascii=False))

@@ -57,8 +57,8 @@ def say(
             "-i",
             "--input",
             metavar="FILE",
-            help="Document to speak instead: .txt, .md, .html, .epub, .srt (each cue in its time slot), or "
-            "the .json of a plan. After an interruption, the same command continues.",
+            help="Document to speak instead: .txt, .md, .html, .epub, .pdf, .docx, .srt (each cue in its "
+            "time slot), or the .json of a plan. After an interruption, the same command continues.",
         ),
     ] = None,
     output: Annotated[

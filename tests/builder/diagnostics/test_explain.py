@@ -122,7 +122,7 @@ def test_explain_shows_a_failure_and_unknown_states(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
     stage = project.find("cpu/decoder-5120").stages[0]
     message = "cpu.validate.decoder-5120: decoder-5120 was built but did not pass: short: audio: snr_db 12."
-    Failure(stage.derivation(), "ValidationError", message).write(stage.failure_path)
+    Failure(stage.failure_key(), "ValidationError", message).write(stage.failure_path)
     store = project.root / "artifacts/.store"
     export = project.find("cpu.export.decoder-5120").stages[0].record().key
     (store / "records" / export[:2] / f"{export}.json").unlink()

@@ -123,7 +123,7 @@ def test_row_reports_a_damaged_report(project: Project) -> None:
 def test_row_has_the_gate_that_failed_the_build(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
     stage = project.find("cpu/decoder-5120").stages[0]
-    Failure(stage.derivation(), "ValidationError", "It missed.").write(stage.failure_path)
+    Failure(stage.failure_key(), "ValidationError", "It missed.").write(stage.failure_path)
     stage.failed_path.mkdir()
     result = json.dumps(report("decoder", MISSED))
     (stage.failed_path / "validation.json").write_text(result, encoding="utf-8")

@@ -40,7 +40,7 @@ def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[BenchPlan]:
 
     monkeypatch.setattr("kokoro_tvm.runtime.read_bundle", opened)
     monkeypatch.setattr(measure, "measure", measured)
-    monkeypatch.setattr(measure, "utterances_of", lambda text, bundle: ((),))
+    monkeypatch.setattr(measure, "build_utterances", lambda text, bundle: ((),))
     monkeypatch.setattr(systems, "peer_system", lambda peer, models, threads, isa: peer)
     return requests
 
@@ -59,7 +59,7 @@ def test_bench_defaults(plans: list[BenchPlan], root: Path, capsys: pytest.Captu
         *("onnxruntime", "onnxruntime-int8", "openvino", "openvino-default"),
     ]
     assert (plan.threads, plan.rounds, plan.cold) == (3, 5, 3)
-    assert list(plan.spoken) == ["short", "medium", "long", "minute"]
+    assert list(plan.utterances) == ["short", "medium", "long", "minute"]
     assert Result.read(root / "artifacts/bench.json") == complete_result()
     assert (root / "artifacts/bench.png").is_file() == chart.can_draw()
     assert "kokoro-tvm cpu" not in capsys.readouterr().err
@@ -71,7 +71,7 @@ def test_bench_options(plans: list[BenchPlan], root: Path) -> None:
     assert run(*words) == 0
     (plan,) = plans
     assert [system.name for system in plan.systems] == ["cpu", "pytorch", "openvino"]
-    assert (list(plan.spoken), plan.rounds, plan.cold) == (["long"], 2, 0)
+    assert (list(plan.utterances), plan.rounds, plan.cold) == (["long"], 2, 0)
     assert (root / "here.json").is_file()
     assert (root / "here.png").is_file() == chart.can_draw()
 

@@ -12,8 +12,8 @@ import pytest
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.builder import tasks
-from kokoro_tvm.builder.engine.child import WorkerError
 from kokoro_tvm.builder.engine.reporter import LineReporter, make_reporter
+from kokoro_tvm.builder.engine.worker import WorkerError
 from kokoro_tvm.cli import main
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, RecipeError, ValidationError
 from kokoro_tvm.recipe import load_built
@@ -48,7 +48,7 @@ class FakeBuild:
             error = self.errors.get(stage.name)
             if error is None:
                 return None
-            reporter.failed(stage.name, error)
+            reporter.record_error(stage.name, error)
             return TaskFailed(str(error))
 
         deps = [*first, *(s.name for s in stage.after)]
@@ -229,5 +229,7 @@ def test_doit_always_execute_forces_stages(root: Path, ran: FakeBuild) -> None:
         }
     )
     for options, forced in (([], []), (["-a"], ["cpu.machine"])):
-        assert DoitMain(loader, config_filenames=()).run(["run", *options, "cpu.machine"]) == 0
+        command = {"COMMAND": {"run": "kokoro_tvm.builder.commands:Run"}}
+        main = DoitMain(loader, config_filenames=(), extra_config=command)
+        assert main.run(["run", *options, "cpu.machine"]) == 0
         assert ran.forced == forced

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.cli import main
-from kokoro_tvm.recipe import json_schema, load_recipe, to_yaml
+from kokoro_tvm.recipe import build_schema, load_recipe, to_yaml
 
 RECIPES = Path(__file__).parents[2] / "recipe" / "recipes"
 
@@ -84,7 +84,7 @@ def test_show_of_an_unknown_recipe_names_the_nearest(capsys: pytest.CaptureFixtu
 
 def test_schema_is_the_json_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("recipe", "schema") == 0
-    assert json.loads(capsys.readouterr().out) == json_schema()
+    assert json.loads(capsys.readouterr().out) == build_schema()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_error_of_the_program_is_called_a_fault(
     def fail() -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("kokoro_tvm.recipe.json_schema", fail)
+    monkeypatch.setattr("kokoro_tvm.recipe.build_schema", fail)
     assert run("recipe", "schema") == 1
     err = capsys.readouterr().err
     assert (

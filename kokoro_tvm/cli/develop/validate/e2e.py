@@ -54,8 +54,8 @@ def e2e(
     PyTorch float32 and a float64 run with other noise are compared in the same way.
     """
     from kokoro_tvm.runtime import read_bundle
-    from kokoro_tvm.tools.lab.e2e import choose_utterances, end_to_end
-    from kokoro_tvm.tools.lab.setting import Lab, utterance_of
+    from kokoro_tvm.tools.lab.e2e import choose_utterances, compare_end_to_end
+    from kokoro_tvm.tools.lab.setting import Lab, build_utterance
     from kokoro_tvm.validation.measure.e2e_table import print_end_to_end
 
     # Refuse wrong arguments before anything that takes time.
@@ -64,10 +64,10 @@ def e2e(
     if text is not None or phonemes is not None:
         with noted():
             first = read_bundle((bundle or [BUNDLE])[0])
-            own.append(utterance_of(phonemes, text, voice, speed, seed, first))
+            own.append(build_utterance(phonemes, text, voice, speed, seed, first))
     labs = [Lab.open(folder, root, threads, progress) for folder in bundle or [BUNDLE]]
     chosen = choose_utterances(labs[0], utterance or [], corpus) if utterance or corpus or not own else []
-    result = end_to_end(labs, [*chosen, *own])
+    result = compare_end_to_end(labs, [*chosen, *own])
     print_end_to_end(result, console())
     write_json(json_file, result.to_json())
     result.require()

@@ -62,7 +62,7 @@ def lengths(
     The edges of their buckets are checked, too.
     """
     from kokoro_tvm.common.constants import COMPONENT_AXES
-    from kokoro_tvm.tools.lab.lengths import LengthsReport, bucket_edges, every_length
+    from kokoro_tvm.tools.lab.lengths import LengthsReport, check_edges, measure_lengths
     from kokoro_tvm.tools.lab.setting import Lab
     from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH
 
@@ -78,10 +78,10 @@ def lengths(
         axis = COMPONENT_AXES[name]
         fitting = [n for n in spans[axis] if n <= lab.tvm.buckets(name)[-1]]
         progress(f"{name}: {len(fitting)} lengths in {axis}")
-        rows += every_length(lab.tvm, truth, pytorch, reference, name, fitting, lab.recipe.gates)
+        rows += measure_lengths(lab.tvm, truth, pytorch, reference, name, fitting, lab.recipe.gates)
         if edges:
             progress(f"{name}: edges of {', '.join(map(str, lab.tvm.buckets(name)))}")
-            results += bucket_edges(lab.tvm.session, reference, name)
+            results += check_edges(lab.tvm.session, reference, name)
     report = LengthsReport(str(bundle), lab.tvm.policy, lab.recipe.gates.enforce, tuple(rows), tuple(results))
     out = console()
     if rows:

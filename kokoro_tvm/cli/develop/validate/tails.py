@@ -55,7 +55,7 @@ def tails(
     The bundle must have masked lengths. Not a bit of the outputs may change.
     """
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.tools.lab.lengths import TailsReport, lengths_within, tail_trials
+    from kokoro_tvm.tools.lab.lengths import TailsReport, choose_lengths, try_tails
     from kokoro_tvm.tools.lab.setting import Lab
 
     check_file(json_file)
@@ -74,8 +74,8 @@ def tails(
             if chosen and bucket not in chosen:
                 continue
             progress(f"{name}-{bucket}: {count} tails")
-            for length in lengths_within(bucket):
-                trials.append(tail_trials(lab.tvm, reference, name, bucket, length, count))
+            for length in choose_lengths(bucket):
+                trials.append(try_tails(lab.tvm, reference, name, bucket, length, count))
     if not trials:
         raise InputError(f"{bundle} has no bucket of --buckets {buckets}.")
     report = TailsReport(str(bundle), lab.tvm.policy, tuple(trials))
