@@ -47,13 +47,13 @@ class PushResult:
         place: The place, with the name of the bundle.
         digest: SHA-256 of the manifest.
         sent: Bytes that were sent.
-        there: Bytes that were there before.
+        present: Bytes that were there before.
     """
 
     place: str
     digest: str
     sent: int
-    there: int
+    present: int
 
 
 def push(
@@ -88,11 +88,11 @@ def push(
     manifest = manifest_of([*layers], bundle.recipe, bundle.version)
     empty = OciLayer("an empty configuration", len(EMPTY), sha256_of(EMPTY))
     target = _target(place)
-    sent = there = 0
+    sent = present = 0
     try:
         for layer, content in {empty: EMPTY, **layers}.items():
             if target.has(layer):
-                there += layer.size
+                present += layer.size
                 continue
             sending(layer)
             with open_content(content) as stream:
@@ -104,7 +104,7 @@ def push(
             f"{place} does not take the bundle: {error}. Correct that, and push again; files that are "
             "there are not sent again."
         ) from error
-    return PushResult(str(place), sha256_of(manifest), sent, there)
+    return PushResult(str(place), sha256_of(manifest), sent, present)
 
 
 def _target(place: Repository | Layout) -> _Registry | _Folder:
