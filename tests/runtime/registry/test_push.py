@@ -105,7 +105,7 @@ def test_the_name_comes_last(
 
     monkeypatch.setattr(pushing._Registry, "put", broken)
     with pytest.raises(
-        BundleError, match=r"does not take the bundle: status 507, no space left\. Run the same"
+        BundleError, match=r"does not take the bundle: status 507, no space left\. Correct that, "
     ):
         push(stated_bundle, place, sending=quiet)
     assert registry.tags["night"] == before
