@@ -22,7 +22,7 @@ from typing import BinaryIO
 from kokoro_tvm import __version__
 from kokoro_tvm.common.bundles import PACKAGED
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.common.output import check_distinct
+from kokoro_tvm.common.output import check_distinct, whole_file
 from kokoro_tvm.common.platforms import Platform, platform_of
 from kokoro_tvm.native.toolchains.archive import ARCHIVE, prefix_of
 from kokoro_tvm.publish.attestation import provenance_with_gates
@@ -112,7 +112,7 @@ def write_xcframework(bundle: Bundle, out: Path) -> Path:
     with TemporaryDirectory(dir=out, prefix=".xcframework-") as work:
         static_archive = Path(work, library)
         ARCHIVE.link(libraries, static_archive)
-        with _partial(target, bundle) as stream, zipfile.ZipFile(stream, "w") as archive:
+        with _open_target(target, bundle) as stream, zipfile.ZipFile(stream, "w") as archive:
             _add(archive, f"{folder}/Info.plist", io.BytesIO(plistlib.dumps(info)))
             text = "\n".join(["#pragma once", about, *lines, ""])
             _add(archive, f"{folder}/{_IOS}/Headers/{header}", io.BytesIO(text.encode()))
@@ -123,7 +123,7 @@ def write_xcframework(bundle: Bundle, out: Path) -> Path:
 def write_archive(bundle: Bundle, out: Path) -> Path:
     """Write a bundle as `out`/NAME-VERSION.tar, which has one folder NAME."""
     target = out / f"{bundle.recipe}-{__version__}.tar"
-    with _partial(target, bundle) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+    with _open_target(target, bundle) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
         for name, content in bundle_files(bundle).items():
             info = tarfile.TarInfo(f"{bundle.recipe}/{name}")
             info.size, info.mode = size_of(content), 0o644
@@ -166,7 +166,7 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
     prefix = f"kokoro_tvm/{PACKAGED}/{bundle.recipe}"
     files |= {f"{prefix}/{name}": content for name, content in bundle_files(bundle).items()}
     record: list[str] = []
-    with _partial(target, bundle) as stream, zipfile.ZipFile(stream, "w") as wheel:
+    with _open_target(target, bundle) as stream, zipfile.ZipFile(stream, "w") as wheel:
         for name in sorted(files):
             record.append(_add(wheel, name, open_content(files[name])))
         for name, text in texts.items():
@@ -232,21 +232,16 @@ def _metadata(version: str) -> str:
 
 
 @contextmanager
-def _partial(target: Path, bundle: Bundle) -> Iterator[BinaryIO]:
+def _open_target(target: Path, bundle: Bundle) -> Iterator[BinaryIO]:
     """Open a file that gets its name when the block ends without an error.
 
     Raises:
         InputError: It is a file of the bundle.
     """
     check_distinct((file.path for file in bundle.files()), (target,))
-    part = target.with_name(f".{target.name}.part")
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with part.open("wb") as stream:
-            yield stream
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(target) as temporary, temporary.open("wb") as stream:
+        yield stream
 
 
 def _add(wheel: zipfile.ZipFile, name: str, content: BinaryIO) -> str:
