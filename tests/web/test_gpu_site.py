@@ -315,7 +315,7 @@ def test_what_webassembly_computes_is_compared_once(plain: Host, tab: Any) -> No
 def test_two_bundles_that_do_not_go_together_are_refused(
     bundle: Path, stand_in: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(BundleError, match="needs a GPU, which not every browser has: name it behind --gpu"):
+    with pytest.raises(BundleError, match=r"needs a GPU, which not every browser has\. Name it with --gpu"):
         write_site(stand_in, tmp_path / "site")
     with pytest.raises(BundleError, match=r"is no bundle for WebGPU\. Build one: `doit webgpu`"):
         write_site(bundle, tmp_path / "site", bundle)

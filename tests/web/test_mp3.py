@@ -23,6 +23,6 @@ def test_a_registry_that_does_not_answer_names_the_way_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(BuildError, match=r"The encoder of MP3 cannot be had: .* --no-mp3"):
+    with pytest.raises(BuildError, match=r"The MP3 encoder cannot be fetched: .* --no-mp3"):
         mp3.fetch_encoder(tmp_path, lambda line: None)
     assert list(tmp_path.iterdir()) == []

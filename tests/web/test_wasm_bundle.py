@@ -315,7 +315,7 @@ def test_the_page_of_a_site_speaks(site: str) -> None:
 
 
 def test_a_site_with_relaxed_simd_has_a_bundle_with_it(bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match=r"does without relaxed SIMD\. Build one: `doit wasm-relaxed`"):
+    with pytest.raises(BundleError, match=r"does not use relaxed SIMD\. Build one: `doit wasm-relaxed`"):
         write_site(bundle, tmp_path / "site", relaxed=bundle)
     assert not (tmp_path / "site").exists()
 
