@@ -87,9 +87,7 @@ def actions(plan: dict[str, Any], *wanted: str) -> set[str]:
         ("kernels/normal_noise.py", "_build_cpu_kernel", {"toy.lower.decoder-130"}),
     ],
 )
-def test_what_is_foretold_runs_and_nothing_else(
-    repository: Repository, file: str, function: str, runs: set[str]
-) -> None:
+def test_plan_predicts_what_runs(repository: Repository, file: str, function: str, runs: set[str]) -> None:
     (edited,) = [f for f in functions_in(repository.edited.package, file) if f.name == function]
     with repository.edited.edit_function(edited):
         plan, did = repository.judge()
@@ -100,7 +98,7 @@ def test_what_is_foretold_runs_and_nothing_else(
     assert actions(plan, "run", "perhaps") == set()
 
 
-def test_back_to_what_was_built_before_all_that_changed_is_restored(repository: Repository) -> None:
+def test_plan_predicts_what_is_restored(repository: Repository) -> None:
     """Also what comes after the first of it: its inputs are known before it is restored."""
     with repository.edited.edit(
         "native/toolchains/gnu.py", '[self.command, "-shared"', '[self.command, "-s", "-shared"'
@@ -113,7 +111,7 @@ def test_back_to_what_was_built_before_all_that_changed_is_restored(repository: 
     assert actions(plan, "restore") == back.keys() == did.keys()
 
 
-def test_a_gate_and_a_name_in_the_recipe(repository: Repository) -> None:
+def test_plan_predicts_edits_of_recipes(repository: Repository) -> None:
     recipes = repository.root / "recipes"
 
     def rewrite(name: str, change: Callable[[Any], Any], new: str | None = None) -> None:

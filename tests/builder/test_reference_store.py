@@ -32,13 +32,13 @@ def store(toy: Path, tmp_path: Path, output: list[str]) -> ReferenceStore:
     return ReferenceStore(toy.parent / "checkpoint" / "toy-model", tmp_path / "kept", output.append)
 
 
-def test_what_the_build_made_is_found_under_any_name(store: ReferenceStore, output: list[str]) -> None:
+def test_store_ignores_names_of_utterances(store: ReferenceStore, output: list[str]) -> None:
     (found,) = store.references([HELLO])
     assert (found.name, found.phonemes, found.voice) == ("other", PHONEMES, "am_adam")
     assert output == []
 
 
-def test_what_is_absent_is_made_once(store: ReferenceStore, output: list[str]) -> None:
+def test_store_computes_misses_once(store: ReferenceStore, output: list[str]) -> None:
     first, hello, again = store.references([SHORT, HELLO, SHORT.model_copy(update={"name": "again"})])
     assert (first.name, hello.name, again.name) == ("short", "other", "again")
     assert first.speed == 1.5 and first.seed == 4
@@ -52,7 +52,7 @@ def test_what_is_absent_is_made_once(store: ReferenceStore, output: list[str]) -
         assert store._path(SHORT.model_copy(update=changed), "") != store._path(SHORT, "")
 
 
-def test_utterances_are_divided_by_their_length() -> None:
+def test_divide_balances_lengths() -> None:
     long, fast, short = (
         SHORT.model_copy(update=change)
         for change in ({"phonemes": "h" * 98, "speed": 1.0}, {"phonemes": "h" * 98, "speed": 2.0}, {})
@@ -63,7 +63,7 @@ def test_utterances_are_divided_by_their_length() -> None:
 
 
 @pytest.mark.slow("computes the references twice")
-def test_what_is_made_again_is_the_same_file(
+def test_store_computes_the_same_bytes_again(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the build made it, in another process, and on one core or two."""
@@ -79,7 +79,7 @@ def test_what_is_made_again_is_the_same_file(
     assert ReferenceStore(checkpoint, kept)._path(utterances[1], ".safetensors").read_bytes() == made[0][1]
 
 
-def test_steps_are_kept_too(store: ReferenceStore, output: list[str]) -> None:
+def test_store_caches_steps(store: ReferenceStore, output: list[str]) -> None:
     steps = store.steps(SHORT)
     assert steps.keys() == {"pt.float64", "pt.dynamic"}
     output.clear()
@@ -88,7 +88,7 @@ def test_steps_are_kept_too(store: ReferenceStore, output: list[str]) -> None:
     np.testing.assert_array_equal(again["pt.float64"].values["source"], steps["pt.float64"].values["source"])
 
 
-def test_what_is_damaged_is_made_again(store: ReferenceStore, output: list[str]) -> None:
+def test_store_replaces_damaged_files(store: ReferenceStore, output: list[str]) -> None:
     """The shorter one, beside the seal of the other."""
     path, kept = (store._path(utterance, ".safetensors") for utterance in (SHORT, HELLO))
     path.write_bytes(kept.read_bytes()[:100])
@@ -98,7 +98,7 @@ def test_what_is_damaged_is_made_again(store: ReferenceStore, output: list[str])
     assert found.truth.audio.size > 600
 
 
-def test_what_was_made_of_other_things_is_not_found_and_goes(
+def test_store_deletes_files_of_other_code(
     toy: Path, store: ReferenceStore, output: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = store.folder
@@ -111,9 +111,7 @@ def test_what_was_made_of_other_things_is_not_found_and_goes(
     assert [path.name for path in before.parent.iterdir()] == [other.folder.name]
 
 
-def test_a_bit_of_the_weights_counts_whichever_file_they_are_from(
-    toy: Path, store: ReferenceStore, tmp_path: Path
-) -> None:
+def test_folder_depends_on_the_weights(toy: Path, store: ReferenceStore, tmp_path: Path) -> None:
     """Two ways of converting one source leave the same digest of the source in their metadata."""
     other = Path(shutil.copytree(toy.parent / "checkpoint" / "toy-model", tmp_path / "other"))
     same = ReferenceStore(other, store.folder.parents[1]).folder
@@ -126,18 +124,18 @@ def test_a_bit_of_the_weights_counts_whichever_file_they_are_from(
     assert ReferenceStore(other, store.folder.parents[1]).folder != store.folder
 
 
-def test_no_checkpoint(tmp_path: Path) -> None:
+def test_store_rejects_a_missing_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"There is no checkpoint in .*`doit`"):
         ReferenceStore(tmp_path, tmp_path)
 
 
-def test_no_such_voice(store: ReferenceStore) -> None:
+def test_store_rejects_an_unknown_voice(store: ReferenceStore) -> None:
     with pytest.raises(RecipeError, match="asks for the voice 'af_nobody'"):
         store.references([SHORT.model_copy(update={"voice": "af_nobody"})])
 
 
 @pytest.mark.parametrize("damage", ["none", "a byte", "the end", "not sealed", "seal damaged"])
-def test_only_what_was_written_counts(tmp_path: Path, damage: str) -> None:
+def test_store_ignores_incomplete_files(tmp_path: Path, damage: str) -> None:
     for name in FILES:
         (tmp_path / name).write_bytes(b"")
     result: list[str] = []

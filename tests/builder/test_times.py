@@ -81,7 +81,7 @@ def other_code(source: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("when", [0, HOUR, 4_102_444_800], ids=["1970", "later in 1970", "2100"])
-def test_touching_everything_builds_nothing(tree: Tree, package: Path, when: int) -> None:
+def test_touch_builds_nothing(tree: Tree, package: Path, when: int) -> None:
     touched, before = 0, code.executed_code([FUNCTION])
     for folder in (package, tree.root):
         for path in folder.rglob("*"):
@@ -93,20 +93,20 @@ def test_touching_everything_builds_nothing(tree: Tree, package: Path, when: int
     assert code.executed_code([FUNCTION]) == before
 
 
-def test_an_edit_that_keeps_size_and_time_of_a_source_is_seen(package: Path) -> None:
+def test_edit_of_a_source_with_the_same_time_is_seen(package: Path) -> None:
     before = code.executed_code([FUNCTION])
     with edited(package / PATCH, other_code):
         assert code.executed_code([FUNCTION]) != before
     assert code.executed_code([FUNCTION]) == before
 
 
-def test_an_edit_that_keeps_size_and_time_of_a_recipe_is_seen(tree: Tree) -> None:
+def test_edit_of_a_recipe_with_the_same_time_is_seen(tree: Tree) -> None:
     path = tree.root / "recipes" / "cpu.yaml"
     with edited(path, lambda text: text.replace(b"native", b"znver4", 1)):
         assert not_current(tree)["cpu.machine"] == "stale"
 
 
-def test_an_edit_that_keeps_size_and_time_of_an_output_is_seen(tree: Tree) -> None:
+def test_edit_of_an_output_with_the_same_time_is_seen(tree: Tree) -> None:
     """In place, so that the object of the store is spoiled, too."""
 
     def flip(content: bytes) -> bytes:
@@ -121,7 +121,7 @@ def test_an_edit_that_keeps_size_and_time_of_an_output_is_seen(tree: Tree) -> No
 
 
 @pytest.mark.parametrize("seconds", [-400 * 24 * HOUR, -HOUR, -0.01, HOUR, 400 * 24 * HOUR])
-def test_a_clock_that_is_set_changes_nothing(
+def test_set_clock_changes_nothing(
     tree: Tree, package: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     before = code.executed_code([FUNCTION])

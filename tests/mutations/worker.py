@@ -1,8 +1,8 @@
 """Program that runs batches of jobs (JSON): stages of a recipe, with copies of the package.
 
 A job names a copy of the package, a repository root, a recipe, some of its stages, and artifacts to start
-from. Each runs in a forked process. Slow imports happen once, before the fork, so this file imports nothing of
-the package. Each process writes its outcome: {} (success), {"missed": gates} (ValidationError) or
+from. Each runs in a forked process. Slow imports happen once, before the fork, so this file imports nothing
+of the package. Each process writes its outcome: {} (success), {"missed": gates} (ValidationError) or
 {"failed": traceback}.
 """
 
@@ -62,8 +62,10 @@ def link(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def call(stage: Any, out: Path, log: Path, beat: Any, **extra: Any) -> float:
-    """Call a stage's function, record what it executes, and return seconds of CPU time."""
+def call(
+    stage: Any, out: Path, log: Path, beat: Any, cache: Path | None = None, again: bool = False, **extra: Any
+) -> float:
+    """Do what `Stage.call` does, in this process, without the check for undeclared inputs."""
     from kokoro_tvm.builder.engine import trace
     from kokoro_tvm.builder.engine.inputs import Inputs
 
@@ -72,8 +74,8 @@ def call(stage: Any, out: Path, log: Path, beat: Any, **extra: Any) -> float:
     module, _, name = stage.function.partition(":")
     files = {n: (str(s.path(file)), s.sha256(file)) for n, (s, file) in stage.inputs.items()}
     function = getattr(importlib.import_module(module), name)
-    if stage.cache:
-        extra["cache"] = stage.cache
+    if cache := cache or stage.cache:
+        extra |= {"cache": cache, "again": again}
     function(out, Inputs(files), **stage.parameters, **stage.settings(), **extra)
     trace.take().write(stage._trace_path)  # so that a mistake changes the key, and nothing is restored
     return time.process_time() - began

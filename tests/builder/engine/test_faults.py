@@ -114,9 +114,7 @@ def seen(folder: Path) -> dict[str, str]:
         pytest.param(100, 4, 50, marks=pytest.mark.nightly),
     ],
 )
-def test_killed_at_any_moment_nothing_is_torn_and_nothing_finished_is_repeated(
-    kills: int, chains: int, least: int, tmp_path: Path
-) -> None:
+def test_killed_builds_tear_and_repeat_nothing(kills: int, chains: int, least: int, tmp_path: Path) -> None:
     """least: stages that builds must have said to be done with before they were killed, for the test to say
     something: few kills on a busy machine come before the first."""
     with ThreadPoolExecutor(chains) as pool:
@@ -167,7 +165,7 @@ def overwrite(path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("harm", "count"), [pytest.param(flip, FLIPS, marks=pytest.mark.nightly), (cut, CUTS)]
 )
-def test_rot_is_found_before_use_and_only_what_rotted_is_built_again(
+def test_damage_is_found_and_rebuilt_alone(
     harm: Callable[[Path, random.Random], None], count: int, built: list[Stage], tmp_path: Path
 ) -> None:
     draw = random.Random(0)

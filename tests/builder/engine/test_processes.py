@@ -19,7 +19,7 @@ from kokoro_tvm.common.errors import BuildError
 
 
 @pytest.mark.parametrize("processes", [1, 3, 20])
-def test_every_job_runs_in_a_process_of_its_own(processes: int, tmp_path: Path) -> None:
+def test_run_forked_runs_each_job_in_its_own_process(processes: int, tmp_path: Path) -> None:
     names = [f"job-{number}" for number in range(7)]
     done: list[str] = []
 
@@ -34,7 +34,7 @@ def test_every_job_runs_in_a_process_of_its_own(processes: int, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
-def test_so_many_run_at_a_time(processes: int, tmp_path: Path) -> None:
+def test_run_forked_limits_parallel_jobs(processes: int, tmp_path: Path) -> None:
     """The first ones wait for each other, so fewer would never end; times tell that there were no more."""
     first = [str(number) for number in range(processes)]
 
@@ -52,7 +52,7 @@ def test_so_many_run_at_a_time(processes: int, tmp_path: Path) -> None:
         assert sum(float(b) <= float(began) < float(e) for b, e in spans) <= processes
 
 
-def test_jobs_start_from_the_state_before(tmp_path: Path) -> None:
+def test_run_forked_starts_jobs_from_the_same_state(tmp_path: Path) -> None:
     state: list[str] = []
 
     def job(name: str) -> None:
@@ -90,7 +90,7 @@ def leave(name: str) -> None:
         (leave, r"^bad: its process failed with exit status 7\.$"),
     ],
 )
-def test_the_first_failure_ends_the_others(
+def test_run_forked_kills_others_after_a_failure(
     misbehave: Callable[[str], None], message: str, tmp_path: Path
 ) -> None:
     def job(name: str) -> None:
@@ -108,7 +108,7 @@ def test_the_first_failure_ends_the_others(
     assert not (tmp_path / "never").exists()
 
 
-def test_long_messages_are_cut() -> None:
+def test_run_forked_cuts_long_messages() -> None:
     """A message that fills the pipe would keep its process from ending."""
 
     def job(name: str) -> None:
@@ -131,7 +131,7 @@ run_forked(job, ["a", "b"], 2)
 
 
 @pytest.mark.parametrize("system", ["linux", "elsewhere"])
-def test_killing_the_parent_ends_the_jobs(system: str, tmp_path: Path) -> None:
+def test_forked_jobs_end_with_their_parent(system: str, tmp_path: Path) -> None:
     """Where the system does not, a thread does."""
     if system == "linux" != sys.platform:
         pytest.skip("only Linux ends a process with its parent")
@@ -143,7 +143,7 @@ def test_killing_the_parent_ends_the_jobs(system: str, tmp_path: Path) -> None:
     assert all(gone(pid) for pid in pids)
 
 
-def test_macos_forks_nothing_that_its_frameworks_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_forked_forks_nothing_on_macos(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs run in this process there, in the order given, and fail with the same words."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.delattr(os, "fork")

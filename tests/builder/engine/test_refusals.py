@@ -83,7 +83,9 @@ def mounting(script: str, *words: str | Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_permission(place: str, tmp_path: Path, built: dict[str, bytes]) -> None:
+def test_write_without_permission_names_the_remedy(
+    place: str, tmp_path: Path, built: dict[str, bytes]
+) -> None:
     sealed = tmp_path / "sealed"
     sealed.mkdir(mode=0o555)
     if subprocess.run(["touch", str(sealed / "x")], preexec_fn=bound_by_permissions).returncode == 0:
@@ -104,7 +106,7 @@ def test_no_permission(place: str, tmp_path: Path, built: dict[str, bytes]) -> N
 @pytest.mark.parametrize(
     "place", [".store", *(pytest.param(name, marks=OTHERS) for name in ("seen", "second-work"))]
 )
-def test_a_read_only_file_system(place: str, tmp_path: Path, built: dict[str, bytes]) -> None:
+def test_read_only_file_system_names_the_remedy(place: str, tmp_path: Path, built: dict[str, bytes]) -> None:
     script = 'mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"'
     printed = build(tmp_path, mounting(script, tmp_path / place))
     assert f"{tmp_path / place}" in printed
@@ -112,7 +114,7 @@ def test_a_read_only_file_system(place: str, tmp_path: Path, built: dict[str, by
     check_nothing_is_lost(tmp_path, built)
 
 
-def test_a_full_disk_ends_a_build(tmp_path: Path, built: dict[str, bytes]) -> None:
+def test_full_disk_fails_the_build(tmp_path: Path, built: dict[str, bytes]) -> None:
     script = 'mount -t tmpfs -o nr_inodes=12 none "$1"'
     printed = build(tmp_path, mounting(script, tmp_path / ".store"))
     assert f"{tmp_path / '.store'}" in printed
@@ -122,7 +124,7 @@ def test_a_full_disk_ends_a_build(tmp_path: Path, built: dict[str, bytes]) -> No
 
 @pytest.mark.slow("runs stages with every size of disk that is too small")
 @pytest.mark.parametrize("what", ["pages", "files"])
-def test_a_disk_that_is_full_at_any_moment(tmp_path: Path, what: str) -> None:
+def test_full_disk_at_any_moment_damages_nothing(tmp_path: Path, what: str) -> None:
     script = 'mount -t tmpfs -o size=4k none "$1"' if what == "pages" else 'mount -t tmpfs none "$1"'
     command = [*mounting(script, tmp_path), *program("full_disk", tmp_path, what)]
     done = subprocess.run(command, capture_output=True, text=True)
