@@ -1,4 +1,4 @@
-"""A Dask cluster: a scheduler and two workers in folders of their own, one of which dies on the way."""
+"""Builds on a Dask cluster with two workers, one of which dies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WANTED = ["toy.compile.bert-32", "toy.compile.duration-32", "toy.compile.text_en
 
 
 def checkout(folder: Path) -> Path:
-    """A folder with the recipes of a toy."""
+    """Return a folder with the recipes of a toy."""
     model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
     model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
     model["gates"] = model.pop("gate_sets")["strict-float32"]

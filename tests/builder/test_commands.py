@@ -1,4 +1,4 @@
-"""doit's own commands, as pyproject.toml declares them, over the toy's recipes."""
+"""doit's commands, as pyproject.toml declares them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def run(stage: Stage, *words: str) -> int:
-    """Status of `doit WORDS` where the stage is the only task."""
+    """Run `doit WORDS` with the stage as the only task, and return the exit status."""
     reporter = LineReporter()
     budget = Budget(Needs(memory_gb=8, cpus=4))
     namespace = {

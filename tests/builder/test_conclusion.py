@@ -1,4 +1,4 @@
-"""What a build ends with names the command that comes next for its kind of target."""
+"""The last lines of a build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages whose process crashes, wants more memory than there is, or hangs: others go on."""
+"""Builds with stages that crash or hang."""
 
 from __future__ import annotations
 

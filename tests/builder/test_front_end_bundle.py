@@ -1,4 +1,4 @@
-"""A bundle with a front end of its own: the toy, with toy words."""
+"""A toy bundle with a front end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph: who is built again after what, with stages that only pretend to run."""
+"""The graph of stages, without running them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKING = '[{"name": "weight", "packing": {"operation": "conv1d"}}]'
 
 
 class Tree:
-    """A folder with recipes and artifacts."""
+    """Folder with recipes and artifacts."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -33,7 +33,7 @@ class Tree:
         return RecipeGraph(load_recipe(recipe, self.root / "recipes"), self.root / "artifacts", self.root)
 
     def build(self, recipe: str = "cpu", edition: str = "") -> set[str]:
-        """Pretends to build what is not current, with outputs of this edition; the stages it "ran"."""
+        """Publish outputs of this edition for stages that are not current, and return their names."""
         ran = set()
         for stage in self.graph(recipe).stages():
             if stage.is_current():
@@ -64,7 +64,7 @@ class Tree:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """The tree that every test starts with a copy of."""
+    """Return the tree that tests copy."""
     root = tmp_path_factory.mktemp("built")
     (root / "recipes").mkdir()
     for name in ("cpu", "kokoro-82m"):

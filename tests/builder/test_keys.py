@@ -1,4 +1,4 @@
-"""Keys by proof: an edit of the package makes stale what executed or read what was edited, and nothing else.
+"""An edit of the package makes exactly the stages stale that executed or read what was edited.
 
 The stages are the toy's. Planning is a computation, so nothing is built for an edit.
 """
@@ -134,7 +134,6 @@ def test_new_file_makes_nothing_stale(edited: Edited) -> None:
 
 
 def test_keys_do_not_depend_on_the_memory(edited: Edited, tmp_path: Path) -> None:
-    """Not where it is lost, nor where it is empty."""
     kept = memory.Memory(tmp_path / "learned.json")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "_learned", kept)
@@ -158,7 +157,7 @@ def test_keys_do_not_depend_on_the_memory(edited: Edited, tmp_path: Path) -> Non
 def test_key_covers_the_code_of_cached_results(
     toy_copy: Path, edited: Edited, stage: str, file: str, old: str
 ) -> None:
-    """Objects of kernels, references: who finds them does not execute what made them."""
+    """A stage that finds objects of kernels or references does not execute the code that computed them."""
     kept = Store(toy_copy / "artifacts" / ".store")
     record = kept.current(stage)
     assert record is not None
@@ -173,7 +172,7 @@ def test_key_covers_the_code_of_cached_results(
 
 
 def judge(edited: Edited, functions: list[Function]) -> None:
-    """An edit of each function alone: as many are taken as current, or as stale, wrongly."""
+    """Edit each function alone, and check which stages become stale."""
     current: list[str] = []
     stale: list[str] = []
     for function in functions:
@@ -198,8 +197,10 @@ def test_edit_of_any_function_makes_its_executors_stale(edited: Edited) -> None:
 
 
 def judge_imports(edited: Edited, files: list[Path]) -> None:
-    """An edit of what an import executes makes stale every stage that executed a function of the module, and
-    none whose key lacks the module."""
+    """Edit the module-level code of each file.
+
+    Stages that executed a function of the module become stale; stages whose key lacks the module do not.
+    """
     current: list[str] = []
     stale: list[str] = []
     for path in files:
@@ -250,7 +251,7 @@ def note(name):
 
 @pytest.mark.slow("builds stages of the toy anew, by a package whose every function reports itself")
 def test_trace_matches_instrumented_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither more nor less, by another witness than Python's own events."""
+    """Every function of the copy reports itself, and the trace names the same ones."""
     root, reports = tmp_path / "repository", tmp_path / "reports"
     reports.mkdir()
     write_recipes(root)
@@ -286,7 +287,7 @@ def test_trace_matches_instrumented_functions(tmp_path: Path, monkeypatch: pytes
 
 
 def _report(path: Path) -> None:
-    """Every function of a file reports itself first."""
+    """Insert a report at the beginning of every function of a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if any(isinstance(n, ast.Constant) and n.value == "reports itself" for n in ast.walk(tree)):
         return

@@ -1,4 +1,4 @@
-"""What the stages of recipes need, and the verdict that follows on a machine where it is missing."""
+"""Programs that recipes need, and verdicts of the doctor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def packages(*words: str) -> list[str]:
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine without any program."""
+    """Hide all programs."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CHROMIUM", str(tmp_path / "chromium"))
 

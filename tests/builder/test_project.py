@@ -1,4 +1,4 @@
-"""What people type, as graphs and stages."""
+"""Words of a command line as graphs and stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store of references: what is kept, what is made again, what is thrown away."""
+"""Cache of references."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def output() -> list[str]:
 
 @pytest.fixture
 def store(toy: Path, tmp_path: Path, output: list[str]) -> ReferenceStore:
-    """Over a copy of what the toy's build kept."""
+    """Return a cache with a copy of the toy's references."""
     kept = toy.parent / "reference" / "toy-model"
     shutil.copytree(kept, tmp_path / "kept")
     return ReferenceStore(toy.parent / "checkpoint" / "toy-model", tmp_path / "kept", output.append)
@@ -66,7 +66,7 @@ def test_divide_balances_lengths() -> None:
 def test_store_computes_the_same_bytes_again(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the build made it, in another process, and on one core or two."""
+    """Computed in another process, on one core or two."""
     checkpoint, kept = (toy.parent / name / "toy-model" for name in ("checkpoint", "reference"))
     utterances = [SHORT, HELLO.model_copy(update={"name": "hello"})]
     made = []
@@ -89,7 +89,7 @@ def test_store_caches_steps(store: ReferenceStore, output: list[str]) -> None:
 
 
 def test_store_replaces_damaged_files(store: ReferenceStore, output: list[str]) -> None:
-    """The shorter one, beside the seal of the other."""
+    """The file of the shorter utterance, with the digest of the other."""
     path, kept = (store._path(utterance, ".safetensors") for utterance in (SHORT, HELLO))
     path.write_bytes(kept.read_bytes()[:100])
     shutil.copy(_seal_of(kept), _seal_of(path))
@@ -112,7 +112,7 @@ def test_store_deletes_files_of_other_code(
 
 
 def test_folder_depends_on_the_weights(toy: Path, store: ReferenceStore, tmp_path: Path) -> None:
-    """Two ways of converting one source leave the same digest of the source in their metadata."""
+    """Two conversions of one source have the same digest of the source in their metadata."""
     other = Path(shutil.copytree(toy.parent / "checkpoint" / "toy-model", tmp_path / "other"))
     same = ReferenceStore(other, store.folder.parents[1]).folder
     weights = other / "weights.safetensors"

@@ -1,4 +1,4 @@
-"""Sets of recipes: what is in them, and what this machine leaves out."""
+"""Sets of recipes, and recipes that this machine cannot run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def recipe(name: str) -> Recipe:
 
 
 def lacking(recipe: Recipe) -> tuple[str, ...]:
-    """What its code needs that this machine lacks."""
+    """Return the features that the recipe needs and this machine lacks."""
     return tools_for(recipe.target).lacking(recipe.precision)
 
 
@@ -38,7 +38,7 @@ def on_a_cpu_with(features: frozenset[str] | None, monkeypatch: pytest.MonkeyPat
 
 
 def tasks_of(root: Path) -> dict[str, dict[str, Any]]:
-    """Those of the recipes in `root`/recipes, which are the shipped ones where there are none."""
+    """Return the tasks of the recipes in `root`, by default copies of the shipped ones."""
     if not (root / "recipes").exists():
         (root / "recipes").symlink_to(RECIPES)
     made = recipe_tasks(root, LineReporter(io.StringIO(), io.StringIO()))
@@ -109,7 +109,7 @@ def test_broken_recipe_fails_every_set(tmp_path: Path) -> None:
 
 
 def test_skipped_recipes_are_reported_after_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a recipe that cannot be built here and one that cannot be read: nothing is compiled."""
+    """The set has a recipe that cannot run here and one that cannot be read, so nothing is compiled."""
     recipes = tmp_path / "recipes"
     recipes.mkdir()
     shutil.copy(RECIPES / "kokoro-82m.yaml", recipes)

@@ -1,4 +1,4 @@
-"""The stages as doit runs them."""
+"""Tasks of doit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MACHINE = Budget(Needs(memory_gb=8, cpus=4))
 
 
 class Doit:
-    """doit over some tasks, with what it prints."""
+    """Runs doit with some tasks, and keeps its output."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -97,7 +97,7 @@ def test_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
 
 
 def test_stages_take_turns_if_memory_is_short(doit: Doit) -> None:
-    """Each writes when it began and ended."""
+    """Each stage writes when it began and ended."""
     stages = [
         replace(stage(doit.folder, name, function="span", file=name), needs=Needs(memory_gb=5))
         for name in "abc"

@@ -1,4 +1,4 @@
-"""The shared cache: what one checkout built another restores; whatever it does wrong, the right is built."""
+"""Shared cache: restored outputs, damage, forgery, and servers that fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shared(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checkout(tmp_path: Path, shared: Path, notes: list[str]) -> Callable[..., Stage]:
-    """A stage in a checkout of its own, all of them made of the same."""
+    """Return a function that creates the same stage in a checkout of its own."""
 
     def make(name: str, url: str = "", mode: Any = "read-write", secret: bytes | None = None) -> Stage:
         folder, cache = tmp_path / name, Cache(url or str(shared), mode, notes.append, secret)
@@ -121,7 +121,6 @@ def test_cache_replaces_damaged_entries(
     notes: list[str],
     tmp_path: Path,
 ) -> None:
-    """It takes nothing else with it: what is intact is restored, and what is built is offered."""
     checkout("one").run()
     (objects,), (record,) = shared.glob("objects/*/*"), shared.glob("records/*/*")
     replace(checkout("other"), parameters={"text": "intact"}).run()
@@ -143,7 +142,7 @@ SECRET = b"0123456789abcdef"
 
 
 def forge(shared: Path, content: bytes, secret: bytes | None = None) -> None:
-    """What somebody who can write to the cache does: another library, with a record that fits it."""
+    """Write another library to the cache, with a matching record, as an attacker with write access could."""
     (record,) = shared.glob("records/*/*")
     found = StageRecord.from_bytes(record.read_bytes())
     sha256 = hashlib.sha256(content).hexdigest()
@@ -166,7 +165,7 @@ def test_cache_restores_signed_records(
 
 
 def test_cache_without_a_secret_trusts_writers(checkout: Callable[..., Stage], shared: Path) -> None:
-    """As docs/build.md says; the next tests are about the same forgery."""
+    """Documented in docs/build.md. The next tests use the same forgery."""
     checkout("one").run()
     forge(shared, b"forged")
     second = checkout("two")
@@ -204,7 +203,7 @@ def test_cache_with_a_secret_refuses_forged_records(
 
 
 class Server(SimpleHTTPRequestHandler):
-    """A web server of a folder that can be made to fail."""
+    """Web server of a folder, which fails in the way that `manner` says."""
 
     manner = "well"
     answers = 0
@@ -236,7 +235,7 @@ class Server(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Its URL."""
+    """Start the server and return its URL."""
     monkeypatch.setattr(Server, "answers", 0)
     shared.mkdir()
     serving = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(shared)))
@@ -384,7 +383,7 @@ def test_offer_writes_equal_outputs_once(shared: Path, notes: list[str], tmp_pat
 
 
 class Endless(SimpleHTTPRequestHandler):
-    """Sends bytes without end for every path that has `part` in it; `sent` counts them."""
+    """Web server that sends bytes without end for paths that contain `part`; `sent` counts them."""
 
     part = ""
     sent = 0

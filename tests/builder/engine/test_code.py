@@ -1,4 +1,4 @@
-"""Digests of code: what counts as a change of a function that ran, and of whom."""
+"""Digests of code: which edits change which digests."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def edited(
     package: Path, file: str, old: str, new: str, functions: list[str], imported: tuple[str, ...] = ()
 ) -> set[str]:
-    """What of the code of functions differs after an edit."""
+    """Return the names whose digests differ after an edit."""
     before = executed_code(functions, imported)
     path = package / file
     text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is told of a Dask cluster that lacks workers, or loses one or its scheduler."""
+"""Reports about a Dask cluster that lacks workers, or loses one or its scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stage's key is made of, and what it is not; stages that may yield one of several things."""
+"""Keys of stages, and stages that may yield one of several things."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ WORDS = st.dictionaries(st.sampled_from(["a", "b", "c"]), JSON, max_size=3)
 
 @given(one=WORDS, other=WORDS)
 def test_key_covers_parameters_and_facts_not_settings(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Each alone: keys are equal where what decides is."""
     folder = Path("never")
     same = digest(one) == digest(other)
     for name in ("parameters", "facts", "settings"):
@@ -48,7 +47,6 @@ def test_key_covers_parameters_and_facts_not_settings(one: dict[str, Any], other
 
 @pytest.mark.parametrize("name", ["code", "files", "inputs", "parameters", "function"])
 def test_key_rejects_facts_with_reserved_names(name: str) -> None:
-    """It would be left out of the key, or leave that out."""
     stage = writing(Path("never"), facts=lambda: {name: {"a.c": "1"}})
     with pytest.raises(ValueError, match=rf"cpu\.write: a derivation has a {name} of its own"):
         stage.key()
@@ -93,7 +91,7 @@ def test_settings_reach_the_function(tmp_path: Path) -> None:
 
 
 def obtaining(folder: Path, source: dict[str, str], **fields: Any) -> Stage:
-    """One that may come to yield one of two things; `source` says which."""
+    """Return a stage that may yield one of two things; `source` is the one that it fetches."""
     return writing(
         folder,
         name="cpu.obtain",
@@ -132,7 +130,6 @@ def test_run_restores_any_yield(tmp_path: Path, source: dict[str, str]) -> None:
 def test_key_ignores_the_source_of_a_yield(
     tmp_path: Path,
 ) -> None:
-    """Another address, another order of addresses: what has to come out is the same."""
     obtaining(tmp_path, ONE).run()
     elsewhere = replace(obtaining(tmp_path, ONE), parameters={"addresses": ["elsewhere", "anywhere"]})
     assert elsewhere.is_current()
@@ -162,7 +159,6 @@ def test_run_rejects_an_undeclared_yield(tmp_path: Path) -> None:
 
 
 def test_state_shows_a_failed_fetch(tmp_path: Path) -> None:
-    """Though what was obtained last is not what would be best."""
     obtaining(tmp_path, TWO).run()
     shutil.rmtree(tmp_path / "seen")
     shutil.rmtree(tmp_path / ".store" / "objects")
@@ -174,7 +170,7 @@ def test_state_shows_a_failed_fetch(tmp_path: Path) -> None:
 
 
 def shared(folder: Path, cache: Path, source: dict[str, str], notes: list[str]) -> Stage:
-    """In a checkout with a cache that it shares with others."""
+    """Return the stage in a checkout with the shared cache."""
     store = Store(folder / ".store", cache=Cache(str(cache), "read-write", notes.append))
     return obtaining(folder, source, store=store)
 
@@ -191,7 +187,7 @@ def test_cache_restores_any_yield(tmp_path: Path, source: dict[str, str]) -> Non
 
 
 def test_cache_refuses_a_yield_under_another_key(tmp_path: Path) -> None:
-    """A record of the second, kept under the key of the first, is not believed."""
+    """The record of the second yield lies under the key of the first."""
     notes: list[str] = []
     second = shared(tmp_path / "a", tmp_path / "cache", TWO, notes)
     second.run()

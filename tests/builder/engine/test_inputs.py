@@ -1,4 +1,4 @@
-"""Inputs: declared once, given as arguments, counted in the key, waited for; nothing else can be read."""
+"""Inputs: arguments, digests in the key, edges of the graph, and the check for undeclared files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kokoro_tvm.common.errors import BuildError
 
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Stage]:
-    """Makes a stage of a project's folder that writes files of its name."""
+    """Return a function that creates stages; each writes files named after it."""
 
     def make(name: str, function: str = "several", **fields: object) -> Stage:
         folder = tmp_path / "artifacts"
@@ -62,7 +62,7 @@ def test_inputs_become_arguments_digests_and_edges(
 
 @pytest.fixture
 def two_stages(make: Callable[..., Stage]) -> dict[str, Stage]:
-    """Two that are built."""
+    """Return two stages that are built."""
     made = {name: make(name) for name in ("one", "two")}
     for stage in made.values():
         stage.run()
@@ -71,7 +71,7 @@ def two_stages(make: Callable[..., Stage]) -> dict[str, Stage]:
 
 @pytest.fixture
 def last(make: Callable[..., Stage]) -> Stage:
-    """One that lists its inputs."""
+    """Return a stage that writes a list of its inputs."""
     return make("last", "listing", outputs=("out.txt",), parameters={})
 
 
@@ -92,7 +92,7 @@ def test_group_keeps_the_order_of_members() -> None:
 
 
 class Files:
-    """A file of every kind in the project's folder, and what opens it."""
+    """Return a file of the given kind in the project's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -111,7 +111,7 @@ class Files:
 
 
 def _a_library() -> Path:
-    """One that this process has loaded."""
+    """Return a library that this process has loaded."""
     maps = Path("/proc/self/maps")
     if not maps.is_file():
         pytest.skip("needs /proc/self/maps, to find a library")
@@ -143,7 +143,7 @@ def test_only_refuses_undeclared_files(make: Callable[..., Stage], tmp_path: Pat
 def test_only_allows_inputs_and_files_outside(
     make: Callable[..., Stage], tmp_path: Path, manner: str, place: str
 ) -> None:
-    """A file of somewhere else, one of the stage's own cache, one declared, and one by another name of it."""
+    """A file outside, one of the stage's cache, an input, and a link to the input."""
     inputs, cache = {}, None
     if place in ("elsewhere", "cache"):
         folder = tmp_path / "elsewhere" if place == "elsewhere" else tmp_path / "artifacts" / "kept"
@@ -165,7 +165,6 @@ def test_only_allows_inputs_and_files_outside(
 
 
 def test_only_refuses_links_to_undeclared_files(make: Callable[..., Stage], tmp_path: Path) -> None:
-    """What counts is the file that is opened."""
     link = tmp_path / "link"
     link.symlink_to(Files(tmp_path / "artifacts" / "elsewhere").of("python"))
     parameters = {"path": str(link), "manner": "python"}

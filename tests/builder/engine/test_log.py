@@ -1,4 +1,4 @@
-"""The end of a log, as the build reads it."""
+"""The last lines of logs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_last_phase_is_the_last_line(log: Path, text: str, result: str) -> None:
 
 
 def test_last_lines_reads_the_end_of_a_long_log(log: Path) -> None:
-    """Where reading begins may be inside a character."""
+    """Reading may start inside a character."""
     log.write_text("ɹ" * 99_999 + "\n" + "one\ntwo\nthree\n", encoding="utf-8")
     assert last_lines(log, 2) == ["two", "three"]
 

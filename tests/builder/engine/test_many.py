@@ -1,4 +1,4 @@
-"""Several builds at once in one checkout: every key is built by one of them, and all of them end well."""
+"""Parallel builds in one checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of files: never once it may be wrong."""
+"""Cached facts about files: never used if they may be wrong."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def file(tmp_path: Path) -> Path:
 
 
 def settle() -> None:
-    """Until what was just written is no longer new."""
+    """Wait until files that were just written count as settled."""
     time.sleep(0.03)
 
 
 class Reader:
-    """Counts how often it reads."""
+    """Reads a file and counts the calls."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""Names in the order in which what they stand for can be done."""
+"""Topological order."""
 
 from __future__ import annotations
 

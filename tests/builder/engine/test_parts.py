@@ -1,4 +1,4 @@
-"""Parts: found by what they are made of, never damaged, and collected with the records that list them."""
+"""Parts of outputs in the store: hits, damage, and garbage collection."""
 
 from __future__ import annotations
 

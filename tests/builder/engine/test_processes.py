@@ -1,4 +1,4 @@
-"""Jobs in forked processes: how many at a time, and what is left of those that fail."""
+"""Jobs in forked processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_run_forked_runs_each_job_in_its_own_process(processes: int, tmp_path: P
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_run_forked_limits_parallel_jobs(processes: int, tmp_path: Path) -> None:
-    """The first ones wait for each other, so fewer would never end; times tell that there were no more."""
+    """The first jobs wait for each other, so fewer would never end; their times show that no more ran."""
     first = [str(number) for number in range(processes)]
 
     def job(name: str) -> None:
@@ -109,7 +109,7 @@ def test_run_forked_kills_others_after_a_failure(
 
 
 def test_run_forked_cuts_long_messages() -> None:
-    """A message that fills the pipe would keep its process from ending."""
+    """A message of any length arrives, cut."""
 
     def job(name: str) -> None:
         raise ValueError("x" * 1_000_000)
@@ -132,7 +132,6 @@ run_forked(job, ["a", "b"], 2)
 
 @pytest.mark.parametrize("system", ["linux", "elsewhere"])
 def test_forked_jobs_end_with_their_parent(system: str, tmp_path: Path) -> None:
-    """Where the system does not, a thread does."""
     if system == "linux" != sys.platform:
         pytest.skip("only Linux ends a process with its parent")
     code = f"import sys; sys.platform = {system!r}\n{_FORKS}"
@@ -144,7 +143,7 @@ def test_forked_jobs_end_with_their_parent(system: str, tmp_path: Path) -> None:
 
 
 def test_run_forked_forks_nothing_on_macos(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs run in this process there, in the order given, and fail with the same words."""
+    """Jobs run in this process, in order, with the same error messages."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.delattr(os, "fork")
     ran: list[str] = []

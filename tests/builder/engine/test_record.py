@@ -1,4 +1,4 @@
-"""Records: what they say, and that damage to any byte of one is found."""
+"""Records of stages: serialization and damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a build prints."""
+"""Output of a build."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kokoro_tvm.common.errors import BuildError, ValidationError
 
 
 def task(name: str, doc: str, *after: str, meta: dict[str, str] | None = None, targets: Any = ()) -> Any:
-    """What a reporter sees of a task of doit."""
+    """Return the part of a doit task that reporters use."""
     return SimpleNamespace(name=name, doc=doc, task_dep=list(after), meta=meta, targets=targets)
 
 
@@ -55,7 +55,7 @@ def reporter(out: io.StringIO, err: io.StringIO) -> LineReporter:
 
 
 def lines(out: io.StringIO) -> list[str]:
-    """What was printed, less the times."""
+    """Return the printed lines without times."""
     return [timeless(line) for line in out.getvalue().splitlines()]
 
 
@@ -236,7 +236,7 @@ def test_make_reporter_needs_a_capable_terminal_for_a_live_view(
 
 
 def events(path: Path) -> list[dict[str, Any]]:
-    """The events of a file, less when and by whom."""
+    """Return the events of a file, without time and process."""
     result = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [{k: v for k, v in e.items() if k not in ("time", "pid", "seconds")} for e in result]
 

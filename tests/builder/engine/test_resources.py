@@ -1,4 +1,4 @@
-"""What is shared out is never more than there is, and everyone gets their turn."""
+"""Budget of memory and cores."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_budget_is_released_after_an_error() -> None:
 
 
 def test_usable_memory_respects_the_control_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the machine's, which Linux and macOS know without /proc."""
+    """The machine's memory is known without /proc."""
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 500_000, "SC_PAGE_SIZE": 4096}.__getitem__)
     limit = tmp_path / "memory.max"
     assert usable_memory_gb((limit,)) == 2.048

@@ -1,4 +1,4 @@
-"""A stage: built once, built again when something it is made of changes, never left half built."""
+"""Stages: when they run, are restored, fail or are stale."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def after(first: Stage) -> Stage:
 
 
 def doing(stage: Stage, function: str, **parameters: Any) -> Stage:
-    """The stage with another function."""
+    """Return the stage with another function."""
     return replace(stage, function=f"fake_stages:{function}", parameters=parameters)
 
 
 def damage(path: Path, content: bytes) -> None:
-    """Writes into a file in place, as no tool of ours does."""
+    """Write into a file in place, which no stage does."""
     path.chmod(0o644)
     path.write_bytes(content)
 
@@ -91,7 +91,7 @@ def test_stage_restores_a_replaced_output(first: Stage) -> None:
 
 
 def test_stage_rebuilds_an_output_damaged_in_place(first: Stage) -> None:
-    """It is the store's own file, by another name."""
+    """The output is a hard link to the store's object."""
     first.run()
     good = first.path("out.txt").read_bytes()
     for content in (b"", b"else", b"eno"):
@@ -120,7 +120,6 @@ def test_stage_waits_for_inputs_that_are_not_built(first: Stage) -> None:
 
 
 def test_state_names_a_missing_tool(first: Stage) -> None:
-    """Whether or not it was built before, and whether or not what it reads is there."""
 
     def facts() -> dict[str, Any]:
         raise BuildError("no working gcc: install it")
@@ -223,7 +222,6 @@ def test_parallel_runs_build_once(first: Stage) -> None:
 
 
 def test_run_reads_facts_after_waiting(first: Stage) -> None:
-    """Not what they said when it began to wait."""
     facts = {"tool": "a"}
     slow = replace(make(first.folder, ".", "append"), facts=lambda: {"tool": "a"})
     waiting = replace(slow, facts=lambda: dict(facts))
@@ -252,7 +250,6 @@ def test_run_removes_outputs_of_earlier_records(first: Stage) -> None:
 
 
 def test_read_json_falls_back_to_the_store(first: Stage) -> None:
-    """As it was written: of the store, where it is not there."""
     wrote = make(first.folder, "[1]")
     wrote.run()
     assert wrote.read_json("out.txt") == [1]
@@ -264,7 +261,7 @@ def test_read_json_falls_back_to_the_store(first: Stage) -> None:
 
 
 def test_force_ignores_the_store(first: Stage) -> None:
-    """A store whose record of the right key has the wrong bytes, which nothing else would replace."""
+    """The store has a record with the right key and wrong outputs."""
     first.run()
     key = first.key()
     with first.store.workspace(key) as out:

@@ -1,4 +1,4 @@
-"""The store: what it holds, and what it makes of damage."""
+"""Store: publishing, restoring, damage and garbage collection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def publish(store: Store, word: str, stage: str = "cpu.x", **files: str) -> StageRecord:
-    """A record of a stage that wrote these files (one that holds the word, if none are given)."""
+    """Publish files, by default one that contains `word`, and return the record."""
     written = files or {"word": word}
     derivation = {"word": word, "code": {}, "files": {}}
     with store.lock("a" * 64), store.workspace("a" * 64) as folder:
@@ -249,7 +249,7 @@ CALLS: dict[str, tuple[Any, str]] = {
 def test_flush_reaches_the_drive_on_macos(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, able: bool
 ) -> None:
-    """fsync of macOS leaves content in the drive's memory. Some file systems there know nothing else."""
+    """fsync of macOS leaves data in the drive's memory, and some file systems support nothing else."""
     done: list[str] = []
 
     def told(handle: int, command: int) -> None:
@@ -269,7 +269,7 @@ def test_flush_reaches_the_drive_on_macos(
 
 
 class Faulty:
-    """Stands for a function of the system, and fails the n-th time it is called."""
+    """Replacement of a system function that fails at the n-th call."""
 
     def __init__(self, real: Callable[..., Any], fails_at: int, error: int) -> None:
         self.real, self.fails_at, self.error, self.calls = real, fails_at, error, 0
@@ -286,7 +286,7 @@ class Faulty:
 def test_failed_write_damages_nothing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Wherever it is, all that was published before and is published after is whole."""
+    """Records that were published before or are published afterwards stay complete."""
     owner, attribute = CALLS[name]
     real = getattr(owner, attribute)
     kept = publish(store, "kept")

@@ -1,4 +1,4 @@
-"""What a run used: the functions that it executed and the files that it read, in every thread and child."""
+"""Traces of executed functions and read files, in threads and forked jobs."""
 
 from __future__ import annotations
 
