@@ -10,7 +10,7 @@ import pytest
 from toys import PHONEMES
 
 from kokoro_tvm.builder import reference_store as references
-from kokoro_tvm.builder.reference_store import ReferenceStore, _seal_of, divide
+from kokoro_tvm.builder.reference_store import ReferenceStore, _digest_path, divide
 from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.model.checkpoint_files import FILES
 from kokoro_tvm.recipe import UtteranceSpec
@@ -92,7 +92,7 @@ def test_store_replaces_damaged_files(store: ReferenceStore, output: list[str]) 
     """The file of the shorter utterance, with the digest of the other."""
     path, kept = (store._path(utterance, ".safetensors") for utterance in (SHORT, HELLO))
     path.write_bytes(kept.read_bytes()[:100])
-    shutil.copy(_seal_of(kept), _seal_of(path))
+    shutil.copy(_digest_path(kept), _digest_path(path))
     (found,) = store.references([SHORT])
     assert any("is not as it was written. It is made again." in line for line in output)
     assert found.truth.audio.size > 600
@@ -143,8 +143,8 @@ def test_store_ignores_incomplete_files(tmp_path: Path, damage: str) -> None:
     kept.__dict__["folder"] = tmp_path / "by-digest"  # found from the checkpoint, which is none
     path = kept._path(SHORT, ".safetensors")
     path.parent.mkdir()
-    kept._seal(lambda made, to: to.write_bytes(made), b"spoken", path)
-    seal = _seal_of(path)
+    kept._save(lambda made, to: to.write_bytes(made), b"spoken", path)
+    seal = _digest_path(path)
     if damage == "a byte":
         path.write_bytes(b"sposen")
     elif damage == "the end":
@@ -153,6 +153,6 @@ def test_store_ignores_incomplete_files(tmp_path: Path, damage: str) -> None:
         seal.unlink()
     elif damage == "seal damaged":
         seal.write_bytes(b"\xff")
-    found = kept._kept(SHORT, ".safetensors", Path.read_bytes)
+    found = kept._load(SHORT, ".safetensors", Path.read_bytes)
     assert found == (b"spoken" if damage == "none" else None)
     assert result == ([] if damage == "none" else [f"{path} is not as it was written. It is made again."])

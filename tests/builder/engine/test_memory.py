@@ -152,7 +152,7 @@ def test_memory_ignores_a_damaged_file(tmp_path: Path, data: st.DataObject) -> N
     else:
         del damaged[data.draw(st.integers(0, len(damaged) - 1)) :]
     path.write_bytes(damaged)
-    assert Memory(path)._known == {}
+    assert Memory(path)._facts == {}
     assert Memory(path).sha256(file) == hashlib.sha256(b"content").hexdigest()
 
 

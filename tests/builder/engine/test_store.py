@@ -183,7 +183,7 @@ def test_collect_keeps_selected_records(store: Store, tmp_path: Path) -> None:
     assert store.record(one.key) is None
     assert store.restore(two, tmp_path / "out")
     assert collect(store, {two.key}).records == 0
-    known = Store(store.root).verified._known
+    known = Store(store.root).verified._facts
     assert len(known) == 2, "of what is gone, nothing is remembered"
 
 
@@ -315,7 +315,7 @@ def test_failed_write_damages_nothing(
 
 
 def test_lock_beats_while_it_waits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "_BEAT", 0.01)
+    monkeypatch.setattr(store_module, "_BEAT_S", 0.01)
     beaten, released = threading.Event(), threading.Event()
 
     def hold() -> None:
