@@ -18,7 +18,7 @@ from kokoro_tvm.builder.names import check_name
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.packages import require_build
 from kokoro_tvm.common.words import hint
-from kokoro_tvm.recipe import ArtifactSpec, find, is_try, list_models, list_recipes, load_recipe
+from kokoro_tvm.recipe import ArtifactSpec, is_try, list_models, list_recipes, read_recipe
 
 __all__ = ["Project", "Selection"]
 
@@ -72,10 +72,9 @@ class Project:
         """
         require_build()  # keys contain versions of packages
         recipes = self.root / "recipes"
-        source = find(recipe, [recipes])
-        check_name(recipe, source.path if source else recipes / f"{recipe}.yaml")
-        loaded = load_recipe(recipe, recipes, overrides=overrides)
-        return RecipeGraph(loaded, self.store.root.parent, recipes.resolve().parent, self.store)
+        loaded = read_recipe(recipe, recipes, overrides)
+        check_name(recipe, loaded.path)
+        return RecipeGraph(loaded.recipe, self.store.root.parent, recipes.resolve().parent, self.store)
 
     def artifact(self, word: str, recipe: str = "cpu") -> tuple[RecipeGraph, ArtifactSpec]:
         """Return an artifact and its graph.
