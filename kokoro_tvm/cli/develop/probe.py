@@ -60,14 +60,6 @@ def probe(
             "the PyTorch float64 run.",
         ),
     ] = None,
-    random: Annotated[
-        int | None,
-        typer.Option(
-            "--random",
-            metavar="SEED",
-            help="With `--operation`: use standard normal inputs of the same shapes instead.",
-        ),
-    ] = None,
     utterance: Annotated[
         str | None,
         typer.Option(
@@ -95,8 +87,6 @@ def probe(
 
     # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
-    if random is not None and operation is None:
-        raise InputError("--random needs --operation.")
     if every and at:
         raise InputError("--every and --at exclude each other. Give one of them.")
     graph, specs = _artifacts(artifact, root)
@@ -115,9 +105,9 @@ def probe(
     count = choose_threads(threads)
     torch.set_num_threads(count)
     allowed = _TOLERANCE[graph.recipe.precision] if tolerance is None else tolerance
-    made, inputs = Probe(subject, allowed, count, progress), reference.inputs(spec.component)
-    rows = made.inside(chosen, inputs) if operation is None else made.alone(chosen, inputs, random)
-    findings = made.findings(f"{graph.recipe.name}/{spec.id}", rows, len(chosen), operation is not None)
+    findings = Probe(subject, allowed, count, progress).run(
+        f"{graph.recipe.name}/{spec.id}", chosen, reference.inputs(spec.component), operation is not None
+    )
     _show(findings, brief=every or len(chosen) > 40)
     write_json(json_file, findings.to_json() | {"utterance": reference.name})
     findings.require()
