@@ -61,7 +61,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     from kokoro_tvm.runtime.bundle.voices import style_of
     from kokoro_tvm.runtime.text.phonemes import encode
     from kokoro_tvm.targets.runners.local import LOCAL
-    from kokoro_tvm.validation.measure.artifact import LONGER, unrun, validate_speech
+    from kokoro_tvm.validation.measure.artifact import LONGER, report_not_run, validate_speech
     from kokoro_tvm.validation.measure.gates import UtteranceReport, write_report
     from kokoro_tvm.validation.measure.pieces import choose_texts, judge_text
     from kokoro_tvm.validation.measure.text_from_c import validate_text
@@ -71,7 +71,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     references = [load_reference(path) for path in inputs.group("references").values()]
     runner, reason = find_runner(target)
     if runner is None:
-        report = unrun("speech", references, judged, reason)
+        report = report_not_run("speech", references, judged, reason)
         write_report(report, out / "speech.json")
         if target["run"]:
             report.require()
