@@ -15,7 +15,7 @@ from calls import timeline
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.native.libkokoro import HEADER, sources
-from kokoro_tvm.validation.measure.text_from_c import words_of
+from kokoro_tvm.validation.measure.text_from_c import format_words
 
 BINDINGS = Path(__file__).parent / "bindings"
 INCLUDE = next(path.parent for path in sources() if path.name == HEADER)
@@ -73,7 +73,7 @@ def texts(built: Path, tvm: Path, polyglot: Path, tmp_path: Path) -> Setting:
     assert len(speech.plan.pieces) > 1
     arguments = [str(polyglot), TEXT, "bf_emma", "1.5", str(SEED)]
     environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm), "LD_LIBRARY_PATH": str(built)}
-    expected = speech.audio.tobytes(), "\n".join(words_of(speech.plan))
+    expected = speech.audio.tobytes(), "\n".join(format_words(speech.plan))
     return Setting(built, tmp_path, arguments, expected, environment | {"LC_ALL": "C.UTF-8"})
 
 

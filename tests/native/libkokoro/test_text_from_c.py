@@ -45,7 +45,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRule
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup import Known
-from kokoro_tvm.validation.measure.text_from_c import words_of
+from kokoro_tvm.validation.measure.text_from_c import format_words
 
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
 MOST = {"tokens": 160, "frames": 600}
@@ -332,7 +332,7 @@ def test_it_says_a_text_as_python_does(
     found = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
     assert found.status == 0, found.errors
     assert speech.plan is not None
-    assert found.lines == "\n".join(words_of(speech.plan)).splitlines()
+    assert found.lines == "\n".join(format_words(speech.plan)).splitlines()
     notices = "\n".join(message(str(each.message)) for each in caught)
     assert found.errors.replace("speak: ", "").rstrip("\n") == notices
     assert found.wav == (speaker.folder / "expected.wav").read_bytes()
@@ -352,7 +352,7 @@ def test_a_text_as_a_whole(
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert speech.plan is not None
-    assert done.stdout.splitlines() == "\n".join(words_of(speech.plan)).splitlines()
+    assert done.stdout.splitlines() == "\n".join(format_words(speech.plan)).splitlines()
     assert (tmp_path / "audio.f32").read_bytes() == speech.audio.tobytes()
 
 
