@@ -1,13 +1,13 @@
-/** Tensors of a safetensors file (https://huggingface.co/docs/safetensors). */
+/** Reader of safetensors files (https://huggingface.co/docs/safetensors). */
 
 import { BundleError } from "./errors.js";
 
 const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };
 
 /**
- * Name -> shape and values of every tensor; they are views of `data` where it is aligned for them.
- *
- * @param {Uint8Array} data @param {string} name of the file, for messages
+ * Return shape and values of every tensor by name; values are views of `data` if that is aligned.
+ * @param {Uint8Array} data
+ * @param {string} name of the file, for messages
  * @returns {Map<string, {shape: number[], values: any}>}
  */
 export function readSafetensors(data, name) {

@@ -1,4 +1,4 @@
-/** A request as a fragment of the page's address: it is not sent to any server. */
+/** A request as a fragment of the page's address, which is not sent to any server. */
 
 /** @typedef {import("./speaker.js").Request} Request */
 

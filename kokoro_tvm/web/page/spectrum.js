@@ -1,7 +1,7 @@
-/** How loud a speech is at each time and frequency: short-time Fourier transforms, in decibels. */
+/** Level of a speech at each time and frequency: short-time Fourier transforms, in decibels. */
 
 export const ROWS = 256; // frequencies, from half the sampling rate down to 0
-export const SLICE = 16; // columns between two pauses: a millisecond or two on a laptop
+export const SLICE = 16; // columns between two pauses: 1 to 2 ms on a laptop
 
 const SIZE = 1024; // samples of a window, 43 ms
 const [QUIETEST, LOUDEST] = [-95, -25]; // dB of full scale that are shown as 0 and as 255
@@ -16,10 +16,10 @@ const REVERSED = Uint16Array.from({ length: SIZE }, (_, place) => {
 });
 
 /**
- * Levels of a speech, column by column, each of the window in the middle of its part of the time.
- *
+ * Compute levels column by column, each for the window in the middle of its time span.
  * @param {{length: number, read(start: number, count: number): Float32Array}} speech
- * @param {number} columns @param {() => Promise<boolean>} pause after SLICE columns; false ends it
+ * @param {number} columns
+ * @param {() => Promise<boolean>} pause after SLICE columns; false ends it
  * @returns {Promise<Uint8ClampedArray | null>} (ROWS, columns), the highest frequency first; null where it was ended
  */
 export async function levels(speech, columns, pause) {
@@ -52,9 +52,9 @@ export async function levels(speech, columns, pause) {
 }
 
 /**
- * The discrete Fourier transform of values in bit-reversed order, in place (Cooley and Tukey, radix 2).
- *
- * @param {Float64Array} real @param {Float64Array} imaginary
+ * Compute the discrete Fourier transform of values in bit-reversed order, in place (Cooley and Tukey, radix 2).
+ * @param {Float64Array} real
+ * @param {Float64Array} imaginary
  */
 function transform(real, imaginary) {
   for (let half = 1; half < SIZE; half *= 2) {

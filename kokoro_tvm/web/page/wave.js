@@ -1,7 +1,7 @@
-/** The outline of a speech on a canvas: what was heard, what is there, and room for what is still to come. */
+/** Outline of a speech on a canvas: what was heard, what is there, and room for the rest. */
 
 const BAR = 3; // CSS pixels from one bar to the next
-const QUIET = 0.05; // the magnitude that fills the height, if none is larger
+const QUIET = 0.05; // the magnitude that fills the height, unless there is a larger one
 
 /**
  * @param {number[]} outline magnitudes @param {number} count of bars @param {number} share of the speech that is there
@@ -32,7 +32,7 @@ export class Wave {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.refresh());
   }
 
-  /** Measures and draws again: the size or the colours are others. */
+  /** Measure and draw again after a change of size or colours. */
   refresh() {
     const { width, height } = this.canvas.getBoundingClientRect();
     const { color, borderTopColor } = getComputedStyle(this.canvas);

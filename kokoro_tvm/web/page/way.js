@@ -1,4 +1,4 @@
-/** What computes speech, where this browser does: below everything else. */
+/** What computes the speech in this browser, shown at the end of the page. */
 
 import { byId } from "./dom.js";
 
@@ -15,7 +15,7 @@ export function showWay(found) {
   show();
 }
 
-/** How many threads compute; undefined where a server does. @param {number} [count] */
+/** Show the number of threads; undefined if a server computes. @param {number} [count] */
 export function showThreads(count) {
   threads = count;
   show();
