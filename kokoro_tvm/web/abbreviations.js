@@ -39,11 +39,11 @@ export function abbreviationIn(before) {
  * @returns {boolean}
  */
 export function beginsSentence(after, abbreviation) {
-  const found = NEXT_WORD.exec(after)?.[0];
-  if (found === undefined || NAMED_AFTER.has(abbreviation)) return false;
-  const first = charAt(found, 0);
+  const result = NEXT_WORD.exec(after)?.[0];
+  if (result === undefined || NAMED_AFTER.has(abbreviation)) return false;
+  const first = charAt(result, 0);
   if (!isUpper(first)) return false;
-  const word = found.replace("’", "'");
+  const word = result.replace("’", "'");
   if (abbreviation === "etc" || (HOURS.has(abbreviation) && word !== word.toUpperCase())) {
     return !DAYS.has(word.toLowerCase());
   }

@@ -42,11 +42,11 @@ export const isOneLine = (kind) => kind !== "item" && kind !== "numbered";
  */
 export function blockAt(text, place, numbered) {
   BLOCK.lastIndex = place;
-  const found = BLOCK.exec(text);
-  if (!found?.groups || (found.groups.numbered && !numbered && !isOne(found.groups.numbered))) return null;
-  const { groups } = found;
+  const result = BLOCK.exec(text);
+  if (!result?.groups || (result.groups.numbered && !numbered && !isOne(result.groups.numbered))) return null;
+  const { groups } = result;
   const kind = KINDS.find((name) => groups[name]);
-  return kind ? { kind, end: endOf(found) } : null;
+  return kind ? { kind, end: endOf(result) } : null;
 }
 
 const isOne = (figures) => Number([...figures].map(digit).join("")) === 1;

@@ -112,13 +112,13 @@ class Module {
    * @param {number} letter
    */
   read(text, links, letter) {
-    const given = links.map(({ phonemes, alias, flags }) => [phonemes, alias, flags]);
+    const input = links.map(({ phonemes, alias, flags }) => [phonemes, alias, flags]);
     const numbers = links.flatMap(({ start, end, stress }, place) => [
       start, end, stress === null ? ABSENT : Math.max(-9, Math.min(2 * stress, 9)),
-      ...given[place].map((each) => each?.length ?? ABSENT),
+      ...input[place].map((item) => item?.length ?? ABSENT),
     ]);
     const head = Int32Array.of(text.length, links.length, ...numbers);
-    const units = text + given.flat().join("");
+    const units = text + input.flat().join("");
     const place = this.call("take_request", head.byteLength + 2 * units.length);
     new Int32Array(this.#exports.memory.buffer, place, head.length).set(head);
     const behind = new Uint16Array(this.#exports.memory.buffer, place + head.byteLength, units.length);

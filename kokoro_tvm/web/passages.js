@@ -77,13 +77,13 @@ class Reader {
     const buffer = this._buffer;
     if (this._breaks && !this._beginLine()) return null;
     const longest = forth(buffer, 0, LONGEST);
-    for (const found of buffer.matchAll(END)) {
-      if (found.index < this._mark) continue; // the point of "2. Second"
-      const length = found.index + (found.groups.mark ?? "").length;
-      if (found[0].length > LONGEST_GAP) return [length, "paragraph"];
-      if (found.index > longest) break;
-      if (endOf(found) === buffer.length && !this._ended) return null;
-      const boundary = this._boundary(found);
+    for (const result of buffer.matchAll(END)) {
+      if (result.index < this._mark) continue; // the point of "2. Second"
+      const length = result.index + (result.groups.mark ?? "").length;
+      if (result[0].length > LONGEST_GAP) return [length, "paragraph"];
+      if (result.index > longest) break;
+      if (endOf(result) === buffer.length && !this._ended) return null;
+      const boundary = this._boundary(result);
       if (boundary === null) return null;
       if (boundary !== "clause") return [length, boundary];
     }
@@ -95,11 +95,11 @@ class Reader {
   }
 
   /** Return the boundary of a match: "clause" if it ends nothing, null if more text is needed. */
-  _boundary(found) {
+  _boundary(result) {
     const buffer = this._buffer;
-    const end = endOf(found);
+    const end = endOf(result);
     if (end === buffer.length) return "end";
-    if (found[0].includes("\n")) {
+    if (result[0].includes("\n")) {
       if (!this._showsBlock(end)) return null;
       if (this._oneLine || blockAt(buffer, end, this._numbered)) return "paragraph";
     }
@@ -107,8 +107,8 @@ class Reader {
     while (after < buffer.length && OPENING.has(buffer[after]) && after < end + MOST_OPENING) after++;
     if (after === buffer.length && !this._ended) return null;
     const first = charAt(buffer, after);
-    const { mark, gap } = found.groups;
-    if (BLANK_LINE.test(found[0])) return "paragraph";
+    const { mark, gap } = result.groups;
+    if (BLANK_LINE.test(result[0])) return "paragraph";
     if (mark === undefined) return "clause";
     if (WIDE.includes(mark[0])) {
       const goesOn = after === end && !gap && QUOTED_ON.test(mark[mark.length - 1]);
@@ -116,7 +116,7 @@ class Reader {
     }
     if (!gap) return (mark[0] === "!" || mark[0] === "?") && WITHOUT_SPACES.test(first) ? "sentence" : "clause";
     if (isLower(first)) return "clause";
-    const abbreviation = mark === "." ? abbreviationIn(buffer.slice(back(buffer, found.index, 20), found.index)) : null;
+    const abbreviation = mark === "." ? abbreviationIn(buffer.slice(back(buffer, result.index, 20), result.index)) : null;
     if (abbreviation === null) return "sentence";
     const following = buffer.slice(after, forth(buffer, after, LONGEST_WORD));
     if (length(following) < LONGEST_WORD && UNFINISHED.test(following) && !this._ended) return null;
@@ -144,9 +144,9 @@ class Reader {
   _forced(longest) {
     const window = this._buffer.slice(0, longest);
     const half = forth(window, 0, LONGEST / 2);
-    let found = [...window.matchAll(CLAUSE)].filter(({ index }) => index >= half);
-    if (!found.length) found = [...window.matchAll(SPACES)];
-    return found.length ? endOf(found[found.length - 1]) : longest;
+    let result = [...window.matchAll(CLAUSE)].filter(({ index }) => index >= half);
+    if (!result.length) result = [...window.matchAll(SPACES)];
+    return result.length ? endOf(result[result.length - 1]) : longest;
   }
 
   _take(length, boundary) {

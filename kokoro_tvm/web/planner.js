@@ -127,7 +127,7 @@ export class Planner {
 
   /** Return the letter of the language to speak; a notice says if the voice leaves it open. */
   _language(voice, lang, warn) {
-    const infos = this._voices.split(voice).map((each) => describe(each, this._languages));
+    const infos = this._voices.split(voice).map((item) => describe(item, this._languages));
     if (lang !== undefined) return lang;
     const [{ name, code }] = infos;
     if (!(code in this._languages)) {

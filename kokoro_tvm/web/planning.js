@@ -195,15 +195,15 @@ class Notices {
       );
     }
     /** @type {Map<string, string>} */
-    const found = new Map();
+    const result = new Map();
     for (const word of words) {
       const unknown = [...word.symbols].filter((symbol) => !this._known.has(symbol) && !isSpace(symbol));
-      for (const symbol of unknown) found.set(symbol, word.text);
+      for (const symbol of unknown) result.set(symbol, word.text);
       for (const symbol of unknown) this._known.add(symbol);
     }
-    if (!found.size) return;
-    const shown = sorted(found.keys()).map(
-      (symbol) => `${quote(symbol)} (${codeOf(symbol)}) in ${quoted(found.get(symbol) ?? "")}`,
+    if (!result.size) return;
+    const shown = sorted(result.keys()).map(
+      (symbol) => `${quote(symbol)} (${codeOf(symbol)}) in ${quoted(result.get(symbol) ?? "")}`,
     );
     this._warn(`Left out, because the model does not know them: ${shown.join(", ")}.`);
   }

@@ -15,15 +15,15 @@ export function readSafetensors(data, name) {
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     const size = Number(view.getBigUint64(0, true));
     const header = JSON.parse(new TextDecoder().decode(data.subarray(8, 8 + size)));
-    const found = new Map();
+    const result = new Map();
     for (const [tensor, entry] of Object.entries(header)) {
       if (tensor === "__metadata__") continue;
       const [start, end] = entry.data_offsets.map((offset) => offset + 8 + size);
       const values = array(data, ARRAYS[entry.dtype], start, end);
       if (values.length !== entry.shape.reduce((a, b) => a * b, 1)) throw new RangeError(`${tensor} is cut short`);
-      found.set(tensor, { shape: entry.shape, values });
+      result.set(tensor, { shape: entry.shape, values });
     }
-    return found;
+    return result;
   } catch (error) {
     throw new BundleError(`${name} is no safetensors file (${error}). Download it again.`);
   }

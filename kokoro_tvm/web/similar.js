@@ -10,9 +10,9 @@ const NEAR = 0.6;
  * @returns {string[]}
  */
 export function nearest(word, words, most) {
-  const found = words.map((other) => ({ other, ratio: ratio(other, word) })).filter((each) => each.ratio >= NEAR);
-  found.sort((a, b) => b.ratio - a.ratio || (a.other < b.other ? 1 : -1));
-  return found.slice(0, most).map((each) => each.other);
+  const result = words.map((other) => ({ other, ratio: ratio(other, word) })).filter((item) => item.ratio >= NEAR);
+  result.sort((a, b) => b.ratio - a.ratio || (a.other < b.other ? 1 : -1));
+  return result.slice(0, most).map((item) => item.other);
 }
 
 const ratio = (a, b) => (a.length + b.length ? (2 * matching(a, b)) / (a.length + b.length) : 1);

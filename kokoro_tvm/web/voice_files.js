@@ -93,7 +93,7 @@ function array(data) {
   if (kind === undefined || order === undefined || sizes === undefined) throw new Error("is a damaged .npy file; write it with numpy.save");
   const size = SIZES.get(kind);
   if (!size) throw new Error(`has values of ${kind}, not float32`);
-  const shape = sizes.split(",").filter((each) => each.trim()).map(Number);
+  const shape = sizes.split(",").filter((item) => item.trim()).map(Number);
   if (order === "True" && shape.length > 1) throw new Error("is transposed; save numpy.ascontiguousarray of it");
   return sized(data.subarray(end), size, shape);
 }
@@ -115,7 +115,7 @@ function safetensors(data) {
 
 /** @param {Uint8Array} bytes @param {number} size of a value @param {number[]} shape @returns {Tensor} */
 function sized(bytes, size, shape) {
-  const count = shape.reduce((product, each) => product * each, 1);
+  const count = shape.reduce((product, item) => product * item, 1);
   if (bytes.length !== count * size) throw new Error(`has ${bytes.length} bytes of values where ${count * size} should be`);
   return { shape, values: floats(bytes, size) };
 }
@@ -123,7 +123,7 @@ function sized(bytes, size, shape) {
 /** @param {Tensor} tensor @param {number} width @returns {Table} */
 function table({ shape, values }, width) {
   const shapes = [[ROWS, 1, width], [ROWS, width], [1, 1, width], [1, width], [width], [ROWS * width]];
-  if (!shapes.some((each) => each.join() === shape.join())) {
+  if (!shapes.some((item) => item.join() === shape.join())) {
     throw new Error(`has the shape ${shape.join(" x ") || "of one value"}, not ${ROWS} x 1 x ${width}, ${ROWS} x ${width} or ${width}`);
   }
   const place = values.findIndex((value) => !Number.isFinite(value));

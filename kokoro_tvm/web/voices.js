@@ -32,11 +32,11 @@ const FAR = 4; // see `_FAR` in kokoro_tvm/runtime/bundle/voices.py
 
 /**
  * Return the names of a bundle's languages by letter, or Kokoro-82M's.
- * @param {Record<string, {name: string}> | null | undefined} found
+ * @param {Record<string, {name: string}> | null | undefined} result
  * @returns {Record<string, string>}
  */
-export function languagesOf(found) {
-  return found ? Object.fromEntries(Object.entries(found).map(([code, { name }]) => [code, name])) : LANGUAGES;
+export function languagesOf(result) {
+  return result ? Object.fromEntries(Object.entries(result).map(([code, { name }]) => [code, name])) : LANGUAGES;
 }
 
 /**
@@ -88,8 +88,8 @@ export class Voices {
    * @returns {Promise<Voices>}
    */
   async joined(own) {
-    const there = await Promise.all([...this._tables.keys()].map((name) => this._table(name)));
-    const norms = there.flatMap(normsOf);
+    const available = await Promise.all([...this._tables.keys()].map((name) => this._table(name)));
+    const norms = available.flatMap(normsOf);
     const [least, most] = [extreme(norms, Math.min), extreme(norms, Math.max)];
     for (const [name, table] of own) {
       if (this._tables.has(name)) throw new InputError(`There is a voice ${name} already. Rename the file.`);
@@ -152,10 +152,10 @@ export class Voices {
 
   /** @param {string} name of a voice that there is @returns {Promise<Table>} */
   async _table(name) {
-    const found = this._tables.get(name);
-    if (typeof found !== "function") return found;
-    const loading = found().catch((error) => {
-      this._tables.set(name, found);
+    const result = this._tables.get(name);
+    if (typeof result !== "function") return result;
+    const loading = result().catch((error) => {
+      this._tables.set(name, result);
       throw error;
     });
     this._tables.set(name, loading);
@@ -176,9 +176,9 @@ export class Voices {
       );
     }
     const parts = voice.split(SIGN).map((part, place) => this._part(strip(part), signs[place]));
-    let [added, taken] = [0, 0];
-    for (const [, weight] of parts) weight > 0 ? (added += weight) : (taken -= weight);
-    if (3 * taken > 2 * added) {
+    let [added, removed] = [0, 0];
+    for (const [, weight] of parts) weight > 0 ? (added += weight) : (removed -= weight);
+    if (3 * removed > 2 * added) {
       throw new InputError(
         "This mix takes away nearly all that it adds, and no voice is left: what is subtracted should weigh at most " +
           "two thirds of what is added.",
@@ -189,8 +189,8 @@ export class Voices {
 
   /** @returns {[string, number]} */
   _part(part, sign) {
-    const found = WEIGHTED.exec(part);
-    const [name, weight] = found ? [found[1].trimEnd(), Number(found[2])] : [part, 1];
+    const result = WEIGHTED.exec(part);
+    const [name, weight] = result ? [result[1].trimEnd(), Number(result[2])] : [part, 1];
     if (!this._tables.has(name)) throw new InputError(this._unknown(name));
     if (!(weight > 0 && weight <= HEAVIEST)) {
       throw new InputError(`The weight of ${name} in a mix should be above 0 and at most ${HEAVIEST}.`);

@@ -32,13 +32,13 @@ const PAUSING_SOUND = 6;
  */
 export function timeline(plan) {
   /** @type {TimedWord[]} */
-  const found = [];
+  const result = [];
   let start = 0;
   for (const [number, piece] of plan.pieces.entries()) {
-    found.push(...wordsOfPiece(plan, piece, number, start));
+    result.push(...wordsOfPiece(plan, piece, number, start));
     start += piece.samples(plan.samplesPerFrame);
   }
-  return found;
+  return result;
 }
 
 /**

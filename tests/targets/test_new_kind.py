@@ -144,7 +144,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_every_stage_ran_for_it(root: Path) -> None:
+def test_new_kind_runs_every_stage(root: Path) -> None:
     stages = {path.name for path in (root / "artifacts/.store/stages").iterdir()}
     kinds = {name.split(".")[1] for name in stages}
     expected = "machine export lower compile pack speak validate bundle speech report"
@@ -153,7 +153,7 @@ def test_every_stage_ran_for_it(root: Path) -> None:
     assert machine["kind"] == "plain"
 
 
-def test_its_own_runner_ran_the_code(root: Path) -> None:
+def test_new_kind_uses_its_own_runner(root: Path) -> None:
     work = root / "artifacts/.build/plain"
     for component in COMPONENT_AXES:
         (log,) = work.glob(f"{component}-*/validate.log")
@@ -161,7 +161,7 @@ def test_its_own_runner_ran_the_code(root: Path) -> None:
     assert "counted: decoder_seeded of" in (work / "speech/speech.log").read_text(encoding="utf-8")
 
 
-def test_it_speaks_like_the_toy_with_vectors(root: Path, toy: Path) -> None:
+def test_new_kind_speaks_like_the_toy(root: Path, toy: Path) -> None:
     """The bundle needs nothing of the new kind: any runtime loads it."""
     with pytest.warns(match="random"):
         plain = Synthesizer(root / "artifacts/plain").from_phonemes(PHONEMES, voice="af_heart")

@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 
-def test_every_text_is_spoken_with_each_number_of_threads_in_every_round(bundle: Path) -> None:
+def test_bench_speaks_every_text_with_each_number_of_threads(bundle: Path) -> None:
     request = {"kind": "bundle", "web": str(WEB), "path": str(bundle)}
     (short,) = utterances_of(TEXTS[0], read_bundle(bundle))
     systems = [WebSystem("one", request), WebSystem("other", request)]
@@ -35,7 +35,7 @@ def test_every_text_is_spoken_with_each_number_of_threads_in_every_round(bundle:
         assert each.peak_rss_bytes > 1 << 20
 
 
-def test_a_system_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+def test_bench_reports_a_system_that_cannot_be_opened(tmp_path: Path) -> None:
     request = {"kind": "bundle", "web": str(WEB), "path": str(tmp_path / "none")}
     with pytest.raises(MeasuredProcessError, match="cannot be had"):
         measure([WebSystem("one", request)], [1], {}, rounds=1)

@@ -178,7 +178,7 @@ SPEAK = """async ([text, options]) => {
 
 
 @pytest.mark.nightly
-def test_a_gpu_says_a_text_as_the_runner_does(
+def test_gpu_speaks_as_the_runner(
     host: Host, tab: Any, gpu_bundle: Path, runner_runtime: Callable[[str], list[Path]]
 ) -> None:
     """To the last bit, for it is the same GPU; where the pitch is changed, f0 goes by way of WebAssembly."""
@@ -198,7 +198,7 @@ def test_a_gpu_says_a_text_as_the_runner_does(
 
 
 @pytest.mark.nightly
-def test_the_page_loads_what_the_gpu_takes_and_says_that_it_computes(host: Host, tab: Any) -> None:
+def test_page_loads_the_gpu_bundle_and_shows_it(host: Host, tab: Any) -> None:
     inject(host, HARDWARE)
     tab.goto(host.address)
     tab.wait_for_selector(READY)
@@ -229,7 +229,7 @@ def test_the_page_loads_what_the_gpu_takes_and_says_that_it_computes(host: Host,
         ),
     ],
 )
-def test_a_browser_without_such_a_gpu_loads_the_other_bundle_alone(
+def test_browser_without_a_gpu_loads_the_other_bundle_alone(
     injected: str, notice: str, plain: Host, tab: Any
 ) -> None:
     inject(plain, injected)
@@ -240,7 +240,7 @@ def test_a_browser_without_such_a_gpu_loads_the_other_bundle_alone(
     assert tab.is_hidden("#problem")
 
 
-def test_a_kernel_that_does_not_compile_gives_way(plain: Host, tab: Any) -> None:
+def test_failing_kernel_falls_back_to_webassembly(plain: Host, tab: Any) -> None:
     inject(plain, HARDWARE + changed("code.replace('workgroupBarrier', 'noSuchThing')"))
     tab.goto(plain.address)
     tab.wait_for_selector(READY)
@@ -258,7 +258,7 @@ def test_a_kernel_that_does_not_compile_gives_way(plain: Host, tab: Any) -> None
         (LOST.replace("READS", "0"), "The GPU was lost"),
     ],
 )
-def test_a_gpu_that_does_not_say_the_golden_word_gives_way(
+def test_wrong_golden_word_falls_back_to_webassembly(
     injected: str, notice: str, host: Host, tab: Any
 ) -> None:
     inject(host, HARDWARE + injected)
@@ -272,7 +272,7 @@ def test_a_gpu_that_does_not_say_the_golden_word_gives_way(
 
 
 @pytest.mark.nightly
-def test_a_gpu_that_is_lost_while_it_speaks_gives_way(host: Host, tab: Any) -> None:
+def test_lost_gpu_falls_back_to_webassembly(host: Host, tab: Any) -> None:
     """What it was computing is computed once more."""
     inject(host, HARDWARE + LOST.replace("READS", "1"))  # the golden word is read first
     tab.goto(host.address)
@@ -286,7 +286,7 @@ def test_a_gpu_that_is_lost_while_it_speaks_gives_way(host: Host, tab: Any) -> N
     assert fetched(host) == pieces(host, "bundle") | pieces(host, "bundle-gpu")
 
 
-def test_kernels_that_are_cut_short_give_way(plain: Host, tab: Any) -> None:
+def test_truncated_kernels_fall_back_to_webassembly(plain: Host, tab: Any) -> None:
     (kernels,) = pieces(plain, "bundle-gpu", KERNELS)
     inject(plain, HARDWARE)
     worker, content = plain.answer, (plain.folder / "pieces" / kernels).read_bytes()[:-1]
@@ -297,7 +297,7 @@ def test_kernels_that_are_cut_short_give_way(plain: Host, tab: Any) -> None:
     assert tab.is_hidden("#problem")
 
 
-def test_what_webassembly_computes_is_compared_once(plain: Host, tab: Any) -> None:
+def test_webassembly_is_compared_once(plain: Host, tab: Any) -> None:
     """A browser that gives other samples is refused."""
     other = "Math.round = (value) => Math.floor(value) + 1;"  # of the golden word's durations
     inject(plain, other)
@@ -312,9 +312,7 @@ def test_what_webassembly_computes_is_compared_once(plain: Host, tab: Any) -> No
     tab.wait_for_selector(READY)
 
 
-def test_two_bundles_that_do_not_go_together_are_refused(
-    bundle: Path, stand_in: Path, tmp_path: Path
-) -> None:
+def test_site_refuses_unrelated_bundles(bundle: Path, stand_in: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="needs a GPU, which not every browser has: name it behind --gpu"):
         write_site(stand_in, tmp_path / "site")
     with pytest.raises(BundleError, match=r"is no bundle for WebGPU\. Build one: `doit webgpu`"):

@@ -99,7 +99,7 @@ def expected(tts: Synthesizer) -> Speech:
         return tts(TEXT, voice="af_heart")
 
 
-def test_what_it_holds_is_what_its_modules_import(package: Path) -> None:
+def test_package_contains_the_imported_modules(package: Path) -> None:
     with tarfile.open(package) as archive:
         held = {member.name.removeprefix("package/") for member in archive.getmembers()}
     needed, waiting = set(), ["index.js", "node.mjs"]
@@ -150,7 +150,7 @@ def assert_says(found: Any, expected: Speech) -> None:
     assert json.loads(words) == json.loads(write_captions("a.json", expected.timeline, seconds))
 
 
-def test_node_says_what_python_says(bundle: Path, run: Callable[[str], Any], expected: Speech) -> None:
+def test_node_speaks_as_python(bundle: Path, run: Callable[[str], Any], expected: Speech) -> None:
     """Sample for sample, from a folder."""
     assert_says(run(speak(str(bundle))), expected)
 
@@ -162,7 +162,7 @@ def test_node_reads_a_bundle_from_a_web_server(
         assert_says(run(speak(f"{address}/{bundle.name}")), expected)
 
 
-def test_a_page_imports_it_as_it_is(project: Path, expected: Speech) -> None:
+def test_page_imports_the_package(project: Path, expected: Speech) -> None:
     """No bundler; the worker is found beside the module."""
     (project / "page.html").write_text("<!doctype html><title>Mine</title>", encoding="utf-8")
     with listening(partial(QuietHandler, directory=str(project))) as address, chromium() as browser:
@@ -181,7 +181,7 @@ def test_a_page_imports_it_as_it_is(project: Path, expected: Speech) -> None:
     assert np.array_equal(np.array(audio, np.float32), expected.audio)
 
 
-def test_a_plan_can_be_kept_and_edited(bundle: Path, run: Callable[[str], Any]) -> None:
+def test_plan_can_be_stored_and_edited(bundle: Path, run: Callable[[str], Any]) -> None:
     found = run(
         f"""
         import {{ Plan, Synthesizer }} from "kokoro-tvm";
@@ -223,7 +223,7 @@ def test_a_plan_can_be_kept_and_edited(bundle: Path, run: Callable[[str], Any]) 
         assert part in message
 
 
-def test_what_is_cancelled_ends_and_the_next_one_speaks(bundle: Path, run: Callable[[str], Any]) -> None:
+def test_cancelled_speech_ends_and_the_next_one_speaks(bundle: Path, run: Callable[[str], Any]) -> None:
     found = run(
         f"""
         import {{ Synthesizer }} from "kokoro-tvm";
@@ -282,7 +282,7 @@ HEARD = """
 DOCUMENTED = "He ran home. She sat down."
 
 
-def test_the_documented_page_speaks(project: Path, tts: Synthesizer) -> None:
+def test_documented_page_speaks(project: Path, tts: Synthesizer) -> None:
     (html,) = documented("html")
     (project / "index.html").write_text(html, encoding="utf-8")
     with pytest.warns(SpeechWarning):
@@ -298,7 +298,7 @@ def test_the_documented_page_speaks(project: Path, tts: Synthesizer) -> None:
     assert np.array_equal(heard, expected)
 
 
-def test_the_documented_programs_run(project: Path, tts: Synthesizer) -> None:
+def test_documented_programs_run(project: Path, tts: Synthesizer) -> None:
     printed = []
     for place, program in enumerate(documented("js")):
         file = project / f"documented-{place}.js"
@@ -321,7 +321,7 @@ def test_the_documented_programs_run(project: Path, tts: Synthesizer) -> None:
 
 
 @pytest.mark.nightly
-def test_types(tmp_path: Path) -> None:
+def test_types_are_checked(tmp_path: Path) -> None:
     """The sources have the types that their comments say, and a program in TypeScript is checked by them."""
     folder = source(tmp_path)
     npm("install", "--no-audit", "--no-fund", cwd=folder)

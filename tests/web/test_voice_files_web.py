@@ -61,7 +61,7 @@ class Code:
         return os.system, ("exit",)
 
 
-def test_python_and_javascript_agree(tmp_path: Path) -> None:
+def test_voice_files_match_python(tmp_path: Path) -> None:
     for name, write in (("good", good), ("bad", bad)):
         (tmp_path / name).mkdir()
         write(tmp_path / name)

@@ -68,23 +68,23 @@ export class Serving {
   }
 
   async #call([id, name, count, what]) {
-    const given = Array.from({ length: Number(count) }, (_, place) => {
+    const value = Array.from({ length: Number(count) }, (_, place) => {
       const [kind, ...words] = this.#stream.readLine().split(' ');
       if (kind === 'kept') return { tensor: this.#kept.get(words[0]), stays: true };
       return { device: kind, ...this.#readArray(kind, `argument ${place}`, words) };
     });
-    const tensors = given.map(({ tensor }) => tensor);
+    const tensors = value.map(({ tensor }) => tensor);
     this.#tvm.global('vm.builtin.memory_manager.clear').call();
     const results = this.#libraries.get(id)(name).call(...tensors) ?? [];
-    const outside = given.findIndex(({ stays, intact }) => !stays && !intact());
+    const outside = value.findIndex(({ stays, intact }) => !stays && !intact());
     if (outside >= 0) throw new Error(`${name} wrote outside its argument ${outside}`);
-    const device = given.find((each) => each.device)?.device ?? CPU; // all arguments of a component lie on one device
-    const found = [];
-    for (const tensor of what === 'arguments' ? tensors : results) found.push(await this.#values(device, tensor));
-    this.#stream.write(`ok ${found.length}\n`);
-    found.forEach((each) => this.#writeArray(each));
+    const device = value.find((item) => item.device)?.device ?? CPU; // all arguments of a component lie on one device
+    const result = [];
+    for (const tensor of what === 'arguments' ? tensors : results) result.push(await this.#values(device, tensor));
+    this.#stream.write(`ok ${result.length}\n`);
+    result.forEach((item) => this.#writeArray(item));
     results.forEach((tensor) => tensor.free());
-    given.filter(({ stays }) => !stays).forEach(({ tensor }) => tensor.free());
+    value.filter(({ stays }) => !stays).forEach(({ tensor }) => tensor.free());
   }
 
   /** Return a tensor's type, shape and values, once a GPU has computed them. */

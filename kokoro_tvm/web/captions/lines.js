@@ -49,7 +49,7 @@ export const textOf = (cue) => cue.lines.map(shown).join("\n");
  */
 export function wordsShown(timeline) {
   /** @type {CueWord[]} */
-  const found = [];
+  const result = [];
   let opening = ""; // marks before the next word
   let touchesBefore = false; // whether they touch the previous word
   let [first, end] = [-1, -1]; // of the last word, in the source
@@ -60,19 +60,19 @@ export function wordsShown(timeline) {
     const glue = word.joined ? "" : " ";
     if (word.spoken) {
       const joined = opening ? touchesBefore : word.joined;
-      found.push({ text: opening ? opening + glue + text : text, start: word.start, end: word.end, joined });
+      result.push({ text: opening ? opening + glue + text : text, start: word.start, end: word.end, joined });
       opening = "";
     } else if (opening) {
       opening += glue + text;
-    } else if (!found.length || (!word.joined && [...text].every((char) => OPENING.has(char)))) {
+    } else if (!result.length || (!word.joined && [...text].every((char) => OPENING.has(char)))) {
       [opening, touchesBefore] = [text, word.joined];
     } else {
-      found[found.length - 1].text += glue + text;
+      result[result.length - 1].text += glue + text;
     }
     [first, end] = word.source;
   }
-  if (opening && found.length) found[found.length - 1].text += ` ${opening}`;
-  return found;
+  if (opening && result.length) result[result.length - 1].text += ` ${opening}`;
+  return result;
 }
 
 /** Return words as a line shows them. @param {CueWord[]} words */
@@ -81,14 +81,14 @@ export const shown = (words) =>
 
 function sentences(words) {
   /** @type {CueWord[][]} */
-  const found = [];
+  const result = [];
   for (const word of words) {
-    const sentence = found[found.length - 1];
+    const sentence = result[result.length - 1];
     const before = sentence?.[sentence.length - 1];
-    if (!before || ended(before, word) || word.start - before.end > LONGEST_GAP) found.push([word]);
+    if (!before || ended(before, word) || word.start - before.end > LONGEST_GAP) result.push([word]);
     else sentence.push(word);
   }
-  return found;
+  return result;
 }
 
 function ended(word, following) {

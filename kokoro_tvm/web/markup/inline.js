@@ -48,7 +48,7 @@ function linkOf(request) {
  * @returns {Stretch}
  */
 const merged = (stretches) => ({
-  source: SourceText.concatenated(stretches.map((each) => each.source)),
+  source: SourceText.concatenated(stretches.map((item) => item.source)),
   manner: stretches[0].manner,
 });
 
@@ -77,20 +77,20 @@ class Inline {
     let plain = []; // brackets without a meaning: returned together before more is read
     while (this._buffer || this._more()) {
       const opening = this._buffer.indexOf("[");
-      let found = opening === 0 ? [...this._bracket()] : [this._plain(opening < 0 ? this._buffer.length : opening)];
+      let result = opening === 0 ? [...this._bracket()] : [this._plain(opening < 0 ? this._buffer.length : opening)];
       if (plain.length && !sameManner(plain[0].manner, this._manner)) {
         yield merged(plain);
         plain = [];
       }
-      if (found.length === 1 && "source" in found[0] && !found[0].source.links.length) {
-        plain.push(found[0]);
-        found = [];
+      if (result.length === 1 && "source" in result[0] && !result[0].source.links.length) {
+        plain.push(result[0]);
+        result = [];
       }
-      if (plain.length && (found.length || this._buffer.length < ENOUGH || plain.length === TOGETHER)) {
+      if (plain.length && (result.length || this._buffer.length < ENOUGH || plain.length === TOGETHER)) {
         yield merged(plain);
         plain = [];
       }
-      yield* found;
+      yield* result;
     }
   }
 
@@ -141,8 +141,8 @@ class Inline {
     if (link?.phonemes && !this._arePhonemes(link.phonemes, text.text)) link = null;
     if (link) {
       if (link.phonemes) {
-        const given = link.phonemes;
-        const phonemes = at(this._line, this._column, () => checkSymbols(given, this._known.symbols));
+        const input = link.phonemes;
+        const phonemes = at(this._line, this._column, () => checkSymbols(input, this._known.symbols));
         link = { ...link, phonemes };
       }
       text = text.inOneLine();
@@ -177,8 +177,8 @@ class Inline {
   _find(char, start, most = LONGEST_LINK) {
     for (;;) {
       const end = forth(this._buffer, start, most);
-      const found = this._buffer.slice(0, end).indexOf(char, start);
-      if (found >= 0) return found;
+      const result = this._buffer.slice(0, end).indexOf(char, start);
+      if (result >= 0) return result;
       if (length(this._buffer.slice(start, end)) >= most || !this._more()) return -1;
     }
   }

@@ -46,9 +46,9 @@ export function at(line, column, compute) {
  * @param {string} example
  */
 export function seconds(value, example) {
-  const found = TIME.exec(strip(value));
-  if (!found) throw new InputError(`${quoted(value)} is no length of a pause. Write ${example}.`);
-  const result = Number(found[1]) / (found[2].toLowerCase() === "ms" ? 1000 : 1);
+  const match = TIME.exec(strip(value));
+  if (!match) throw new InputError(`${quoted(value)} is no length of a pause. Write ${example}.`);
+  const result = Number(match[1]) / (match[2].toLowerCase() === "ms" ? 1000 : 1);
   if (result > LONGEST_PAUSE) {
     throw new InputError(`A pause of ${quoted(value)} is too long; ${LONGEST_PAUSE} s is the longest.`);
   }
@@ -60,8 +60,8 @@ export function rate(value) {
   value = strip(value);
   const named = RATES.get(value);
   if (named !== undefined) return named;
-  const found = FACTOR.exec(value);
-  if (found) return limited(Number(found[1]) / (found[2] ? 100 : 1), "speed", value);
+  const match = FACTOR.exec(value);
+  if (match) return limited(Number(match[1]) / (match[2] ? 100 : 1), "speed", value);
   const change = CHANGE.exec(value);
   if (change?.[2] === "%") return limited(1 + Number(change[1]) / 100, "speed", value);
   throw new InputError(`${quoted(value)} is no speed. Write a factor or a percentage, 1.2 or 120%.`);

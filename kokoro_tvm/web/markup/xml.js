@@ -112,10 +112,10 @@ export class Xml {
   }
 
   _startTag(tag) {
-    const found = TAG.exec(tag);
-    if (!found || FORBIDDEN.test(tag)) throw this._malformed("not well-formed (invalid token)");
+    const result = TAG.exec(tag);
+    if (!result || FORBIDDEN.test(tag)) throw this._malformed("not well-formed (invalid token)");
     if (this._ended) throw this._malformed("junk after document element");
-    const [, name, written, closed] = found;
+    const [, name, written, closed] = result;
     /** @type {Map<string, string>} */
     const attributes = new Map();
     for (const [, attribute, quoted] of written.matchAll(ATTRIBUTE)) {
@@ -162,14 +162,14 @@ export class Xml {
     }
     if (FORBIDDEN.test(text) || text.includes("]]>")) throw this._malformed("not well-formed (invalid token)");
     let done = 0;
-    for (const found of text.matchAll(REFERENCE)) {
-      this._plain(text.slice(done, found.index));
-      const symbol = this._withReferences(found[0]);
+    for (const result of text.matchAll(REFERENCE)) {
+      this._plain(text.slice(done, result.index));
+      const symbol = this._withReferences(result[0]);
       const units = symbol.length;
-      const [start, end] = [this._place, this._place + found[0].length];
+      const [start, end] = [this._place, this._place + result[0].length];
       this._listener.text(new SourceText(symbol, Array(units).fill(start), Array(units).fill(end)));
-      this._consume(found[0].length);
-      done = found.index + found[0].length;
+      this._consume(result[0].length);
+      done = result.index + result[0].length;
     }
     this._plain(text.slice(done));
     return true;
@@ -184,13 +184,13 @@ export class Xml {
   /** Pass on text at the beginning of the buffer, with every line break as one character. */
   _say(text) {
     let done = 0;
-    for (const found of [...text.matchAll(/\r\n?/g), null]) {
-      const end = found ? found.index : text.length;
+    for (const result of [...text.matchAll(/\r\n?/g), null]) {
+      const end = result ? result.index : text.length;
       if (end > done) this._listener.text(SourceText.of(text.slice(done, end), this._place + done));
-      if (!found) return;
-      const [start, last] = [this._place + end, this._place + end + found[0].length];
+      if (!result) return;
+      const [start, last] = [this._place + end, this._place + end + result[0].length];
       this._listener.text(new SourceText("\n", [start], [last]));
-      done = end + found[0].length;
+      done = end + result[0].length;
     }
   }
 

@@ -65,9 +65,9 @@ async function fetched(path) {
 /** Return the path of a file of the site, or null. */
 function pathOf({ method, url }) {
   const { origin, pathname } = new URL(url);
-  const found = origin + pathname;
-  if (method !== "GET" || !found.startsWith(scope)) return null;
-  const path = found.slice(scope.length) || "index.html";
+  const result = origin + pathname;
+  if (method !== "GET" || !result.startsWith(scope)) return null;
+  const path = result.slice(scope.length) || "index.html";
   return Object.hasOwn(SITE.files, path) ? path : null;
 }
 

@@ -111,12 +111,12 @@ function request() {
   return { text: text.value, voice: picker.value, speed: Number(speed.value), lang: picker.lang, plain: plain.checked || undefined };
 }
 
-/** @param {Partial<Request>} wanted */
-function apply(wanted) {
-  if (wanted.text !== undefined) text.value = wanted.text;
-  if (wanted.speed !== undefined) speed.value = String(wanted.speed);
-  if (wanted.voice !== undefined) plain.checked = wanted.plain ?? false; // a request of the history
-  if (wanted.voice !== undefined) picker.choose(wanted.voice, wanted.lang);
+/** @param {Partial<Request>} requested */
+function apply(requested) {
+  if (requested.text !== undefined) text.value = requested.text;
+  if (requested.speed !== undefined) speed.value = String(requested.speed);
+  if (requested.voice !== undefined) plain.checked = requested.plain ?? false; // a request of the history
+  if (requested.voice !== undefined) picker.choose(requested.voice, requested.lang);
   byId("speed-shown").textContent = `${Number(speed.value).toFixed(2)}×`;
   text.lang = picker.language.tag;
   count();
@@ -150,17 +150,17 @@ function isRecorded() {
 }
 
 function speak() {
-  const wanted = request();
+  const requested = request();
   clearProblem();
-  if (!wanted.text.trim()) {
+  if (!requested.text.trim()) {
     say("There is nothing to speak: the text is empty.");
     text.focus();
     return;
   }
   sampler.stop();
   view("reading");
-  past.add(wanted);
-  speaker.speak(wanted);
+  past.add(requested);
+  speaker.speak(requested);
 }
 
 /** Return to the text and stop the sound. */
@@ -200,9 +200,9 @@ function show(state) {
 /** Offer what can be saved and searched. */
 function offer() {
   const { record } = speaker;
-  const there = Boolean(record?.done && record.length);
-  button("save").disabled = !there;
-  spectrogram.show(there ? record : null);
+  const available = Boolean(record?.done && record.length);
+  button("save").disabled = !available;
+  spectrogram.show(available ? record : null);
   seek.disabled = !record?.length;
   seek.max = String(record?.seconds ?? 0);
 }
@@ -306,12 +306,12 @@ function count() {
 
 /** Apply the request in the address. */
 function followLink() {
-  const wanted = fromFragment(location.hash);
-  apply(wanted);
-  if (wanted.voice && picker.value !== wanted.voice) {
-    showNotice(`The link asks for the voice ${wanted.voice}, which is not here. Choose another.`);
+  const requested = fromFragment(location.hash);
+  apply(requested);
+  if (requested.voice && picker.value !== requested.voice) {
+    showNotice(`The link asks for the voice ${requested.voice}, which is not here. Choose another.`);
   }
-  if (wanted.text) edit();
+  if (requested.text) edit();
 }
 
 /** @param {import("../runtime/remote.js").Way} way */

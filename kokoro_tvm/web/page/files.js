@@ -39,8 +39,8 @@ export async function readFile(file) {
 
 /** Decode a page or XML in its declared encoding, else UTF-8. @param {Uint8Array} data */
 function decodedPage(data) {
-  const found = DECLARED.exec(new TextDecoder("latin1").decode(data.subarray(0, 1024)));
-  const name = (found?.[1] ?? found?.[2] ?? "utf-8").toLowerCase();
+  const result = DECLARED.exec(new TextDecoder("latin1").decode(data.subarray(0, 1024)));
+  const name = (result?.[1] ?? result?.[2] ?? "utf-8").toLowerCase();
   return decoded(data, name.startsWith("utf-16") ? "utf-8" : name);
 }
 
@@ -83,6 +83,6 @@ export function textOfSrt(source) {
     } else if (line.trim()) cue?.push(line);
   });
   if (!cues.length) throw new Error(`it is no SRT: "${lines[0].slice(0, 40)}" has no line with times (-->).`);
-  const texts = cues.map((each) => each.join(" ").replace(TAGS, "").split(/\s+/).filter(Boolean).join(" "));
+  const texts = cues.map((item) => item.join(" ").replace(TAGS, "").split(/\s+/).filter(Boolean).join(" "));
   return texts.filter((text) => /[\p{L}\p{N}]/u.test(text)).join("\n\n");
 }

@@ -30,9 +30,9 @@ export function textOfHtml(source) {
 
   function end() {
     const lines = block.split("\n").map((line) => line.split(/\s+/).filter(Boolean).join(" "));
-    const found = lines.filter(Boolean).join("\n");
-    if (found) blocks.push(number + found);
-    if (found) number = "";
+    const result = lines.filter(Boolean).join("\n");
+    if (result) blocks.push(number + result);
+    if (result) number = "";
     block = "";
   }
 
@@ -70,8 +70,8 @@ export function textOfHtml(source) {
 
 /** Return the attributes of a tag that are kept: whether it is read, and its number. @param {string} source */
 function kept(source) {
-  const found = Array.from(source.matchAll(ATTRIBUTE), ([, name, ...values]) => /** @type {const} */ ([name.toLowerCase(), values.find((value) => value !== undefined) ?? ""]));
-  const attributes = new Map(found.reverse());
+  const result = Array.from(source.matchAll(ATTRIBUTE), ([, name, ...values]) => /** @type {const} */ ([name.toLowerCase(), values.find((value) => value !== undefined) ?? ""]));
+  const attributes = new Map(result.reverse());
   const isMark = attributes.get("epub:type") === "noteref" || attributes.get("role") === "doc-noteref";
   const isHidden = attributes.has("hidden") || attributes.get("aria-hidden") === "true" || UNSEEN.test(attributes.get("style") ?? "");
   const numbers = ["start", "value"].filter((name) => /^\d{1,9}$/.test(attributes.get(name) ?? "")).map((name) => ` ${name}="${attributes.get(name)}"`);

@@ -97,8 +97,8 @@ export class Player {
   fill() {
     const record = this.#record;
     if (!record || !this.#node) return;
-    const wanted = Math.min(record.length, this.#head.origin + this.#report.played + AHEAD * record.sampleRate);
-    while (this.#sent < wanted) {
+    const requested = Math.min(record.length, this.#head.origin + this.#report.played + AHEAD * record.sampleRate);
+    while (this.#sent < requested) {
       const samples = record.read(this.#sent, Math.min(PORTION * record.sampleRate, record.length - this.#sent));
       this.#sent += samples.length;
       this.#node.port.postMessage({ type: "push", samples }, [samples.buffer]);

@@ -10,7 +10,7 @@ const MARK = /^[^\p{L}\p{N}]+$/u;
  */
 export function wordsWithMarks(text, words) {
   /** @type {CueWord[]} */
-  const found = [];
+  const result = [];
   let opening = text.slice(0, words[0]?.source[0] ?? 0).match(/(?<!\S)\S*$/)?.[0] ?? "";
   let joined = false;
   words.forEach(({ start, end, source }, place) => {
@@ -19,9 +19,9 @@ export function wordsWithMarks(text, words) {
     const [closing, ...marks] = gap.split(/\s+/);
     const next = last ? "" : (marks.pop() ?? ""); // it touches the next word
     const shown = opening + text.slice(...source).replace(/\s+/g, " ") + closing;
-    found.push({ text: [shown, ...marks.filter((mark) => MARK.test(mark))].join(" "), start, end, joined });
+    result.push({ text: [shown, ...marks.filter((mark) => MARK.test(mark))].join(" "), start, end, joined });
     opening = next;
     joined = !/\s/.test(gap);
   });
-  return found;
+  return result;
 }

@@ -47,12 +47,12 @@ export class Spectrogram {
     if (!record || !this.panel.open || this.#drawn === record) return;
     this.#drawn = record;
     const columns = Math.min(MOST_COLUMNS, Math.max(1, Math.round(this.canvas.clientWidth * (devicePixelRatio || 1))));
-    const found = await levels(record, columns, async () => {
+    const result = await levels(record, columns, async () => {
       await new Promise((go) => setTimeout(go));
       return this.#drawn === record;
     });
-    if (!found) return;
-    this.#levels = found;
+    if (!result) return;
+    this.#levels = result;
     const kilohertz = Math.round(record.sampleRate / 2000);
     this.canvas.ariaLabel = `Spectrogram of ${Math.round(record.seconds)} seconds of speech, 0 to ${kilohertz} kHz`;
     this.refresh();

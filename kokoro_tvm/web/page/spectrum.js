@@ -10,9 +10,9 @@ const WINDOW = Float64Array.from({ length: SIZE }, (_, place) => (1 - Math.cos((
 const COS = Float64Array.from({ length: SIZE / 2 }, (_, place) => Math.cos((2 * Math.PI * place) / SIZE));
 const SIN = Float64Array.from({ length: SIZE / 2 }, (_, place) => Math.sin((2 * Math.PI * place) / SIZE));
 const REVERSED = Uint16Array.from({ length: SIZE }, (_, place) => {
-  let found = 0;
-  for (let bit = 1; bit < SIZE; bit <<= 1) found = (found << 1) | Number(Boolean(place & bit));
-  return found;
+  let result = 0;
+  for (let bit = 1; bit < SIZE; bit <<= 1) result = (result << 1) | Number(Boolean(place & bit));
+  return result;
 });
 
 /**
@@ -23,7 +23,7 @@ const REVERSED = Uint16Array.from({ length: SIZE }, (_, place) => {
  * @returns {Promise<Uint8ClampedArray | null>} (ROWS, columns), the highest frequency first; null where it was ended
  */
 export async function levels(speech, columns, pause) {
-  const found = new Uint8ClampedArray(ROWS * columns);
+  const result = new Uint8ClampedArray(ROWS * columns);
   const real = new Float64Array(SIZE);
   const imaginary = new Float64Array(SIZE);
   for (let column = 0; column < columns; column++) {
@@ -41,10 +41,10 @@ export async function levels(speech, columns, pause) {
       const bin = 2 * (ROWS - 1 - row);
       const power = Math.max(energy(bin), energy(bin + 1));
       const decibels = 10 * Math.log10(power + 1e-12);
-      found[row * columns + column] = (255 * (decibels - QUIETEST)) / (LOUDEST - QUIETEST);
+      result[row * columns + column] = (255 * (decibels - QUIETEST)) / (LOUDEST - QUIETEST);
     }
   }
-  return found;
+  return result;
 
   function energy(/** @type {number} */ bin) {
     return real[bin] ** 2 + imaginary[bin] ** 2;

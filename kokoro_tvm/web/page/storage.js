@@ -43,8 +43,8 @@ export function withEntry(entries, newest) {
 
 /** @param {Store} store @returns {Request[]} */
 export function readHistory(store) {
-  const found = read(store, HISTORY);
-  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed, lang, plain }) => ({ text, voice, speed, ...(lang ? { lang } : {}), ...(plain === true ? { plain } : {}) })) : [];
+  const result = read(store, HISTORY);
+  return Array.isArray(result) ? result.filter(isRequest).map(({ text, voice, speed, lang, plain }) => ({ text, voice, speed, ...(lang ? { lang } : {}), ...(plain === true ? { plain } : {}) })) : [];
 }
 
 /**
@@ -61,8 +61,8 @@ export function writeHistory(store, entries) {
 
 /** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string}} */
 export function readSettings(store) {
-  const found = read(store, SETTINGS);
-  return found && typeof found === "object" && !Array.isArray(found) ? found : {};
+  const result = read(store, SETTINGS);
+  return result && typeof result === "object" && !Array.isArray(result) ? result : {};
 }
 
 /** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string}} settings */

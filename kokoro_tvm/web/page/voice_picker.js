@@ -85,9 +85,9 @@ export class VoicePicker {
     for (const group of this.list.querySelectorAll("fieldset")) {
       const rows = /** @type {HTMLElement[]} */ ([...group.querySelectorAll(".voice")]);
       for (const row of rows) row.hidden = !finds(query, row.dataset.name ?? "", this.languages);
-      const found = rows.filter((row) => !row.hidden).length;
-      group.hidden = found === 0;
-      count += found;
+      const result = rows.filter((row) => !row.hidden).length;
+      group.hidden = result === 0;
+      count += result;
     }
     byId("found").textContent = count ? "" : "No voice is called so.";
   }

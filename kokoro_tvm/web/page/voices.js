@@ -30,12 +30,12 @@ export const USUAL_WEIGHT = 5; // of a voice that is new in a mix, with room on 
 
 /**
  * Return the languages of a synthesizer, its own or Kokoro's.
- * @param {Record<string, {name: string, tag?: string}> | null} [found]
+ * @param {Record<string, {name: string, tag?: string}> | null} [result]
  * @returns {Languages}
  */
-export function languagesFrom(found) {
-  if (!found) return KOKORO;
-  return new Map(Object.entries(found).map(([code, { name, tag }]) => {
+export function languagesFrom(result) {
+  if (!result) return KOKORO;
+  return new Map(Object.entries(result).map(([code, { name, tag }]) => {
     const kokoro = KOKORO.get(code);
     return [code, kokoro?.name === name ? kokoro : { name, tag: tag ?? "", sample: "" }];
   }));
@@ -94,7 +94,7 @@ export function byLanguage(names, languages = KOKORO) {
   const voices = names.map((name) => describe(name, languages));
   return [...languages.keys(), ""]
     .map((code) => /** @type {[string, Voice[]]} */ ([code, voices.filter((voice) => voice.code === code)]))
-    .filter(([, found]) => found.length > 0);
+    .filter(([, result]) => result.length > 0);
 }
 
 /** @param {Part[]} parts @returns {string} `af_heart(2)+am_adam`, as the server reads it, in the least numbers */

@@ -8,14 +8,14 @@ const QUIET = 0.05; // the magnitude that fills the height, unless there is a la
  * @returns {number[]} the largest magnitude of each bar, 0 where nothing is there yet
  */
 export function bars(outline, count, share) {
-  const there = Math.min(count, Math.round(count * share));
-  const found = new Array(count).fill(0);
-  if (!there) return found;
+  const available = Math.min(count, Math.round(count * share));
+  const result = new Array(count).fill(0);
+  if (!available) return result;
   for (let place = 0; place < outline.length; place++) {
-    const bar = Math.min(there - 1, Math.floor((place * there) / outline.length));
-    found[bar] = Math.max(found[bar], outline[place]);
+    const bar = Math.min(available - 1, Math.floor((place * available) / outline.length));
+    result[bar] = Math.max(result[bar], outline[place]);
   }
-  return found;
+  return result;
 }
 
 export class Wave {

@@ -9,9 +9,9 @@ let way = null;
 /** @type {number | undefined} */
 let threads;
 
-/** @param {Way} found */
-export function showWay(found) {
-  way = found;
+/** @param {Way} result */
+export function showWay(result) {
+  way = result;
   show();
 }
 

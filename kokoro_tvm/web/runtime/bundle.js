@@ -41,9 +41,9 @@ export class Bundle {
     bundle.#gpu = options.gpu ? new OnGpu(bundle.#tvm, options.gpu) : null;
     try {
       const components = Object.entries(manifest.components);
-      for (const each of components) await bundle.#loadCode(...each);
+      for (const item of components) await bundle.#loadCode(...item);
       const room = bundle.#warmUp();
-      for (const each of components) await bundle.#loadWeights(...each, room);
+      for (const item of components) await bundle.#loadWeights(...item, room);
     } catch (error) {
       bundle.close();
       throw error;
@@ -105,7 +105,7 @@ export class Bundle {
 
   /** Return the longest utterance on an axis, `tokens` or `frames`, that all components accept. */
   largest(axis) {
-    const components = Object.values(this.manifest.components).filter((each) => each.axis === axis);
+    const components = Object.values(this.manifest.components).filter((item) => item.axis === axis);
     return Math.min(...components.map(({ libraries }) => Math.max(...libraries.map(({ bucket }) => bucket))));
   }
 
@@ -135,8 +135,8 @@ export class Bundle {
       const results = machine.functions(signature.function).call(...tensors, ...parameters);
       return results.map((tensor) => device.output(tensor));
     } finally {
-      const taken = new Set(inputs.map(({ tensor }) => tensor)); // the owner frees them
-      tensors.filter((tensor) => !taken.has(tensor)).forEach((tensor) => tensor.free());
+      const removed = new Set(inputs.map(({ tensor }) => tensor)); // the owner frees them
+      tensors.filter((tensor) => !removed.has(tensor)).forEach((tensor) => tensor.free());
     }
   }
 
@@ -183,29 +183,29 @@ export class Bundle {
     const here = [...this.#loaded].filter(([, { device }]) => device === this.#host);
     if (!here.length) return null;
     const sizes = here.map(([, { component }]) => component.parameters.map(sizeOf));
-    const sums = sizes.map((each) => each.reduce((sum, size) => sum + size, 0));
+    const sums = sizes.map((item) => item.reduce((sum, size) => sum + size, 0));
     const size = Math.max(Math.min(...sums), ...sizes.flat());
     const start = grown(this.#tvm.memory, size, 'a first call'); // every parameter is read there
-    for (const [name, each] of here) {
-      const { seeded } = each.component;
-      each.parameters = this.#host.tensors(each.component, () => start);
-      const inputs = (seeded ?? each.component).inputs.map(({ dtype, shape }) => {
+    for (const [name, item] of here) {
+      const { seeded } = item.component;
+      item.parameters = this.#host.tensors(item.component, () => start);
+      const inputs = (seeded ?? item.component).inputs.map(({ dtype, shape }) => {
         const extents = shape.map(extent);
         return { values: new ARRAYS[dtype](product(extents)), shape: extents };
       });
       this.run(seeded ? `${name}_seeded` : name, LEAST, ...inputs);
-      each.parameters.forEach((tensor) => tensor.free());
+      item.parameters.forEach((tensor) => tensor.free());
     }
     return { start, size, name: here[sums.indexOf(Math.min(...sums))][0] };
   }
 }
 
-const product = (shape) => shape.reduce((all, each) => all * each, 1);
+const product = (shape) => shape.reduce((all, item) => all * item, 1);
 
-/** Return an extent such as 512, "F" or "2*F" at the smallest length. @param {number | string} each */
-function extent(each) {
-  if (typeof each === 'number') return each;
-  const [factor, axis] = each.split('*');
+/** Return an extent such as 512, "F" or "2*F" at the smallest length. @param {number | string} item */
+function extent(item) {
+  if (typeof item === 'number') return item;
+  const [factor, axis] = item.split('*');
   return axis ? Number(factor) * LEAST : LEAST;
 }
 

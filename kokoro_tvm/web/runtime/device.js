@@ -48,9 +48,9 @@ export class Host {
 
   /** @param {Tensor} tensor which is this method's to free @returns {Values} */
   output(tensor) {
-    const found = { values: tensor.values(), shape: tensor.shape };
+    const result = { values: tensor.values(), shape: tensor.shape };
     tensor.free();
-    return found;
+    return result;
   }
 }
 
@@ -87,9 +87,9 @@ export class OnGpu {
   /** See `Host.input`: the output of another component is used in place. */
   input(key, { values, shape, tensor }, dtype) {
     if (tensor) return tensor;
-    const there = this.#inputs.get(key);
-    if (there && there.size < values.byteLength) this.gpu.release(there.number);
-    if (!there || there.size < values.byteLength) {
+    const available = this.#inputs.get(key);
+    if (available && available.size < values.byteLength) this.gpu.release(available.number);
+    if (!available || available.size < values.byteLength) {
       this.#inputs.set(key, { number: this.gpu.allocate(values.byteLength), size: values.byteLength });
     }
     const { number } = this.#inputs.get(key);

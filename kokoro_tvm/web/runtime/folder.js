@@ -127,16 +127,16 @@ export class Folder {
   async *parts({ file, size, sha256 }) {
     refuseOutside(file);
     const digest = await newSha256();
-    let there = 0;
+    let available = 0;
     for await (const part of await this.#open(file)) {
       digest.update(part);
-      there += part.length;
-      if (there <= size) yield part;
+      available += part.length;
+      if (available <= size) yield part;
     }
-    const found = digest.hex();
-    if (there !== size || found !== sha256) {
+    const result = digest.hex();
+    if (available !== size || result !== sha256) {
       throw new BundleError(
-        `${file} has ${there} bytes with sha256 ${found}; the manifest names ${size} and ${sha256}. ` +
+        `${file} has ${available} bytes with sha256 ${result}; the manifest names ${size} and ${sha256}. ` +
           'Load the bundle again.',
       );
     }

@@ -25,9 +25,9 @@ export async function likeness(model) {
   if (!entry) return null;
   const tensors = readSafetensors(await bundle.file(entry), entry.file);
   const [tokens, style, audio] = ['tokens', 'style', 'audio'].map((name) => {
-    const found = tensors.get(name);
-    if (!found) throw new BundleError(`${entry.file} has no ${name}. Build the bundle again.`);
-    return found.values;
+    const result = tensors.get(name);
+    if (!result) throw new BundleError(`${entry.file} has no ${name}. Build the bundle again.`);
+    return result.values;
   });
   const row = Float32Array.from(style);
   const ids = Array.from(tokens);
@@ -59,15 +59,15 @@ const hexadecimal = (bytes) => [...new Uint8Array(bytes)].map((byte) => byte.toS
 
 /**
  * Return the signal-to-noise ratio in dB, 0 for another length.
- * @param {Float32Array} found
+ * @param {Float32Array} result
  * @param {Float32Array} expected
  */
-export function signalToNoise(found, expected) {
-  if (found.length !== expected.length) return -Infinity;
+export function signalToNoise(result, expected) {
+  if (result.length !== expected.length) return -Infinity;
   let [signal, noise] = [0, 0];
   expected.forEach((value, place) => {
     signal += value * value;
-    noise += (found[place] - value) ** 2;
+    noise += (result[place] - value) ** 2;
   });
   return 10 * Math.log10(signal / noise);
 }

@@ -116,7 +116,7 @@ export class Gpu {
   /** Return the number of an uninitialized buffer. Throws a GpuError. @param {number} size */
   allocate(size) {
     const whole = Math.max(4, Math.ceil(size / 4) * 4);
-    const place = this.#free.findIndex((each) => each.size === whole);
+    const place = this.#free.findIndex((item) => item.size === whole);
     if (place >= 0) return this.#free.splice(place, 1)[0].number;
     return this.#add({ size: whole, usage: STORAGE() });
   }
@@ -213,7 +213,7 @@ export class Gpu {
   /** @param {import('./kernels.js').Kernel} kernel */
   async #compiled({ name, text, codes, axes, writes }) {
     const device = this.#device;
-    const types = /** @type {GPUBufferBindingType[]} */ (writes.map((each) => (each ? 'storage' : 'read-only-storage')));
+    const types = /** @type {GPUBufferBindingType[]} */ (writes.map((item) => (item ? 'storage' : 'read-only-storage')));
     const entries = [...types, /** @type {const} */ ('uniform')].map((type, binding) => {
       return { binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } };
     });

@@ -48,9 +48,9 @@ export function folded(groups) {
 /** @param {string} tag @returns {number | null} */
 function axis(tag) {
   if (tag.startsWith(THREADS)) return null; // the number is in the text
-  const found = tag.startsWith(GROUPS) ? 'xyz'.indexOf(tag.slice(GROUPS.length)) : -1;
-  if (found < 0) throw new TypeError(`a launch with ${tag} is not WebGPU's`);
-  return found;
+  const result = tag.startsWith(GROUPS) ? 'xyz'.indexOf(tag.slice(GROUPS.length)) : -1;
+  if (result < 0) throw new TypeError(`a launch with ${tag} is not WebGPU's`);
+  return result;
 }
 
 /** Reader of little-endian fields. Throws a RangeError at the end. */

@@ -43,19 +43,19 @@ export class Library {
 
   /** Return the address of a function or a variable; 0 if there is none of that name. */
   symbol(name) {
-    const found = this.exports[name];
-    if (found instanceof WebAssembly.Global) return this.base + found.value;
-    return this.#inTable(found);
+    const result = this.exports[name];
+    if (result instanceof WebAssembly.Global) return this.base + result.value;
+    return this.#inTable(result);
   }
 
-  #inTable(found) {
-    if (typeof found !== 'function') return 0;
-    if (!this.functions.has(found)) {
+  #inTable(result) {
+    if (typeof result !== 'function') return 0;
+    if (!this.functions.has(result)) {
       const index = this.table.grow(1);
-      this.table.set(index, found);
-      this.functions.set(found, index);
+      this.table.set(index, result);
+      this.functions.set(result, index);
     }
-    return this.functions.get(found);
+    return this.functions.get(result);
   }
 }
 
@@ -83,20 +83,20 @@ function instantiate(runtime, { module, base, table }) {
   const lookups = [];
   const imports = { env: {}, 'GOT.mem': {}, 'GOT.func': {} };
   const constant = (value) => new WebAssembly.Global({ value: 'i32', mutable: false }, value);
-  const given = {
+  const input = {
     memory: runtime.memory,
     __indirect_function_table: runtime.__indirect_function_table,
     __stack_pointer: runtime.__stack_pointer,
     __memory_base: constant(base),
     __table_base: constant(table),
   };
-  const own = new Set(WebAssembly.Module.exports(module).map((each) => each.name));
+  const own = new Set(WebAssembly.Module.exports(module).map((item) => item.name));
   for (const { module: from, name } of WebAssembly.Module.imports(module)) {
     if (from !== 'env') {
       const global = new WebAssembly.Global({ value: 'i32', mutable: true }, 0);
       lookups.push({ name, global, isFunction: from === 'GOT.func' });
       imports[from][name] = global;
-    } else if (name in given) imports.env[name] = given[name];
+    } else if (name in input) imports.env[name] = input[name];
     else if (name in runtime) imports.env[name] = runtime[name];
     // A weak function of its own, which another library might have replaced.
     else if (own.has(name)) imports.env[name] = (...values) => exports[name](...values);

@@ -41,7 +41,7 @@ export class Model {
    * @returns {Promise<Float32Array>}
    */
   async decode(tokens, style, durations, features, seed, pitch = null) {
-    const frames = durations.reduce((sum, each) => sum + each, 0);
+    const frames = durations.reduce((sum, item) => sum + item, 0);
     const [text] = this.bundle.run('text_encoder', tokens.length, ids(tokens));
     const [f0, noisiness] = this.bundle.run('f0n', frames, this.#spread(features, durations, frames), this.#prosody(style));
     const spoken = pitch ? { ...f0, values: times(await this.bundle.read(f0), pitch), tensor: undefined } : f0;

@@ -84,7 +84,7 @@ export class Pieces {
       this.#files.set(file, { sha256, pieces, first: this.#order.length });
       if (!apart) this.#order.push(...pieces);
     }
-    for (const piece of new Map(this.#order.map((each) => [each.sha256, each])).values()) {
+    for (const piece of new Map(this.#order.map((item) => [item.sha256, item])).values()) {
       this.#progress.total += piece.packed;
       if (!kept?.names.has(piece.sha256)) continue;
       this.#counted.add(piece.sha256);
@@ -227,9 +227,9 @@ export class Pieces {
   async #attempt(piece) {
     const { file, sha256, size, width, apart } = piece;
     const isCounted = apart || this.#counted.has(sha256); // another file has the same piece
-    let there = 0;
+    let available = 0;
     const come = (bytes) => {
-      there += bytes;
+      available += bytes;
       if (!isCounted) this.#report({ loaded: this.#progress.loaded + bytes });
     };
     const silence = new AbortController();
@@ -255,7 +255,7 @@ export class Pieces {
       this.#counted.add(sha256);
       return bytes;
     } catch (error) {
-      come(-there);
+      come(-available);
       throw error;
     } finally {
       clearTimeout(timer);
@@ -299,18 +299,18 @@ async function unpack(parts, width, bytes) {
     },
   });
   const count = bytes.length / width; // of a plane
-  let there = 0;
+  let available = 0;
   for await (const part of received(sent.pipeThrough(new DecompressionStream('deflate')), 'a piece')) {
-    if (there + part.length > bytes.length) return false;
+    if (available + part.length > bytes.length) return false;
     for (let from = 0; from < part.length; ) {
-      const plane = Math.floor(there / count);
-      let to = (there % count) * width + plane;
-      const end = Math.min(part.length, from + (plane + 1) * count - there);
-      there += end - from;
+      const plane = Math.floor(available / count);
+      let to = (available % count) * width + plane;
+      const end = Math.min(part.length, from + (plane + 1) * count - available);
+      available += end - from;
       for (; from < end; to += width) bytes[to] = part[from++];
     }
   }
-  return there === bytes.length;
+  return available === bytes.length;
 }
 
 /** Free memory that nothing refers to any more. @param {any} buffer */

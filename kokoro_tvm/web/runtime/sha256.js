@@ -6,13 +6,13 @@ const FRACTION = 2 ** 32;
 
 /** Return the first 32 fractional bits of a root of the first primes. */
 function fractions(count, root) {
-  const found = new Int32Array(count);
+  const result = new Int32Array(count);
   for (let number = 2, place = 0; place < count; ++number) {
     let divisor = 2;
     while (number % divisor) ++divisor;
-    if (divisor === number) found[place++] = (root(number) % 1) * FRACTION;
+    if (divisor === number) result[place++] = (root(number) % 1) * FRACTION;
   }
-  return found;
+  return result;
 }
 
 const START = fractions(8, Math.sqrt);

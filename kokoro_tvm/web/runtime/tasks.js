@@ -116,10 +116,10 @@ export class Tasks {
    */
   #wait(place, count, patience, what) {
     let still = 0;
-    for (let found; (found = Atomics.load(this.words, place)) < count; ) {
-      still = Atomics.wait(this.words, place, found, SECOND) === 'timed-out' ? still + 1 : 0;
+    for (let result; (result = Atomics.load(this.words, place)) < count; ) {
+      still = Atomics.wait(this.words, place, result, SECOND) === 'timed-out' ? still + 1 : 0;
       if (still >= patience) {
-        this.#fail(new Error(`for ${patience} s, no thread ${what}; ${count - found} of ${count} are missing`));
+        this.#fail(new Error(`for ${patience} s, no thread ${what}; ${count - result} of ${count} are missing`));
         this.check();
       }
     }

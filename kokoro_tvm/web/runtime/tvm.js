@@ -360,9 +360,9 @@ export class Tvm {
     const known = new Map();
     return (name) => {
       if (!known.has(name)) {
-        const found = this.global('ffi.ModuleGetFunction').call(module, name, true);
-        if (!found) throw new TvmError('AttributeError', `the library has no function ${name}`);
-        known.set(name, found);
+        const match = this.global('ffi.ModuleGetFunction').call(module, name, true);
+        if (!match) throw new TvmError('AttributeError', `the library has no function ${name}`);
+        known.set(name, match);
       }
       return known.get(name);
     };

@@ -17,7 +17,7 @@ const QUANTIZED = 'quantized'; // see `METADATA` in kokoro_tvm/runtime/bundle/qu
  */
 
 /** Return the bytes of a parameter, up to where the next one may begin. @param {Parameter} parameter */
-export const sizeOf = ({ shape, dtype }) => aligned(shape.reduce((all, each) => all * each, 1) * SIZES[dtype]);
+export const sizeOf = ({ shape, dtype }) => aligned(shape.reduce((all, item) => all * item, 1) * SIZES[dtype]);
 
 const aligned = (size) => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
 
@@ -33,7 +33,7 @@ const aligned = (size) => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
  */
 export async function loadWeights(memory, component, parts, room = null) {
   const { parameters, weights } = component;
-  const size = parameters.reduce((sum, each) => sum + sizeOf(each), 0);
+  const size = parameters.reduce((sum, item) => sum + sizeOf(item), 0);
   let end = room && size <= room.size ? room.start : grown(memory, size, weights.file);
   const places = new Map();
   for (const parameter of parameters) {
@@ -53,7 +53,7 @@ export async function loadWeights(memory, component, parts, room = null) {
  *   fails as `loadWeights`
  */
 export async function* tensors({ parameters, weights: { file, size } }, parts) {
-  const byName = new Map(parameters.map((each) => [each.name, each]));
+  const byName = new Map(parameters.map((item) => [item.name, item]));
   let head = new Uint8Array(0);
   /** @type {{header: number, entries: Entry[]} | null} */
   let layout = null;

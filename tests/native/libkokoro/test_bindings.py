@@ -77,13 +77,13 @@ def texts(built: Path, tvm: Path, polyglot: Path, tmp_path: Path) -> Setting:
     return Setting(built, tmp_path, arguments, expected, environment | {"LC_ALL": "C.UTF-8"})
 
 
-def test_python_by_ctypes(setting: Setting) -> None:
+def test_ctypes_speaks_as_python(setting: Setting) -> None:
     command = [sys.executable, BINDINGS / "speak.py", setting.built / "libkokoro.so"]
     setting.check(command)
     setting.check_error(command)
 
 
-def test_python_by_ctypes_beside_the_python_runtime(setting: Setting) -> None:
+def test_ctypes_speaks_beside_the_python_runtime(setting: Setting) -> None:
     """Both use the one TVM runtime of the process."""
     code = f"""
 import runpy, sys
@@ -96,7 +96,7 @@ assert (tts.from_phonemes("abc").audio == before).all()
     setting.check([sys.executable, "-c", code, setting.built / "libkokoro.so"])
 
 
-def test_what_handles_faults_stays(setting: Setting) -> None:
+def test_loading_keeps_the_fault_handler(setting: Setting) -> None:
     """libtvm_ffi brings a handler of its own, with which Java would die of its next null pointer."""
     code = f"""
 import faulthandler, os, runpy, signal
@@ -110,7 +110,7 @@ os.kill(os.getpid(), signal.SIGSEGV)
     assert "Fatal Python error: Segmentation fault" in done.stderr
 
 
-def test_cpp(setting: Setting) -> None:
+def test_cpp_speaks_as_python(setting: Setting) -> None:
     if shutil.which("g++") is None:
         pytest.skip("no g++ (Debian: apt-get install g++)")
     program = setting.folder / "speak"
@@ -120,7 +120,7 @@ def test_cpp(setting: Setting) -> None:
     setting.check_error([program])
 
 
-def test_rust(texts: Setting) -> None:
+def test_rust_speaks_as_python(texts: Setting) -> None:
     if shutil.which("rustc") is None:
         pytest.skip("no rustc (Debian: apt-get install rustc)")
     program = texts.folder / "say"
@@ -131,7 +131,7 @@ def test_rust(texts: Setting) -> None:
 
 
 @pytest.mark.slow("needs a JDK")
-def test_java_by_jni(texts: Setting) -> None:
+def test_java_speaks_as_python(texts: Setting) -> None:
     """Kotlin calls the same class."""
     compiler = shutil.which("javac")
     if compiler is None:
@@ -150,7 +150,7 @@ def test_java_by_jni(texts: Setting) -> None:
 
 
 @pytest.mark.slow("needs Mono")
-def test_csharp_by_pinvoke(texts: Setting) -> None:
+def test_csharp_speaks_as_python(texts: Setting) -> None:
     if shutil.which("mcs") is None or shutil.which("mono") is None:
         pytest.skip("no Mono (Debian: apt-get install mono-mcs mono-runtime)")
     program = texts.folder / "Say.exe"
@@ -159,7 +159,7 @@ def test_csharp_by_pinvoke(texts: Setting) -> None:
     texts.check_error(["mono", program])
 
 
-def test_node(setting: Setting) -> None:
+def test_node_speaks_as_python(setting: Setting) -> None:
     if shutil.which("node") is None or not (NODE_HEADERS / "node_api.h").is_file():
         pytest.skip("no node with headers (Debian: apt-get install libnode-dev nodejs)")
     addon = setting.folder / "kokoro.node"
@@ -172,7 +172,7 @@ def test_node(setting: Setting) -> None:
 @pytest.mark.parametrize(
     "language", [["gcc", "-std=c99", "-xc"], ["g++", "-std=c++98", "-xc++", "-Wno-long-long"]]
 )
-def test_the_header_stands_alone(language: list[str], tmp_path: Path) -> None:
+def test_header_compiles_alone(language: list[str], tmp_path: Path) -> None:
     if shutil.which(language[0]) is None:
         pytest.skip(f"no {language[0]} (Debian: apt-get install {language[0]})")
     (tmp_path / "alone").write_text('#include "kokoro.h"\n', encoding="utf-8")

@@ -30,7 +30,7 @@ def mutable(compiled: Callable[[str], Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
 
 
-def test_it_knows_what_the_cpu_has(speaker: Speaker, mutable: Path) -> None:
+def test_check_cpu_names_missing_features(speaker: Speaker, mutable: Path) -> None:
     had = features_of_cpu()
     if had is None:
         pytest.skip("this system does not list its CPU's features")
@@ -61,7 +61,7 @@ def large(mutable: Path) -> Path:
     return mutable
 
 
-def test_a_large_file_is_remembered_as_python_remembers_it(
+def test_record_of_a_large_file_equals_pythons(
     speaker: Speaker, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert speaker(large, "--phonemes", "a").status == 0
@@ -74,7 +74,7 @@ def test_a_large_file_is_remembered_as_python_remembers_it(
     assert len(written) == 1
 
 
-def test_what_is_remembered_is_not_read_again(speaker: Speaker, large: Path, tmp_path: Path) -> None:
+def test_recorded_file_is_not_hashed_again(speaker: Speaker, large: Path, tmp_path: Path) -> None:
     assert speaker(large, "--phonemes", "a").status == 0
     (memory,) = (tmp_path / "cache").rglob("*.json")
     (identity,) = json.loads(memory.read_text(encoding="utf-8"))

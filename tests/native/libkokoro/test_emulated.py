@@ -26,7 +26,7 @@ PHONEMES = "abc, “da”."
     platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None,
     reason="no qemu-x86_64 on an x86-64 machine (Debian: apt-get install qemu-user)",
 )
-def test_an_emulated_cpu_says_what_python_says_here(
+def test_speak_on_an_emulated_cpu_equals_python(
     built: Path, tvm: Path, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """The toy is compiled for any x86-64, so the instructions are the same, and the bits."""
@@ -43,7 +43,7 @@ def test_an_emulated_cpu_says_what_python_says_here(
 @pytest.mark.skipif(
     shutil.which("qemu-x86_64") is None, reason="no qemu-x86_64 (Debian: apt-get install qemu-user)"
 )
-def test_an_emulated_cpu_is_asked_itself(
+def test_check_cpu_asks_the_emulated_cpu(
     built: Path, tvm: Path, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Not /proc/cpuinfo, which shows the machine that emulates."""
@@ -59,7 +59,7 @@ def test_an_emulated_cpu_is_asked_itself(
 
 
 @pytest.mark.parametrize(("architecture", "number"), [("aarch64", 183), ("riscv64", 243)])
-def test_it_compiles_for_others(architecture: str, number: int, tmp_path: Path) -> None:
+def test_libkokoro_compiles_for_other_cpus(architecture: str, number: int, tmp_path: Path) -> None:
     compiler = linux_compiler(architecture)
     if reason := compiler.check():
         pytest.skip(reason)

@@ -146,15 +146,13 @@ def assert_equal(found: list[str], bundle: Path, voices: list[str]) -> None:
     assert [plain(line) for line in found] == [in_python(bundle, voice) for voice in voices]
 
 
-def test_its_rows_and_refusals_are_those_of_python(
-    run: Callable[[list[str]], list[str]], bundle: Path
-) -> None:
+def test_read_style_matches_python(run: Callable[[list[str]], list[str]], bundle: Path) -> None:
     assert_equal(run(CASES), bundle, CASES)
 
 
 @settings(max_examples=25)
 @given(voices=st.lists(MIXES, min_size=1, max_size=20))
-def test_so_are_those_of_any_mix(
+def test_read_style_matches_python_on_random_mixes(
     run: Callable[[list[str]], list[str]], bundle: Path, voices: list[str]
 ) -> None:
     assert_equal(run(voices), bundle, voices)

@@ -46,7 +46,7 @@ def speaking(bundle: Path, command: Sequence[str] = ()) -> SpeakProgram:
     return SpeakProgram(bundle, files, lambda program: Start(command or [str(program)]), threads=1)
 
 
-def test_it_says_what_python_says(bundle: Path) -> None:
+def test_speak_program_matches_python(bundle: Path) -> None:
     synthesizer = Synthesizer(bundle, threads=1)
     phonemes, voice = SPOKEN
     tokens = encode(phonemes, synthesizer.bundle.vocabulary)
@@ -61,13 +61,13 @@ def test_it_says_what_python_says(bundle: Path) -> None:
             assert found.durations.tolist() == expected.durations.tolist()
 
 
-def test_a_failure_has_the_reason(bundle: Path) -> None:
+def test_speak_program_reports_the_reason_of_a_failure(bundle: Path) -> None:
     (bundle / "voices.safetensors").unlink()
     with pytest.raises(BundleError, match=r"speak failed: speak: .*voices\.safetensors"):
         speaking(bundle).speak(*SPOKEN, 1.0)
 
 
-def test_a_crash_is_named(bundle: Path) -> None:
+def test_speak_program_reports_a_crash(bundle: Path) -> None:
     program = speaking(bundle, ["sh", "-c", "kill -ILL $$"])
     with pytest.raises(BundleError, match=r"speak failed: SIGILL ended it"):
         program.speak(*SPOKEN, 1.0)

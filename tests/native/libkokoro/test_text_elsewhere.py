@@ -60,7 +60,9 @@ def expected(here: CCompiler, front_end_files: Path, tmp_path_factory: pytest.Te
 @pytest.mark.parametrize(
     "machine", [Qemu("aarch64", "cortex-a72"), Qemu("riscv64", "rv64")], ids=["aarch64", "riscv64"]
 )
-def test_on_other_cpus(machine: Qemu, expected: str, front_end_files: Path, tmp_path: Path) -> None:
+def test_text_is_read_equally_on_other_cpus(
+    machine: Qemu, expected: str, front_end_files: Path, tmp_path: Path
+) -> None:
     if reason := machine.check():
         pytest.skip(reason)
     compile_for_linux(machine.compiler, tmp_path / "text")
@@ -87,7 +89,7 @@ def node_test(file: Path, **variables: Path) -> str:
     return done.stdout
 
 
-def test_pages_read_passages_as_python_does(module: Path, front_end_files: Path, tmp_path: Path) -> None:
+def test_text_module_reads_passages_as_python(module: Path, front_end_files: Path, tmp_path: Path) -> None:
     """In seven languages, with links; and go on behind what cannot be read."""
     path = front_end_files / "front_end.safetensors"
     front_end, rows = FrontEnd(FrontEndFile.open(path)), []
@@ -104,12 +106,12 @@ def test_pages_read_passages_as_python_does(module: Path, front_end_files: Path,
     assert f"{len(rows)} of {len(rows)} passages" in node_test(HERE / "front_end.mjs", **variables)
 
 
-def test_pages_plan_texts_as_python_does(module: Path, front_end_files: Path) -> None:
+def test_text_module_plans_texts_as_python(module: Path, front_end_files: Path) -> None:
     program = HERE.parents[1] / "web" / "planning.test.mjs"
     node_test(program, TEXT=module, FRONT_END=front_end_files / "front_end.safetensors")
 
 
-def test_the_module_needs_nothing_of_its_host(module: Path) -> None:
+def test_text_module_imports_nothing(module: Path) -> None:
     """And is small: what travels before the first word."""
     script = "WebAssembly.instantiate(fs.readFileSync(process.argv[1]))"  # fails where something is missing
     subprocess.run(["node", "-e", script, str(module)], check=True)

@@ -121,7 +121,7 @@ def message(text: str) -> str:
     return text.replace(python, "Give their phonemes.")
 
 
-def test_characters(read: Reader) -> None:
+def test_characters_match_python(read: Reader) -> None:
     """What each of all characters is, by Python's tables."""
     chars = [chr(c) for c in range(0x110000)]
     tests = (str.isalpha, str.isalnum, str.isupper, str.islower, str.isprintable, str.isspace)
@@ -133,7 +133,7 @@ def test_characters(read: Reader) -> None:
     assert read(["chars"]) == [sums]
 
 
-def test_cases_and_normal_forms(read: Reader) -> None:
+def test_cases_and_normal_forms_match_python(read: Reader) -> None:
     chars = [
         char for char in map(chr, range(0x110000)) if unicodedata.category(char) not in ("Cn", "Co", "Cs")
     ]
@@ -149,7 +149,7 @@ def test_cases_and_normal_forms(read: Reader) -> None:
     assert read(f"cases:{hexadecimal(text)}" for text in texts) == wanted
 
 
-def test_expressions_find_what_python_finds(read: Reader) -> None:
+def test_expressions_match_python(read: Reader) -> None:
     found_in = [expression for _, expression in expressions()]
     texts = [text for text, _ in front_end_vectors.drawn(examples(400), seed=5)]
     texts += ["sitting ticking", "{a|b:c}[x]", "←%x← →→→ [→→] =%a= $(cardinal,one{a}other{b})$", *LONG]
@@ -172,7 +172,7 @@ def written(language: LanguageRules, texts: list[str], names: bool) -> list[Any]
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("code", "name"), LANGUAGE_FILES.items())
-def test_written_forms_of_every_language(
+def test_written_forms_match_python(
     program: Path, read: Reader, tmp_path: Path, code: str, name: str
 ) -> None:
     """Those that libkokoro does not speak yet, too: their rules are compiled here."""
@@ -187,7 +187,7 @@ def test_written_forms_of_every_language(
 
 
 @pytest.mark.parametrize("part", LONG)
-def test_the_time_grows_with_the_text(read: Reader, part: str) -> None:
+def test_reading_time_is_linear(read: Reader, part: str) -> None:
     """Steps of all expressions, for twice the text."""
     few, many = read(f"steps:{hexadecimal(part * count)}" for count in (2_000, 4_000))
     assert many < 2.2 * few + 1000
@@ -224,19 +224,19 @@ def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]
             assert found == [tokens, list(map(message, reading.notices))], text
 
 
-def test_tokens_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+def test_tokens_match_python(read: Reader, front_end: FrontEnd) -> None:
     """Their texts, places, phonemes, spaces, tags and origins, and what there is to say about them."""
     check_reading(
         read, front_end, [(text, code) for text, code in front_end_vectors.few_texts() if code in "ab"]
     )
 
 
-def test_tokens_of_five_more_languages_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+def test_tokens_match_python_in_five_more_languages(read: Reader, front_end: FrontEnd) -> None:
     check_reading(read, front_end, texts_of_sounds(examples(160)))
 
 
 @pytest.mark.nightly
-def test_tokens_of_thousands(read: Reader, front_end: FrontEnd) -> None:
+def test_tokens_match_python_on_thousands_of_texts(read: Reader, front_end: FrontEnd) -> None:
     check_reading(read, front_end, front_end_vectors.many_texts())
 
 
@@ -288,17 +288,17 @@ def check_plans(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]])
                 assert notices == said, text
 
 
-def test_pieces_of_five_more_languages_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+def test_pieces_match_python_in_five_more_languages(read: Reader, front_end: FrontEnd) -> None:
     check_plans(read, front_end, texts_of_pieces(texts_of_sounds(examples(40))))
 
 
-def test_pieces_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+def test_pieces_match_python(read: Reader, front_end: FrontEnd) -> None:
     """Their words, durations, places, silences and the audio that is left of them; and errors."""
     check_plans(read, front_end, texts_of_pieces(front_end_vectors.few_texts()[1::3]))
 
 
 @pytest.mark.nightly
-def test_pieces_of_thousands(read: Reader, front_end: FrontEnd) -> None:
+def test_pieces_match_python_on_thousands_of_texts(read: Reader, front_end: FrontEnd) -> None:
     check_plans(read, front_end, texts_of_pieces(front_end_vectors.many_texts()))
 
 
@@ -321,7 +321,7 @@ TEXTS = [
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 @pytest.mark.parametrize(("text", "voice", "speed"), TEXTS)
-def test_it_says_a_text_as_python_does(
+def test_pieces_of_speech_match_python(
     speaker: Speaker, talking: Path, front_end: FrontEnd, text: str, voice: str, speed: float
 ) -> None:
     """Audio to the last bit, and the places of words."""
@@ -339,7 +339,7 @@ def test_it_says_a_text_as_python_does(
 
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
-def test_a_text_as_a_whole(
+def test_say_text_matches_python(
     built: Path, tvm: Path, talking: Path, front_end: FrontEnd, tmp_path: Path
 ) -> None:
     """`kokoro_say_text`, from Python by ctypes."""
@@ -367,7 +367,7 @@ def test_a_text_as_a_whole(
         (("Supercalifragilistic" * 8,), "cannot be divided, because it has no place to divide it at"),
     ],
 )
-def test_a_text_that_cannot_be_said(
+def test_say_text_refuses_what_python_refuses(
     speaker: Speaker, talking: Path, words: tuple[Any, ...], expected: str
 ) -> None:
     found = speaker(talking, *words)
@@ -375,7 +375,9 @@ def test_a_text_that_cannot_be_said(
     assert expected in found.errors
 
 
-def test_a_bundle_without_a_front_end(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
+def test_say_text_refuses_a_bundle_without_a_front_end(
+    speaker: Speaker, compiled: Callable[[str], Path]
+) -> None:
     found = speaker(compiled("exact"), "Hello.")
     assert found.status == 2
     assert "has no front end, so that it speaks phonemes alone." in found.errors

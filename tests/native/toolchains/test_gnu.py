@@ -34,7 +34,7 @@ def objects(tmp_path: Path) -> list[Path]:
     return made
 
 
-def test_a_library_holds_every_object(objects: list[Path], tmp_path: Path) -> None:
+def test_gnu_links_every_object(objects: list[Path], tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     GNU.link(objects, folder / "both.so")
@@ -59,7 +59,7 @@ def test_a_library_holds_every_object(objects: list[Path], tmp_path: Path) -> No
     ],
     ids=["missing", "broken", "failing", "silent"],
 )
-def test_linkers_that_do_not_link(
+def test_link_with_refuses_failing_linkers(
     script: str | None,
     message: str,
     objects: list[Path],
@@ -76,5 +76,5 @@ def test_linkers_that_do_not_link(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another system's g++ calls another linker")
-def test_what_decides_about_a_library_is_gxx_and_the_linker_that_it_calls() -> None:
+def test_identity_contains_gxx_and_its_linker() -> None:
     assert GNU.identity().startswith(f"{GNU.version()}, GNU ld ")

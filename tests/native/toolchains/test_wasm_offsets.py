@@ -66,12 +66,12 @@ def module(*bodies: bytes) -> bytes:
     )
 
 
-def test_a_constant_becomes_the_offset() -> None:
+def test_with_offsets_moves_a_constant() -> None:
     before = module(GET + constant(1584) + ADD + load(4))
     assert with_offsets(before) == module(GET + load(1588))
 
 
-def test_several_constants_do() -> None:
+def test_with_offsets_moves_several_constants() -> None:
     before = module(GET + constant(3) + ADD + constant(40) + ADD + load(0))
     assert with_offsets(before) == module(GET + constant(3) + ADD + load(40))
 
@@ -89,11 +89,11 @@ def test_several_constants_do() -> None:
     ],
     ids=["negative", "large", "large together", "no constant", "a store", "the other way", "a float"],
 )
-def test_what_stays(body: bytes) -> None:
+def test_with_offsets_keeps_other_code(body: bytes) -> None:
     assert with_offsets(module(body)) == module(body)
 
 
-def test_an_unknown_instruction_is_an_error() -> None:
+def test_with_offsets_refuses_an_unknown_instruction() -> None:
     with pytest.raises(BuildError, match="the opcode 0xff, whose length is not known"):
         with_offsets(module(GET + b"\xff"))
 
@@ -136,7 +136,7 @@ console.log(JSON.stringify(results));
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
-def test_what_is_computed_is_the_same(tmp_path: Path) -> None:
+def test_with_offsets_keeps_the_result(tmp_path: Path) -> None:
     draw = random.Random(4)
     before = module(*(drawn(draw) for _ in range(300)))
     after = with_offsets(before)

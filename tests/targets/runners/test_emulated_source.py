@@ -103,28 +103,28 @@ def rotate(recipe: str, tmp_path: Path) -> Rotate:
 X = np.random.default_rng(0).standard_normal((GROUPS, GROUP), dtype=np.float32)
 
 
-def test_the_hosts_code_launches_the_kernels_beside_it(rotate: Rotate, server: RunnerProcess) -> None:
+def test_host_code_launches_kernels_of_its_bundle(rotate: Rotate, server: RunnerProcess) -> None:
     assert rotate(server, place="end").tobytes() == np.roll(X, -1, 1).tobytes()
 
 
-def test_a_missing_barrier_shows(rotate: Rotate, server: RunnerProcess) -> None:
+def test_missing_barrier_changes_the_result(rotate: Rotate, server: RunnerProcess) -> None:
     assert not np.array_equal(rotate(server, BARRIER), np.roll(X, -1, 1))
 
 
-def test_a_thread_that_does_not_reach_a_barrier_is_an_error(rotate: Rotate, server: RunnerProcess) -> None:
+def test_unreached_barrier_is_an_error(rotate: Rotate, server: RunnerProcess) -> None:
     message = r"could not run rotation: .*rotation_kernel, workgroup .* thread 37 .* barrier in line \d+"
     with pytest.raises(BundleError, match=message) as caught:
         rotate(server, BARRIER, f"if (threadIdx != 37) {BARRIER}")
     assert caught.value.exit_code == 5
 
 
-def test_an_index_one_off_ends_the_program(rotate: Rotate, serve: Callable[[], RunnerProcess]) -> None:
+def test_index_off_by_one_ends_the_program(rotate: Rotate, serve: Callable[[], RunnerProcess]) -> None:
     with pytest.raises(BundleError, match="could not run rotation: it was ended by signal SIGSEGV"):
         rotate(serve(), "y_ptr[", "y_ptr[1 + ", place="end")
 
 
 @pytest.mark.skipif(obstacle_of("macos-arm64") is not None, reason=str(obstacle_of("macos-arm64")))
-def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> None:
+def test_changed_byte_breaks_the_signature(tmp_path: Path) -> None:
     """Of the library that launches the kernels, too."""
     path = library_of("macos-arm64", scaled(), tmp_path)
     content = bytearray(path.read_bytes())
@@ -136,7 +136,7 @@ def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> No
         runner().session(bundle, 1)
 
 
-def test_what_executes_what() -> None:
+def test_runner_depends_on_host_and_kind() -> None:
     cuda, webgpu = target_kind("cuda"), target_kind("webgpu")
     native = {"kind": "llvm", "mcpu": "native"}
     arm = {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-gnu"}
@@ -154,16 +154,14 @@ def test_what_executes_what() -> None:
     assert found(webgpu, emulated) is None
 
 
-def test_its_results_depend_on_both() -> None:
+def test_facts_contain_host_and_kernels() -> None:
     facts = runner().facts()
     assert facts["host"] == runner().host.facts()
     assert facts["kernels"].keys() == {"compiler", "headers"}
     assert runner().way == "under qemu-aarch64, max, as macOS, with its kernels for metal compiled as C++"
 
 
-def test_where_there_is_no_compiler_the_package_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_version_names_the_missing_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     code = DeviceCode("metal", "metal", {}, {})
     message = r"no working aarch64-linux-gnu-g\+\+ to execute .*apt-get install g\+\+-aarch64-linux-gnu"
