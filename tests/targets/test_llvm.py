@@ -102,7 +102,7 @@ def test_required_features_of_a_level_are_the_levels(name: str) -> None:
 
 
 def test_required_features_include_implicit_ones() -> None:
-    """LLVM uses these for rounding, rotations and sums of products without being asked."""
+    """LLVM uses these for rounding, rotations and sums of products by itself."""
     chosen = {"avx512bf16", "avx512vnni", "avx512vbmi2", "gfni", "avxvnni", "bmi2", "sse4a"}
     assert chosen < set(machine_of("znver5", X86, ()).required)
     assert not chosen & set(machine_of("znver5", X86, [f"-{name}" for name in chosen]).required)
@@ -189,7 +189,7 @@ def test_machine_survives_json() -> None:
 
 
 def test_absent_ability_is_not_in_the_key() -> None:
-    """One that comes later leaves what is built for others as it is."""
+    """A new ability must not rebuild what other machines have."""
     assert machine_of("x86-64-v3", X86, ()).to_json()["features"] == {
         "lanes": 8,
         "registers": 16,
@@ -289,7 +289,7 @@ def test_runner_on_a_mac_is_local(
     linker: Toolchain,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """QEMU's user-mode emulation is of Linux, on Linux: there a recipe may name an older CPU to run on."""
+    """QEMU's user-mode emulation is of Linux, on Linux: there a recipe may name an older CPU."""
     machine, system = host
     monkeypatch.setattr(target.platform, "machine", lambda: machine)
     monkeypatch.setattr(target.platform, "system", lambda: system)
@@ -300,7 +300,7 @@ def test_runner_on_a_mac_is_local(
 
 
 def test_runner_on_a_mac_uses_the_installed_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not with Linux', which the loader of Mach-O has."""
+    """Only the loader of Mach-O files needs Linux' runtime."""
     spec = target.LlvmTarget.model_validate(EMULATED_MAC, strict=False)
     tools = tools_for(spec)
     assert all(isinstance(library, PinnedLibrary) for library in tools.runner_libraries().values())

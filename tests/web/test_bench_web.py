@@ -1,4 +1,4 @@
-"""The bundle spoken by the processes that are measured, in turns."""
+"""The benchmark of pages."""
 
 from __future__ import annotations
 

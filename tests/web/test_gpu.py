@@ -1,4 +1,4 @@
-"""A page's way to a GPU, in Chromium with SwiftShader: one kernel, launched as compiled code does it."""
+"""WebGPU in Chromium with SwiftShader: one kernel, launched as compiled code does it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def compute(
 
 @pytest.mark.parametrize("n", [1, 64, 1000])
 def test_kernel_gets_arguments_of_every_kind(n: int, browser: Any, address: str) -> None:
-    """More launches than are submitted together, each with scalars of its own."""
+    """More launches than are submitted together, each with its own scalars."""
     x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
     launches = [(0.25 * k, 3 * k) for k in range(80)]
     with page(browser, address) as tab:
@@ -77,7 +77,7 @@ def test_kernel_gets_arguments_of_every_kind(n: int, browser: Any, address: str)
 
 
 def test_launch_folds_large_grids(browser: Any, address: str) -> None:
-    """All but the first compute nothing: their elements lie behind the end."""
+    """All but the first compute nothing: their elements are beyond the end."""
     x = np.arange(64, dtype=np.float32)
     with page(browser, address) as tab:
         found = compute(tab, x, [(1.0, 0)], groups=65537)
@@ -153,7 +153,7 @@ def test_compile_runs_as_many_compilers_as_processors(browser: Any, address: str
 
 
 def test_launch_reports_a_refused_dispatch(browser: Any, address: str) -> None:
-    """A buffer that was destroyed: WebGPU says so later, and computes nothing."""
+    """WebGPU reports a destroyed buffer later, and computes nothing."""
     injected = """
       const create = GPUDevice.prototype.createBuffer;
       GPUDevice.prototype.createBuffer = function (descriptor) {

@@ -1,8 +1,7 @@
-"""A site with a bundle for WebGPU beside that for WebAssembly: what computes, and what a person reads where
-it is not the GPU. SwiftShader stands in for one.
+"""A site with bundles for WebGPU and WebAssembly: what computes, and the page's messages about the GPU.
 
-It takes minutes to compile the kernels of the toy. What is found before that is tested every time, with a
-bundle whose kernels are one, which nothing launches.
+SwiftShader is the GPU. It compiles the toy's kernels for minutes, so only slow tests compute with them. The
+others use a bundle with one kernel that nothing launches.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ LOST = """
 
 
 def changed(text: str) -> str:
-    """Kernels of another text."""
+    """Return kernels with another text."""
     return f"""
       const create = GPUDevice.prototype.createShaderModule;
       GPUDevice.prototype.createShaderModule = function ({{ code }}) {{
@@ -75,7 +74,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def stand_in(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle for WebAssembly with the manifest of one for WebGPU, whose decoder has one kernel."""
+    """Return the WebAssembly bundle with the manifest of a WebGPU bundle whose decoder has one kernel."""
     folder = Path(shutil.copytree(bundle, tmp_path_factory.mktemp("stand-in") / "webgpu"))
     kernels = code_of(ROTATION).to_bytes()
     (folder / KERNELS).write_bytes(kernels)
@@ -107,7 +106,7 @@ def plain_folder(bundle: Path, stand_in: Path, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def plain(plain_folder: Path) -> Iterator[Host]:
-    """The site with the stand-in."""
+    """Return the site with the stand-in."""
     with Host(plain_folder).running() as host:
         yield host
 
@@ -134,20 +133,20 @@ def tab(browser: Any) -> Iterator[Any]:
 
 
 def inject(host: Host, code: str) -> None:
-    """Runs code before the worker's own."""
+    """Run code before the worker's own."""
     worker = (host.folder / "runtime" / "worker.js").read_bytes()
     host.answer = lambda path: code.encode() + worker if path == "/runtime/worker.js" else None
 
 
 def pieces(host: Host, bundle: str, *names: str) -> set[str]:
-    """Digests of the pieces of a bundle's files; where none is named, of all that are always loaded."""
+    """Return the digests of the pieces of files, by default of all that are always loaded."""
     listed = json.loads((host.folder / bundle / "pieces.json").read_text(encoding="utf-8"))["files"]
     named = names or [name for name in listed if not listed[name]["apart"]]
     return {digest for name in named for digest, *_ in listed[name]["pieces"]}
 
 
 def fetched(host: Host) -> set[str]:
-    """Digests of the pieces that were, without those of voices."""
+    """Return the digests of fetched pieces without those of voices."""
     return set(host.pieces()) - pieces(host, "bundle", "voices.safetensors")
 
 
@@ -181,7 +180,7 @@ SPEAK = """async ([text, options]) => {
 def test_gpu_speaks_as_the_runner(
     host: Host, tab: Any, gpu_bundle: Path, runner_runtime: Callable[[str], list[Path]]
 ) -> None:
-    """To the last bit, for it is the same GPU; where the pitch is changed, f0 goes by way of WebAssembly."""
+    """Bit for bit, because it is the same GPU. A changed pitch takes f0 through WebAssembly."""
     inject(host, HARDWARE)
     tab.goto(host.address)
     found = tab.evaluate(SPEAK, [TEXT, {"voice": "am_adam"}])
@@ -273,7 +272,7 @@ def test_wrong_golden_word_falls_back_to_webassembly(
 
 @pytest.mark.nightly
 def test_lost_gpu_falls_back_to_webassembly(host: Host, tab: Any) -> None:
-    """What it was computing is computed once more."""
+    """The interrupted computation is repeated."""
     inject(host, HARDWARE + LOST.replace("READS", "1"))  # the golden word is read first
     tab.goto(host.address)
     tab.wait_for_selector(READY)
@@ -298,7 +297,7 @@ def test_truncated_kernels_fall_back_to_webassembly(plain: Host, tab: Any) -> No
 
 
 def test_webassembly_is_compared_once(plain: Host, tab: Any) -> None:
-    """A browser that gives other samples is refused."""
+    """A browser with other samples is refused."""
     other = "Math.round = (value) => Math.floor(value) + 1;"  # of the golden word's durations
     inject(plain, other)
     tab.goto(plain.address)

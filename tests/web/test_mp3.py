@@ -1,4 +1,4 @@
-"""The encoder of MP3 that a site is given: what is fetched is what is pinned."""
+"""The download of the MP3 encoder for a site."""
 
 from __future__ import annotations
 

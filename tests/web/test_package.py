@@ -1,4 +1,4 @@
-"""The npm package, as somebody uses it who has nothing else of the project."""
+"""The npm package in an empty project."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def npm(*words: str, cwd: Path) -> str:
 
 
 def source(folder: Path) -> Path:
-    """A copy of the package's folder, in which things may be installed and made."""
+    """Return a copy of the package's folder that tests may change."""
     copied = folder / "kokoro_tvm" / "web"
     shutil.copytree(WEB, copied, ignore=shutil.ignore_patterns("node_modules", "types", "LICENSE"))
     shutil.copy(ROOT / "LICENSE", folder)
@@ -56,7 +56,7 @@ def source(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file that `npm pack` writes; without types, which take a compiler from the registry."""
+    """Return the file of `npm pack`, without types, whose compiler is in the registry."""
     folder = tmp_path_factory.mktemp("packed")
     npm("pack", "--ignore-scripts", f"--pack-destination={folder}", cwd=source(folder))
     (packed,) = folder.glob("*.tgz")
@@ -65,7 +65,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def project(package: Path, bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the package is installed, with the bundle in `voice`."""
+    """Return a folder with the installed package and the bundle in `voice`."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "package.json").write_text('{"private": true, "type": "module"}', encoding="utf-8")
     npm("install", "--offline", "--no-audit", "--no-fund", str(package), cwd=folder)
@@ -75,7 +75,7 @@ def project(package: Path, bundle: Path, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def run(project: Path) -> Callable[[str], Any]:
-    """Runs a program in the project; returns what it writes, as JSON."""
+    """Return a function that runs a program in the project and parses its JSON output."""
 
     def of(program: str) -> Any:
         file = project / "program.js"
@@ -89,7 +89,7 @@ def run(project: Path) -> Callable[[str], Any]:
 
 @pytest.fixture(scope="module")
 def tts(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Synthesizer:
-    """The same bundle with its components in Node, and Python for everything else."""
+    """Return the same bundle with its components in Node, and Python for everything else."""
     return open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
 
 
@@ -163,7 +163,7 @@ def test_node_reads_a_bundle_from_a_web_server(
 
 
 def test_page_imports_the_package(project: Path, expected: Speech) -> None:
-    """No bundler; the worker is found beside the module."""
+    """Without a bundler; the worker lies beside the module."""
     (project / "page.html").write_text("<!doctype html><title>Mine</title>", encoding="utf-8")
     with listening(partial(QuietHandler, directory=str(project))) as address, chromium() as browser:
         tab = browser.new_page()
@@ -265,7 +265,7 @@ def test_cancelled_speech_ends_and_the_next_one_speaks(bundle: Path, run: Callab
 
 
 def documented(language: str) -> list[str]:
-    """The examples of docs/web.md in a language."""
+    """Return the examples of docs/web.md in a language."""
     page = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
     section = page.partition("## In your own page\n")[2].partition("\n## ")[0]
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
@@ -322,7 +322,7 @@ def test_documented_programs_run(project: Path, tts: Synthesizer) -> None:
 
 @pytest.mark.nightly
 def test_types_are_checked(tmp_path: Path) -> None:
-    """The sources have the types that their comments say, and a program in TypeScript is checked by them."""
+    """The sources match their JSDoc types, and a TypeScript program is checked against them."""
     folder = source(tmp_path)
     npm("install", "--no-audit", "--no-fund", cwd=folder)
     npm("run", "check", cwd=folder)

@@ -1,4 +1,4 @@
-"""The JavaScript of web/ plans texts as Python does, from what Python reads of them (planning.test.mjs)."""
+"""Planning in JavaScript compared with Python, from Python's readings (planning.test.mjs)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kokoro_tvm.web import WEB
 
 
 def test_vectors_are_up_to_date(front_end_files: Path, tmp_path: Path) -> None:
-    """`python tests/front_end_vectors.py` writes them again after a change of the front end."""
+    """`python tests/front_end_vectors.py` writes them after a change of the front end."""
     made = front_end_vectors.vectors(front_end_files / "front_end.safetensors", front_end_vectors.few_texts())
     front_end_vectors.write(tmp_path / "vectors.json", made)
     found = json.loads((tmp_path / "vectors.json").read_text(encoding="utf-8"))

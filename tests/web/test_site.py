@@ -1,4 +1,4 @@
-"""A site in Chromium: how its bundle is loaded and kept, and what a person reads where that fails."""
+"""A site in Chromium: loading and storing of its bundle, and messages about failures."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ LOADING_S = 120_000  # milliseconds; machines are busy at times
 
 @pytest.fixture
 def host(site_folder: Path) -> Iterator[Host]:
-    """The site on a host of this test's own: what a browser keeps of one host is not there for another."""
+    """Return the site on its own host, because a browser stores data per host."""
     with Host(site_folder).running() as host:
         yield host
 
 
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
-    """In a profile of its own, without a service worker: what is loaded is loaded by the page."""
+    """Return a tab with a new profile without a service worker, so that the page loads everything."""
     context = browser.new_context(service_workers="block")
     context.set_default_timeout(LOADING_S)
     yield context.new_page()
@@ -212,7 +212,7 @@ def test_missing_workers_are_reported(host: Host, tab: Any) -> None:
 
 
 def test_insecure_address_is_reported(host: Host, tab: Any) -> None:
-    """Digests are there on https and on this machine alone."""
+    """Digests exist on https and on this machine alone."""
     worker = (host.folder / "runtime" / "worker.js").read_bytes()
     without = b"Object.defineProperty(crypto, 'subtle', { value: undefined });"
     host.answer = lambda path: without + worker if path == "/runtime/worker.js" else None
@@ -228,7 +228,7 @@ def test_page_shows_the_number_of_threads(host: Host, tab: Any) -> None:
 
 
 def test_page_has_no_long_task_while_it_speaks(browser: Any, host: Host, tab: Any, tmp_path: Path) -> None:
-    """Processor time of every task of the page's main thread while a page of text is spoken: below 50 ms."""
+    """Every task of the page's main thread takes less than 50 ms of CPU time."""
     trace = tmp_path / "trace.json"
     tab.goto(host.address)
     tab.wait_for_selector(READY)

@@ -1,4 +1,4 @@
-"""axe-core over the page of a site, which computes by itself."""
+"""axe-core on the page of a site."""
 
 from __future__ import annotations
 

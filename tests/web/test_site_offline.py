@@ -1,4 +1,4 @@
-"""A site that the browser keeps: it opens without a connection, can be installed, and is of one version."""
+"""A stored site: offline use, installation, and versions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def visit(context: Any, host: Host) -> Any:
 
 
 def put_another_version(host: Host, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the host, in the place of the first, with another title and another module that is loaded later."""
+    """Replace the site on the host by one with another title and another lazy module."""
     web = Path(shutil.copytree(WEB, tmp_path / "web"))
     index = web / "index.html"
     index.write_text(index.read_text("utf-8").replace("<title>Kokoro<", "<title>Another<"), "utf-8")

@@ -1,4 +1,4 @@
-"""A site as someone uses it: type, listen, take another voice, stop, save, and that without a connection."""
+"""Use of a site: type, listen, change the voice, stop, save, and go offline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DELAY = 1105  # samples of silence that a decoder gives before what LAME encoded
 
 @pytest.fixture
 def host(site_folder: Path) -> Iterator[Host]:
-    """The site on a host that has the module that keeps what is heard."""
+    """Return the site with a module that records sound."""
     made = Host(site_folder)
     made.answer = lambda path: CAPTURE.encode() if path == "/capture.js" else None
     with made.running():
@@ -51,7 +51,7 @@ def page(browser: Any, host: Host) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def spoken(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Callable[..., NDArray[np.float32]]:
-    """What the bundle says with Python for everything but its components, which Node runs."""
+    """Return a function that speaks with Python and components in Node."""
     tts = open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
 
     def speak(text: str, voice: str = "af_heart") -> NDArray[np.float32]:
@@ -81,7 +81,7 @@ def saved(tab: Any, suffix: str, folder: Path) -> Path:
 
 
 def same(samples: NDArray[np.float32], rounded: NDArray[np.float32]) -> bool:
-    """Whether samples of 16 bits are those of a speech."""
+    """Return whether samples of 16 bits are those of a speech."""
     return len(samples) == len(rounded) and bool(np.abs(np.clip(samples, -1, 1) - rounded).max() <= 1 / 32768)
 
 

@@ -1,4 +1,4 @@
-"""The page reads voices of one's own as Python does: the same tables, the same words where one is refused."""
+"""Voice files in pages compared with Python: tables and refusals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def bad(folder: Path) -> None:
 
 
 class Code:
-    """Whose pickle runs a command where it is unpickled."""
+    """A pickle that would run a command."""
 
     def __reduce__(self) -> Any:
         return os.system, ("exit",)

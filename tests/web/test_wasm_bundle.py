@@ -1,4 +1,4 @@
-"""A bundle for WebAssembly: every stage by Node, and its components by the modules that a page loads."""
+"""A bundle for WebAssembly: its stages in Node, and its components in pages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_bundle_contains_runtime_front_end_and_libraries(bundle: Path) -> None:
 
 
 def test_libraries_contain_no_path(bundle: Path) -> None:
-    """It would be another file in another folder."""
+    """Otherwise, the file would depend on the folder."""
     places = [str(place).encode() for place in (ROOT, Path.home(), Path(gettempdir()))]
     for path in bundle.glob("*.wasm"):
         content = path.read_bytes()
@@ -88,7 +88,7 @@ STYLE = np.random.default_rng(0).normal(size=256).astype(np.float32) / 4
 def test_modules_compute_the_runners_bits(
     threads: int, bundle: Path, speak: Callable[..., Any], runner_runtime: Callable[[str], list[Path]]
 ) -> None:
-    """Whatever the number of threads here and there."""
+    """With any number of threads."""
     found, audio = speak(bundle, STYLE, seed=7, threads=threads)
     with pytest.warns(SpeechWarning, match="random"):
         tts = open_synthesizer(NODE, bundle, 3 - threads % 2, runner_runtime("wasm"))
@@ -102,8 +102,7 @@ def test_modules_compute_the_runners_bits(
 def test_worker_in_chromium_computes_the_same_bits(
     isolated: bool, bundle: Path, speak: Callable[..., Any]
 ) -> None:
-    """With as many threads as there are cores where headers allow it; what waits for a worker that is closed
-    is rejected."""
+    """With all cores if headers allow it; pending calls of a closed worker are rejected."""
     found, audio = speak(bundle, STYLE, seed=7)
     with served(bundle, ISOLATION if isolated else {}) as address, chromium() as browser:
         tab = browser.new_page()
@@ -131,7 +130,7 @@ def test_thread_that_cannot_start_is_an_error(bundle: Path) -> None:
 
 
 def besides_weights(bundle: Path, frames: Sequence[int]) -> list[int]:
-    """Bytes of the runtime's memory after each of these utterances, without those of weights."""
+    """Return the bytes of the runtime's memory without weights after each utterance."""
     program = Path(__file__).with_name("lengths.mjs")
     command = ["node", str(program), str(WEB), str(bundle), *map(str, frames)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -140,7 +139,7 @@ def besides_weights(bundle: Path, frames: Sequence[int]) -> list[int]:
 
 
 def test_memory_is_that_of_the_longest_utterance(bundle: Path) -> None:
-    """Blocks of one length are joined for the next; after the longest, memory stays as it is."""
+    """Free blocks are joined, so memory stays constant after the longest utterance."""
     (alone,) = besides_weights(bundle, [120])
     mixed = besides_weights(bundle, [20, 40, 60, 80, 100, 120, 60, 20, 100, 40, 120])
     assert alone > 1 << 19, "too little to tell anything"
@@ -150,7 +149,7 @@ def test_memory_is_that_of_the_longest_utterance(bundle: Path) -> None:
 
 @pytest.mark.nightly
 def test_memory_stays_constant_over_200_utterances(bundle: Path) -> None:
-    """A length may find no block that is large enough, and memory grows by a step: a fourth or so in all."""
+    """A length may find no block that is large enough, so memory grows by about a fourth in all."""
     (alone,) = besides_weights(bundle, [120])
     lengths = np.random.default_rng(0).integers(20, 121, 200).tolist()
     mixed = besides_weights(bundle, [20, 40, 60, 80, 100, 120, *lengths])
@@ -163,8 +162,7 @@ ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder
 
 @contextmanager
 def served(bundle: Path, headers: Mapping[str, str], without: str = "") -> Iterator[str]:
-    """The address of a server with the JavaScript, the bundle and the page, which sends more headers.
-    without: a file that it does not have."""
+    """Serve the JavaScript, the bundle and the page with more headers, `without` a file."""
     places = {"web": WEB, "bundle": bundle, "speak.html": Path(__file__).with_name("speak.html")}
 
     class Handler(QuietHandler):
@@ -236,7 +234,7 @@ SPEAK = """async ([text, options]) => {
 def test_site_speaks_as_the_runner(
     site: str, bundle: Path, runner_runtime: Callable[[str], list[Path]]
 ) -> None:
-    """Read, planned, computed and joined by JavaScript alone."""
+    """Read, planned, computed and joined by JavaScript."""
     with chromium() as browser:
         tab = browser.new_page()
         tab.goto(site)

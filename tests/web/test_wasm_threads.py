@@ -1,4 +1,4 @@
-"""Threads of the runtime for WebAssembly: tasks that do what kernels do, and what none should."""
+"""Threads of the WebAssembly runtime: tasks of kernels, and failing tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Run = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def run(runner_runtime: Callable[[str], list[Path]], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Calls functions of threads.c with so many threads."""
+    """Return a function that calls functions of threads.c with a number of threads."""
     folder = tmp_path_factory.mktemp("threads")
     made, library = folder / "threads.o", folder / "threads.wasm"
     flags = ["-xc", "-target", "wasm32-wasi", "-mcpu=generic+atomics", "-fPIC", "-O1"]

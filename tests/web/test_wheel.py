@@ -1,4 +1,4 @@
-"""The wheel has the page."""
+"""The page in the wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other languages speak through libkokoro: each says, bit for bit, what Python's runtime says."""
+"""Bindings of libkokoro in other languages: their audio equals that of Python's runtime, bit for bit."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ TEXT = "😀 A coin, 2 kg: a bad cab! Is it “naïve” — or not? He came hom
 
 @dataclass(frozen=True)
 class Setting:
-    """built: the folder of libkokoro.so; arguments: what every program is called with; expected: audio and
-    words; environment: of the programs."""
+    """Folder of libkokoro.so, arguments and environment of programs, expected audio and words."""
 
     built: Path
     folder: Path
@@ -48,7 +47,7 @@ class Setting:
         assert (out.read_bytes(), done.stdout.strip()) == self.expected
 
     def check_error(self, command: Sequence[str | Path]) -> None:
-        """The text of an error arrives."""
+        """Check that the message of an error arrives."""
         words = [*map(str, command), "/nowhere", *self.arguments[1:], str(self.folder / "none.f32")]
         done = subprocess.run(words, capture_output=True, text=True, env=self.environment, check=False)
         assert done.returncode != 0
@@ -67,7 +66,7 @@ def setting(built: Path, tvm: Path, compiled: Callable[[str], Path], tmp_path: P
 
 @pytest.fixture
 def texts(built: Path, tvm: Path, polyglot: Path, tmp_path: Path) -> Setting:
-    """For programs that say a text, in pieces."""
+    """Return the setting for programs that speak a text in pieces."""
     speech = Synthesizer(polyglot, threads=1)(TEXT, "bf_emma", 1.5, SEED, markup=False)
     assert speech.plan is not None
     assert len(speech.plan.pieces) > 1
@@ -84,7 +83,7 @@ def test_ctypes_speaks_as_python(setting: Setting) -> None:
 
 
 def test_ctypes_speaks_beside_the_python_runtime(setting: Setting) -> None:
-    """Both use the one TVM runtime of the process."""
+    """Both use the same TVM runtime of the process."""
     code = f"""
 import runpy, sys
 from kokoro_tvm import Synthesizer
@@ -97,7 +96,7 @@ assert (tts.from_phonemes("abc").audio == before).all()
 
 
 def test_loading_keeps_the_fault_handler(setting: Setting) -> None:
-    """libtvm_ffi brings a handler of its own, with which Java would die of its next null pointer."""
+    """libtvm_ffi installs a handler, with which Java would crash at its next null pointer."""
     code = f"""
 import faulthandler, os, runpy, signal
 faulthandler.enable()

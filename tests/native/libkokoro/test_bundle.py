@@ -1,4 +1,4 @@
-"""`runtime: {c: true}`: a bundle that speaks from C with what it brings, and nothing else."""
+"""Bundles of recipes with `runtime: {c: true}`."""
 
 from __future__ import annotations
 

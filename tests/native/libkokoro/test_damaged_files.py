@@ -1,4 +1,4 @@
-"""What is compared before anything is loaded: the CPU's features, and large files, which are remembered."""
+"""Checks before loading: CPU features, and the record of large files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_check_cpu_names_missing_features(speaker: Speaker, mutable: Path) -> No
 
 @pytest.fixture
 def large(mutable: Path) -> Path:
-    """A bundle with a file that is large enough to be remembered."""
+    """Return a bundle with a file that is large enough for the record."""
     content = (mutable / LARGE).read_bytes()
     size = struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8 : 8 + size])

@@ -1,4 +1,4 @@
-"""libkokoro's English beside Python's: tokens, tags, phonemes, and where they are from. Under sanitizers."""
+"""libkokoro's English compared with Python's, under sanitizers: tokens, tags, phonemes, origins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Ask = Callable[[Path, str, Iterable[str]], list[str]]
 
 @pytest.fixture(scope="session")
 def ask(sanitized: Callable[[Path], Path]) -> Ask:
-    """Lines of the program `english`, with a front end's file and a language."""
+    """Return a function that sends lines to the program `english`."""
     program = sanitized(PROGRAM)
 
     def ask(file: Path, code: str, lines: Iterable[str]) -> list[str]:
@@ -61,7 +61,7 @@ def coded(text: str) -> str:
 
 
 def spelled(tokens: Iterable[Token]) -> str:
-    """As the program prints them."""
+    """Format code points as the program reads them."""
     rows = ((t.text, t.start, t.end, t.phonemes, t.space, t.tag, ORIGINS.index(t.origin)) for t in tokens)
     return "".join("\x1f".join(map(str, row)) + "\x1e" for row in rows)
 
@@ -86,7 +86,7 @@ def test_read_english_matches_python_on_the_gate(ask: Ask, file: Path, code: str
 
 
 def odd_texts(data: EnglishData, count: int) -> list[str]:
-    """Exceptions of the tokenizer, words of two readings, marks and any characters, put together."""
+    """Draw texts of tokenizer exceptions, homographs, marks and random characters."""
     draw = random.Random(5)
     assert data.homographs is not None
     parts = [*data.tokenizer.exceptions, *data.homographs.words, *SPECIAL.split()]
@@ -113,7 +113,7 @@ def test_read_english_matches_python_on_long_words(ask: Ask, file: Path, unit: s
 
 
 def forms_of(word: str) -> list[str]:
-    """A word, and what the rules of the endings may take for one of its forms."""
+    """Return a word with the endings that the rules know."""
     endings = ("", "s", "'s", "s'", "'", "es", "d", "ed", "ing", word[-1] + "ing")
     forms = [word + ending for ending in endings]
     forms += [word[:-1] + "ing", word[:-1] + "ies", ".".join(word), word[::-1]]
@@ -121,7 +121,7 @@ def forms_of(word: str) -> list[str]:
 
 
 def words_alike(ask: Ask, file: Path, code: str, words: Sequence[str], per_word: int) -> None:
-    """Words in forms, as parts of speech, with stresses, before what may follow them, at random."""
+    """Draw forms of words with parts of speech, stresses and contexts."""
     data = data_of(file, code)
     lexicon = Lexicon(data.gold, data.silver, code == "b")
     draw = random.Random(7)

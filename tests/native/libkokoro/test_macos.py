@@ -1,5 +1,4 @@
-"""libkokoro for macOS, by a loader of Mach-O under QEMU: it says, bit for bit, what Python's runtime says
-with the same code."""
+"""libkokoro for macOS under QEMU, with the loader of Mach-O files."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def macos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of libkokoro.dylib and speak."""
+    """Return the folder of libkokoro.dylib and speak."""
     folder = tmp_path_factory.mktemp("macos")
     compile_libkokoro(COMPILER, folder, *STRICT)
     return folder
@@ -50,7 +49,7 @@ def macos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy compiled for macOS."""
+    """Return the toy compiled for macOS."""
     folder = write_bundle(tmp_path_factory.mktemp("toy"))
     compile_into(folder, "exact", RECIPE)
     refresh(folder)
@@ -59,13 +58,13 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def python(toy: Path, runner_runtime: Runtime) -> Synthesizer:
-    """Python's runtime, with the toy's code for macOS."""
+    """Return Python's runtime with the toy's code for macOS."""
     return open_synthesizer(runner_of(RECIPE), toy, 1, runner_runtime(RECIPE))
 
 
 @pytest.fixture(scope="session")
 def start(macos: Path, runner_runtime: Runtime) -> Iterator[Start]:
-    """How `speak` is started."""
+    """Return how `speak` is started."""
     started = runner_of(RECIPE).start(macos / MACOS.program, runner_runtime(RECIPE))
     assert started is not None
     yield started
@@ -104,7 +103,7 @@ def test_speak_matches_python(
 def test_bundle_speaks_with_its_own_files(
     macos: Path, runner_runtime: Runtime, toy: Path, python: Synthesizer, tmp_path: Path
 ) -> None:
-    """As the gate of whole utterances runs it."""
+    """The gate of whole utterances runs the program the same way."""
     bundle = Path(shutil.copytree(toy, tmp_path / "bundle"))
     files = [macos / MACOS.library, macos / MACOS.program, INCLUDE / HEADER]
     for path in files:
@@ -187,7 +186,7 @@ def test_bundle_is_shared_by_threads(
 
 
 def test_libkokoro_is_compiled_reproducibly(macos: Path, tmp_path: Path) -> None:
-    """Signed, for macOS 11, and for itself: of others it needs the C library alone."""
+    """It is signed, for macOS 11, and imports only the C library."""
     assert names_of(COMPILER) == MACOS
     compile_libkokoro(COMPILER, tmp_path)
     for name in (MACOS.library, MACOS.program):
@@ -213,7 +212,7 @@ strtoull time unlink write
 
 
 def test_imports_from_the_c_library_are_emulated(macos: Path) -> None:
-    """An import that is neither has to be looked at: its arguments, its structures, its variadic ones."""
+    """A new import needs a check of its arguments, structures and variadic calls."""
     nm = next((name for name in ("llvm-nm", "llvm-nm-19", "llvm-nm-14") if shutil.which(name)), None)
     if nm is None:
         pytest.skip("no llvm-nm (Debian: apt-get install llvm)")

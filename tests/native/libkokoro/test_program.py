@@ -1,4 +1,4 @@
-"""`speak` as the gate of whole utterances runs it."""
+"""The runner of the program `speak` that the gate of whole utterances uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bundle(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    """The toy with libkokoro, its files as a build leaves them."""
+    """Return the toy with libkokoro, with file modes of a build."""
     folder = shutil.copytree(compiled("exact"), tmp_path / "bundle")
     for file in FILES:
         shutil.copyfile(built / file, folder / file)
@@ -41,7 +41,7 @@ def bundle(
 
 
 def speaking(bundle: Path, command: Sequence[str] = ()) -> SpeakProgram:
-    """command: what is started in the place of the program."""
+    """Return a `SpeakProgram` that starts `command` instead of the program."""
     files = [bundle / name for name in FILES]
     return SpeakProgram(bundle, files, lambda program: Start(command or [str(program)]), threads=1)
 

@@ -1,4 +1,4 @@
-"""Under the address and undefined-behaviour sanitizers: damaged bundles, odd arguments, many threads."""
+"""Damaged bundles, bad arguments and many threads under address and undefined-behaviour sanitizers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(sanitized: Callable[[Path], Path], tvm: Path, tmp_path: Path) -> Callabl
 
 @pytest.fixture
 def mutable(compiled: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A copy of the toy that a test may damage."""
+    """Return a copy of the toy that a test may damage."""
     return Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
 
 

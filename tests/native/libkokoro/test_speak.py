@@ -1,4 +1,4 @@
-"""What `speak` says is, bit for bit, what Python's runtime says on the same machine."""
+"""The program `speak` compared with Python's runtime on this machine, bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""libkokoro reads text as Python does: characters, expressions, written forms, tokens, pieces, and speech."""
+"""The front end in C compared with Python: characters, expressions, written forms, tokens, pieces, speech."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ LONG = [  # what a text repeats, that something has to do with
 
 @dataclass(frozen=True)
 class Reader:
-    """The program that reads texts; file: of a front end."""
+    """The program that reads texts with a front-end file."""
 
     program: Path
     file: Path
 
     def __call__(self, lines: Iterable[str], code: str = "a", language: str = "en") -> list[Any]:
-        """What it prints for lines; language: its written forms, where libkokoro does not read it."""
+        """Return the output for lines; `language` selects written forms that libkokoro does not speak."""
         command = [str(self.program), str(self.file), code, language]
         text = "\n".join(lines) + "\n"
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
@@ -97,7 +97,7 @@ def hexadecimal(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def program(sanitized: Callable[[Path], Path]) -> Path:
-    """The program, with sanitizers."""
+    """Return the program with sanitizers."""
     return sanitized(Path(__file__).parent / "programs" / "text.c")
 
 
@@ -108,14 +108,14 @@ def read(program: Path, front_end_files: Path) -> Reader:
 
 @pytest.fixture(scope="module")
 def front_end(front_end_files: Path) -> Iterator[FrontEnd]:
-    """Python's, without espeak-ng."""
+    """Return Python's front end without espeak-ng."""
     guesser = functools.partial(UnknownWords, espeak=False)
     with mock.patch.object(front_end_module, "UnknownWords", guesser):
         yield FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
 
 
 def message(text: str) -> str:
-    """A notice without what only Python can do."""
+    """Return a notice without the parts that only Python has."""
     packages = " ".join(ESPEAK.modules)
     python = f"Install espeak-ng (`pip install {packages}`) or give their phonemes, [word](/phonemes/)."
     return text.replace(python, "Give their phonemes.")
@@ -175,7 +175,7 @@ def written(language: LanguageRules, texts: list[str], names: bool) -> list[Any]
 def test_written_forms_match_python(
     program: Path, read: Reader, tmp_path: Path, code: str, name: str
 ) -> None:
-    """Those that libkokoro does not speak yet, too: their rules are compiled here."""
+    """Languages without speech in libkokoro are included; their rules are compiled here."""
     forms = FrontEndFile.open(read.file).forms(name)
     assert forms is not None
     arrays = map_safetensors(read.file) | language_arrays(name, forms)
@@ -188,13 +188,13 @@ def test_written_forms_match_python(
 
 @pytest.mark.parametrize("part", LONG)
 def test_reading_time_is_linear(read: Reader, part: str) -> None:
-    """Steps of all expressions, for twice the text."""
+    """Expressions take about twice the steps for twice the text."""
     few, many = read(f"steps:{hexadecimal(part * count)}" for count in (2_000, 4_000))
     assert many < 2.2 * few + 1000
 
 
 def texts_of_pieces(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The texts, and twelve at a time as lines and as one line; as UTF-8 has them, without NUL."""
+    """Return the texts, and groups of twelve as lines and as one line, without NUL."""
     groups = [texts[place : place + 12] for place in range(0, len(texts), 12)]
     joined = [(mark.join(text for text, _ in group), group[0][1]) for group in groups for mark in ("\n", " ")]
     found = [(text.encode("utf-8", "replace").decode(), code) for text, code in [*texts, *joined]]
@@ -202,7 +202,7 @@ def texts_of_pieces(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def texts_of_sounds(count: int) -> list[tuple[str, str]]:
-    """Cases and plain sentences of languages that are read by their sounds, and words of English in them."""
+    """Return texts of languages that are read by their sounds, with English words in them."""
     found = []
     for code in "efhip":
         texts = random.Random(code).sample([*front_end_vectors.texts_of(LANGUAGE_FILES[code])], count)
@@ -225,7 +225,7 @@ def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]
 
 
 def test_tokens_match_python(read: Reader, front_end: FrontEnd) -> None:
-    """Their texts, places, phonemes, spaces, tags and origins, and what there is to say about them."""
+    """Compare texts, places, phonemes, spaces, tags, origins and notices."""
     check_reading(
         read, front_end, [(text, code) for text, code in front_end_vectors.few_texts() if code in "ab"]
     )
@@ -241,7 +241,7 @@ def test_tokens_match_python_on_thousands_of_texts(read: Reader, front_end: Fron
 
 
 def finished(piece: Piece) -> int:
-    """The checksum of what is left of ones as the decoder's audio."""
+    """Return the checksum of a piece whose decoded audio is ones."""
     audio = np.ones(piece.frames * SAMPLES_PER_FRAME, np.float32)
     mute(audio, muted(piece, SAMPLES_PER_FRAME, RATE), RATE)
     before, after = piece.cut(SAMPLES_PER_FRAME)
@@ -254,7 +254,7 @@ def finished(piece: Piece) -> int:
 
 
 def planned(front_end: FrontEnd, text: str, code: str) -> tuple[list[Any], list[str]]:
-    """Pieces, or the error behind them, and notices."""
+    """Return pieces, a possible error after them, and notices."""
     model: Any = front_end_vectors._Model(VOCABULARY, MOST)
     style = Style(lambda voice: np.zeros((1 << 16, 2), np.float32), SPEED, Pauses(), Division())
     known = Known(frozenset(VOCABULARY), lambda voice: code)
@@ -293,7 +293,7 @@ def test_pieces_match_python_in_five_more_languages(read: Reader, front_end: Fro
 
 
 def test_pieces_match_python(read: Reader, front_end: FrontEnd) -> None:
-    """Their words, durations, places, silences and the audio that is left of them; and errors."""
+    """Compare words, durations, places, silences, remaining audio and errors."""
     check_plans(read, front_end, texts_of_pieces(front_end_vectors.few_texts()[1::3]))
 
 
@@ -324,7 +324,7 @@ TEXTS = [
 def test_pieces_of_speech_match_python(
     speaker: Speaker, talking: Path, front_end: FrontEnd, text: str, voice: str, speed: float
 ) -> None:
-    """Audio to the last bit, and the places of words."""
+    """Compare audio bit for bit, and places of words."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpeechWarning)
         speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=False)
@@ -342,7 +342,7 @@ def test_pieces_of_speech_match_python(
 def test_say_text_matches_python(
     built: Path, tvm: Path, talking: Path, front_end: FrontEnd, tmp_path: Path
 ) -> None:
-    """`kokoro_say_text`, from Python by ctypes."""
+    """Call `kokoro_say_text` by ctypes."""
     text, voice, speed = TEXTS[1]
     speech = Synthesizer(talking, threads=1)(text, voice=voice, speed=speed, seed=7, markup=False)
     say = Path(__file__).parent / "bindings" / "say.py"

@@ -1,7 +1,4 @@
-"""The gate of text from C: on this machine, and on others, which say a sentence of each language from text.
-
-What `validate_text` judges is what `speak BUNDLE "Text."` prints and decodes, bit for bit.
-"""
+"""The gate `validate_text`: `speak BUNDLE "Text."` equals Python's runtime, also on other machines."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ def test_gate_judges_every_language(bundle: Path, decode: bool) -> None:
 
 @dataclass
 class Spoiled:
-    """Changes what a program says."""
+    """A program whose output is changed."""
 
     program: SpeakProgram
     spoil: Callable[[list[str], np.ndarray], tuple[list[str], np.ndarray]]
@@ -94,7 +91,7 @@ def test_gate_skips_languages_that_c_does_not_read(bundle: Path, tmp_path: Path)
 def test_other_machines_speak_seven_languages(
     recipe: str, runner_runtime: Callable[[str], list[Path]], front_end_files: Path, tmp_path: Path
 ) -> None:
-    """Against Python's runtime with the same code, run there."""
+    """Compare with Python's runtime and the same emulated code."""
     if reason := obstacle(recipe):
         pytest.skip(reason)
     runner, libraries = runner_of(recipe), runner_runtime(recipe)

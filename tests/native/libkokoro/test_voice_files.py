@@ -1,4 +1,4 @@
-"""Voices of one's own in libkokoro: spoken as Python speaks them, and refused as Python refuses them."""
+"""Voice files in libkokoro compared with Python: speech and refusals."""
 
 from __future__ import annotations
 

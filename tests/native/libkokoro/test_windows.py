@@ -1,4 +1,4 @@
-"""libkokoro for Windows, under Wine: it says, bit for bit, what Python's runtime says with the same code."""
+"""libkokoro for Windows under Wine, compared with Python's runtime on the same code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def windows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of kokoro.dll and speak.exe."""
+    """Return the folder of kokoro.dll and speak.exe."""
     folder = tmp_path_factory.mktemp("windows")
     compile_libkokoro(MINGW, folder, *STRICT)
     return folder
@@ -51,7 +51,7 @@ def windows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy compiled for Windows."""
+    """Return the toy compiled for Windows."""
     folder = write_bundle(tmp_path_factory.mktemp("toy"))
     compile_into(folder, "exact", RECIPE)
     refresh(folder)
@@ -60,7 +60,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def python(toy: Path, runner_runtime: Runtime) -> Synthesizer:
-    """Python's runtime, with the toy's code for Windows."""
+    """Return Python's runtime with the toy's code for Windows."""
     return open_synthesizer(WINE, toy, 1, runner_runtime(RECIPE))
 
 
@@ -80,7 +80,7 @@ def rewrite(bundle: Path, path: str, value: Any) -> None:
 
 
 def test_speak_matches_python(speaker: Speaker, toy: Path, python: Synthesizer, tmp_path: Path) -> None:
-    """In a folder whose name is neither ASCII nor Windows' code page."""
+    """The folder's name is neither ASCII nor in Windows' code page."""
     speech = python.from_phonemes(PHONEMES, voice="bf_emma,am_adam", speed=0.7, seed=SEED)
     write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
     bundle = shutil.copytree(toy, tmp_path / "bündel ☃")
@@ -94,7 +94,7 @@ def test_speak_matches_python(speaker: Speaker, toy: Path, python: Synthesizer, 
 def test_bundle_speaks_with_its_own_files(
     windows: Path, runner_runtime: Runtime, mutable: Path, python: Synthesizer
 ) -> None:
-    """As the gate of whole utterances runs it."""
+    """The gate of whole utterances runs the program the same way."""
     files = [windows / WINDOWS.library, windows / WINDOWS.program, INCLUDE / HEADER]
     for path in (*files, *runner_runtime(RECIPE)):
         Path(shutil.copyfile(path, mutable / path.name)).chmod(0o444)
@@ -194,7 +194,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(windows: Path, runner_runtime: Runtime, tmp_path: Path) -> Run:
-    """Compiles a program of `programs/` against kokoro.dll, and runs it."""
+    """Return a function that compiles and runs a program of `programs/` with kokoro.dll."""
 
     def run(name: str, *words: object) -> subprocess.CompletedProcess[str]:
         folder = Path(shutil.copytree(windows, tmp_path / name))
@@ -215,13 +215,13 @@ def run(windows: Path, runner_runtime: Runtime, tmp_path: Path) -> Run:
 
 
 def test_bundle_is_shared_by_threads(run: Run, toy: Path) -> None:
-    """It is opened and closed many times, too."""
+    """It is opened and closed many times too."""
     done = run("threads", toy, 12)
     assert (done.returncode, done.stdout) == (0, "equal\n"), done.stderr
 
 
 def test_two_bundles_share_a_process(run: Run, toy: Path, mutable: Path, tmp_path: Path) -> None:
-    """Whose libraries have the same names and are different. TVM takes paths of ASCII only."""
+    """Their libraries have equal names and different content. TVM accepts ASCII paths only."""
     for bucket in (16, 64):
         path = mutable / f"bert-{bucket}.so"
         compile_library(path, "bert", bucket, "exact", claims={"project": "another"}, recipe=RECIPE)

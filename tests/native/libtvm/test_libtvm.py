@@ -1,4 +1,4 @@
-"""The TVM runtime from its sources: the headers of our own, what is compiled, and what it then runs."""
+"""The TVM runtime compiled from its sources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ needs_riscv = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstac
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ (Debian: apt-get install g++)")
 def test_stream_headers_write_tvms_format(tmp_path: Path) -> None:
-    """Counts of 64 bits, plain values as in memory: what the compiler of the machine that builds wrote."""
+    """Counts have 64 bits, and plain values are stored as in memory."""
     program, ffi = tmp_path / "streams", tvm_ffi_headers()
     places = [INCLUDE, INCLUDE / "tvm", ffi]
     command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", *(f"-I{place}" for place in places)]
@@ -93,7 +93,7 @@ def test_runtime_stage_key_contains_compiler_headers_and_versions(tmp_path: Path
 
 @needs_riscv
 def test_compile_libtvm_uses_the_float_abi_of_c(tmp_path: Path) -> None:
-    """A library of another ABI would not be loaded."""
+    """A library with another ABI would not load."""
     (flags,) = struct.unpack_from("<I", library_of(RECIPE, scaled(), tmp_path).read_bytes(), 48)
     assert flags & 6 == HARD_FLOAT_DOUBLE
     linux_compiler("riscv64").run(["-shared", "-nostdlib", "-xc", os.devnull, "-o", str(tmp_path / "c")], "c")

@@ -1,4 +1,4 @@
-"""Archives for iOS: whose code they hold, how TVM's runtime finds it, and an XCFramework of several."""
+"""Archives for iOS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compilers' names that recipes are checked against are those of the compilers."""
+"""The stored names of compilers compared with the compilers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ DECORATED = re.compile(
 
 
 def passes() -> set[str]:
-    """Those that TVM registers a constructor of, and those written in Python."""
+    """Return the passes that TVM registers, and those written in Python."""
     from tvm_ffi import registry
 
     spec = find_spec("tvm")
@@ -81,7 +81,7 @@ def gpus() -> list[str]:
 
 @pytest.mark.skipif(nvrtc.check() is not None, reason="needs NVRTC")
 def test_compiler_names_match_the_compilers() -> None:
-    """GOLDEN=write in the environment writes the file, as it does those of tests/recipe."""
+    """GOLDEN=write in the environment writes the file."""
     asked = subprocess.run([sys.executable, "-c", ASK_LLVM], capture_output=True, text=True, check=True)
     found = {**json.loads(asked.stdout), "passes": " ".join(sorted(passes())), "gpus": " ".join(gpus())}
     text = json.dumps(found, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""Linking: a library whole or not at all."""
+"""The linker of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kokoro_tvm.native.toolchains.gnu import GNU, Gnu
 
 
 def stub(script: str | None, folder: Path) -> Gnu:
-    """The toolchain with a shell script in the linker's place; None: with nothing there."""
+    """Return a function that replaces the linker by a shell script, or by nothing."""
     program = folder / "linker"
     if script is not None:
         program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -24,7 +24,7 @@ def stub(script: str | None, folder: Path) -> Gnu:
 
 @pytest.fixture
 def objects(tmp_path: Path) -> list[Path]:
-    """Two objects, one function in each."""
+    """Return two objects with one function each."""
     made = []
     for number in (1, 2):
         source = tmp_path / f"{number}.c"

@@ -1,4 +1,4 @@
-"""LLVM's linker: code for a machine that nothing of is installed."""
+"""LLVM's linker for machines whose libraries are not installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINKED: dict[str, Toolchain] = {"linux-arm64": ELF, "windows-x86-64": COFF, "mac
 
 
 def each(linkers: Mapping[str, Toolchain]) -> pytest.MarkDecorator:
-    """Of the recipes whose linkers there are."""
+    """Skip a recipe whose linker is missing."""
     problems = {recipe: linker.check() for recipe, linker in linkers.items()}
     skipped = {recipe: pytest.mark.skipif(bool(why), reason=str(why)) for recipe, why in problems.items()}
     return pytest.mark.parametrize("recipe", [pytest.param(r, marks=mark) for r, mark in skipped.items()])

@@ -1,4 +1,4 @@
-"""Libraries for macOS: what they take of others, and the signature without which a Mac loads none."""
+"""The linker of libraries for macOS, and their signatures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ needs_lld = pytest.mark.skipif(MACHO.check() is not None, reason=str(MACHO.check
 
 
 def commands(library: bytes) -> dict[int, bytes]:
-    """The last load command of every kind."""
+    """Return the last load command of every kind."""
     magic, cpu, _, kind, count = struct.unpack_from("<5I", library)
     assert (magic, cpu, kind) == (0xFEEDFACF, 0x100000C, 6), "a library for arm64"
     found, at = {}, 32

@@ -1,4 +1,4 @@
-"""CUDA's compiler: machine code for several generations, what kernels take, and what it says of mistakes."""
+"""The compiler of CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants of addresses as offsets of loads: what is computed stays the same."""
+"""Moving constants of addresses into offsets of loads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOAD, BYTE_LOAD, STORE = 0x28, 0x2D, 0x36
 
 
 def number(value: int) -> bytes:
-    """LEB128, with a sign where it is negative, and room for one where it is not."""
+    """Encode LEB128, signed for a negative number."""
     parts = bytearray()
     while not (-64 <= value < 64):
         parts.append(value & 0x7F | 0x80)
@@ -49,8 +49,7 @@ def section(kind: int, content: bytes) -> bytes:
 
 
 def module(*bodies: bytes) -> bytes:
-    """Functions "0", "1", ... of an address, which return an i32; two pages of memory, each byte of which
-    JavaScript may write."""
+    """Encode a module with functions "0", "1", ... of an address and two pages of memory."""
     functions = [b"\x00" + body + END for body in bodies]
     names = b"".join(
         unsigned(len(str(i))) + str(i).encode() + b"\x00" + unsigned(i) for i in range(len(functions))
@@ -107,7 +106,7 @@ LANE = b"\xfd\x1b\x01"  # i32x4.extract_lane 1
 
 
 def drawn(draw: random.Random) -> bytes:
-    """A sum of loads at constants from the address, by every kind of load."""
+    """Draw a sum of loads of every kind at constant distances from the address."""
     body = constant(draw.randrange(-100, 100))
     for _ in range(draw.randrange(1, 6)):
         at, offset = (

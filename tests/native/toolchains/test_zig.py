@@ -1,4 +1,4 @@
-"""WebAssembly libraries: what they take from outside, and where there is no compiler."""
+"""The linker of WebAssembly libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GPU whose host is emulated: code for macOS and iOS launches kernels for Metal, C++ for arm64."""
+"""GPU kernels compiled as C++ for an emulated host: code for macOS and iOS launches kernels for Metal."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def runner(recipe: str = "metal-macos") -> EmulatedSource:
 
 
 def rotation() -> Any:
-    """Each value of a row becomes that of the next thread of its workgroup; the rows are counted at run
-    time."""
+    """Return a kernel that rotates the values of rows; the number of rows is known at run time."""
     k = GpuKernel("rotation", machine_for("metal-macos").features)
     with k:
         x, y = k.param("x", ("n", GROUP)), k.param("y", ("n", GROUP))
@@ -66,7 +65,7 @@ def serve(recipe: str, runner_runtime: Callable[[str], list[Path]]) -> Callable[
 
 @pytest.fixture(scope="module")
 def server(serve: Callable[[], RunnerProcess]) -> Iterator[RunnerProcess]:
-    """One that tests share which do not end it."""
+    """Return a server that several tests share, which must not end it."""
     started = serve()
     yield started
     started.close()
@@ -78,7 +77,7 @@ NUMBERS = itertools.count()  # of system libraries: a process has one of each na
 
 @pytest.fixture
 def rotate(recipe: str, tmp_path: Path) -> Rotate:
-    """Runs the kernel's library and its kernel, whose text is edited first, in a server."""
+    """Return a function that edits the kernel's text, and runs its library in a server."""
     kernel, number = rotation(), next(NUMBERS)
     library = library_of(recipe, kernel, tmp_path, f"library-{number}")
     loaded, prefix = runner(recipe).host.prepare(library)
@@ -125,7 +124,7 @@ def test_index_off_by_one_ends_the_program(rotate: Rotate, serve: Callable[[], R
 
 @pytest.mark.skipif(obstacle_of("macos-arm64") is not None, reason=str(obstacle_of("macos-arm64")))
 def test_changed_byte_breaks_the_signature(tmp_path: Path) -> None:
-    """Of the library that launches the kernels, too."""
+    """The library that launches the kernels is signed."""
     path = library_of("macos-arm64", scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     content[len(content) // 4] ^= 1

@@ -1,4 +1,4 @@
-"""macOS' libraries on Linux: what is the loader's own, beside what test_served.py shows of every runner."""
+"""The runner of macOS code; test_served.py covers what all runners share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def server(runner_runtime: Runtime) -> Iterator[RunnerProcess]:
 def test_macos_code_computes_the_bits_of_linux_code(
     server: RunnerProcess, runner_runtime: Runtime, tmp_path: Path
 ) -> None:
-    """The libm is Linux' in both."""
+    """Both use Linux' libm."""
     linux = runner_of("linux-arm64").serve(runner_runtime(RECIPE), 2)
     found = []
     for each, recipe in ((server, RECIPE), (linux, "linux-arm64")):
@@ -64,7 +64,7 @@ def test_functions_of_macos_alone_are_provided(server: RunnerProcess, tmp_path: 
 
 @needs_all
 def test_changed_instruction_changes_the_result(server: RunnerProcess, tmp_path: Path) -> None:
-    """What is run is the library's own code: multiply-and-add becomes multiply-and-subtract."""
+    """The library's own code is executed: multiply-and-add becomes multiply-and-subtract."""
     path = library_of(RECIPE, scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     for at in range(0, len(content) - 3, 4):
@@ -104,7 +104,7 @@ def test_library_of_another_platform_is_refused(
 
 @needs_all
 def test_damaged_library_is_refused_and_the_server_continues(server: RunnerProcess, tmp_path: Path) -> None:
-    """Cut short anywhere: the loader reads files that others may have written."""
+    """The file is cut at several places, because the loader reads files of others."""
     content = library_of(RECIPE, scaled(), tmp_path).read_bytes()
     for number, size in enumerate((0, 31, 33, 500, 1000, 20000, 40000)):
         path = tmp_path / f"cut-{number}.dylib"
@@ -117,7 +117,7 @@ def test_damaged_library_is_refused_and_the_server_continues(server: RunnerProce
 @needs_all
 @pytest.mark.parametrize("from_c", [False, True])
 def test_changed_byte_breaks_the_signature(from_c: bool, tmp_path: Path) -> None:
-    """Of a component's library as of libkokoro."""
+    """A component's library, and libkokoro."""
     path = library_of(RECIPE, scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     content[len(content) // 4] ^= 1

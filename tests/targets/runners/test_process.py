@@ -1,4 +1,4 @@
-"""Servers that do not answer as they should: each is found, and named."""
+"""Servers that fail to answer."""
 
 from __future__ import annotations
 

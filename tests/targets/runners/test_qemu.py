@@ -1,4 +1,4 @@
-"""QEMU: what is its own, beside what test_served.py shows of every runner."""
+"""The runner under QEMU; test_served.py covers what all runners share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code in a program of another platform: kernels and errors, as if they ran here, under every such runner."""
+"""Behaviour that all runners with a server process share: kernels, arrays and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def serve(recipe: str, runner_runtime: Callable[[str], list[Path]]) -> Serve:
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> Iterator[RunnerProcess]:
-    """One that tests share which do not end it."""
+    """Return a server that several tests share, which must not end it."""
     server = serve()
     yield server
     server.close()
@@ -67,7 +67,7 @@ def test_array_can_be_kept(recipe: str, server: RunnerProcess, tmp_path: Path) -
 def test_libraries_may_have_functions_of_equal_names(
     recipe: str, server: RunnerProcess, tmp_path: Path
 ) -> None:
-    """As the buckets of a component have."""
+    """The buckets of a component do."""
     for kernel, expected in ((scaled(), EXPECTED), (halved(), X / 2), (scaled(), EXPECTED)):
         number = server.open(library_of(recipe, kernel, tmp_path, f"library-{expected[0]}"), "module")
         _, y = server.call(number, "scaled", [X, np.zeros(64, np.float32)], result="arguments")
@@ -98,7 +98,7 @@ def test_tvm_error_is_reported_and_the_server_continues(
 
 
 def test_features_are_those_of_the_emulated_cpu(recipe: str, server: RunnerProcess) -> None:
-    """Not what this machine's /proc/cpuinfo says, which an emulated program reads."""
+    """An emulated program would read the host's /proc/cpuinfo."""
     assert set(machine_for(recipe).required) <= server.features()
     if recipe in PORTABLE:
         assert server.features() == PORTABLE[recipe]

@@ -1,4 +1,4 @@
-"""Barriers of kernels run from source: those that are missing, races, threads that never reach one."""
+"""Barriers of kernels run from source: missing ones, races, unreached ones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_missing_barrier_before_reuse_depends_on_order(kind: str) -> None:
 @kinds
 @pytest.mark.parametrize("races", [False, True])
 def test_shared_memory_can_be_read_as_another_type(kind: str, races: bool) -> None:
-    """As TVM prints arrays of one size that it puts in one place."""
+    """TVM prints arrays of equal size at one place like this."""
     at = f"(({'threadgroup ' if kind == 'metal' else ''}uint*)s)["
     body = f"  {at}t] = (uint)(t + 1);\n  BARRIER\n  y[i] = (float)({at}63 - t] * 2u);"
     kernels = load(code_of(kind, body), races=races)

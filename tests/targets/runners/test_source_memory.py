@@ -1,4 +1,4 @@
-"""Memory of kernels run from source: what nobody wrote, what lies outside, tails; and inexact functions."""
+"""Memory of kernels run from source: uninitialized, out of bounds, tails; and inexact functions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_write_outside_of_shared_memory_is_detected(kind: str, index: str) -> No
 
 
 def before_a_guard(x: np.ndarray) -> np.ndarray:
-    """A copy that ends where memory ends."""
+    """Copy an array to the end of accessible memory."""
     size = -(-x.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + mmap.PAGESIZE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -57,7 +57,7 @@ def before_a_guard(x: np.ndarray) -> np.ndarray:
 
 
 def ended_by(call: Callable[[], object]) -> int:
-    """The signal that ends a child of this process in which something is called; 0: none."""
+    """Call something in a child process and return the signal that ended it, 0 for none."""
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGSEGV, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""What the source runner refuses: kernels it cannot execute, and machines without a compiler."""
+"""Refusals of the source runner."""
 
 from __future__ import annotations
 

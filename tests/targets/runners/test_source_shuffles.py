@@ -1,4 +1,4 @@
-"""Shuffles of kernels run from source: their lanes, segments and subgroups."""
+"""Shuffles of kernels run from source: lanes, segments and subgroups."""
 
 from __future__ import annotations
 

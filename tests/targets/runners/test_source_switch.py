@@ -1,4 +1,4 @@
-"""Changing stacks: what a call preserves is preserved, with each architecture's assembly and without."""
+"""Stack switches of the source runner, with each architecture's assembly and without."""
 
 from __future__ import annotations
 

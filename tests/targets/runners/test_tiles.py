@@ -1,4 +1,4 @@
-"""The instructions of AMX, where the CPU has none: bits, shapes, threads, and what is illegal there too."""
+"""Emulated AMX instructions: bits, shapes, threads, and illegal uses."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def at(array: NDArray[Any]) -> ctypes.c_void_p:
 def multiplied(
     code: Any, a: NDArray[np.uint16], b: NDArray[np.uint16], c: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """c + the product; a (rows, pairs, 2), b (pairs, columns, 2), c (rows, columns)."""
+    """Return c + a * b; a (rows, pairs, 2), b (pairs, columns, 2), c (rows, columns)."""
     (rows, pairs, _), columns = a.shape, b.shape[1]
     config = configuration([rows, rows, pairs], [4 * columns, 4 * pairs, 4 * columns])
     result = c.copy()
@@ -101,7 +101,7 @@ def multiplied(
 
 
 def expected(a: NDArray[np.uint16], b: NDArray[np.uint16], c: NDArray[np.float32]) -> NDArray[np.float32]:
-    """As the manual has it: products are exact in float32, and each half's sum is rounded step by step."""
+    """Compute as the manual: products are exact in float32, and each half's sum is rounded at every step."""
     left, right = to_float32(a), to_float32(b)
     halves = np.zeros((2, *c.shape), np.float32)
     for k in range(a.shape[1]):
@@ -131,7 +131,7 @@ def test_tiles_load_rows_with_a_stride(code: Any) -> None:
 
 
 def test_subnormal_numbers_are_zero(code: Any) -> None:
-    """Read so, and written so."""
+    """As inputs and as results."""
     tiny = np.float32(2.0**-130)
     a, b = np.zeros((2, 1, 2), np.uint16), np.zeros((1, 1, 2), np.uint16)
     a[0], b[0] = round_to_bfloat16(np.full((1, 2), tiny, np.float32)), 0x3F80

@@ -1,4 +1,4 @@
-"""WebGPU kernels on Vulkan: what differs from other kinds of GPU is how they are launched."""
+"""WebGPU kernels on Vulkan."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_adapter_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @needs_vulkan
 def test_adapter_prints_nothing() -> None:
-    """Outside of a desktop's session too, where EGL misses a folder."""
+    """Outside of a desktop session, EGL misses a folder."""
     code = "from kokoro_tvm.targets.runners.wgpu import WGPU; print(WGPU.version())"
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
     done = subprocess.run(

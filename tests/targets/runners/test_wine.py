@@ -1,4 +1,4 @@
-"""Wine: what is its own, beside what test_served.py shows of every runner."""
+"""The runner under Wine; test_served.py covers what all runners share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Runtime = Callable[[str], list[Path]]
 def test_wine_runs_windows_code_in_its_own_folder(
     runner_runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an empty folder of its own, which is gone afterwards, and nothing of the user's Wine."""
+    """The folder is empty at first and removed afterwards; the user's Wine is not used."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setenv("WINEPREFIX", str(tmp_path / "users"))
@@ -66,7 +66,7 @@ def test_function_may_use_more_than_a_page_of_stack(runner_runtime: Runtime, tmp
 
 
 def reordered() -> Any:
-    """y[r, at[i]] = x[r, i], by way of eight arrays that stay on the stack, because their places are data."""
+    """Return a kernel y[r, at[i]] = x[r, i] with eight arrays that stay on the stack."""
     k = CpuKernel("reordered", 1)
     with k:
         at, x, y = k.param("at", (200,), "int32"), k.param("x", (8, 200)), k.param("y", (8, 200))
@@ -118,7 +118,7 @@ def test_find_runner_requires_the_architecture_of_windows_code(monkeypatch: pyte
 
 
 def test_lacking_checks_this_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs at the speed of this machine, on this machine's instructions."""
+    """Wine executes code on this CPU."""
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr("kokoro_tvm.targets.cpu_tools.features_of_cpu", lambda: frozenset({"sse2", "avx"}))
     assert "avx2" in tools_for(recipe_of(RECIPE).target).lacking("float32")
