@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,12 @@ from kokoro_tvm.native.toolchains import problem_of, version_of
 
 __all__ = ["MINGW", "NATIVE_CXX", "CCompiler", "linux_compiler", "run_compiler", "tvm_ffi_headers"]
 
+_GCC = re.compile(r"gcc(?:-(?P<architecture>[\w-]+)-linux-gnu)?")
+_DEBIAN = {
+    "aarch64": "arm64",
+    "x86-64": "amd64",
+}  # Debian's names of architectures, where triples have others
+
 
 @dataclass(frozen=True)
 class CCompiler:
@@ -24,12 +31,17 @@ class CCompiler:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Return Debian's packages."""
-        return (self.package,)
+        """Return Debian's packages of the compiler and of its C library, which gcc's only recommends."""
+        match = _GCC.fullmatch(self.package)
+        if match is None:  # the package of a g++ or of MinGW depends on its C library
+            return (self.package,)
+        architecture = match["architecture"]
+        libc = f"-{_DEBIAN.get(architecture, architecture)}-cross" if architecture else ""
+        return (self.package, f"libc6-dev{libc}")
 
     def version(self, purpose: str = "compile C with", otherwise: str = "") -> str:
         """Return its version; see `version_of`. Raises BuildError if it is not installed."""
-        return version_of(self.command, self.package, purpose, otherwise)
+        return version_of(self.command, " ".join(self.packages), purpose, otherwise)
 
     def check(self) -> str | None:
         """Return why it cannot be run and what to do about it; None if it can."""
