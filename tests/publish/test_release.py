@@ -15,7 +15,7 @@ from kokoro_tvm.builder.project import Project
 from kokoro_tvm.cli import main
 from kokoro_tvm.publish.release import RELEASE, SUMS, write_release
 from kokoro_tvm.runtime import read_bundle
-from kokoro_tvm.runtime.registry.sources import bundles_in
+from kokoro_tvm.runtime.registry.sources import read_index
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_the_command_prints_what_it_wrote_and_left_out(
     out = capsys.readouterr()
     assert str(tmp_path / "layout#toy") in out.out
     index = (tmp_path / "layout" / "index.json").read_bytes()
-    assert bundles_in(index, "layout").keys() == {"toy"}
+    assert read_index(index, "layout").keys() == {"toy"}
     assert str(tmp_path / SUMS) in out.out
     assert not [*tmp_path.glob("*.tar"), *tmp_path.glob("*.whl")], "its bundle is in the layout"
     assert "toy: left out" not in out.err
