@@ -164,7 +164,7 @@ def beside_table(comparisons: Sequence[KernelComparison]) -> Table:
 
 def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repeat: int) -> Profile:
     """Speaks with and without recording in turn, so that a change of the machine's speed affects both."""
-    from kokoro_tvm.runtime.session.profiler import kernels_of, recorded
+    from kokoro_tvm.runtime.session.profiler import kernels_of, record_calls
     from kokoro_tvm.runtime.session.session import Session
 
     session = synthesizer.runner
@@ -176,7 +176,7 @@ def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repe
         start = time.perf_counter()
         synthesizer.from_phonemes(parts, voice=voice)
         times[0].append(time.perf_counter() - start)
-        with recorded(session) as found:
+        with record_calls(session) as found:
             start = time.perf_counter()
             synthesizer.from_phonemes(parts, voice=voice)
             times[1].append(time.perf_counter() - start)

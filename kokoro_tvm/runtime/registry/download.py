@@ -62,8 +62,8 @@ def download(source: Source, layer: OciLayer, path: Path, place: str, arrived: C
                 if not error.is_temporary or failures == _MAX_FAILURES:
                     action = "Run" if error.is_temporary else "Fix that, and run"
                     raise BundleError(
-                        f"{layer.name} cannot be pulled from {place}: {error}. {action} the same command again, "
-                        "which resumes the download."
+                        f"{layer.name} cannot be pulled from {place}: {error}. {action} the same command "
+                        "again, which resumes the download."
                     ) from error
                 time.sleep(_PAUSE_S * 2**failures)
         file.flush()

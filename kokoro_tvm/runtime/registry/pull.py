@@ -130,7 +130,8 @@ class _Pull:
             if name in layers:
                 if (size := layers[name].size) > MAX_MANIFEST_BYTES:
                     raise BundleError(
-                        f"{name} of {self.place} has {size} bytes, more than any bundle needs. Name another place."
+                        f"{name} of {self.place} has {size} bytes, more than any bundle needs. "
+                        "Name another place."
                     )
                 download(self.source, layers[name], new / name, self.place, lambda _: None)
             elif name in (_MANIFEST, PROVENANCE):

@@ -107,8 +107,8 @@ class _Layout:
             name = next(iter(digests))
         if name not in digests:
             names = ", ".join(sorted(digests)) or "none"
-            content = f"no bundle {name}" if name else "several bundles"
-            raise InputError(f"{place} has {content}. It has: {names}. Write {place}#NAME.")
+            contents = f"no bundle {name}" if name else "several bundles"
+            raise InputError(f"{place} has {contents}. It has: {names}. Write {place}#NAME.")
         content = self._whole(self._blob(digests[name]))
         if sha256_of(content) != digests[name]:
             raise BundleError(
