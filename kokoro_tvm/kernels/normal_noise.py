@@ -1,4 +1,4 @@
-"""Noise of the harmonic source, drawn from a seed: the same bits as `kokoro_tvm.kernels.noise.draw_noise`."""
+"""Noise of the harmonic source, drawn from a seed: the same bits as `kokoro_tvm.common.noise.draw_noise`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch import Tensor
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from kokoro_tvm.common.noise import Words, block, draw_noise
 from kokoro_tvm.kernels.base.expressions import Cast, ceildiv, const, iota, minimum, select
 from kokoro_tvm.kernels.base.math import dtype
 from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, Shape, semantic_op
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
-from kokoro_tvm.kernels.noise import Words, block, draw_noise
 
 __all__ = ["normal_noise"]
 

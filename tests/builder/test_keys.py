@@ -65,13 +65,13 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
             stages("lower", ("decoder-130",)),
         ),
         (
-            "kernels/noise.py",
+            "common/noise.py",
             "_ROUNDS = 10",
             "_ROUNDS = 7",
             # All that compares with references can draw noise.
             stages("lower", ("decoder-130",)) | stages("validate") | {"toy-model.reference", "toy.speech"},
         ),
-        ("kernels/noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
+        ("common/noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
         ("runtime/text/frontend/normalization/emoji.py", "def names(", "def names(*more, ", set()),
         ("native/libtvm/wasm.py", "def compile_wasm(", "def compile_wasm(*more, ", set()),
         ("native/toolchains/coff.py", "/dll", "/debug", set()),
@@ -151,7 +151,7 @@ def test_keys_do_not_depend_on_the_memory(edited: Edited, tmp_path: Path) -> Non
     ("stage", "file", "old"),
     [
         ("toy.compile.text_encoder-64", "compiler/codegen.py", "def write_object(\n"),
-        ("toy-model.reference", "kernels/noise.py", "_ROUNDS = 10"),
+        ("toy-model.reference", "common/noise.py", "_ROUNDS = 10"),
     ],
 )
 def test_key_covers_the_code_of_cached_results(

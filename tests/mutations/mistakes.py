@@ -187,7 +187,7 @@ MISTAKES = (
         "noise that repeats after 87 s, in the product and in the truth",
         (
             Edit(
-                "kernels/noise.py",
+                "common/noise.py",
                 "random = philox(words, (place, piece, zero, zero), key)",
                 "random = philox(words, (place & words.const(0x7FFFF), piece, zero, zero), key)",
             ),
@@ -199,7 +199,7 @@ MISTAKES = (
         "noise of the magnitude alone, in the product and in the truth",
         (
             Edit(
-                "kernels/noise.py",
+                "common/noise.py",
                 "words.select(turn < words.const(1 << 31), factor, words.scale(-(2.0**-7)))",
                 "words.select(turn < words.const(1 << 31), factor, words.scale(2.0**-7))",
             ),

@@ -12,7 +12,7 @@ import pytest
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.native.libkokoro import LINUX
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.kernels.noise import NUMPY, deviate, draw_noise, philox
+from kokoro_tvm.common.noise import NUMPY, deviate, draw_noise, philox
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.validation.measure.noise import KNOWN_WORDS
 
