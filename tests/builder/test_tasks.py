@@ -25,7 +25,7 @@ from kokoro_tvm.builder.tasks import doit_config, recipe_tasks
 from kokoro_tvm.common.errors import RecipeError, ValidationError
 
 REPOSITORY = Path(__file__).parents[2]
-WHOLE = "model: kokoro-82m\ntarget: {kind: llvm, mcpu: generic}\n"
+WHOLE = "extends: cpu\n"
 MACHINE = Budget(Needs(memory_gb=8, cpus=4))
 
 
