@@ -125,9 +125,9 @@ def test_edit_makes_exactly_its_stages_stale(
 
 
 def test_new_file_makes_nothing_stale(edited: Edited) -> None:
-    for room in ("patches", "passes", "targets", "ops"):
+    for folder in ("model/patches", "compiler/passes", "targets", "kernels"):
         for name in ("another.py", ".llvm.py.swp", "llvm.py~", "#llvm.py#"):  # an editor's, too
-            another = edited.package / room / name
+            another = edited.package / folder / name
             another.write_text("X = 1\n", encoding="utf-8")
             assert edited.stale() == set()
             another.unlink()

@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import IntEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers
-from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
-from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets.runners.source.languages import LANGUAGES, ShaderLanguage
+
+if TYPE_CHECKING:  # it imports numpy, which a build with nothing to do does not need
+    from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
 __all__ = ["PURPOSE", "Order", "compile_kernels", "headers_digest", "load", "translated"]
 
@@ -84,6 +85,8 @@ def load(
     """
     import tvm_ffi
 
+    from kokoro_tvm.runtime.threads import usable_cores
+
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
         library = Path(folder, "kernels.so")
         options = ("-march=native", *(["-DGROUP_RACES"] if races else []))
@@ -99,6 +102,8 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
     Raises:
         BuildError: The compiler is not installed or refuses the kernels.
     """
+    from kokoro_tvm.runtime.threads import usable_cores
+
     version = compiler.version(*PURPOSE)
     headers = [f"-I{_FOLDER}", "-isystem", str(tvm_ffi_headers())]
     command = [compiler.command, *OPTIONS, *options, *headers]
