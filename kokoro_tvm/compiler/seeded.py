@@ -39,7 +39,7 @@ def build_noise_module(function: Any, name: str) -> Any | None:
     return builder.get()
 
 
-def add_seeded_entry(module: Any, drawn: Any, component: str, name: str) -> Any:
+def add_seeded_entry(module: Any, noise_module: Any, component: str, name: str) -> Any:
     """Add `<component>_seeded` to a lowered component: it takes `seed` in place of `noise`.
 
     Args:
@@ -48,7 +48,7 @@ def add_seeded_entry(module: Any, drawn: Any, component: str, name: str) -> Any:
         component: Name of the component.
         name: Name of the drawn module.
     """
-    result = tvm.IRModule(dict(module.functions.items()) | dict(drawn.functions.items()))
+    result = tvm.IRModule(dict(module.functions.items()) | dict(noise_module.functions.items()))
     variables = {v.name_hint: v for v in result.get_global_vars()}
     inner, draw = (variables[f"{prefix}_forward"] for prefix in (component, name))
     if inner.ty.is_missing():
