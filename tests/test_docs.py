@@ -54,8 +54,8 @@ def test_patches_page_lists_every_patch() -> None:
     assert sorted(first_column(table)) == sorted(patches.list_patches())
 
 
-def test_build_page_lists_every_pass() -> None:
-    assert sorted(first_column(section(read("docs/build.md"), "Passes"))) == sorted(passes.list_passes())
+def test_kernels_page_lists_every_pass() -> None:
+    assert sorted(first_column(section(read("docs/kernels.md"), "Passes"))) == sorted(passes.list_passes())
 
 
 def test_build_page_lists_every_stage(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The text front end, compared with misaki and spaCy's tagger on sentences of every kind."""
+"""Stage `phonemes`: compare the text front end with misaki and spaCy's tagger on sentences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import installed, versions
-from kokoro_tvm.builder.stages.base import Place, gates_on, log
+from kokoro_tvm.builder.stages.base import Place, gate_facts, log
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.validation.reference.phonemes import SENTENCES
@@ -20,6 +20,7 @@ _ENGLISH = {"American English": False, "British English": True}
 
 
 def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
+    """Declare the stage."""
     return place.stage(
         "phonemes",
         doc="compare the text front end with misaki",
@@ -27,7 +28,7 @@ def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
         inputs={name: (front_end, name) for name in ("front_end.safetensors", "tagger.zip")},
         settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), "sentences": str(SENTENCES)},
         facts=lambda: {
-            "gates": gates_on(recipe, "phonemes"),
+            "gates": gate_facts(recipe, "phonemes"),
             "sentences": file_sha256(SENTENCES),
             "reference": {name: installed(name) for name in _REFERENCE},
             "versions": versions("numpy"),
@@ -36,7 +37,11 @@ def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
 
 
 def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> None:
-    """Writes the report. Raises ValidationError where a gate is missed, or the reference cannot be run."""
+    """Write the report.
+
+    Raises:
+        ValidationError: A gate is missed, or the reference cannot be run.
+    """
     from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
     from kokoro_tvm.runtime.text.frontend.english import English
     from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
@@ -57,7 +62,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
         english = English(data, british, UnknownWords(data, british))
         forms = file.forms("en")
         language = None if forms is None else LanguageRules(forms, "b" if british else "a")
-        # How a number is read is no question to misaki: both are given its words.
+        # Numbers are written out for both, because the gates are not about how misaki reads numbers.
         words = [normalize(SourceText.of(text), language).source.text for text in texts]
         with truth.misaki_english(inputs["tagger.zip"], british) as misaki:
             read[name] = [

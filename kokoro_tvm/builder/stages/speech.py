@@ -1,4 +1,4 @@
-"""Whole utterances: what the bundle says, compared with what the stock model says."""
+"""Stage `speech`: compare whole utterances of the bundle with those of the stock model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.stages.base import (
     Files,
     Place,
-    files_of,
-    gates_on,
+    gate_facts,
+    judged_references,
     log,
-    references_of,
+    output_group,
     run_facts,
     runner_libraries,
     threads,
@@ -35,26 +35,30 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: Files) -> Stage:
-    """runner: the group of that name, see `kokoro_tvm.builder.stages.base`."""
+    """Declare the stage. `runner`: the group of that name (`kokoro_tvm.builder.stages.base`)."""
     return place.stage(
         "speech",
         doc="compare what the bundle says with what the stock model says",
         outputs=("speech.json",),
         inputs={
-            **files_of("bundle", bundle, without="provenance.json"),
-            **references_of(recipe, reference),
+            **output_group("bundle", bundle, without="provenance.json"),
+            **judged_references(recipe, reference),
             **runner,
         },
         settings=lambda: {
             "target": recipe.target.model_dump(mode="json"),
             "gates": recipe.gates.model_dump(mode="json"),
         },
-        facts=lambda: {"gates": gates_on(recipe, "speech"), **run_facts(recipe)},
+        facts=lambda: {"gates": gate_facts(recipe, "speech"), **run_facts(recipe)},
     )
 
 
 def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, Any]) -> None:
-    """Writes the report, on the utterances that the bundle's buckets can hold. Raises ValidationError."""
+    """Write the report about the utterances that fit the bundle's buckets.
+
+    Raises:
+        ValidationError: A gate is missed.
+    """
     from dataclasses import replace
 
     from kokoro_tvm.runtime import Speech, TooLongError
@@ -118,19 +122,22 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
 
 
 def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> SpeakProgram | None:
-    """The program of the bundle; None where it brings none.
+    """Return the program `speak`, or None if the bundle has none.
 
-    libraries: of the TVM runtime that the runner executes code with.
+    Args:
+        runner: Runs the program.
+        bundle: The bundle.
+        libraries: Libraries of the TVM runtime that the runner needs.
     """
     if not bundle.libkokoro:
         return None
     from kokoro_tvm.targets.runners.program import SpeakProgram
 
     def start(program: Path) -> Start:
-        found = runner.start(program, libraries)
-        if found is None:
+        process = runner.start(program, libraries)
+        if process is None:
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
-        return found
+        return process
 
     return SpeakProgram(bundle.root, [file.path for file in bundle.libkokoro], start, threads())
 

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate: what is shown, what is written, how it ends."""
+"""kokoro-tvm validate: output, files and exit status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(others: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     return call
 
 
-def test_steps_of_a_good_bundle(run, tmp_path: Path) -> None:
+def test_steps_passes_a_good_bundle(run, tmp_path: Path) -> None:
     words = ["--phonemes", PHONEMES, "--voice", "am_adam"]
     words += ["--json", str(tmp_path / "steps.json"), "--save-dir", str(tmp_path / "kept")]
     status, out, err = run("steps", "toy", *words)
@@ -43,7 +43,7 @@ def test_steps_of_a_good_bundle(run, tmp_path: Path) -> None:
     assert result["passed"] and len(result["pairs"]) == 3
 
 
-def test_gates_of_a_padded_bundle_only_report(run) -> None:
+def test_steps_only_reports_gates_of_a_padded_bundle(run) -> None:
     status, out, _ = run("steps", "padded", "--phonemes", "həlˈO", "--voice", "am_adam")
     assert status == 0
     assert "FAILED min_snr_db 90" in out
@@ -66,13 +66,13 @@ def test_gates_of_a_padded_bundle_only_report(run) -> None:
         ("lengths", ["--utterance", "bye"], "The recipe toy has no utterance 'bye'; it has hello"),
     ],
 )
-def test_asked_in_vain(command: str, words: list[str], message: str, run) -> None:
+def test_command_refuses_wrong_arguments(command: str, words: list[str], message: str, run) -> None:
     status, _, err = run(command, "toy", *words)
     assert status == 2
     assert message in " ".join(err.split())
 
 
-def test_lengths(run, tmp_path: Path) -> None:
+def test_lengths_passes_a_good_bundle(run, tmp_path: Path) -> None:
     words = ["--component", "text_encoder", "--tokens", "1-3,64", "--json", str(tmp_path / "lengths.json")]
     status, out, err = run("lengths", "toy", *words)
     assert status == 0, err
@@ -83,7 +83,7 @@ def test_lengths(run, tmp_path: Path) -> None:
     assert [edge["length"] for edge in result["edges"]] == [63, 64, 65]
 
 
-def test_tails(run, tmp_path: Path) -> None:
+def test_tails_passes_a_masked_bundle(run, tmp_path: Path) -> None:
     words = ["--component", "duration", "--count", "2", "--json", str(tmp_path / "tails.json")]
     status, out, err = run("tails", "masked", *words)
     assert status == 0, err
@@ -98,8 +98,8 @@ def test_tails(run, tmp_path: Path) -> None:
     assert "has no bucket of --buckets 33" in err
 
 
-def test_end_to_end(run, others: Path, tmp_path: Path) -> None:
-    """Two bundles beside PyTorch float32 and other noise; the one that takes padding for speech misses."""
+def test_e2e_compares_bundles_and_other_noise(run, others: Path, tmp_path: Path) -> None:
+    """A good and a masked bundle pass; the one that treats padding as speech fails."""
     words = ["--json", str(tmp_path / "e2e.json")]
     status, out, err = run("e2e", "toy", "--bundle", str(others / "masked"), *words)
     assert status == 0, out + err
@@ -116,7 +116,7 @@ def test_end_to_end(run, others: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("recipe", ["toy", "padded"])
-def test_tails_are_a_promise_of_masked_lengths_alone(recipe: str, run) -> None:
+def test_tails_refuses_a_bundle_without_masked_lengths(recipe: str, run) -> None:
     status, _, err = run("tails", recipe)
     assert status == 2
     assert "has padded lengths" in err or "has exact lengths" in err

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate steps: compares regimes step by step on one utterance."""
+"""kokoro-tvm validate steps: compares the steps of one utterance between implementations."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ __all__ = ["steps"]
 
 
 def steps(
-    text: Annotated[str | None, typer.Option("--text", help="Text to speak, one paragraph.")] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Text to speak: one paragraph.")] = None,
     phonemes: Annotated[
         str | None, typer.Option("--phonemes", help="Phonemes to speak.", show_default='"Hello world."')
     ] = None,
-    voice: Annotated[str | None, typer.Option("--voice", help="A voice.", show_default=DEFAULT_VOICE)] = None,
+    voice: Annotated[
+        str | None, typer.Option("--voice", help="Name of a voice.", show_default=DEFAULT_VOICE)
+    ] = None,
     speed: SpeedOption = 1.0,
     seed: SeedOption = 0,
     bundle: BundleOption = BUNDLE,
@@ -49,16 +51,17 @@ def steps(
         typer.Option(
             "--save-dir",
             metavar="DIR",
-            help="Write every regime's steps (safetensors) and audio (32-bit float WAV) to this folder.",
+            help="Write the steps (safetensors) and audio (32-bit float WAV) of every regime to this folder.",
         ),
     ] = None,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Compare regimes at every step of one utterance.
+    """Find the first step of an utterance that misses its gate.
 
-    Prints the first step that misses its gate.
+    Regimes, which are the stock model in several precisions and lengths and the bundle (`tvm`), compute the
+    same utterance with the same noise. Pairs of them are compared at every step.
     """
     from kokoro_tvm.runtime import read_bundle
     from kokoro_tvm.tools.lab.setting import Lab, build_utterance
