@@ -44,9 +44,9 @@ def add_seeded_entry(module: Any, noise_module: Any, component: str, name: str) 
 
     Args:
         module: The lowered component.
-        drawn: The lowered module of `build_noise_module`.
+        noise_module: The lowered module of `build_noise_module`.
         component: Name of the component.
-        name: Name of the drawn module.
+        name: Name of the noise module.
     """
     result = tvm.IRModule(dict(module.functions.items()) | dict(noise_module.functions.items()))
     variables = {v.name_hint: v for v in result.get_global_vars()}

@@ -1,5 +1,4 @@
-"""Moments of the results of a convolution's tile, for the statistics of its channels: see
-`kernels.moments`."""
+"""Moments of the results of a convolution's tile, see `kernels.moments`."""
 
 from __future__ import annotations
 
