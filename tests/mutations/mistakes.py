@@ -67,7 +67,7 @@ MISTAKES = (
         (
             Edit(
                 "kernels/moments.py",
-                "mean = k.let(first + about(first)[0] / count)",
+                "mean = k.let(first + sum_differences(first)[0] / count)",
                 "mean = k.let(const(0.0, kind))",
             ),
         ),
@@ -318,8 +318,8 @@ NATIVE_MISTAKES = (
         (
             Edit(
                 "kernels/cpu/conv.py",
-                "count = k.opaque(minimum(rows * plan.filtering.outputs, left))",
-                "count = k.opaque(maximum(minimum(rows * plan.filtering.outputs, left) - 1, 1))",
+                "count = k.opaque(minimum(rows * plan.filtering.outputs, remaining))",
+                "count = k.opaque(maximum(minimum(rows * plan.filtering.outputs, remaining) - 1, 1))",
             ),
         ),
         "decoder",
