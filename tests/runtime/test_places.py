@@ -20,8 +20,8 @@ import sys
 from kokoro_tvm.runtime.bundle import verification
 from kokoro_tvm.runtime import Synthesizer, write_wav
 from kokoro_tvm.common.errors import InputError
-verification._ALWAYS_READ = 1  # bytes: the toy's files are large ones, which are remembered where that can be
-verification._SETTLED = -60.0
+verification._LARGE_BYTES = 1  # bytes: the toy's files are large ones, which are remembered where that can be
+verification._SETTLED_S = -60.0
 for _ in range(2):
     speech = Synthesizer(sys.argv[1], threads=1).from_phonemes("abc.")
 assert speech.audio.any()

@@ -21,8 +21,8 @@ from kokoro_tvm.runtime.bundle.verification import verify_bundle
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(verification, "_ALWAYS_READ", 1)  # bytes: every file of the toy is a large one
-    monkeypatch.setattr(verification, "_SETTLED", -60.0)  # the toy was written a moment ago
+    monkeypatch.setattr(verification, "_LARGE_BYTES", 1)  # bytes: every file of the toy is a large one
+    monkeypatch.setattr(verification, "_SETTLED_S", -60.0)  # the toy was written a moment ago
     return tmp_path / "cache"
 
 
@@ -93,7 +93,7 @@ def test_a_file_changed_a_moment_ago_is_not_remembered(
     cache: Path, plain_bundle: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next change could leave it the same time."""
-    monkeypatch.setattr(verification, "_SETTLED", 60.0)
+    monkeypatch.setattr(verification, "_SETTLED_S", 60.0)
     for _ in range(2):
         read.clear()
         verify(plain_bundle)

@@ -155,7 +155,7 @@ def test_the_next_pull_goes_on_where_the_last_ended(
         return bool(offset)
 
     registry.spoil = spoil
-    with pytest.raises(BundleError, match="goes on where it ended"):
+    with pytest.raises(BundleError, match="resumes the download"):
         pull(place)
     assert not (pulled / "toy").exists()
     registry.spoil = None

@@ -217,7 +217,7 @@ def test_output_of_another_size(copied: Path) -> None:
     """A library that gives fewer samples than promised is caught."""
     compile_library(copied / "text_encoder-16.so", "text_encoder", 16, "exact", channels_last=True)
     refresh(copied)
-    with pytest.raises(BundleError, match=r"text_encoder_forward gave t_en as float32 \(1, 3, 4\)"):
+    with pytest.raises(BundleError, match=r"text_encoder_forward returned t_en as float32 \(1, 3, 4\)"):
         Synthesizer(copied).run([0, 5, 0], np.ones(4))
 
 
