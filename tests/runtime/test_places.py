@@ -65,30 +65,32 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_a_read_only_bundle(bundle: Path, home: Path) -> None:
+def test_synthesizer_opens_a_read_only_bundle(bundle: Path, home: Path) -> None:
     """The output is beside the bundle; what is remembered goes to the home."""
     printed = speak(bundle, home, bundle / "a.wav", READ_ONLY, bundle)
     assert printed == f"The folder {bundle} for a.wav is not writable. Name another file.\n"
     assert len(list((home / ".cache" / "kokoro-tvm" / "verified").iterdir())) == 1
 
 
-def test_a_bundle_on_a_full_disk(bundle: Path, home: Path) -> None:
+def test_synthesizer_opens_a_bundle_on_a_full_disk(bundle: Path, home: Path) -> None:
     printed = speak(bundle, home, bundle / "a.wav", FULL, bundle)
     assert printed == f"{bundle}/a.wav cannot be written: No space left on device. Name another file.\n"
 
 
 @pytest.mark.parametrize("script", [READ_ONLY, FULL], ids=["read-only", "full"])
-def test_a_home_that_cannot_be_written(bundle: Path, home: Path, tmp_path: Path, script: str) -> None:
+def test_synthesizer_works_with_a_read_only_home(
+    bundle: Path, home: Path, tmp_path: Path, script: str
+) -> None:
     assert speak(bundle, home, tmp_path / "a.wav", script, home) == "written\n"
     assert list(home.iterdir()) == []
 
 
-def test_a_home_that_is_not_there(bundle: Path, tmp_path: Path) -> None:
+def test_synthesizer_works_without_a_home(bundle: Path, tmp_path: Path) -> None:
     assert speak(bundle, Path("/proc/nowhere"), tmp_path / "a.wav") == "written\n"
 
 
 @pytest.mark.parametrize("kept", [0, 0.5], ids=["missing", "half"])
-def test_a_wheel_that_was_half_installed(
+def test_synthesizer_refuses_a_half_installed_wheel(
     plain_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: float
 ) -> None:
     """pip was interrupted: whichever file it had come to is named."""

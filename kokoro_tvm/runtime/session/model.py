@@ -141,9 +141,8 @@ class Model:
         return outputs
 
     def _read(self, component: str, output: Output) -> Floats:
-        """A copy of what a component gave, out of the runtime's memory. A GPU is waited for here, so this
-        is the component's time as well."""
+        """Copy an output from the runtime's memory; the wait for a GPU counts as the component's time."""
         start = time.perf_counter()
-        found = np.array(output, np.float32)
+        values = np.array(output, np.float32)
         self.timings[component] += time.perf_counter() - start
-        return found
+        return values

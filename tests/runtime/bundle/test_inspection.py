@@ -72,7 +72,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
     return int(ended.value.code or 0), out, err
 
 
-def test_a_library_says_what_it_is(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_library_returns_the_manifest(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = bundle.parent / "anything.so"
     shutil.move(bundle / "f0n-128.so", path)  # neither its name nor its bundle matters
     found = inspect_library(path)
@@ -85,9 +85,7 @@ def test_a_library_says_what_it_is(bundle: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(run(capsys, str(path), "--json")[1]) == found
 
 
-def test_gates_that_were_not_run_are_told_wherever_it_is_looked_at(
-    bundle: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_inspect_bundle_reports_gates_not_run(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "gates" in run(capsys, str(bundle))[1]
     reason = "the recipe's target says `run: false`"
     edit_manifest(bundle, lambda manifest: manifest.update(not_run=reason))
@@ -108,7 +106,7 @@ assert not {"pydantic", "doit", "kokoro_tvm.builder.engine"} & set(sys.modules)
 """
 
 
-def test_it_needs_no_tvm_and_no_torch(bundle: Path) -> None:
+def test_inspect_library_imports_neither_tvm_nor_torch(bundle: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(bundle / "bert-64.so")], capture_output=True, text=True
     )
@@ -132,7 +130,7 @@ def trapped(library: Path, trace: Path) -> None:
     subprocess.run(link, input=source.encode(), check=True)
 
 
-def test_nothing_of_a_library_is_executed(bundle: Path, tmp_path: Path, capsys: Any) -> None:
+def test_inspect_library_executes_nothing(bundle: Path, tmp_path: Path, capsys: Any) -> None:
     library, trace = bundle / "bert-16.so", tmp_path / "executed"
     trapped(library, trace)
     refresh(bundle)
@@ -144,7 +142,7 @@ def test_nothing_of_a_library_is_executed(bundle: Path, tmp_path: Path, capsys: 
     assert trace.exists()  # or this test would show nothing
 
 
-def test_a_library_that_says_something_else_is_not_executed(bundle: Path, tmp_path: Path) -> None:
+def test_session_refuses_a_library_with_another_manifest(bundle: Path, tmp_path: Path) -> None:
     """Its manifest is compared before its code runs."""
     library, trace = bundle / "bert-16.so", tmp_path / "executed"
     shutil.copy(bundle / "duration-16.so", library)
@@ -161,7 +159,7 @@ def library(compiled: Callable[[str], Path]) -> bytes:
 
 
 @given(data=st.data())
-def test_a_damaged_library_is_refused_or_says_what_it_is(library: bytes, data: st.DataObject) -> None:
+def test_read_manifest_survives_damaged_libraries(library: bytes, data: st.DataObject) -> None:
     """Wherever the damage is, there is no other error than ValueError."""
     start = library.index(b"relax.VMExecutable") - 8
     damaged = bytearray(library[data.draw(st.integers(0, start)) :])
@@ -176,13 +174,13 @@ def test_a_damaged_library_is_refused_or_says_what_it_is(library: bytes, data: s
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_one_executable_is_expected(library: bytes, count: int) -> None:
+def test_read_manifest_expects_one_executable(library: bytes, count: int) -> None:
     with pytest.raises(ValueError, match=f"it holds {count} executables"):
         read_manifest(library * count)
 
 
 @pytest.mark.parametrize("content", [b"", b"no library", b"\x7fELF" + bytes(100)])
-def test_what_is_no_library_is_refused(
+def test_inspect_library_refuses_other_files(
     tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "x.so"
@@ -194,14 +192,14 @@ def test_what_is_no_library_is_refused(
     assert run(capsys, str(tmp_path / "gone.so"))[0] == 5
 
 
-def test_a_foreign_library_is_refused(tmp_path: Path) -> None:
+def test_inspect_library_refuses_a_foreign_library(tmp_path: Path) -> None:
     path = tmp_path / "x.so"
     subprocess.run(["g++", "-shared", "-x", "c++", "-", "-o", str(path)], input=b"int x;", check=True)
     with pytest.raises(BundleError, match="is not a library that kokoro-tvm compiled"):
         inspect_library(path)
 
 
-def test_a_bundle_tells_all(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_returns_all_metadata(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, str(bundle), "--json")
     assert (status, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
@@ -220,7 +218,7 @@ def test_a_bundle_tells_all(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
     assert any(line.split() == ["component", "bert"] for line in lines)
 
 
-def test_every_file_counts_for_the_provenance(bundle: Path) -> None:
+def test_verify_provenance_covers_every_file(bundle: Path) -> None:
     assert verify_provenance(read_bundle(bundle)).builder == BUILDER
     found = json.loads((bundle / "provenance.json").read_text())
     for index, subject in enumerate(found["subject"]):
@@ -232,7 +230,7 @@ def test_every_file_counts_for_the_provenance(bundle: Path) -> None:
                 verify_provenance(read_bundle(bundle))
 
 
-def test_a_manifest_changed_afterwards_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_detects_a_changed_manifest(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest = bundle / "bundle.json"
     manifest.write_text(manifest.read_text() + "\n")
     status, _, err = run(capsys, str(bundle))
@@ -240,7 +238,7 @@ def test_a_manifest_changed_afterwards_is_found(bundle: Path, capsys: pytest.Cap
     assert "provenance.json is about other files than the bundle has: bundle.json" in err
 
 
-def test_a_damaged_file_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_detects_a_damaged_file(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = bundle / "decoder.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -250,7 +248,9 @@ def test_a_damaged_file_is_found(bundle: Path, capsys: pytest.CaptureFixture[str
     assert "decoder.safetensors has sha256" in err
 
 
-def test_a_library_of_another_kind_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_detects_a_library_of_another_component(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     compile_library(bundle / "bert-16.so", "bert", 17, "exact")
     refresh(bundle)
     provide(bundle)
@@ -259,6 +259,6 @@ def test_a_library_of_another_kind_is_found(bundle: Path, capsys: pytest.Capture
     assert "bert-16.so was compiled with bucket 17, but bundle.json says 16" in err
 
 
-def test_no_provenance_no_answer(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_needs_the_provenance(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (bundle / "provenance.json").unlink()
     assert run(capsys, str(bundle))[0] == 5

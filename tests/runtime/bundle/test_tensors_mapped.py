@@ -14,7 +14,7 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.tensors import aligned, aligned_empty, map_safetensors
 
 
-def test_tensors_come_back(tmp_path: Path) -> None:
+def test_map_safetensors_returns_the_tensors(tmp_path: Path) -> None:
     given = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(1, np.float32)}
     write_safetensors(tmp_path / "x.safetensors", given)
     found = map_safetensors(tmp_path / "x.safetensors")
@@ -25,7 +25,7 @@ def test_tensors_come_back(tmp_path: Path) -> None:
         found["a"][0] = 1
 
 
-def test_reads_what_the_safetensors_library_writes(tmp_path: Path) -> None:
+def test_map_safetensors_reads_files_of_safetensors(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
     given = {
@@ -61,14 +61,14 @@ def _raw(header: object) -> bytes:
         (_raw([1]), "unreadable safetensors header"),
     ],
 )
-def test_damaged_files(tmp_path: Path, data: bytes, message: str) -> None:
+def test_map_safetensors_refuses_damaged_files(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "x.safetensors").write_bytes(data)
     with pytest.raises(BundleError, match=message):
         map_safetensors(tmp_path / "x.safetensors")
 
 
 @pytest.mark.parametrize("shape", [(1,), (3, 5), (1, 7, 9)])
-def test_alignment(shape: tuple[int, ...]) -> None:
+def test_aligned_returns_aligned_arrays(shape: tuple[int, ...]) -> None:
     for _ in range(20):
         assert aligned_empty(shape).ctypes.data % 64 == 0
     off = np.arange(101, dtype=np.float32)[1:]

@@ -62,7 +62,7 @@ def large(names: list[str]) -> list[str]:
     return sorted(name for name in names if name.endswith(".safetensors"))
 
 
-def test_large_files_are_read_once(cache: Path, plain_bundle: Path, read: list[str]) -> None:
+def test_verify_bundle_reads_large_files_once(cache: Path, plain_bundle: Path, read: list[str]) -> None:
     verify(plain_bundle)
     assert len(read) == 1 + 5 * 3
     assert len(large(read)) == 6
@@ -76,7 +76,7 @@ def test_large_files_are_read_once(cache: Path, plain_bundle: Path, read: list[s
 
 
 @pytest.mark.parametrize("name", ["bert.safetensors", "voices.safetensors", "f0n-32.so"])
-def test_a_changed_byte_is_seen_though_size_and_time_are_as_before(
+def test_verify_bundle_detects_a_changed_byte_with_the_same_size_and_mtime(
     cache: Path, plain_bundle: Path, name: str
 ) -> None:
     verify(plain_bundle)
@@ -89,7 +89,7 @@ def test_a_changed_byte_is_seen_though_size_and_time_are_as_before(
     verify(plain_bundle)
 
 
-def test_a_file_changed_a_moment_ago_is_not_remembered(
+def test_verify_bundle_does_not_cache_a_recently_changed_file(
     cache: Path, plain_bundle: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next change could leave it the same time."""
@@ -100,7 +100,7 @@ def test_a_file_changed_a_moment_ago_is_not_remembered(
         assert len(large(read)) == 6
 
 
-def test_another_manifest_is_not_met_by_what_was_good_before(cache: Path, plain_bundle: Path) -> None:
+def test_verify_bundle_compares_cached_digests_with_the_manifest(cache: Path, plain_bundle: Path) -> None:
     verify(plain_bundle)
     manifest = plain_bundle / "bundle.json"
     manifest_content = json.loads(manifest.read_text())
@@ -110,7 +110,7 @@ def test_another_manifest_is_not_met_by_what_was_good_before(cache: Path, plain_
         verify(plain_bundle)
 
 
-def test_a_copy_is_read(cache: Path, plain_bundle: Path, tmp_path: Path, read: list[str]) -> None:
+def test_verify_bundle_reads_a_copy(cache: Path, plain_bundle: Path, tmp_path: Path, read: list[str]) -> None:
     verify(plain_bundle)
     copy = tmp_path / "copy"
     shutil.copytree(plain_bundle, copy)  # with the same modification times
@@ -119,7 +119,7 @@ def test_a_copy_is_read(cache: Path, plain_bundle: Path, tmp_path: Path, read: l
     assert len(large(read)) == 6
 
 
-def test_a_rebuilt_bundle_is_read(cache: Path, plain_bundle: Path, read: list[str]) -> None:
+def test_verify_bundle_reads_a_rebuilt_bundle(cache: Path, plain_bundle: Path, read: list[str]) -> None:
     verify(plain_bundle)
     weights = plain_bundle / "bert.safetensors"
     data = bytearray(weights.read_bytes())
@@ -133,7 +133,9 @@ def test_a_rebuilt_bundle_is_read(cache: Path, plain_bundle: Path, read: list[st
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', '"x"'])
-def test_a_damaged_memory_is_no_harm(cache: Path, plain_bundle: Path, read: list[str], text: str) -> None:
+def test_verify_bundle_ignores_a_damaged_cache(
+    cache: Path, plain_bundle: Path, read: list[str], text: str
+) -> None:
     verify(plain_bundle)
     (memory,) = (cache / "kokoro-tvm" / "verified").iterdir()
     memory.write_text(text)
@@ -142,7 +144,7 @@ def test_a_damaged_memory_is_no_harm(cache: Path, plain_bundle: Path, read: list
     assert len(large(read)) == 6
 
 
-def test_nowhere_to_remember(
+def test_verify_bundle_works_without_a_cache_folder(
     cache: Path, plain_bundle: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.write_text("a file where a folder should be")
@@ -159,7 +161,7 @@ def test_nowhere_to_remember(
     verify(plain_bundle)
 
 
-def test_missing_files_are_reported_before_anything_is_read(
+def test_synthesizer_reports_missing_files_before_reading(
     cache: Path, plain_bundle: Path, read: list[str]
 ) -> None:
     verify(plain_bundle)

@@ -35,7 +35,7 @@ def without_marks(source: SourceText) -> SourceText:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["written"])
-def test_a_file_is_read_as_a_stream_is(case: dict[str, str]) -> None:
+def test_markdown_file_equals_streamed_markdown(case: dict[str, str]) -> None:
     assert spoken(case["written"]) == case["spoken"]
     document = READERS[".md"](case["written"].encode(), Path("a.md"))
     assert spoken(document.text) == case["spoken"]

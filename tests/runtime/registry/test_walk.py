@@ -58,7 +58,7 @@ def walk(installed: tuple[Path, Path], folder: Path, whom: str, toy: Path) -> No
     assert np.array_equal(spoken, expected)
 
 
-def test_pull_and_say(
+def test_pull_then_say(
     installed: tuple[Path, Path], toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layout = tmp_path / "layout"
@@ -69,7 +69,7 @@ def test_pull_and_say(
 
 @pytest.mark.slow("starts Debian's docker-registry")
 @pytest.mark.skipif(REGISTRY is None, reason="docker-registry is not installed")
-def test_pull_and_say_from_a_registry(
+def test_pull_then_say_from_a_registry(
     installed: tuple[Path, Path], toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with debian_registry(tmp_path) as host:
@@ -80,9 +80,7 @@ def test_pull_and_say_from_a_registry(
         walk(installed, tmp_path, f"the registry {host}", toy)
 
 
-def test_a_signature_takes_a_package_that_the_message_names(
-    installed: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_trust_names_the_missing_package(installed: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "key.pub").write_text("-----BEGIN PUBLIC KEY-----\n")
     done = run(installed, tmp_path, "pull", "oci://127.0.0.1:1/a", "--trust", "key.pub")
     assert done.returncode == 3
