@@ -1,4 +1,4 @@
-"""The runtime on systems without /proc, /sys, CPU affinity, files in memory and hooks at a fork."""
+"""The runtime on systems without /proc, /sys, CPU affinity, memfd and fork hooks."""
 
 from __future__ import annotations
 

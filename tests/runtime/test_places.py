@@ -1,4 +1,4 @@
-"""Bundles and home folders as they are found: half installed, read-only, on a full disk, not there."""
+"""Bundles and home folders that are read-only, full, missing or partially installed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FULL = (
 
 
 def speak(bundle: Path, home: Path, output: Path, script: str = "true", place: Path | None = None) -> str:
-    """What the child prints, in whose sight `script` has mounted something at `place`."""
+    """Run a child after a mount `script` at `place`, and return its output."""
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
     if shutil.which("unshare") is None:
         pytest.skip("needs unshare(1), to mount file systems that nobody else sees")
@@ -66,7 +66,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_synthesizer_opens_a_read_only_bundle(bundle: Path, home: Path) -> None:
-    """The output is beside the bundle; what is remembered goes to the home."""
+    """The output is beside the bundle; the cache is in the home folder."""
     printed = speak(bundle, home, bundle / "a.wav", READ_ONLY, bundle)
     assert printed == f"The folder {bundle} for a.wav is not writable. Name another file.\n"
     assert len(list((home / ".cache" / "kokoro-tvm" / "verified").iterdir())) == 1
@@ -93,7 +93,7 @@ def test_synthesizer_works_without_a_home(bundle: Path, tmp_path: Path) -> None:
 def test_synthesizer_refuses_a_half_installed_wheel(
     plain_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: float
 ) -> None:
-    """pip was interrupted: whichever file it had come to is named."""
+    """pip was interrupted: the error names the file."""
     package = tmp_path / "site-packages" / "kokoro_tvm"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bundles, "__file__", str(package / "common" / "bundles.py"))

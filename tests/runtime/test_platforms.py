@@ -1,4 +1,4 @@
-"""Whose code a bundle holds, by operating system and architecture, and where it is refused."""
+"""Platforms of bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaking pulls in: numpy and the TVM runtime, nothing that is needed only to build."""
+"""Imports of the runtime: numpy and the TVM runtime, no packages of a build."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_synthesis_loads_no_heavy_modules(compiled: Callable[[str], Path]) -> No
 
 
 def test_runtime_works_beside_tvm_and_torch(compiled: Callable[[str], Path]) -> None:
-    """In a build's process everything is there already, in either order."""
+    """A build's process has imported both, in either order."""
     speak = "from kokoro_tvm import Synthesizer; Synthesizer(sys.argv[1]).from_phonemes('abc.')"
     for code in (
         f"import sys, torch, tvm; {speak}",
@@ -144,7 +144,7 @@ def test_without_torch_keeps_a_loaded_torch(monkeypatch: pytest.MonkeyPatch, pre
 
 
 def test_threads_do_not_pin_the_caller(compiled: Callable[[str], Path]) -> None:
-    """TVM's default would leave the calling thread on the first core, and every later process with it."""
+    """TVM's default pins the calling thread to the first core."""
     if not sys.platform.startswith("linux"):
         pytest.skip("thread affinity is Linux's")
     code = """

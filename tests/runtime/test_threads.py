@@ -1,4 +1,4 @@
-"""The number of threads: argument, environment, usable cores."""
+"""The number of threads."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_choose_threads_divides_cores_among_processes(monkeypatch: pytest.Monkey
 
 
 def test_choose_threads_refuses_more_than_the_maximum() -> None:
-    """TVM ends the process where the system starts no more; so does no limit, and no memory."""
+    """TVM would abort the process if it could not start a thread."""
     with pytest.raises(InputError, match="threads should be a number of threads, 1 to 1024, but is 2000"):
         choose_threads(2000)
 

@@ -328,7 +328,7 @@ class Synthesizer:
         return self._joined(self.render_stream(plan, pieces))
 
     def render_stream(self, plan: Plan, pieces: Iterable[int] | None = None, skip: int | None = 0) -> Stream:
-        """Synthesize a plan piece by piece, as `render`; the first `skip` chunks have no audio (None: all)."""
+        """Synthesize a plan piece by piece; the first `skip` chunks (None: all) have no audio."""
         numbers = list(range(len(plan.pieces)) if pieces is None else pieces)
         for number in numbers:
             plan.check_place(number)

@@ -1,4 +1,4 @@
-"""A bundle's manifest and files: read, or refused with both values."""
+"""The reader of a bundle's manifest."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_synthesizer_refuses_a_changed_byte(plain_bundle: Path, name: str) -> No
 
 
 def test_read_bundle_accepts_every_version(plain_bundle: Path) -> None:
-    """A bundle is accepted by its schema, whichever version wrote it."""
+    """The schema decides, not the version."""
     edit_manifest(plain_bundle, lambda m: m.update(version="9.9"))
     bundle = read_bundle(plain_bundle)
     assert (bundle.schema, bundle.version) == (module.SCHEMA, "9.9")
@@ -152,7 +152,7 @@ def test_read_bundle_refuses_an_invalid_digest(plain_bundle: Path, pin: Any) -> 
 
 
 def test_synthesizer_refuses_other_file_types(plain_bundle: Path) -> None:
-    """A named pipe would block whoever opens it; a folder cannot be read."""
+    """A named pipe blocks its reader; a folder cannot be read."""
     bundle = read_bundle(plain_bundle)
     (plain_bundle / "bert-16.so").unlink()
     (plain_bundle / "bert-16.so").mkdir()

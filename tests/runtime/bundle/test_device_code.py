@@ -1,4 +1,4 @@
-"""TVM's block of kernels for a GPU, read and written."""
+"""TVM's block of GPU kernels."""
 
 from __future__ import annotations
 

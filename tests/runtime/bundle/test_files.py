@@ -1,4 +1,4 @@
-"""What is loaded is what was hashed, whatever becomes of the paths meanwhile; each file is opened once."""
+"""Open files of a bundle: the verified bytes are loaded, even if a path changes."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ Change = Callable[[Path, bytes], None]
 
 @pytest.fixture
 def bundle(compiled: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A bundle whose libraries no other test has loaded."""
+    """A bundle with libraries that no other test has loaded."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(tvm_runtime, "_modules", {})
     return Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Another file under the same name."""
+    """Replace a file by another one."""
     (path.parent / "new").write_bytes(content)
     (path.parent / "new").replace(path)
 
 
 def overwrite(path: Path, content: bytes) -> None:
-    """The same file with other content."""
+    """Overwrite the content of a file."""
     with path.open("r+b") as stream:
         stream.write(content)
         stream.truncate()
 
 
 def after_verification(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
-    """Does something between the moment a bundle was found good and the moment it is loaded."""
+    """Run a function between verification and loading."""
     original = verification.verify_bundle
 
     def verify(*arguments: Any, **options: Any) -> None:
@@ -60,7 +60,7 @@ def after_verification(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Non
 
 
 def test_synthesizer_opens_each_file_once(bundle: Path) -> None:
-    """The interpreter reports every file that Python code opens; TVM is given paths outside the bundle."""
+    """Audit hooks report files that Python opens; TVM gets paths outside the bundle."""
     code = """
 import collections, json, os, sys
 opened = collections.Counter()
@@ -155,7 +155,7 @@ def test_private_copy_is_sealed() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files in memory are Linux's")
 def test_private_copy_uses_no_path_twice() -> None:
-    """The dynamic loader would give an earlier library for a path it knows."""
+    """The dynamic loader would return an earlier library for a known path."""
     paths = []
     for index in range(300):
         content = str(index).encode()

@@ -1,4 +1,4 @@
-"""A library inspected alone, and a bundle compared with what it says of itself; nothing is executed."""
+"""Inspection of libraries and bundles; nothing is executed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kokoro_tvm.runtime.bundle.provenance import (
 
 
 def provide(folder: Path) -> None:
-    """Writes the provenance of what is in a folder."""
+    """Write the provenance of a folder."""
     files = [*folder.glob("*.so"), *folder.glob("*.safetensors"), folder / "bundle.json"]
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     found = {
@@ -122,7 +122,7 @@ struct Trap { Trap() { std::fclose(std::fopen("%s", "w")); } } trap;
 
 
 def trapped(library: Path, trace: Path) -> None:
-    """Replaces a library by one that says the same of itself and creates a file when it is loaded."""
+    """Replace a library by one with the same manifest that creates a file when it is loaded."""
     content = ",".join(map(str, library.read_bytes()))
     source = CONSTRUCTOR % (content, trace)
     library.unlink()
@@ -143,7 +143,7 @@ def test_inspect_library_executes_nothing(bundle: Path, tmp_path: Path, capsys: 
 
 
 def test_session_refuses_a_library_with_another_manifest(bundle: Path, tmp_path: Path) -> None:
-    """Its manifest is compared before its code runs."""
+    """The manifest is compared before the code runs."""
     library, trace = bundle / "bert-16.so", tmp_path / "executed"
     shutil.copy(bundle / "duration-16.so", library)
     trapped(library, trace)
@@ -160,7 +160,7 @@ def library(compiled: Callable[[str], Path]) -> bytes:
 
 @given(data=st.data())
 def test_read_manifest_survives_damaged_libraries(library: bytes, data: st.DataObject) -> None:
-    """Wherever the damage is, there is no other error than ValueError."""
+    """The only error is ValueError."""
     start = library.index(b"relax.VMExecutable") - 8
     damaged = bytearray(library[data.draw(st.integers(0, start)) :])
     for _ in range(data.draw(st.integers(0, 4))):

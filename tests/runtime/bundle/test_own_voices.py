@@ -1,4 +1,4 @@
-"""Voices of one's own: every form and shape they come in, and what is refused, in words."""
+"""Files of the user's voices: formats, shapes and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLE = np.random.default_rng(3).standard_normal((510, WIDTH)).astype(np.float32
 
 
 def save(path: Path, values: np.ndarray) -> Path:
-    """What a user writes with the usual library of a form."""
+    """Write a voice with the usual library of a format."""
     if path.suffix == ".pt":
         torch.save(torch.from_numpy(values.copy()), path)
     elif path.suffix == ".npy":
@@ -63,7 +63,7 @@ def test_encode_voice_round_trips(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 def test_read_tensor_reads_files_of_torch(dtype: torch.dtype) -> None:
-    """Views, transposed ones, parameters, and what stands on a tape or at the end of a larger storage."""
+    """Views, transposed tensors, parameters, tensors with gradients and parts of a larger storage."""
     whole = torch.arange(24, dtype=dtype).reshape(4, 6)
     for tensor in (whole, whole[1:, 2:], whole.T, torch.nn.Parameter(whole), whole[0].expand(3, 6)):
         made = io.BytesIO()
@@ -96,7 +96,7 @@ def archive(program: bytes, values: bytes = bytes(8)) -> bytes:
 
 
 class Code:
-    """Whose pickle runs a command where it is unpickled."""
+    """An object whose pickle runs a command."""
 
     def __reduce__(self) -> Any:
         return os.system, ("touch /tmp/run",)
@@ -130,7 +130,7 @@ def test_added_voice_equals_the_same_voice_in_the_bundle(plain_bundle: Path) -> 
 
 
 def bad_files(folder: Path) -> list[tuple[str, Callable[[], object]]]:
-    """What each case is called, and what raises its message."""
+    """Name of each case, and the function that raises its message."""
     voices = {suffix: folder / f"mine{suffix}" for suffix in SUFFIXES}
 
     def written(suffix: str, content: bytes) -> Callable[[], object]:
@@ -211,7 +211,7 @@ def bad_files(folder: Path) -> list[tuple[str, Callable[[], object]]]:
 
 
 def beyond() -> bytes:
-    """A pickle of a tensor of two values, of which the storage has one."""
+    """Return a pickle of a tensor that exceeds its storage."""
     with zipfile.ZipFile(io.BytesIO(write_tensor(np.ones(2, np.float32)))) as file:
         return file.read("voice/data.pkl").replace(b"QJ\x00", b"QJ\x01", 1)
 

@@ -1,4 +1,4 @@
-"""Safetensors over a mapped file, and arrays on 64-byte boundaries."""
+"""Mapped safetensors files and aligned arrays."""
 
 from __future__ import annotations
 

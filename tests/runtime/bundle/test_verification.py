@@ -1,4 +1,4 @@
-"""Files are read once, and again as soon as anything says they may have changed."""
+"""Verification of files and its cache."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the files that were read, as they are."""
+    """Record the names of the files that are read."""
     names: list[str] = []
     original = OpenFile.check
 
@@ -47,7 +47,7 @@ def verify(bundle: Path, again: bool = False) -> None:
 
 
 def flip(path: Path) -> None:
-    """Change one byte and restore everything a process can: size, inode, both times."""
+    """Change one byte, and restore size, inode and both times."""
     before = path.stat()
     with path.open("r+b") as stream:
         stream.seek(-1, os.SEEK_END)
@@ -92,7 +92,7 @@ def test_verify_bundle_detects_a_changed_byte_with_the_same_size_and_mtime(
 def test_verify_bundle_does_not_cache_a_recently_changed_file(
     cache: Path, plain_bundle: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next change could leave it the same time."""
+    """The next change could have the same time."""
     monkeypatch.setattr(verification, "_SETTLED_S", 60.0)
     for _ in range(2):
         read.clear()

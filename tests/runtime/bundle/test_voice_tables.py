@@ -1,4 +1,4 @@
-"""Voices: tables, mixes, names."""
+"""Voices: tables, mixes and names."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_table_weights_a_mix(voices: Voices, voice: str, weights: tuple[float, f
 
 
 def test_table_of_a_mix_is_deterministic(voices: Voices) -> None:
-    """Products and sums in float32, one voice after the other, as C and JavaScript have them."""
+    """Products and sums are float32, voice by voice, as in C and JavaScript."""
     heart, adam = voices.table("af_heart"), voices.table("am_adam")
     expected = np.float32(2 / 3) * heart + np.float32(1 / 3) * adam
     assert np.array_equal(voices.table("af_heart(2)+am_adam"), expected)

@@ -1,4 +1,4 @@
-"""Captions: every word once, in order, on lines that can be read, in the syntax of each format."""
+"""Captions in every format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATE = 1000
 
 
 def timed(text: str, step: int = 200) -> list[TimedWord]:
-    """A timeline of a text: words of 0.15 s with 0.05 s between them."""
+    """Return a timeline of a text: words of 0.15 s with 0.05 s between them."""
     line, now = [], 0
     for found in re.finditer(r"\w+|[^\w\s]+", text):
         spoken = found[0][0].isalnum()
@@ -180,7 +180,7 @@ def test_captions_of_a_real_and_an_empty_plan(name: str, roomy: Any, monkeypatch
 )
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 def test_captions_ignore_markup(text: str, shown: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tag or link puts no space before the mark that follows it; a pause is one between words."""
+    """A tag or link adds no space before the next mark."""
     monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
     found = split_into_cues(roomy[0](text).timeline)
     assert " ".join(" ".join(cue.text.split()) for cue in found) == shown

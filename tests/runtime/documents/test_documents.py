@@ -1,4 +1,4 @@
-"""From a file to audio and captions, by the command, around the five functions in numpy."""
+"""The command say with documents, with the five components in numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown that streams in, in a file and in JavaScript (tests/web/markdown.test.mjs): the same is spoken."""
+"""Equality of Markdown in a stream, in a file and in JavaScript (tests/web/markdown.test.mjs)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES = json.loads(Path(__file__).with_name("markdown_cases.json").read_text(enc
 
 
 def spoken(text: str) -> str:
-    """A text without its markup, in one line."""
+    """Return a text without markup, on one line."""
     known = Known(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), lambda voice: "a")
     parts = []
     for section in marked_sections(parse(text, known)):

@@ -1,4 +1,4 @@
-"""Plans as files: saved by the command, edited, and spoken like a document."""
+"""Plans as files, saved and spoken by the command."""
 
 from __future__ import annotations
 

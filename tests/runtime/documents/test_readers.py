@@ -1,4 +1,4 @@
-"""Documents: what is spoken of each kind, and what is refused."""
+"""Readers of documents: text, notes, errors and linear time."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_epub_is_read() -> None:
 
 
 def test_epub_reads_pages_and_notes_others() -> None:
-    """What is text is read in its own encoding; what is not read is in the notes."""
+    """Pages have their own encodings; notes name the omitted files."""
     package = (
         PACKAGE.replace(
             '"one.xhtml" media-type="application/xhtml+xml"', '"one.xhtml" media-type="text/x-oeb1-document"'
@@ -182,7 +182,7 @@ ENCODING = "<?xml version='1.0' encoding='no-such'?>" + CONTAINER
 
 
 def compressed(method: int) -> bytes:
-    """A book by another method of ZIP, with damage in its data."""
+    """Return a damaged book with another compression method."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", method) as archive:
         archive.writestr("META-INF/container.xml", CONTAINER)
@@ -350,7 +350,7 @@ HOSTILE = [
 
 
 def lines_of(suffix: str, source: str) -> int:
-    """How many lines of Python a reader runs through."""
+    """Count the lines of Python that a reader executes."""
     taken = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -370,7 +370,7 @@ def lines_of(suffix: str, source: str) -> int:
 @pytest.mark.parametrize("suffix", [".html", ".md", ".srt"])
 @pytest.mark.parametrize("repeated", HOSTILE)
 def test_reader_takes_linear_time(suffix: str, repeated: str) -> None:
-    """Its patterns are tried by tests/test_patterns.py."""
+    """tests/test_patterns.py checks regular expressions."""
     assert lines_of(suffix, repeated * 80) < 2.5 * lines_of(suffix, repeated * 40) + 100
 
 

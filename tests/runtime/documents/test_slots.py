@@ -1,4 +1,4 @@
-"""Subtitles: each cue in its slot, to the sample."""
+"""Texts in slots of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audio on disk: an interrupted speech goes on, another begins anew."""
+"""The spool of an interrupted speech."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kokoro_tvm.runtime.documents.writers import write_audio
 
 
 def add(spool: Spool) -> None:
-    """Three samples, by a process that ends then."""
+    """Add three samples and close."""
     spool.add(np.ones(3, np.float32))
     spool.close()
 

@@ -1,4 +1,4 @@
-"""How places are written."""
+"""Addresses of bundles."""
 
 from __future__ import annotations
 

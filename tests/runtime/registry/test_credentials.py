@@ -1,4 +1,4 @@
-"""Credentials of a registry reach that registry alone: two hosts in this process, and what each received."""
+"""Credentials: two hosts in this process record the requests that they receive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @dataclass
 class Host:
-    """A server: `answer` decides what it sends to a path; authorizations: all that it received."""
+    """A server that records the authorizations it receives."""
 
     answer: Callable[[str, str], Answer] = lambda path, authorization: (200, {}, b"{}")
     name: str = ""
@@ -64,7 +64,7 @@ def serve(host: Host) -> Iterator[Host]:
 
 @pytest.fixture
 def hosts() -> Iterator[tuple[Host, Host]]:
-    """The registry that the user is logged in to, and another host."""
+    """The registry of the user's login, and another host."""
     with ExitStack() as stack:
         yield stack.enter_context(serve(Host())), stack.enter_context(serve(Host()))
 
@@ -81,7 +81,7 @@ def redirect(target: Host) -> Callable[[str, str], Answer]:
 
 
 def demand_token(realm: Host) -> Callable[[str, str], Answer]:
-    """Demand a token of `realm`, and give one there."""
+    """Demand a token of `realm`, and issue one there."""
 
     def answer(path: str, authorization: str) -> Answer:
         if path.startswith("/token"):

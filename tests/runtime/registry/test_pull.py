@@ -1,4 +1,4 @@
-"""Pulling: what is missing travels, from where it ended; what is wrong is refused, and nothing of it is kept.
+"""Pulls of bundles: resumption, verification and errors.
 
 Golden messages: golden/NAME.txt, with the registry as HOST and this test's folder as FOLDER.
 """
@@ -34,7 +34,7 @@ LARGE = "voices.safetensors"  # of 41 kB, the largest of the bundle
 
 @pytest.fixture
 def place(registry: FakeRegistry, stated_bundle: Path) -> Any:
-    """Where the bundle was pushed to."""
+    """The address of the pushed bundle."""
     place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
     push(stated_bundle, place, sending=lambda layer: None)
     registry.requests.clear()
@@ -42,7 +42,7 @@ def place(registry: FakeRegistry, stated_bundle: Path) -> Any:
 
 
 def travelled(registry: FakeRegistry, folder: Path) -> list[str]:
-    """Names of the bundle's files that were requested, with the range, in order."""
+    """Return the requested files with their ranges, in order."""
     names = {f.sha256: f.path.name for f in read_bundle(folder).files()}
     found = []
     for request in registry.requests:
@@ -53,7 +53,7 @@ def travelled(registry: FakeRegistry, folder: Path) -> list[str]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """All but the provenance, to which the push adds gates."""
+    """All files except the provenance, to which the push adds gates."""
     files = (path for path in folder.iterdir() if path.name != "provenance.json")
     return {path.name: path.read_bytes() for path in files}
 
@@ -110,7 +110,7 @@ def test_pull_downloads_files_with_wrong_local_copies(
 
 
 def cut(times: int, at: float = 0.5) -> Callable[[BaseHTTPRequestHandler, bytes, int], bool]:
-    """Ends the connection within the large file, so many times, after a part of what was requested."""
+    """Break the connection within the large file, so many times."""
     left = [times]
 
     def spoil(handler: BaseHTTPRequestHandler, content: bytes, offset: int) -> bool:
@@ -223,7 +223,7 @@ def test_pull_by_digest(place: Any, registry: FakeRegistry, tmp_path: Path) -> N
 
 
 def send(status: int, content: bytes = b"", **headers: str) -> Callable[..., bool]:
-    """An answer in the place of every large file."""
+    """Replace the response of every large file."""
 
     def spoil(handler: BaseHTTPRequestHandler, whole: bytes, offset: int) -> bool:
         if len(whole) < 40_000:
@@ -239,7 +239,7 @@ def send(status: int, content: bytes = b"", **headers: str) -> Callable[..., boo
 
 
 def silent(handler: BaseHTTPRequestHandler, content: bytes, offset: int) -> bool:
-    """Sends the head of an answer and nothing else, until whoever waits has gone."""
+    """Send the head of a response only, until the client disconnects."""
     if len(content) < 40_000:
         return False
     handler.send_response(200)
@@ -250,7 +250,7 @@ def silent(handler: BaseHTTPRequestHandler, content: bytes, offset: int) -> bool
 
 
 def retag(registry: FakeRegistry, change: Callable[[dict[str, Any]], object]) -> None:
-    """Changes the manifest that the tag has."""
+    """Change the manifest of the tag."""
     manifest = json.loads(registry.tags["night"])
     change(manifest)
     registry.tags["night"] = json.dumps(manifest).encode()

@@ -1,4 +1,4 @@
-"""Pushing: what is there does not travel, a name appears once all of it is there, damage is refused."""
+"""Pushes of bundles."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def speech_of(folder: Path) -> dict[str, Any]:
 
 
 def speech_record(folder: Path, bundle_sha256: str) -> None:
-    """A stage has judged the whole utterances of the bundle with this digest."""
+    """Write the report of gates on utterances for a bundle."""
     store = Store(folder.parent / ".store")
     verdict = {"output": "", "gate": "min_snr_db", "value": 9, "limit": 1, "status": "passed"}
     utterance = {"name": "short", "status": "passed", "verdicts": [verdict]}
@@ -61,7 +61,7 @@ def speech_record(folder: Path, bundle_sha256: str) -> None:
 
 
 def test_push_includes_the_gates_of_utterances(stated_bundle: Path, tmp_path: Path) -> None:
-    """Also when it is pulled and pushed on, where their report is not."""
+    """Also for a pulled bundle, which lacks the report."""
     speech_record(stated_bundle, read_bundle(stated_bundle).sha256)
     push(stated_bundle, parse_place(str(tmp_path / "layout")), sending=quiet)
     pull(parse_place(str(tmp_path / "layout")), tmp_path / "out" / "pulled")
@@ -90,7 +90,7 @@ def test_push_states_missing_gates_of_utterances(stated_bundle: Path, tmp_path: 
 def test_push_writes_the_tag_last(
     registry: FakeRegistry, stated_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A push that breaks leaves what the tag had before."""
+    """A failed push keeps the earlier tag."""
     place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
     push(stated_bundle, place, sending=quiet)
     before = registry.tags["night"]
@@ -152,7 +152,7 @@ def test_layout_on_fsspec(stated_bundle: Path, tmp_path: Path) -> None:
 def test_layout_on_a_web_server_and_the_hub(
     address: str, stated_bundle: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whose files are at OWNER/REPOSITORY/resolve/REVISION/PATH. This server knows no ranges."""
+    """A server of OWNER/REPOSITORY/resolve/REVISION/PATH, without ranges."""
     folder = tmp_path / "web/owner/bundles/resolve/main/night"
     push(stated_bundle, parse_place(str(folder)), read_signer(keys / "mine.pem"), sending=quiet)
 

@@ -1,4 +1,4 @@
-"""Signatures: what a key signed is taken, what it did not is refused by name; who is trusted is printed."""
+"""Signatures of bundles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture
 def signed(stated_bundle: Path, keys: Path) -> Path:
-    """A bundle as a pull leaves it in its folder, signed by mine.pem."""
+    """A pulled bundle, signed by mine.pem."""
     sbom = bill_of_materials(read_bundle(stated_bundle))
     provenance = (stated_bundle / "provenance.json").read_bytes()
     (stated_bundle / SBOM).write_bytes(sbom)
@@ -79,7 +79,7 @@ def test_pull_without_a_key_names_the_authority(
 
 
 def add_statement(folder: Path) -> None:
-    """One of another bundle that the key signed as well, in the place of this one's."""
+    """Replace a file by that of another signed bundle."""
     provenance = json.loads((folder / "provenance.json").read_bytes())
     provenance["subject"] = provenance["subject"][1:]
     (folder / "provenance.json").write_text(json.dumps(provenance))
@@ -130,7 +130,7 @@ def test_require_signature_refuses_changes(case: str, signed: Path, keys: Path) 
 
 
 def test_require_signature_refuses_signatures_of_other_bundles(signed: Path, keys: Path) -> None:
-    """Its own files, and the signed statement of a bundle with other ones."""
+    """The bundle's files with the signed statement of another bundle."""
     edit_manifest(signed, lambda manifest: manifest.update(precision="bfloat16"))
     state_provenance(signed)
     with pytest.raises(BundleError, match=r"provenance\.json of here is not signed"):

@@ -1,4 +1,4 @@
-"""Whoever only wants to speak: three commands, with the packages of the base alone."""
+"""The commands that pull and speak, with the packages of the base installation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CALL = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import mai
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Folders of packages: this one's rooms that speak, without a bundle, and those of the base."""
+    """Folders of packages: the runtime's wings, without a bundle, and the base installation."""
     folder = tmp_path_factory.mktemp("installed")
     for source in distribution._sources():
         target = folder / "package" / "kokoro_tvm" / source.relative_to(distribution._PACKAGE)
@@ -36,7 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def run(installed: tuple[Path, Path], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command in an empty folder, by a user with an empty home."""
+    """Run the command in an empty folder, with an empty home."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "COLUMNS": "100"}
     environment |= {name: value for name, value in os.environ.items() if name == "KOKORO_TVM_REGISTRY"}
     command = [sys.executable, "-I", "-S", "-c", CALL, *map(str, installed), *words]

@@ -1,4 +1,4 @@
-"""Durations to frames."""
+"""Durations of tokens in frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bundle for another processor is refused before it can die of an illegal instruction."""
+"""Checks of the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NATIVE = (*PORTABLE["x86-64-v4"], "avx512bf16", "gfni")
 
 
 def flags(*features: str) -> str:
-    """cpuinfo of an x86 CPU with these features, by LLVM's names."""
+    """Return the cpuinfo of an x86 CPU with features, by LLVM's names."""
     return f"processor\t: 0\nflags\t\t: fpu {' '.join(X86[name] for name in features)}\n"
 
 
@@ -108,14 +108,14 @@ def test_check_cpu_names_missing_features_and_alternatives(
 
 @pytest.mark.skipif(features_of_cpu() is None, reason="the system does not list the CPU's features")
 def test_synthesizer_checks_the_cpu_before_loading_code(plain_bundle: Path) -> None:
-    """The libraries of this bundle are no libraries, and nobody has looked at them yet."""
+    """The libraries of this bundle are invalid."""
     edit_manifest(plain_bundle, lambda manifest: manifest.update(cpu_features=["avx99"]))
     with pytest.raises(BundleError, match="with avx99, which this one lacks"):
         Synthesizer(plain_bundle)
 
 
 def test_check_cpu_refuses_another_architecture(bundle: Bundle, tmp_path: Path) -> None:
-    """Names that both have (`aes`) do not hide that the others are not there."""
+    """Common names (`aes`) do not hide the missing ones."""
     x86 = dataclasses.replace(bundle, cpu_features=("sse2", "avx2", "aes"))
     assert "with avx2, sse2, which this one lacks" in refusal(x86, ARM_FEATURES, tmp_path)
     arm = dataclasses.replace(bundle, cpu_features=("fp-armv8", "neon", "aes"))
@@ -139,7 +139,7 @@ def test_check_cpu_refuses_missing_amx(bundle: Bundle, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(this_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64")
 def test_check_cpu_requests_amx_from_linux(bundle: Bundle, tmp_path: Path) -> None:
-    """And says no where the CPU has none, whatever a list says."""
+    """It refuses on a CPU without AMX."""
     built = dataclasses.replace(bundle, recipe="x86-64-amx", cpu_features=TILES)
     if (features_of_cpu() or frozenset()) >= AMX:
         check_cpu(built)

@@ -1,4 +1,4 @@
-"""One thread calls compiled code for all others: one pool of TVM threads in a process."""
+"""The thread that calls compiled code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_compute_uses_one_thread() -> None:
 
 
 def test_compute_sets_the_threads_of_each_call() -> None:
-    """Also more than there are cores, and more than any call before used."""
+    """More threads than cores, and more than in any earlier call."""
     many = (os.cpu_count() or 1) + 3
     assert [compute(count, in_use) for count in (1, 2, many, 1, many + 1)] == [1, 2, many, 1, many + 1]
 
@@ -133,7 +133,7 @@ def test_compute_works_after_a_fork(compiled: Callable[[str], Path], code: str) 
 
 @LINUX
 def test_idle_workers_do_not_spin(compiled: Callable[[str], Path]) -> None:
-    """The workers' spinning after an utterance would show as CPU time of a process that does nothing."""
+    """Spinning workers would consume CPU time in an idle process."""
     code = """
 import resource, sys, time
 from kokoro_tvm import Synthesizer

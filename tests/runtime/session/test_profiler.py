@@ -1,4 +1,4 @@
-"""What kernels take: recorded from real calls, and summed up."""
+"""The profiler of kernels."""
 
 from __future__ import annotations
 

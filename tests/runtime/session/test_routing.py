@@ -1,4 +1,4 @@
-"""Buckets, padding and where a tensor's length lies."""
+"""Buckets, padding and length axes."""
 
 from __future__ import annotations
 

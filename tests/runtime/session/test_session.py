@@ -1,4 +1,4 @@
-"""Compiled code: loaded, refused, and giving what the same functions give in numpy, whatever the bucket."""
+"""Sessions: loading, errors, and equality with numpy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_session_equals_numpy(compiled: Compiled, fake: Any, length: str) -> Non
 
 @pytest.mark.parametrize("length", ["masked", "padded"])
 def test_session_audio_is_independent_of_the_bucket(compiled: Compiled, length: str) -> None:
-    """The same utterance alone in its bucket (exact) and padded in the larger one."""
+    """The utterance is exact in one bucket, and padded in the larger one."""
     tokens, ref_s = [0, *range(1, 14), 0], np.ones(4, np.float32)
     one = Synthesizer(compiled("exact")).run(tokens, ref_s)
     other = Synthesizer(compiled(length)).run(tokens, ref_s)
@@ -91,7 +91,7 @@ def test_session_maps_weights(compiled: Compiled, monkeypatch: pytest.MonkeyPatc
 
 
 def test_session_accepts_read_only_inputs(compiled: Compiled) -> None:
-    """A voice's row lies in the mapped file: aligned, read-only and not to be copied."""
+    """A row of a mapped voice is aligned, read-only and not copied."""
     opened = Session(read_bundle(compiled("exact")), threads=1)
     d_en, style = aligned([[[1, 2]] * CHANNELS], np.float32), aligned([[3.0, 0.0]], np.float32)
     d_en.flags.writeable = style.flags.writeable = False
@@ -212,7 +212,7 @@ def test_session_refuses_small_weights(copied: Path) -> None:
 
 
 def test_session_refuses_an_output_of_another_size(copied: Path) -> None:
-    """A library that gives fewer samples than promised is caught."""
+    """A library returns fewer samples than its signature says."""
     compile_library(copied / "text_encoder-16.so", "text_encoder", 16, "exact", channels_last=True)
     refresh(copied)
     with pytest.raises(BundleError, match=r"text_encoder_forward returned t_en as float32 \(1, 3, 4\)"):
@@ -226,7 +226,7 @@ def test_session_refuses_a_library_without_the_seeded_entry(copied: Path) -> Non
 
 
 def test_session_reports_failing_code(copied: Path) -> None:
-    """A signature the compiled code does not have ends in an error that names function, bucket and length."""
+    """The error names function, bucket and length."""
     edit_manifest(copied, lambda m: m.update(samples_per_frame=20))
     with pytest.raises(BundleError, match=r"decoder_forward of bucket 32 failed for 7 frames"):
         Synthesizer(copied).run([0, 5, 0], np.ones(4), noise=np.zeros)

@@ -1,4 +1,4 @@
-"""Languages and the voice that speaks unasked are the bundle's, in its manifest."""
+"""Languages and the default voice of a bundle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GERMAN = {"d": {"name": "German", "espeak": "de"}}
 
 
 def speaking(folder: Path, languages: object) -> Synthesizer:
-    """A synthesizer of the toy whose manifest names these languages, and whose voices name none."""
+    """Return a toy synthesizer with languages in the manifest, and voices without a language."""
     edit_manifest(write_bundle(folder), lambda manifest: manifest.update(languages=languages))
     bundle = read_bundle(folder)
     table = Voices.open(bundle).table("af_heart")

@@ -1,4 +1,4 @@
-"""What a stranger's text, plan or process asks of a synthesizer: bounded, or refused with a remedy."""
+"""Limits of a synthesizer against hostile texts, plans and processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOMY = {"tokens": [512], "frames": [5120]}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle whose libraries compute what FakeRunner does."""
+    """A bundle with libraries that equal FakeRunner."""
     folder = write_bundle(tmp_path_factory.mktemp("strangers") / "toy", buckets=ROOMY)
     compile_into(folder, "exact")
     refresh(folder)
@@ -79,7 +79,7 @@ def test_synthesizer_pickles_as_its_folder(folder: Path) -> None:
 
 
 class ShortRunner(FakeRunner):
-    """A FakeRunner that has no memory to decode."""
+    """A FakeRunner without memory for the decoder."""
 
     def decoder_seeded(self, *inputs: np.ndarray) -> np.ndarray:
         raise MemoryError("Unable to allocate 5.00 GiB")

@@ -1,4 +1,4 @@
-"""Plans: what they say before anything is rendered, edits, and what is refused."""
+"""Plans: content, edits, JSON and errors."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_render_refuses_long_pieces(tts: Synthesizer, plan: Plan) -> None:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("whole", [np.int64, np.uint8])
 def test_plan_accepts_numpy_numbers(tts: Synthesizer, plan: Plan, kind: Any, whole: Any) -> None:
-    """They are what arithmetic on durations gives; a plan that has them is the same, saved and rendered."""
+    """Arithmetic on durations gives numpy numbers."""
 
     def edited(whole: Any, real: Any, row: Any) -> Plan:
         word = plan.pieces[whole(0)].words[0]
@@ -267,7 +267,7 @@ def test_plan_accepts_silent_pieces(tts: Synthesizer, plan: Plan) -> None:
 
 
 def test_render_mutes_long_marks_of_texts(tts: Synthesizer) -> None:
-    """What is long here is a second: the toy's frames are short."""
+    """A second is long here: the toy's frames are short."""
     plan = tts.plan("He ran, and ran.")
     place = next(n for n, word in enumerate(plan.pieces[0].words) if word.text == ",")
     plan = plan.with_durations(0, place, [2000, 1])

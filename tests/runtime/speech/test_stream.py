@@ -1,4 +1,4 @@
-"""Speech chunk by chunk: the same as at once, early, bounded, and stopped when nobody listens."""
+"""Streams: equality with whole speech, latency, memory and cancellation."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_stream_names_an_unknown_symbol_once(
 
 
 def test_stream_reads_200_megabytes(roomy: tuple[Synthesizer, FakeRunner]) -> None:
-    """Spoken from the first clause on, or refused with the way to do it."""
+    """Streams accept it; other methods refuse it and name `stream`."""
     tts, runner = roomy
     text = "He ran home and back. " * 9_500_000
     for make in (tts, tts.plan):
@@ -218,7 +218,7 @@ def test_stream_reads_200_megabytes(roomy: tuple[Synthesizer, FakeRunner]) -> No
 
 @pytest.mark.parametrize("count", [32, pytest.param(500, marks=pytest.mark.nightly)])
 def test_streams_run_in_16_threads(compiled: Callable[[str], Path], count: int) -> None:
-    """Every one right, and memory flat."""
+    """All are correct, and memory stays flat."""
     tts = Synthesizer(compiled("exact"), threads=1)
     texts = [f"He ran {'on ' * (n % 7)}home, and back. A {'bad ' * (n % 5)}dog did it." for n in range(16)]
     expected = [tts(text, seed=n).audio for n, text in enumerate(texts)]

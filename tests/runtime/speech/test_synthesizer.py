@@ -1,4 +1,4 @@
-"""From text, phonemes or tokens to audio, around the five functions in numpy."""
+"""The synthesizer, with the five components in numpy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REF_S = np.array([0.5, -1.0, 0.25, 2.0], np.float32)
 def _reference(
     tokens: list[int], ref_s: np.ndarray, speed: float, noise: np.ndarray
 ) -> tuple[np.ndarray, list[int]]:
-    """The same computation written down once more, without the runtime's parts."""
+    """Compute the same without the runtime's code."""
     scale = np.array([0.5, 1.0, 0.25, 2.0], np.float32)
     features = scale[:, None] * np.array(tokens, np.float32)
     counts = [max(1, round(min(t, 9) / speed)) for t in tokens]
@@ -188,7 +188,7 @@ def test_from_phonemes_equals_run(fake: tuple[Synthesizer, Any]) -> None:
 
 
 def test_from_phonemes_warns_of_unknown_symbols(fake: tuple[Synthesizer, Any]) -> None:
-    """The style still follows the length of what was given, as in stock Kokoro."""
+    """The style depends on the length of the input, as in stock Kokoro."""
     tts, _ = fake
     with pytest.warns(SpeechWarning, match="'Z'"):
         spoken = tts.from_phonemes("aZb")
@@ -213,7 +213,7 @@ def test_from_phonemes_divides_long_utterances(fake: tuple[Synthesizer, Any]) ->
 
 
 def test_from_phonemes_divides_slow_utterances(fake: tuple[Synthesizer, Any]) -> None:
-    """20 tokens fit, their 150 frames do not; each part is spoken as if alone, with a seed of its own."""
+    """20 tokens fit, their 150 frames do not; each part has its own seed."""
     tts, _ = fake
     whole = tts.from_phonemes("hhhhhhhh. hhhhhhhh.", seed=4)
     table = tts.voices.table("af_heart")

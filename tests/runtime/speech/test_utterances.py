@@ -1,4 +1,4 @@
-"""Words and marks of a text from one string of phonemes."""
+"""Words and marks of a text, from tokens of phonemes."""
 
 from __future__ import annotations
 

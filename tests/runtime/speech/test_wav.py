@@ -1,4 +1,4 @@
-"""WAV files that appear whole or not at all."""
+"""WAV files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When words are said: by the place of their tokens, in the samples of the speech."""
+"""Times of words and phonemes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
 
 def test_timeline_of_one_piece(fake: tuple[Synthesizer, Any]) -> None:
-    """Counted by hand: a token lasts as many frames as its id, at most 9; before a mark it falls silent."""
+    """Counted by hand: a token lasts as many frames as its id, at most 9."""
     tts, _ = fake
     speech = tts.from_phonemes(". ab. ab")
     assert speech.durations.tolist() == [1, 2, 1, 9, 9, 2, 1, 9, 9, 1]
@@ -58,7 +58,7 @@ def test_timeline_is_ascending_and_complete(
 
 
 def test_timeline_matches_the_sound(fake: tuple[Synthesizer, Any]) -> None:
-    """What is cut off at joins is taken into account: the sound of a word is where its time says."""
+    """Times include the cuts at joins."""
     tts, _ = fake
     plan = tts.plan_phonemes(["mmmm.", "nnnn."])
     longer = plan.with_durations(0, 0, [60, 60, 1, 1])  # its silences are kept in part only
@@ -109,7 +109,7 @@ def test_chunks_have_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pyt
     ],
 )
 def test_words_are_joined_without_a_space(text: str, joined: list[bool]) -> None:
-    """What the front end left out between a word and a mark was markup; between two words it is a space."""
+    """Omitted text between a word and a mark is markup; between two words it is a space."""
     tokens = [
         Token(found[0], *found.span(), found[0], origin="word" if found[0][0].isalpha() else "mark")
         for found in re.finditer(r"[a-z]+|[,—(]", text)
