@@ -250,7 +250,7 @@ _PARSERS = (
         _read_ssml,
     ),
     Parser(
-        "runtime/text/yaml_file.py",
+        "common/yaml_file.py",
         "a.yaml",
         (b"word: abc\n'other word': \"a b\"\n",),
         lambda path: read_lexicon(path, VOCABULARY),
@@ -420,7 +420,7 @@ _DECODERS = frozenset(
         "decode_text",
     }
 )
-_FOLDERS = ("serving/batch", "runtime")
+_FOLDERS = ("runtime", "serving/batch")
 """What reads strangers' files; everything else reads what this machine wrote, or pinned digests."""
 _OTHERS = {
     "runtime/documents/spool.py": "reads what it wrote",

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.common.locking import LockedError, open_locked
 from kokoro_tvm.common.output import write_text
+from kokoro_tvm.runtime.locking import open_locked
 
 __all__ = ["Spool"]
 
@@ -45,13 +45,9 @@ class Spool:
         self._record = output.with_name(f".{output.name}.spool.json")
         self._request = request
         try:
-            self._stream = open_locked(self._audio)
+            self._stream = open_locked(self._audio, output)
             self.pieces, self.samples = self._read_record()
             self._stream.truncate(4 * self.samples)
-        except LockedError as error:
-            raise InputError(
-                f"Another process is writing {output}. Wait until it has ended, or name another file."
-            ) from error
         except OSError as error:
             raise InputError(f"{self._audio} cannot be written: {error.strerror or error}.") from error
 

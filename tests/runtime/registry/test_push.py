@@ -37,7 +37,7 @@ def test_push_is_idempotent(registry: FakeRegistry, stated_bundle: Path) -> None
     place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
     first = push(stated_bundle, place, sending=quiet)
     second = push(stated_bundle, place, sending=quiet)
-    assert (second.sent, second.there) == (0, first.sent + first.there)
+    assert (second.sent, second.present) == (0, first.sent + first.present)
     assert second.digest == first.digest
 
 
@@ -103,7 +103,7 @@ def test_push_writes_the_tag_last(
 
     monkeypatch.setattr(pushing._Registry, "put", broken)
     with pytest.raises(
-        BundleError, match=r"does not take the bundle: status 507, no space left\. Run the same"
+        BundleError, match=r"does not take the bundle: status 507, no space left\. Correct that, "
     ):
         push(stated_bundle, place, sending=quiet)
     assert registry.tags["night"] == before
