@@ -174,7 +174,7 @@ def test_web_sends_no_login_to_http_after_https(
 ) -> None:
     _, other = hosts
     with pytest.raises(TransferError):
-        Web()._answer(f'Bearer realm="http://{other.name}/token"', "https://registry.example/v2/")
+        Web()._authenticate(f'Bearer realm="http://{other.name}/token"', "https://registry.example/v2/")
     assert other.paths == []
 
 
