@@ -54,11 +54,11 @@ def test_runtime_works_on_other_systems(compiled: Callable[[str], Path], tmp_pat
         [sys.executable, "-c", _BARE, str(bundle)], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["audio"] == expected.tolist()
-    assert found["features"] is None
-    assert found["cores"] == os.cpu_count()
-    (warning,) = found["warnings"]
+    report = json.loads(done.stdout)
+    assert report["audio"] == expected.tolist()
+    assert report["features"] is None
+    assert report["cores"] == os.cpu_count()
+    (warning,) = report["warnings"]
     assert "does not list its CPU's features" in warning and "avx99" in warning
 
 

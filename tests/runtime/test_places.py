@@ -91,7 +91,7 @@ def test_synthesizer_works_without_a_home(bundle: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [0, 0.5], ids=["missing", "half"])
 def test_synthesizer_refuses_a_half_installed_wheel(
-    plain_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: float
+    plain_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fraction: float
 ) -> None:
     """pip was interrupted: the error names the file."""
     package = tmp_path / "site-packages" / "kokoro_tvm"
@@ -103,8 +103,8 @@ def test_synthesizer_refuses_a_half_installed_wheel(
         path = installed / file.path.name
         content = path.read_bytes()
         path.unlink()
-        if kept:
-            path.write_bytes(content[: int(kept * len(content))])
+        if fraction:
+            path.write_bytes(content[: int(fraction * len(content))])
         with pytest.raises(
             BundleError, match=rf"{path} (is missing from|has \d+ bytes, but).*Copy the bundle"
         ):

@@ -70,12 +70,12 @@ def test_usable_cores_counts_physical_cores(data: st.DataObject) -> None:
             topology.mkdir(parents=True)
             (topology / "thread_siblings_list").write_text(",".join(map(str, siblings)) + "\n")
         patch.setattr(os, "sched_getaffinity", lambda pid: allowed)
-        found = usable_cores(Path(folder, "no groups"), cpus=Path(folder))
+        result = usable_cores(Path(folder, "no groups"), cpus=Path(folder))
         quota, period = data.draw(st.integers(1, 10), label="quota"), 100_000
         groups = _groups(Path(folder), "0::/", {"cpu.max": f"{quota * period} {period}"})
-        assert usable_cores(*groups, cpus=Path(folder)) == min(found, quota)
+        assert usable_cores(*groups, cpus=Path(folder)) == min(result, quota)
     described, others = allowed & shown, allowed - shown
-    assert found == len({core_of[number] for number in described}) + len(others)
+    assert result == len({core_of[number] for number in described}) + len(others)
 
 
 def test_usable_cores_without_topology(tmp_path: Path) -> None:
@@ -119,9 +119,9 @@ except InputError as error:
 """
     if resource.getrlimit(resource.RLIMIT_STACK)[0] == resource.RLIM_INFINITY:
         pytest.skip("threads have small stacks where those of processes have no limit")
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert found.stdout.startswith("threads is 1024, but this process may start no more than ")
-    assert found.stdout.endswith("Give fewer.\n")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert result.stdout.startswith("threads is 1024, but this process may start no more than ")
+    assert result.stdout.endswith("Give fewer.\n")
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "many", "", "1025"])

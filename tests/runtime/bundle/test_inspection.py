@@ -38,7 +38,7 @@ def provide(folder: Path) -> None:
     """Write the provenance of a folder."""
     files = [*folder.glob("*.so"), *folder.glob("*.safetensors"), folder / "bundle.json"]
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    found = {
+    metadata = {
         "_type": STATEMENT_TYPE,
         "subject": [{"name": name, "digest": {"sha256": sha256}} for name, sha256 in digests.items()],
         "predicateType": PREDICATE_TYPE,
@@ -54,7 +54,7 @@ def provide(folder: Path) -> None:
             "runDetails": {"builder": {"id": BUILDER}},
         },
     }
-    (folder / "provenance.json").write_text(json.dumps(found))
+    (folder / "provenance.json").write_text(json.dumps(metadata))
 
 
 @pytest.fixture
@@ -75,14 +75,14 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_inspect_library_returns_the_manifest(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = bundle.parent / "anything.so"
     shutil.move(bundle / "f0n-128.so", path)  # neither its name nor its bundle matters
-    found = inspect_library(path)
-    assert found == {
+    metadata = inspect_library(path)
+    assert metadata == {
         "component": "f0n", "bucket": 128, "length": "exact", "precision": "float32", "project": "test",
     }  # fmt: skip
     status, out, _ = run(capsys, str(path))
     assert status == 0
     assert [line.split() for line in out.splitlines()][:2] == [["component", "f0n"], ["bucket", "128"]]
-    assert json.loads(run(capsys, str(path), "--json")[1]) == found
+    assert json.loads(run(capsys, str(path), "--json")[1]) == metadata
 
 
 def test_inspect_bundle_reports_gates_not_run(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,10 +167,10 @@ def test_read_manifest_survives_damaged_libraries(library: bytes, data: st.DataO
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     end = data.draw(st.integers(0, len(damaged)))
     try:
-        found = read_manifest(bytes(damaged[:end]))
+        metadata = read_manifest(bytes(damaged[:end]))
     except ValueError:
         return
-    assert isinstance(found, dict)
+    assert isinstance(metadata, dict)
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -202,17 +202,17 @@ def test_inspect_library_refuses_a_foreign_library(tmp_path: Path) -> None:
 def test_inspect_bundle_returns_all_metadata(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, str(bundle), "--json")
     assert (status, err) == (0, "")
-    found: dict[str, Any] = json.loads(out)
-    assert found["sha256"] == read_bundle(bundle).sha256
-    assert (found["schema"], found["version"]) == (SCHEMA, kokoro_tvm.__version__)
-    assert found["recipe"]["name"] == "toy"
-    assert found["made of"] == {"torch": "pkg:pypi/torch@2"}
-    assert set(found["libraries"]) == {path.name for path in bundle.glob("*.so")}
-    assert set(found["files"]) == {p.name for p in bundle.iterdir()} - {"provenance.json"}
+    metadata: dict[str, Any] = json.loads(out)
+    assert metadata["sha256"] == read_bundle(bundle).sha256
+    assert (metadata["schema"], metadata["version"]) == (SCHEMA, kokoro_tvm.__version__)
+    assert metadata["recipe"]["name"] == "toy"
+    assert metadata["made of"] == {"torch": "pkg:pypi/torch@2"}
+    assert set(metadata["libraries"]) == {path.name for path in bundle.glob("*.so")}
+    assert set(metadata["files"]) == {p.name for p in bundle.iterdir()} - {"provenance.json"}
     lines = run(capsys, str(bundle))[1].splitlines()
     assert "  bert-16.so" in lines
     assert [line.split() for line in lines[:7]] == [
-        ["sha256", found["sha256"]], ["schema", str(SCHEMA)], ["version", kokoro_tvm.__version__],
+        ["sha256", metadata["sha256"]], ["schema", str(SCHEMA)], ["version", kokoro_tvm.__version__],
         ["recipe"], ["name", "toy"], ["schedule", "none"], ["passes", "fuse,", "legalize"],
     ]  # fmt: skip
     assert any(line.split() == ["component", "bert"] for line in lines)
@@ -220,10 +220,10 @@ def test_inspect_bundle_returns_all_metadata(bundle: Path, capsys: pytest.Captur
 
 def test_verify_provenance_covers_every_file(bundle: Path) -> None:
     assert verify_provenance(read_bundle(bundle)).builder == BUILDER
-    found = json.loads((bundle / "provenance.json").read_text())
-    for index, subject in enumerate(found["subject"]):
+    metadata = json.loads((bundle / "provenance.json").read_text())
+    for index, subject in enumerate(metadata["subject"]):
         for change in ({"digest": {"sha256": "0" * 64}}, {"name": "other"}):
-            spoiled = json.loads(json.dumps(found))
+            spoiled = json.loads(json.dumps(metadata))
             spoiled["subject"][index].update(change)
             (bundle / "provenance.json").write_text(json.dumps(spoiled))
             with pytest.raises(BundleError, match=subject["name"]):

@@ -50,9 +50,9 @@ def test_read_voice_accepts_every_format_and_shape(
     tmp_path: Path, suffix: str, shape: tuple[int, ...]
 ) -> None:
     values = TABLE[: int(np.prod(shape)) // WIDTH].reshape(shape)
-    found = read_voices(save(tmp_path / f"mine{suffix}", values), WIDTH)
-    assert list(found) == ["mine"]
-    assert np.array_equal(found["mine"], values.reshape(-1, WIDTH))
+    voices_read = read_voices(save(tmp_path / f"mine{suffix}", values), WIDTH)
+    assert list(voices_read) == ["mine"]
+    assert np.array_equal(voices_read["mine"], values.reshape(-1, WIDTH))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -66,9 +66,9 @@ def test_read_tensor_reads_files_of_torch(dtype: torch.dtype) -> None:
     """Views, transposed tensors, parameters, tensors with gradients and parts of a larger storage."""
     whole = torch.arange(24, dtype=dtype).reshape(4, 6)
     for tensor in (whole, whole[1:, 2:], whole.T, torch.nn.Parameter(whole), whole[0].expand(3, 6)):
-        made = io.BytesIO()
-        torch.save(tensor, made)
-        assert np.array_equal(read_tensor(made.getvalue()), tensor.detach().numpy())
+        buffer = io.BytesIO()
+        torch.save(tensor, buffer)
+        assert np.array_equal(read_tensor(buffer.getvalue()), tensor.detach().numpy())
 
 
 @given(arrays.arrays(np.float32, arrays.array_shapes(max_dims=3), elements=st.floats(width=32)))
@@ -88,11 +88,11 @@ def test_read_tensor_survives_any_pickle(program: bytes) -> None:
 
 
 def archive(program: bytes, values: bytes = bytes(8)) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as file:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
         file.writestr("x/data.pkl", program)
         file.writestr("x/data/0", values)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 class Code:
@@ -218,12 +218,14 @@ def beyond() -> bytes:
 
 def test_read_voices_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    found = []
+    errors = []
     for name, read in bad_files(tmp_path):
         with pytest.raises(InputError) as caught:
             read()
-        found.append(f"{name}\n  {caught.value}".replace(f"{tmp_path}{os.sep}", "").replace(__file__, "x.py"))
-    text = "\n".join(found) + "\n"
+        errors.append(
+            f"{name}\n  {caught.value}".replace(f"{tmp_path}{os.sep}", "").replace(__file__, "x.py")
+        )
+    text = "\n".join(errors) + "\n"
     if os.environ.get("GOLDEN") == "write":
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")

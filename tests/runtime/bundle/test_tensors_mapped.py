@@ -15,28 +15,29 @@ from kokoro_tvm.runtime.bundle.tensors import aligned, aligned_empty, map_safete
 
 
 def test_map_safetensors_returns_the_tensors(tmp_path: Path) -> None:
-    given = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(1, np.float32)}
-    write_safetensors(tmp_path / "x.safetensors", given)
-    found = map_safetensors(tmp_path / "x.safetensors")
-    assert found.keys() == given.keys()
-    assert all(np.array_equal(found[name], given[name]) for name in given)
-    assert found["a"].ctypes.data % 64 == 0
+    tensors = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(1, np.float32)}
+    write_safetensors(tmp_path / "x.safetensors", tensors)
+    mapped = map_safetensors(tmp_path / "x.safetensors")
+    assert mapped.keys() == tensors.keys()
+    assert all(np.array_equal(mapped[name], tensors[name]) for name in tensors)
+    assert mapped["a"].ctypes.data % 64 == 0
     with pytest.raises(ValueError, match="read-only"):
-        found["a"][0] = 1
+        mapped["a"][0] = 1
 
 
 def test_map_safetensors_reads_files_of_safetensors(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
-    given = {
+    tensors = {
         "f": np.random.default_rng(0).standard_normal((3, 5)),
         "i": np.arange(4),
         "h": np.ones(3, np.float16),
     }
-    save_file(given, tmp_path / "x.safetensors", metadata={"who": "library"})
-    found = map_safetensors(tmp_path / "x.safetensors")
+    save_file(tensors, tmp_path / "x.safetensors", metadata={"who": "library"})
+    mapped = map_safetensors(tmp_path / "x.safetensors")
     assert all(
-        np.array_equal(found[name], given[name]) and found[name].dtype == given[name].dtype for name in given
+        np.array_equal(mapped[name], tensors[name]) and mapped[name].dtype == tensors[name].dtype
+        for name in tensors
     )
 
 

@@ -24,13 +24,13 @@ def in_use() -> int:
 
 
 def from_threads(number: int, function: Callable[[], Any]) -> list[Any]:
-    found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(function())) for _ in range(number)]
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda: results.append(function())) for _ in range(number)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return found
+    return results
 
 
 def test_compute_uses_one_thread() -> None:

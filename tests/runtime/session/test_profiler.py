@@ -45,8 +45,8 @@ CALLS = [
 
 
 def rows(by: str, runs: int = 1) -> list[tuple[object, ...]]:
-    found = summarize(CALLS, KERNELS, by, runs)
-    return [(u.component, u.name, u.operation, u.calls, u.seconds, u.bytes, u.flops) for u in found]
+    summaries = summarize(CALLS, KERNELS, by, runs)
+    return [(u.component, u.name, u.operation, u.calls, u.seconds, u.bytes, u.flops) for u in summaries]
 
 
 def test_summarize_by_kernel() -> None:

@@ -28,9 +28,9 @@ def test_length_axis_of_every_tensor() -> None:
 
 
 def test_fit_pads_with_zeros() -> None:
-    given = np.random.default_rng(0).standard_normal((1, 3, 5)).astype(np.float32)
-    padded = fit(given, 2, 8)
+    array = np.random.default_rng(0).standard_normal((1, 3, 5)).astype(np.float32)
+    padded = fit(array, 2, 8)
     assert padded.shape == (1, 3, 8)
     assert padded.ctypes.data % 64 == 0
     assert not padded[:, :, 5:].any()
-    assert np.array_equal(valid_part(padded, 2, 5), given)
+    assert np.array_equal(valid_part(padded, 2, 5), array)

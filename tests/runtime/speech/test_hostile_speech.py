@@ -66,8 +66,8 @@ def test_rate_is_bounded_in_a_plan(folder: Path) -> None:
     tts = toy(folder)
     slowest = tts.plan_phonemes("a bad cab", speed=0.25)
     word = slowest.pieces[0].words[0]
-    asked = slowest.with_word(0, 0, type(word)(word.text, 0, 1, word.phonemes, word.space, rate=0.1))
-    assert tts.complete(asked).samples == slowest.samples
+    slower = slowest.with_word(0, 0, type(word)(word.text, 0, 1, word.phonemes, word.space, rate=0.1))
+    assert tts.complete(slower).samples == slowest.samples
 
 
 def test_synthesizer_pickles_as_its_folder(folder: Path) -> None:

@@ -161,10 +161,10 @@ def test_pauses_depend_on_punctuation(roomy: tuple[Synthesizer, FakeRunner]) -> 
     text = "A big bad dog did it. He ran home and back… He ran home and back!\n\nHe ran home."
     for speed in (1.0, 2.0):
         plan = tts.plan(text, pauses=pauses, speed=speed)
-        kept = [p.keep for p in plan.pieces]
+        keeps = [p.keep for p in plan.pieces]
         total = [
             before[1] + piece.pause + after[0]  # type: ignore[operator]
-            for piece, before, after in zip(plan.pieces, kept, kept[1:], strict=False)
+            for piece, before, after in zip(plan.pieces, keeps, keeps[1:], strict=False)
         ]
         assert total == [round(s * 24000 / speed) for s in (0.5, 0.7, 0.9)]
         assert (plan.pieces[0].keep[0], plan.pieces[-1].keep[1], plan.pieces[-1].pause) == (None, None, 0)

@@ -61,10 +61,10 @@ def test_run_returns_audio_and_durations(fake: tuple[Synthesizer, Any]) -> None:
 def test_run_accepts_noise_as_array_function_or_seed(fake: tuple[Synthesizer, Any]) -> None:
     tts, _ = fake
     seeded = tts.run([0, 4, 0], REF_S, seed=11)
-    given = draw_noise(11, seeded.audio.size)
-    assert np.array_equal(tts.run([0, 4, 0], REF_S, noise=given, seed=99).audio, seeded.audio)
+    noise_array = draw_noise(11, seeded.audio.size)
+    assert np.array_equal(tts.run([0, 4, 0], REF_S, noise=noise_array, seed=99).audio, seeded.audio)
     requested: list[int] = []
-    called = tts.run([0, 4, 0], REF_S, noise=lambda samples: requested.append(samples) or given)
+    called = tts.run([0, 4, 0], REF_S, noise=lambda samples: requested.append(samples) or noise_array)
     assert np.array_equal(called.audio, seeded.audio)
     assert requested == [seeded.audio.size]
     assert not np.array_equal(tts.run([0, 4, 0], REF_S, seed=12).audio, seeded.audio)

@@ -111,7 +111,7 @@ def test_chunks_have_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pyt
 def test_words_are_joined_without_a_space(text: str, joined: list[bool]) -> None:
     """Omitted text between a word and a mark is markup; between two words it is a space."""
     tokens = [
-        Token(found[0], *found.span(), found[0], origin="word" if found[0][0].isalpha() else "mark")
-        for found in re.finditer(r"[a-z]+|[,—(]", text)
+        Token(match[0], *match.span(), match[0], origin="word" if match[0][0].isalpha() else "mark")
+        for match in re.finditer(r"[a-z]+|[,—(]", text)
     ]
     assert [word.joined for word in words_of(Utterance(tuple(tokens)), SourceText.of(text))] == joined
