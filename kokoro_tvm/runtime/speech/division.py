@@ -15,7 +15,7 @@ from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.piece import Word
 from kokoro_tvm.runtime.text.phonemes import middle_cut
 
-__all__ = ["Breath", "Division", "breaths", "halves", "symbols_of"]
+__all__ = ["Breath", "Division", "divide_sentences", "halves", "symbols_of"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Division:
             raise InputError("'least' of a division should not exceed 'most'.")
 
 
-def breaths(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]:
+def divide_sentences(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]:
     """Join and divide sentences by length, as they come."""
     pending: Breath | None = None
     first = True

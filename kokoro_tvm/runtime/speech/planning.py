@@ -12,17 +12,17 @@ from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech.checks import SPEEDS, bound_speed
-from kokoro_tvm.runtime.speech.division import Breath, Division, breaths, halves, symbols_of
+from kokoro_tvm.runtime.speech.division import Breath, Division, divide_sentences, halves, symbols_of
 from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, split_pause
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
 from kokoro_tvm.runtime.text.phonemes import has_sound
 
-__all__ = ["Planned", "Style", "plan_pieces"]
+__all__ = ["PlannedPiece", "Style", "plan_pieces"]
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedPiece:
     """A piece with durations, and the features of its tokens (None for silence)."""
 
     piece: Piece
@@ -52,7 +52,7 @@ class Style:
                 raise InputError(f"{name} should be {kind.__name__}(…), but is {value!r}.")
 
 
-def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iterator[Planned]:
+def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iterator[PlannedPiece]:
     """Yield pieces with durations, each as soon as the next sentence has begun.
 
     Raises:
@@ -62,7 +62,7 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
     keep: int | None = None
     number = 0
     spoken = False
-    for breath in breaths(sentences, style.division):
+    for breath in divide_sentences(sentences, style.division):
         notices.warn(breath.words)
         for part, planned in _split_to_fit(model, breath, style, number):
             rate = model.bundle.sample_rate
@@ -96,7 +96,7 @@ def _silence(part: Breath, style: Style, sample_rate: int) -> tuple[int | None, 
 
 def _split_to_fit(
     model: Model, breath: Breath, style: Style, number: int
-) -> Iterator[tuple[Breath, Planned]]:
+) -> Iterator[tuple[Breath, PlannedPiece]]:
     """Yield parts that fit the largest buckets, with their plans, numbered from `number`."""
     queue = [breath]
     while queue:
@@ -104,7 +104,7 @@ def _split_to_fit(
         vocabulary = model.bundle.vocabulary
         if not has_sound(symbols_of(part.words), vocabulary):
             if part.pause is not None:
-                yield part, Planned(Piece((), noise=number), None)
+                yield part, PlannedPiece(Piece((), noise=number), None)
                 number += 1
             continue
         try:
@@ -118,14 +118,14 @@ def _split_to_fit(
             number += 1
 
 
-def _plan_part(model: Model, part: Breath, style: Style, number: int) -> Planned:
+def _plan_part(model: Model, part: Breath, style: Style, number: int) -> PlannedPiece:
     words, table = part.words, style.table(part.voice)
     row = min(max(len(symbols_of(words)) - 1, 0), len(table) - 1)  # as voices.style_of
     vocabulary = model.bundle.vocabulary
     draft = Piece(tuple(_drop_unknown(word, vocabulary) for word in words), style=row, noise=number)
     durations, features = predict(model, table, draft, style.speed)
     model.check_frames(durations)
-    return Planned(with_predicted(draft, durations, ends=True), features)
+    return PlannedPiece(with_predicted(draft, durations, ends=True), features)
 
 
 def _drop_unknown(word: Word, vocabulary: Mapping[str, int]) -> Word:

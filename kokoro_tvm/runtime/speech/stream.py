@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
-from kokoro_tvm.runtime.speech.planning import Planned
+from kokoro_tvm.runtime.speech.planning import PlannedPiece
 from kokoro_tvm.runtime.speech.rendering import Renderer, render
 from kokoro_tvm.runtime.speech.wav import header, write_wav
 from kokoro_tvm.runtime.speech.words import TimedWord, timeline, words_of_piece
-from kokoro_tvm.runtime.stopping import Stopped
+from kokoro_tvm.runtime.stopping import CancelledError
 
 __all__ = ["Chunk", "Speech", "Stream"]
 
@@ -121,7 +121,7 @@ class Stream:
         model: Model,
         table: Callable[[str | None], Floats],
         plan: Plan,
-        pieces: Iterable[Planned],
+        pieces: Iterable[PlannedPiece],
         skip: int | None = 0,
     ) -> None:
         """Create a stream; `table` returns the style table of a voice; `skip` chunks have no audio."""
@@ -129,7 +129,7 @@ class Stream:
         self.renderer: Renderer = render
         self._model = model
         self._pieces = iter(pieces)
-        self._ahead: deque[Planned] = deque()
+        self._ahead: deque[PlannedPiece] = deque()
         self._chunks = self._render(table, skip)
 
     @property
@@ -152,7 +152,7 @@ class Stream:
         """
         try:
             planned = None if self._model.stopping.stopped else next(self._pieces, None)
-        except Stopped:
+        except CancelledError:
             return None
         if planned is None:
             return None
@@ -167,7 +167,7 @@ class Stream:
             raise StopIteration
         try:
             return next(self._chunks)
-        except Stopped:
+        except CancelledError:
             raise StopIteration from None
 
     def __enter__(self) -> Stream:
@@ -176,7 +176,7 @@ class Stream:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _planned(self) -> Iterator[Planned]:
+    def _planned(self) -> Iterator[PlannedPiece]:
         while (planned := self._ahead.popleft() if self._ahead else next(self._pieces, None)) is not None:
             yield planned
 

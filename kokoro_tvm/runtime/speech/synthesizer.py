@@ -27,7 +27,7 @@ from kokoro_tvm.runtime.speech.checks import SPEEDS, check_ref_s, check_speed, c
 from kokoro_tvm.runtime.speech.division import Breath, Division
 from kokoro_tvm.runtime.speech.joins import Pauses
 from kokoro_tvm.runtime.speech.plan import Plan
-from kokoro_tvm.runtime.speech.planning import Planned, Style, plan_pieces
+from kokoro_tvm.runtime.speech.planning import PlannedPiece, Style, plan_pieces
 from kokoro_tvm.runtime.speech.rendering import complete
 from kokoro_tvm.runtime.speech.stream import Chunk, Speech, Stream
 from kokoro_tvm.runtime.threads import choose_threads
@@ -341,7 +341,7 @@ class Synthesizer:
             table(piece.voice)
             model.check_frames(np.array(piece.durations, np.int64), f"Piece {number} of the plan")
         self._announce()
-        planned = (Planned(piece, None) for piece in plan.pieces)
+        planned = (PlannedPiece(piece, None) for piece in plan.pieces)
         return Stream(model, table, replace(plan, pieces=()), planned, skip)
 
     def phonemize(

@@ -16,7 +16,7 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, TooLongError, read_bundle
 from kokoro_tvm.runtime.bundle.tensors import aligned
 from kokoro_tvm.runtime.session.session import Session
-from kokoro_tvm.runtime.stopping import Stopped, Stopping
+from kokoro_tvm.runtime.stopping import Cancellation, CancelledError
 
 Compiled = Callable[[str], Path]
 
@@ -49,7 +49,7 @@ def test_session_stops_a_running_call(compiled: Compiled, monkeypatch: pytest.Mo
     calls: list[str] = []
     session = tts.runner
     assert isinstance(session, Session)
-    stopping = Stopping()
+    stopping = Cancellation()
 
     def observe(function: Any, name: str, before: bool, result: Any, *arguments: Any) -> None:
         calls.append(name)
@@ -57,7 +57,7 @@ def test_session_stops_a_running_call(compiled: Compiled, monkeypatch: pytest.Mo
             stopping.stop()  # as another thread would, while the machine runs
 
     session.instrument(lambda component: observe)
-    with pytest.raises(Stopped), stopping.working():
+    with pytest.raises(CancelledError), stopping.working():
         session.run("bert", 5, np.array([tokens]))
     assert len(calls) == 1, "what stops it has taken the observer's place"
     session.instrument(None)
@@ -66,11 +66,11 @@ def test_session_stops_a_running_call(compiled: Compiled, monkeypatch: pytest.Mo
 
 def test_session_starts_no_call_after_stop(compiled: Compiled) -> None:
     session = Session(read_bundle(compiled("exact")), threads=1)
-    stopping = Stopping()
+    stopping = Cancellation()
     stopping.stop()
-    with pytest.raises(Stopped), stopping.working():
+    with pytest.raises(CancelledError), stopping.working():
         session.run("bert", 5, np.zeros((1, 5), np.int64))
-    with pytest.raises(Stopped), stopping.ended_by(lambda: None):
+    with pytest.raises(CancelledError), stopping.ended_by(lambda: None):
         pytest.fail("the call should not begin")
 
 
