@@ -32,7 +32,7 @@ from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech import sentences as sentences_module
 from kokoro_tvm.runtime.speech.division import Division
-from kokoro_tvm.runtime.speech.joins import Pauses, muted
+from kokoro_tvm.runtime.speech.joins import Pauses, muted_spans
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
@@ -301,7 +301,7 @@ def _vector(
         found = plan_pieces(model, sentences_of_text(text, known, front_end), style)  # type: ignore[arg-type]
         plan = Plan(tuple(each.piece for each in found), voice, 0.9)
         if captions:
-            vector["muted"] = [muted(piece, _SAMPLES_PER_FRAME, _RATE) for piece in plan.pieces]
+            vector["muted"] = [muted_spans(piece, _SAMPLES_PER_FRAME, _RATE) for piece in plan.pieces]
             vector["captions"] = {
                 s: write_captions(f"words{s}", timeline(plan), plan.seconds)
                 for s in (".srt", ".vtt", ".json")

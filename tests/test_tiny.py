@@ -93,7 +93,7 @@ for count in range(521):
 @pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
 def test_500_utterances_of_any_length_leave_no_memory_behind(toy: Path) -> None:
-    """Resident memory after the longest of all, in KiB: said early, and again after 499 others."""
+    """DeviceTensor memory after the longest of all, in KiB: said early, and again after 499 others."""
     done = subprocess.run(
         [sys.executable, "-c", MANY, str(toy), PHONEMES], capture_output=True, text=True, check=True
     )

@@ -23,7 +23,7 @@ from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import receiving
 from kokoro_tvm.runtime.session.session import ComponentRunner
 from kokoro_tvm.runtime.speech.stream import Chunk, Stream
-from kokoro_tvm.runtime.stopping import Stopped
+from kokoro_tvm.runtime.stopping import CancelledError
 from kokoro_tvm.serving.settings import Settings
 
 __all__ = [
@@ -156,14 +156,14 @@ class Scheduler:
             await asyncio.to_thread(job.join)
 
     def take(self, job: SpeechJob) -> None:
-        """Wait for a turn; raises Stopped where the job is cancelled meanwhile."""
+        """Wait for a turn; raises CancelledError where the job is cancelled meanwhile."""
         with self.lock:
             self._waiting.append(job)
             self._grant()
             job.wake.wait_for(lambda: job.has_turn or job.cancelled)
             if not job.has_turn:
                 self._waiting.remove(job)
-                raise Stopped
+                raise CancelledError
 
     def give(self, job: SpeechJob) -> None:
         """Let another compute."""
@@ -175,10 +175,10 @@ class Scheduler:
                 self._grant()
 
     def check(self, job: SpeechJob) -> None:
-        """Let another compute first where it is more urgent; raises Stopped as `take` does."""
+        """Let another compute first where it is more urgent; raises CancelledError as `take` does."""
         with self.lock:
             if job.cancelled:
-                raise Stopped
+                raise CancelledError
             if any(other.urgency < job.urgency for other in self._waiting):
                 self.give(job)
                 self.take(job)
@@ -317,7 +317,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         self.cancel()
 
     def pause(self, until: Callable[[], bool]) -> None:
-        """Wait, without a turn, on the job's thread; raises Stopped where it is cancelled."""
+        """Wait, without a turn, on the job's thread; raises CancelledError where it is cancelled."""
         with self._scheduler.lock:
             if until():
                 return
@@ -326,7 +326,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
             self._scheduler.take(self)
 
     def without_turn(self, wait: Callable[[], T]) -> T:
-        """The result of `wait`, on the job's thread, while others compute; raises Stopped as `pause` does."""
+        """The result of `wait`, on the job's thread, while others compute; raises as `pause` does."""
         self._scheduler.give(self)
         result = wait()
         self._scheduler.take(self)
@@ -356,7 +356,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         try:
             self._scheduler.take(self)
             self._work()
-        except Stopped:
+        except CancelledError:
             pass
         except BaseException as error:  # whoever reads raises it
             _clear_locals(error)
@@ -375,7 +375,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         with self._scheduler.lock:
             self._stream = stream
             if self.cancelled:
-                raise Stopped
+                raise CancelledError
         with stream:
             if self._measured:
                 while self._plan(stream):
@@ -404,7 +404,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         seconds = len(chunk.audio) / chunk.sample_rate
         with self._scheduler.lock:
             if self.cancelled:
-                raise Stopped
+                raise CancelledError
             if self.first_sound is None:
                 self.first_sound = time.monotonic() - self.arrived
             self.seconds += seconds

@@ -1,4 +1,4 @@
-"""Whose code a bundle holds, by operating system and architecture, and where it is refused."""
+"""Platforms of bundles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kokoro_tvm.runtime import Synthesizer
         ("wasm32-unknown-unknown", Platform("wasm32", "")),
     ],
 )
-def test_a_triple_names_a_platform(triple: str, platform: Platform) -> None:
+def test_platform_of_parses_triples(triple: str, platform: Platform) -> None:
     assert platform_of(triple) == platform
 
 
@@ -44,7 +44,7 @@ def test_a_triple_names_a_platform(triple: str, platform: Platform) -> None:
         ("amd64", "FreeBSD", "another system on amd64"),
     ],
 )
-def test_this_process_has_one(
+def test_this_platform_is_known(
     machine: str, system: str, platform: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
@@ -60,7 +60,7 @@ def test_this_process_has_one(
         ("riscv64-unknown-linux-gnu", "Linux on riscv64"),
     ],
 )
-def test_a_bundle_of_another_platform_is_refused_by_its_name(
+def test_check_platform_refuses_other_platforms(
     triple: str, name: str, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
@@ -73,7 +73,7 @@ def test_a_bundle_of_another_platform_is_refused_by_its_name(
     )
 
 
-def test_a_bundle_that_an_app_is_linked_with_is_refused_everywhere(
+def test_check_platform_refuses_ios_bundles(
     compiled: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
@@ -90,9 +90,7 @@ def test_a_bundle_that_an_app_is_linked_with_is_refused_everywhere(
         )
 
 
-def test_a_bundle_for_webassembly_is_refused_with_what_speaks_with_it(
-    compiled: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_check_platform_refuses_wasm_bundles(compiled: Callable[[str], Path], tmp_path: Path) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
     edit_manifest(bundle, lambda manifest: manifest["target"].update(mtriple="wasm32-unknown-unknown"))
     with pytest.raises(BundleError) as caught:

@@ -32,7 +32,7 @@ from kokoro_tvm.native.libkokoro.generated import expressions
 from kokoro_tvm.runtime import SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.speech.division import Division
-from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted
+from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted_spans
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
@@ -243,7 +243,7 @@ def test_tokens_match_python_on_thousands_of_texts(read: Reader, front_end: Fron
 def finished(piece: Piece) -> int:
     """Return the checksum of a piece whose decoded audio is ones."""
     audio = np.ones(piece.frames * SAMPLES_PER_FRAME, np.float32)
-    mute(audio, muted(piece, SAMPLES_PER_FRAME, RATE), RATE)
+    mute(audio, muted_spans(piece, SAMPLES_PER_FRAME, RATE), RATE)
     before, after = piece.cut(SAMPLES_PER_FRAME)
     audio = audio[before : audio.size - after]
     if before:

@@ -1,4 +1,4 @@
-"""Markdown that streams in, in a file and in JavaScript (tests/web/markdown.test.mjs): the same is spoken."""
+"""Equality of Markdown in a stream, in a file and in JavaScript (tests/web/markdown.test.mjs)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES = json.loads(Path(__file__).with_name("markdown_cases.json").read_text(enc
 
 
 def spoken(text: str) -> str:
-    """A text without its markup, in one line."""
+    """Return a text without markup, on one line."""
     known = Known(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), lambda voice: "a")
     parts = []
     for section in marked_sections(parse(text, known)):
@@ -35,7 +35,7 @@ def without_marks(source: SourceText) -> SourceText:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["written"])
-def test_a_file_is_read_as_a_stream_is(case: dict[str, str]) -> None:
+def test_markdown_file_equals_streamed_markdown(case: dict[str, str]) -> None:
     assert spoken(case["written"]) == case["spoken"]
     document = READERS[".md"](case["written"].encode(), Path("a.md"))
     assert spoken(document.text) == case["spoken"]

@@ -105,7 +105,7 @@ def test_espeak_names_a_language_that_it_does_not_have() -> None:
 def test_front_end_reads_a_word_by_its_letters_if_espeak_dies(
     file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(espeak, "_LONGEST", 1000)
+    monkeypatch.setattr(espeak, "_MAX_CHARACTERS", 1000)
     with pytest.warns(SpeechWarning, match="read by its letters"):
         spoken = UnknownWords(file.english(False), False)(FATAL)
     assert spoken is not None
