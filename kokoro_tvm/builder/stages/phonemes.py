@@ -49,13 +49,13 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
     from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
     from kokoro_tvm.runtime.text.frontend.source import SourceText
     from kokoro_tvm.validation.measure.gates import limits_of, write_report
-    from kokoro_tvm.validation.measure.phonemes import Read, judge_phonemes
+    from kokoro_tvm.validation.measure.phonemes import SentenceReading, judge_phonemes
     from kokoro_tvm.validation.reference import phonemes as truth
 
     judged = Gates.model_validate(gates, strict=False)
     texts = truth.sentences(Path(sentences))
     file = FrontEndFile.open(inputs["front_end.safetensors"])
-    read: dict[str, list[Read]] = {}
+    read: dict[str, list[SentenceReading]] = {}
     for name, british in _ENGLISH.items():
         log(f"{name}: {len(texts)} sentences")
         data = file.english(british)
@@ -66,7 +66,8 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
         words = [normalize(SourceText.of(text), language).source.text for text in texts]
         with truth.misaki_english(inputs["tagger.zip"], british) as misaki:
             read[name] = [
-                Read(text, misaki(text), english.convert(SourceText.of(text)), british) for text in words
+                SentenceReading(text, misaki(text), english.convert(SourceText.of(text)), british)
+                for text in words
             ]
     report = judge_phonemes(read, limits_of(judged, "phonemes"), judged.enforce)
     for utterance in report.report.utterances:

@@ -65,9 +65,9 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     from kokoro_tvm.runtime.bundle.voices import style_of
     from kokoro_tvm.runtime.text.phonemes import encode
     from kokoro_tvm.targets.runners.local import LOCAL
-    from kokoro_tvm.validation.measure.artifact import LONGER, unrun, validate_speech
+    from kokoro_tvm.validation.measure.artifact import LONGER, report_not_run, validate_speech
     from kokoro_tvm.validation.measure.gates import UtteranceReport, write_report
-    from kokoro_tvm.validation.measure.pieces import judge_text, texts_of
+    from kokoro_tvm.validation.measure.pieces import choose_texts, judge_text
     from kokoro_tvm.validation.measure.text_from_c import validate_text
     from kokoro_tvm.validation.reference.reference import load_reference
 
@@ -75,7 +75,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     references = [load_reference(path) for path in inputs.group("references").values()]
     runner, reason = find_runner(target)
     if runner is None:
-        report = unrun("speech", references, judged, reason)
+        report = report_not_run("speech", references, judged, reason)
         write_report(report, out / "speech.json")
         if target["run"]:
             report.require()
@@ -109,10 +109,13 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         read = validate_text(tts, program, decode=target["emulate"] is None)
         report = replace(report, overall=(*report.overall, *read))
     texts = []
-    if runner is LOCAL:  # emulators are slow, and the code that divides and joins is the same everywhere
-        for text in texts_of(fitting):
+    # The code that divides and joins is the same on every machine, and emulators are slow.
+    if runner is LOCAL:
+        for text in choose_texts(fitting):
             log(f"saying a {text.name}")
             texts.append(judge_text(tts, text))
+    else:
+        log(f"texts of several pieces: not run, because {runner} runs the code and not this machine itself")
     report = replace(report, utterances=(*report.utterances, *texts, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()

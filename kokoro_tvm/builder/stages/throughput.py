@@ -58,7 +58,7 @@ def run(
     from kokoro_tvm.builder.stages.manifest import open_loose_bundle
     from kokoro_tvm.targets import Machine
     from kokoro_tvm.targets.runners.local import LOCAL
-    from kokoro_tvm.validation.measure.artifact import unrun
+    from kokoro_tvm.validation.measure.artifact import report_not_run
     from kokoro_tvm.validation.measure.flops import component_flops
     from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge, limits_of, write_report
     from kokoro_tvm.validation.measure.peak import peak_share
@@ -70,7 +70,7 @@ def run(
     if runner is not LOCAL:
         reason = reason if runner is None else f"it runs {runner.way or 'on a GPU'} here"
         log(f"not run: {reason}")
-        write_report(unrun("throughput", [reference], judged, reason), out / "throughput.json")
+        write_report(report_not_run("throughput", [reference], judged, reason), out / "throughput.json")
         return
     entry, frames = bundle.entry("decoder"), reference.length("frames")
     values = reference.inputs("decoder")

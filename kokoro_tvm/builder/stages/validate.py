@@ -66,7 +66,7 @@ def run(
     import numpy as np
 
     from kokoro_tvm.builder.stages.manifest import open_loose_bundle
-    from kokoro_tvm.validation.measure.artifact import unrun, validate_component
+    from kokoro_tvm.validation.measure.artifact import report_not_run, validate_component
     from kokoro_tvm.validation.measure.gates import write_report
     from kokoro_tvm.validation.reference.reference import load_reference
 
@@ -76,7 +76,9 @@ def run(
     judged, bucket = Gates.model_validate(gates, strict=False), component.buckets[0]
     runner, reason = find_runner(target)
     if runner is None:
-        report = unrun(component.name, references, judged, reason, bucket=bucket, axis=component.axis)
+        report = report_not_run(
+            component.name, references, judged, reason, bucket=bucket, axis=component.axis
+        )
     else:
         session = runner.session(bundle, threads(), runner_libraries(inputs))
 

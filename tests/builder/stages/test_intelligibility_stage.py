@@ -16,7 +16,7 @@ from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.model import kokoro
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.validation.measure import listening, recogniser
-from kokoro_tvm.validation.measure.intelligibility import Heard
+from kokoro_tvm.validation.measure.intelligibility import Transcript
 
 ROOT = Path(__file__).parents[3]
 
@@ -56,7 +56,7 @@ def test_intelligibility_fails_without_a_recogniser(
 def test_intelligibility_judges_the_gate(
     ours: str, passes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = [Heard("af_heart", "the sun rose", ours, "the sun rose")]
+    heard = [Transcript("af_heart", "the sun rose", ours, "the sun rose")]
     monkeypatch.setattr(recogniser, "open_recogniser", lambda: object())
     monkeypatch.setattr(listening, "listen", lambda *_, **__: heard)
     for name in ("load_config", "load_state"):
