@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -44,20 +43,21 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_doctor_reports_what_is_unknown(repository: Path) -> None:
-    # TVM cannot be imported without fcntl, but doctor tries in a process of its own, where there is one.
+def test_doctor_notes_what_only_linux_reports() -> None:
     code = """
 from kokoro_tvm.builder.diagnostics import doctor
-from kokoro_tvm.cli import main
-doctor.check_compiler = lambda: doctor.Finding("compiler", "wrong", "TVM does not load")
-main(['doctor', '--json'])
+from kokoro_tvm.builder.diagnostics.hardware import describe_machine
+from kokoro_tvm.common.cpu_features import features_of_cpu
+for finding in (
+    doctor.check_memory(doctor._available_memory()),
+    doctor.check_processor(describe_machine(), features_of_cpu()),
+):
+    print(finding.verdict, finding.message, sep=": ")
 """
-    findings = {f["about"]: f for f in json.loads(elsewhere(code, repository, status=3))}
-    assert findings["memory"]["verdict"] == "note"
-    assert findings["memory"]["message"] == "how much is free is unknown, because only Linux reports it"
-    assert findings["processor"]["verdict"] == "note"
-    assert "its features are unknown" in findings["processor"]["message"]
-    assert findings["recipe cpu"]["message"] == "cannot be built here: TVM does not load"
+    memory, processor = elsewhere(code).splitlines()
+    assert memory == "note: how much is free is unknown, because only Linux reports it"
+    assert processor.startswith("note: ")
+    assert processor.endswith("its features are unknown, because only Linux lists them")
 
 
 def test_build_commands_work_elsewhere(repository: Path) -> None:

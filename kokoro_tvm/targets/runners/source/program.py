@@ -92,6 +92,7 @@ def load(
         options = ("-march=native", *(["-DGROUP_RACES"] if races else []))
         compile_kernels(code, library, NATIVE_CXX, *options)
         module = tvm_ffi.load_module(str(library))
+
     module["choose"](int(order), cores or usable_cores())
     return module
 
@@ -108,6 +109,7 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
     headers = [f"-I{_FOLDER}", "-isystem", str(tvm_ffi_headers())]
     command = [compiler.command, *OPTIONS, *options, *headers]
     names = [*code.functions]
+
     workers = max(1, min(len(names), usable_cores()))
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder, ThreadPoolExecutor(workers) as pool:
 
