@@ -206,7 +206,7 @@ __memcpy_chk __strcat_chk __strcpy_chk bsearch bzero calloc close cos dlerror dl
 fputc fputs fread free fseek ftell fwrite getenv getpid log malloc memchr memcmp memcpy memmove
 memset mkdir mmap munmap pread pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
 pthread_create pthread_join putchar puts qsort realloc realpath remove rename setenv strcat strchr
-strcmp strcpy strcspn strdup strerror strlen strncmp strrchr strspn strstr strtod strtol strtoll
+strcmp strcpy strcspn strdup strerror strlen strncmp strpbrk strrchr strspn strstr strtod strtol strtoll
 strtoull time unlink write
 """
 
