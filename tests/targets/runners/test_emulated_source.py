@@ -33,9 +33,9 @@ BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
 
 def runner(recipe: str = "metal-macos") -> EmulatedSource:
-    found, reason = find_runner(recipe_of(recipe).target.model_dump(mode="json"))
-    assert isinstance(found, EmulatedSource), reason
-    return found
+    matches, reason = find_runner(recipe_of(recipe).target.model_dump(mode="json"))
+    assert isinstance(matches, EmulatedSource), reason
+    return matches
 
 
 def rotation() -> Any:
