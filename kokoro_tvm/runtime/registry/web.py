@@ -125,7 +125,7 @@ class Web:
         login = _login(host)
         if scheme.lower() == "basic" and login:
             return f"Basic {login}"
-        fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        fields = dict(re.findall(r'(?<!\w)(\w+)="([^"]*)"', rest))
         realm = fields.pop("realm", "")
         if scheme.lower() != "bearer" or not realm:
             raise TransferError(

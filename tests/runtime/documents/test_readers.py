@@ -370,7 +370,7 @@ def lines_of(suffix: str, source: str) -> int:
 @pytest.mark.parametrize("suffix", [".html", ".md", ".srt"])
 @pytest.mark.parametrize("repeated", HOSTILE)
 def test_twice_the_text_takes_twice_the_lines_of_the_reader(suffix: str, repeated: str) -> None:
-    """Its patterns are tried by tests/test_patterns.py."""
+    # tests/test_redos.py checks its patterns.
     assert lines_of(suffix, repeated * 80) < 2.5 * lines_of(suffix, repeated * 40) + 100
 
 
