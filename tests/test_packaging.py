@@ -14,7 +14,7 @@ import pytest
 from tiers import ASIAN, SLOW_MODULES
 
 from kokoro_tvm.common.packages import STOCK
-from kokoro_tvm.runtime.text.frontend.packages import CHINESE, ESPEAK, JAPANESE, Packages
+from kokoro_tvm.runtime.text.frontend.packages import CHINESE, ESPEAK, JAPANESE, LanguagePackages
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -130,7 +130,7 @@ def test_what_speaks_needs_the_base_alone() -> None:
     [ESPEAK, pytest.param(JAPANESE, marks=ASIAN), pytest.param(CHINESE, marks=ASIAN)],
     ids=lambda packages: packages.extra,
 )
-def test_what_messages_name_is_what_the_extra_installs(packages: Packages) -> None:
+def test_what_messages_name_is_what_the_extra_installs(packages: LanguagePackages) -> None:
     assert set(packages.modules) == EXTRAS[packages.extra]
     assert packages.missing == ()
     owners = packages_distributions()

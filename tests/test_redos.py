@@ -22,7 +22,7 @@ from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources.material import SourceUnavailableError
 from kokoro_tvm.model.sources.npm import extract, pack
 from kokoro_tvm.runtime.text.frontend.tokenizer import LONGEST_PART, Tokenizer, TokenizerRules
-from kokoro_tvm.runtime.text.markup import Known, Stretch, parse
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary, TextRun, parse_markup
 from kokoro_tvm.web import WEB
 
 VERSION = "4.5.0"
@@ -175,6 +175,8 @@ def test_tokenizer_divides_long_words() -> None:
 
 
 def test_parse_reads_many_comments_that_are_no_ssml() -> None:
-    known = Known(frozenset("a"), lambda voice: "a")
+    known = MarkupVocabulary(frozenset("a"), lambda voice: "a")
     text = "<!---->" * 140 + "x"
-    assert "".join(item.source.text for item in parse(text, known) if isinstance(item, Stretch)) == text
+    assert (
+        "".join(item.source.text for item in parse_markup(text, known) if isinstance(item, TextRun)) == text
+    )

@@ -23,9 +23,9 @@ from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
-from kokoro_tvm.runtime.text.frontend.english import English
-from kokoro_tvm.runtime.text.frontend.letters import Letters
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack_dictionary
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+from kokoro_tvm.runtime.text.frontend.letters import LetterToSound
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
@@ -45,7 +45,7 @@ def fetched(folder: Path, content: dict[str, Any]) -> Path:
 def test_a_toy_speaks(tmp_path: Path) -> None:
     out = fetched(tmp_path, toy_front_end(tmp_path))
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
-    english = English(FrontEndFile.open(out / FILES[0]).english(False), False)
+    english = EnglishFrontEnd(FrontEndFile.open(out / FILES[0]).english(False), False)
     tokens = english.convert(SourceText.of('"The cat sat--the mat."'))
     assert [t.text for t in tokens] == ['"', "The", "cat", "sat", "--", "the", "mat", ".", '"']
     assert [t.phonemes for t in tokens if t.text.isalpha()] == ["ðə", "kˈæt", "sˈæt", "ðə", "mˈæt"]
@@ -179,7 +179,7 @@ def test_letters_are_learned_from_words() -> None:
     assert all("".join(symbols) == phonemes for (_, phonemes), symbols in zip(words, parts, strict=True))
     model = train(words)
     assert model == train(words)
-    letters = Letters(Dictionary(pack(model)))
+    letters = LetterToSound(Dictionary(pack_dictionary(model)))
     assert {word: letters.read(word) for word in RHYMES} == RHYMES
     assert letters.read("Bíght") == "bˈIt"
     assert letters.read("中") is None

@@ -11,7 +11,7 @@ from front_end_data import shipped
 from homographs import Sentence, learn, right
 
 from kokoro_tvm.model.front_end import homograph_file
-from kokoro_tvm.model.front_end.homograph_file import homograph_arrays, readings
+from kokoro_tvm.model.front_end.homograph_file import homograph_arrays, read_homographs
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs
 
 ORDER = {
@@ -54,7 +54,7 @@ def test_a_bundle_has_them_with_the_tagger_of_their_states(
     pinned = homograph_file.map_safetensors(homograph_file.WEIGHTS)["tagger"].tobytes().hex()
     monkeypatch.setattr(homograph_file, "file_sha256", lambda path: pinned)
     arrays = homograph_arrays(tagger)
-    rows = sum(map(len, readings().values()))
+    rows = sum(map(len, read_homographs().values()))
     assert [len(arrays[f"homographs.{name}"]) for name in ("scales", "biases", "weights")] == [rows] * 3
 
 

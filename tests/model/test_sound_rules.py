@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 
 from kokoro_tvm.common.errors import RecipeError
-from kokoro_tvm.model.front_end.sound_rules import SoundsFile, compiled_file, compiled_sounds, sound_languages
+from kokoro_tvm.model.front_end.sound_rules import (
+    SoundsFile,
+    compile_sounds,
+    compile_sounds_file,
+    list_sound_languages,
+)
 from kokoro_tvm.recipe.problems import read_document
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
-from kokoro_tvm.runtime.text.frontend.sounds import MOST
+from kokoro_tvm.runtime.text.frontend.sounds import MAX_REPEATS
 
 FILE = """\
 letters: abc
@@ -28,7 +33,7 @@ passes:
 def compiled(tmp_path: Path, text: str) -> dict[str, Any]:
     path = tmp_path / "xx.yaml"
     path.write_text(text, encoding="utf-8")
-    return compiled_file(read_document(path, SoundsFile))
+    return compile_sounds_file(read_document(path, SoundsFile))
 
 
 def test_a_file_becomes_lists(tmp_path: Path) -> None:
@@ -41,8 +46,18 @@ def test_a_file_becomes_lists(tmp_path: Path) -> None:
             "feeding": False,
             "rules": [
                 ([("c", True, 1, 1)], "k", [], [("aeo", True, 1, 1)]),
-                ([("c", True, 1, 1)], "k", [("#", True, 1, 1)], [("a", True, 1, 1), ("b", True, 0, MOST)]),
-                ([("c", True, 1, 1)], "k", [("#", True, 1, 1)], [("e", True, 1, 1), ("b", True, 0, MOST)]),
+                (
+                    [("c", True, 1, 1)],
+                    "k",
+                    [("#", True, 1, 1)],
+                    [("a", True, 1, 1), ("b", True, 0, MAX_REPEATS)],
+                ),
+                (
+                    [("c", True, 1, 1)],
+                    "k",
+                    [("#", True, 1, 1)],
+                    [("e", True, 1, 1), ("b", True, 0, MAX_REPEATS)],
+                ),
                 ([("a", True, 1, 1)], "&&", [], []),
                 ([("b", True, 1, 1)], "&&", [], []),
             ],
@@ -93,10 +108,10 @@ def test_a_word_with_two_accents_is_named(tmp_path: Path) -> None:
     assert "xx.yaml:7:8: `accents.-`: bacó is also bàco." in str(found.value)
 
 
-@pytest.mark.parametrize("language", sound_languages())
+@pytest.mark.parametrize("language", list_sound_languages())
 def test_every_shipped_file_compiles_with_bounds(language: str) -> None:
-    data = compiled_sounds(language)
+    data = compile_sounds(language)
     assert language in LANGUAGE_FILES.values()
     for each in (*data["passes"], *data["clauses"]):
         for focus, _, left, right in each["rules"]:
-            assert all(most <= MOST for *_, most in (*focus, *left, *right))
+            assert all(most <= MAX_REPEATS for *_, most in (*focus, *left, *right))

@@ -12,8 +12,8 @@ import pytest
 from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.model.front_end import sources
 from kokoro_tvm.model.front_end.cldr import Cldr, files_of
-from kokoro_tvm.model.front_end.patterns import beginnings, checked
-from kokoro_tvm.model.front_end.text_rules import LanguageFile, language_file, languages
+from kokoro_tvm.model.front_end.patterns import check_pattern, find_beginnings
+from kokoro_tvm.model.front_end.text_rules import LanguageFile, list_languages, read_language_file
 from kokoro_tvm.recipe.front_end import NpmFilesSource
 from kokoro_tvm.recipe.problems import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
@@ -94,9 +94,9 @@ def cldr(tmp_path: Path) -> Cldr:
 
 
 def test_every_language_has_a_file_that_can_be_read() -> None:
-    assert "en" in languages()
-    for language in languages():
-        language_file(language)
+    assert "en" in list_languages()
+    for language in list_languages():
+        read_language_file(language)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_fault_is_shown_with_its_place(
 
 def test_what_a_pattern_may_begin_with() -> None:
     def begins(pattern: str) -> tuple[str, str]:
-        return beginnings(checked(pattern, {"unit": {"km": "", "m": ""}}, {}))
+        return find_beginnings(check_pattern(pattern, {"unit": {"km": "", "m": ""}}, {}))
 
     assert begins(r"(?:a|\d)x") == ("a", "d")
     assert begins("{u:unit}") == ("km", "")

@@ -34,12 +34,12 @@ from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.common.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.common.packages import requirements
 from kokoro_tvm.common.words import as_typed
-from kokoro_tvm.model.front_end.sound_rules import sound_languages
+from kokoro_tvm.model.front_end.sound_rules import list_sound_languages
 from kokoro_tvm.native.toolchains import Toolchain
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
-from kokoro_tvm.runtime.text.frontend.packages import Packages, packages_of
+from kokoro_tvm.runtime.text.frontend.packages import LanguagePackages, find_packages
 from kokoro_tvm.targets import find_runner, tools_for
 
 __all__ = ["Finding", "Pin", "Tool", "Verdict", "examine"]
@@ -58,7 +58,7 @@ _SHOWN_FEATURES = (
 )
 _PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 _PATIENCE = 120.0  # seconds the compiler may take to load
-_BUNDLED = Packages("the front end of the bundle", "", {})
+_BUNDLED = LanguagePackages("the front end of the bundle", "", {})
 
 
 @dataclass(frozen=True)
@@ -282,18 +282,18 @@ def judge_processor(name: str, count: int, features: frozenset[str] | None) -> F
     return Finding("processor", "fine", f"{text}, {', '.join(had) or 'no vector features'}")
 
 
-def _languages(recipes: Sequence[Recipe]) -> dict[str, Packages]:
+def _languages(recipes: Sequence[Recipe]) -> dict[str, LanguagePackages]:
     """What speaks each language of the voices; the bundles what a recipe's front end has the rules of."""
     bundled = any(recipe.front_end is not None for recipe in recipes)
     return {
         name: _BUNDLED
-        if bundled and (code in "ab" or LANGUAGE_FILES[code] in sound_languages())
-        else packages_of(code)
+        if bundled and (code in "ab" or LANGUAGE_FILES[code] in list_sound_languages())
+        else find_packages(code)
         for code, name in LANGUAGES.items()
     }
 
 
-def judge_languages(languages: dict[str, Packages]) -> Iterator[Finding]:
+def judge_languages(languages: dict[str, LanguagePackages]) -> Iterator[Finding]:
     """One finding for the languages that the same packages speak."""
     for speaker in {packages.name: packages for packages in languages.values()}.values():
         names = ", ".join(name for name, packages in languages.items() if packages.name == speaker.name)

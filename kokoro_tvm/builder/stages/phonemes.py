@@ -38,8 +38,8 @@ def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
 def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> None:
     """Writes the report. Raises ValidationError where a gate is missed, or the reference cannot be run."""
     from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-    from kokoro_tvm.runtime.text.frontend.english import English
-    from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+    from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+    from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
     from kokoro_tvm.runtime.text.frontend.normalization import normalize
     from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
     from kokoro_tvm.runtime.text.frontend.source import SourceText
@@ -54,7 +54,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
     for name, british in _ENGLISH.items():
         log(f"{name}: {len(texts)} sentences")
         data = file.english(british)
-        english = English(data, british, UnknownWords(data, british))
+        english = EnglishFrontEnd(data, british, UnknownWordReader(data, british))
         forms = file.forms("en")
         language = None if forms is None else LanguageRules(forms, "b" if british else "a")
         # How a number is read is no question to misaki: both are given its words.

@@ -20,15 +20,23 @@ from srsly import msgpack
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end.expressions import language_arrays, tokenizer_arrays
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
-from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
-from kokoro_tvm.model.front_end.text_rules import compiled, languages
+from kokoro_tvm.model.front_end.sound_rules import compile_sounds, list_sound_languages
+from kokoro_tvm.model.front_end.text_rules import compile_language, list_languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime.text.frontend.data import BETWEEN, FORMAT, LAYERS, WITHIN
-from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack
-from kokoro_tvm.runtime.text.frontend.hashing import id_of
+from kokoro_tvm.runtime.text.frontend.data import CONTEXT_LAYERS, FIELD_SEPARATOR, FORMAT, SUBFIELD_SEPARATOR
+from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack_dictionary
+from kokoro_tvm.runtime.text.frontend.hashing import string_id
 
-__all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "SpacyFacts", "convert", "facts", "tagger_arrays"]
+__all__ = [
+    "LEXICON_FILES",
+    "NOTICES",
+    "TAGGER_FILES",
+    "SpacyFacts",
+    "convert",
+    "read_spacy_facts",
+    "tagger_arrays",
+]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -58,7 +66,7 @@ class SpacyFacts:
     norms: dict[str, str]
 
 
-def facts() -> SpacyFacts:
+def read_spacy_facts() -> SpacyFacts:
     """Those of spaCy 3.8."""
     content = json.loads(_FACTS.read_text(encoding="utf-8"))
     return SpacyFacts(content["symbols"], content["norms"])
@@ -75,17 +83,17 @@ def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
     for file in LEXICON_FILES:
         variant, kind = Path(file).stem.split("_")
         entries = _entries(lexicon / file)
-        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack(entries))
+        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack_dictionary(entries))
         if kind == "gold":
-            arrays[f"letters.{variant}"] = _bytes(pack(train(training_words(entries))))
+            arrays[f"letters.{variant}"] = _bytes(pack_dictionary(train(training_words(entries))))
     if cldr is not None:
-        for language in languages():
-            forms = json.dumps(compiled(language, cldr), ensure_ascii=False, separators=(",", ":"))
+        for language in list_languages():
+            forms = json.dumps(compile_language(language, cldr), ensure_ascii=False, separators=(",", ":"))
             arrays[f"text.{language}"] = _bytes(zlib.compress(forms.encode(), 9))
-            if language in ("en", *sound_languages()):  # which libkokoro reads
+            if language in ("en", *list_sound_languages()):  # which libkokoro reads
                 arrays |= language_arrays(language, json.loads(forms))
-    for language in sound_languages():
-        sounds = json.dumps(compiled_sounds(language), ensure_ascii=False, separators=(",", ":"))
+    for language in list_sound_languages():
+        sounds = json.dumps(compile_sounds(language), ensure_ascii=False, separators=(",", ":"))
         arrays[f"sounds.{language}"] = _bytes(zlib.compress(sounds.encode(), 9))
     widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)  # so that each is aligned
     write_arrays(out, dict(widest_first), NOTICES)
@@ -101,9 +109,9 @@ def tagger_arrays(folder: Path) -> Arrays:
     mixed = [parameters for name, parameters in nodes if name == "maxout"]
     norms = [parameters for name, parameters in nodes if name == "layernorm"]
     scores = [parameters for name, parameters in _nodes(folder / "tagger/model") if name == "softmax"]
-    if (len(tables), len(mixed), len(norms), len(scores)) != (6, LAYERS + 1, LAYERS + 1, 1):
+    if (len(tables), len(mixed), len(norms), len(scores)) != (6, CONTEXT_LAYERS + 1, CONTEXT_LAYERS + 1, 1):
         raise BuildError(
-            f"{folder}: expected 6 embeddings, {LAYERS + 1} maxout layers with normalisation, one of "
+            f"{folder}: expected 6 embeddings, {CONTEXT_LAYERS + 1} maxout layers with normalisation, one of "
             f"scores, found {len(tables)}, {len(mixed)}, {len(norms)} and {len(scores)}"
         )
     arrays = {"embeddings": np.concatenate(tables)}
@@ -140,12 +148,12 @@ def _tables(folder: Path) -> list[NDArray[Any]]:
 
 def _rules(folder: Path) -> Arrays:
     """Tokenizer, labels and norms."""
-    known = facts()
+    known = read_spacy_facts()
     try:
         tokenizer = _unpacked(folder / "tokenizer")
         labels = json.loads((folder / "tagger/cfg").read_text(encoding="utf-8"))["labels"]
         norms = _unpacked(folder / "vocab/lookups.bin")["lexeme_norm"]
-        marks = {id_of(word, known.symbols): norm for word, norm in known.norms.items()}
+        marks = {string_id(word, known.symbols): norm for word, norm in known.norms.items()}
         patterns = {
             "prefix": tokenizer["prefix_search"],
             "suffix": tokenizer["suffix_search"],
@@ -153,17 +161,19 @@ def _rules(folder: Path) -> Arrays:
             "url": tokenizer["url_match"],
         }
         exceptions = {
-            word: BETWEEN.join(piece[_ORTH] + WITHIN + piece.get(_NORM, "") for piece in pieces)
+            word: FIELD_SEPARATOR.join(
+                piece[_ORTH] + SUBFIELD_SEPARATOR + piece.get(_NORM, "") for piece in pieces
+            )
             for word, pieces in tokenizer["exceptions"].items()
         }
         written = json.dumps(patterns, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         return {
             "rules": _bytes(zlib.compress(written.encode("utf-8", "surrogatepass"), 9)),
-            "exceptions": _bytes(pack(exceptions)),
+            "exceptions": _bytes(pack_dictionary(exceptions)),
             "labels": _bytes("\n".join(labels).encode()),
             "rows": np.array([len(table) for table in _tables(folder)], np.int32),
-            "norms": _bytes(pack({f"{key:016x}": norm for key, norm in (marks | norms).items()})),
-            "symbols": _bytes(pack({word: str(key) for word, key in known.symbols.items()})),
+            "norms": _bytes(pack_dictionary({f"{key:016x}": norm for key, norm in (marks | norms).items()})),
+            "symbols": _bytes(pack_dictionary({word: str(key) for word, key in known.symbols.items()})),
             **tokenizer_arrays(patterns),
         }
     except (BuildError, KeyError, TypeError, ValueError) as error:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.native.libkokoro.patterns import Sets, compile_pattern
-from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
+from kokoro_tvm.runtime.text.frontend.normalization.language import expand_macros
 
 __all__ = ["language_arrays", "tokenizer_arrays"]
 
@@ -42,10 +42,10 @@ def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any
     for expression in expressions:
         if expression not in known:
             known[expression] = len(code)
-            code += compile_pattern(pattern_of(expression, data["lists"], data["types"]), sets).code
+            code += compile_pattern(expand_macros(expression, data["lists"], data["types"]), sets).code
         places.append(known[expression])
     for rule in data["rules"]:
-        names = re.compile(pattern_of(rule["pattern"], data["lists"], data["types"])).groupindex
+        names = re.compile(expand_macros(rule["pattern"], data["lists"], data["types"])).groupindex
         assert sorted(names.values()) == list(range(1, len(names) + 1)), rule  # every group has a name
         groups.append(" ".join(sorted(names, key=names.__getitem__)))
     return {

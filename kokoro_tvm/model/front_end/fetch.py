@@ -13,7 +13,7 @@ from pathlib import Path
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end.conversion import convert
 from kokoro_tvm.model.front_end.sources import describe, obtain
-from kokoro_tvm.model.front_end.yields import FILES, yield_of
+from kokoro_tvm.model.front_end.yields import FILES, pinned_digests
 from kokoro_tvm.model.sources.material import Log, first_that_answers
 from kokoro_tvm.recipe.front_end import FrontEndSpec, PinnedFiles
 
@@ -36,7 +36,7 @@ def fetch(front_end: FrontEndSpec, out: Path, *, root: Path | None = None, log: 
     say = log or (lambda line: None)
     work = out / "downloads"
     try:
-        folders = {name: work / name for name in yield_of(front_end)}
+        folders = {name: work / name for name in pinned_digests(front_end)}
         for name, folder in folders.items():
             folder.mkdir(parents=True)
             pinned: PinnedFiles = getattr(front_end, name)
@@ -49,7 +49,7 @@ def fetch(front_end: FrontEndSpec, out: Path, *, root: Path | None = None, log: 
         raise type(error)(str(error).replace(f"{work}{os.sep}", "")) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    text = json.dumps(yield_of(front_end), indent=2, sort_keys=True) + "\n"
+    text = json.dumps(pinned_digests(front_end), indent=2, sort_keys=True) + "\n"
     (out / FILES[2]).write_text(text, encoding="utf-8")
     say(f"{(out / FILES[0]).stat().st_size / 1e6:.1f} MB of tagger and lexicon")
 

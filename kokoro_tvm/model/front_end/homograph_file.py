@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
-from kokoro_tvm.runtime.text.frontend.data import BETWEEN, HOMOGRAPHS
-from kokoro_tvm.runtime.text.frontend.dictionary import pack
+from kokoro_tvm.runtime.text.frontend.data import FIELD_SEPARATOR, HOMOGRAPH_TENSORS
+from kokoro_tvm.runtime.text.frontend.dictionary import pack_dictionary
 
-__all__ = ["TAGGER", "WEIGHTS", "homograph_arrays", "readings"]
+__all__ = ["TAGGER", "WEIGHTS", "homograph_arrays", "read_homographs"]
 
 WEIGHTS = Path(__file__).with_name("homographs.safetensors")
 TAGGER = "tagger"
@@ -29,7 +29,7 @@ _READINGS = Path(__file__).with_name("homographs.json")
 
 
 @cache
-def readings() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+def read_homographs() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     """Word in small letters -> name of a reading -> phonemes by English (us, gb)."""
     found: Mapping[str, Mapping[str, Mapping[str, str]]] = json.loads(_READINGS.read_text(encoding="utf-8"))
     return found
@@ -43,12 +43,12 @@ def homograph_arrays(tagger: Path) -> dict[str, NDArray[Any]]:
     weights = map_safetensors(WEIGHTS)
     if weights[TAGGER].tobytes().hex() != file_sha256(tagger):
         return {}
-    arrays = {f"homographs.{name}": weights[name] for name in HOMOGRAPHS}
+    arrays = {f"homographs.{name}": weights[name] for name in HOMOGRAPH_TENSORS}
     for variant in ("us", "gb"):
         rows: dict[str, str] = {}
         first = 0
-        for word, named in readings().items():
-            rows[word] = BETWEEN.join([str(first), *(spoken[variant] for spoken in named.values())])
+        for word, named in read_homographs().items():
+            rows[word] = FIELD_SEPARATOR.join([str(first), *(spoken[variant] for spoken in named.values())])
             first += len(named)
-        arrays[f"homographs.{variant}"] = np.frombuffer(pack(rows), np.uint8)
+        arrays[f"homographs.{variant}"] = np.frombuffer(pack_dictionary(rows), np.uint8)
     return arrays

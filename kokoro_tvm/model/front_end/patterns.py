@@ -8,9 +8,16 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
+from kokoro_tvm.runtime.text.frontend.normalization.language import expand_macros
 
-__all__ = ["PatternError", "beginnings", "begins_with_group", "check_spoken", "checked", "needed"]
+__all__ = [
+    "PatternError",
+    "begins_with_group",
+    "check_pattern",
+    "check_spoken",
+    "find_beginnings",
+    "find_needed_characters",
+]
 
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
 _REFUSED = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
@@ -22,13 +29,13 @@ class PatternError(ValueError):
     """A pattern that is not one, or may take more than linear time."""
 
 
-def checked(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
+def check_pattern(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
     """The pattern, compiled. Raises PatternError where it is none, where it has a class of characters that
     leaves out the marks of a script, and where it repeats something without a bound."""
     if (found := _REFUSED.search(pattern)) is not None:
         raise PatternError(f"`{found[0]}` is not for written forms; use {{:L}}, {{:W}} or characters")
     try:
-        written = pattern_of(pattern, lists, types)
+        written = expand_macros(pattern, lists, types)
     except KeyError as error:
         raise PatternError(f"there is no list or type `{error.args[0]}`") from error
     try:
@@ -85,7 +92,7 @@ def _is_open(item: Any) -> bool:
     return name in ("NEGATE", "CATEGORY") or (name == "RANGE" and chr(value[0]).isalnum())
 
 
-def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
+def find_beginnings(written: re.Pattern[str]) -> tuple[str, str]:
     """Characters that a match may begin with, and kinds of them: "l" letters, "d" figures, "p" a point with a
     figure behind it, "s" signs."""
     chars: set[str] = set()
@@ -101,7 +108,7 @@ def begins_with_group(written: re.Pattern[str]) -> bool:
     return str(_parser.parse(written.pattern)[0][0]) == "SUBPATTERN"
 
 
-def needed(written: re.Pattern[str]) -> list[str]:
+def find_needed_characters(written: re.Pattern[str]) -> list[str]:
     """Sets of characters, one of each of which stands in every text with a match: the rarest."""
     found = sorted(_needed(_parser.parse(written.pattern)), key=_commonness)
     return list(dict.fromkeys("".join(sorted(chars)) for chars in found))[:_SETS]

@@ -16,9 +16,9 @@ from pydantic_core import PydanticCustomError
 from kokoro_tvm.common.spec import Spec
 from kokoro_tvm.model.front_end.yields import SOUNDS
 from kokoro_tvm.recipe.problems import read_document
-from kokoro_tvm.runtime.text.frontend.sounds import MOST, Item
+from kokoro_tvm.runtime.text.frontend.sounds import MAX_REPEATS, PatternItem
 
-__all__ = ["RuleError", "SoundsFile", "compiled_sounds", "sound_languages"]
+__all__ = ["RuleError", "SoundsFile", "compile_sounds", "list_sound_languages"]
 
 _PLAIN = {
     "ß": "ss", "ç": "s", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "t", "đ": "d", "ħ": "h", "ı": "i",
@@ -26,7 +26,7 @@ _PLAIN = {
 }  # fmt: skip
 """Letters that Unicode does not divide into a plain one and its accents."""
 _UNACCENTED = str.maketrans("àèéìíòóùú", "aeeiioouu")
-_REPEATS = {"*": (0, MOST), "+": (1, MOST), "?": (0, 1), "": (1, 1)}
+_REPEATS = {"*": (0, MAX_REPEATS), "+": (1, MAX_REPEATS), "?": (0, 1), "": (1, 1)}
 _ITEM = re.compile(r"(?:\[(?P<not>\^?)(?P<set>[^\[\]]+)\]|(?P<char>[^\[\]*+?]))(?P<repeat>[*+?]?)")
 _ALTERNATIVES = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)")
 
@@ -77,17 +77,17 @@ class SoundsFile(Spec):
         return self
 
 
-def sound_languages() -> tuple[str, ...]:
+def list_sound_languages() -> tuple[str, ...]:
     """Names of the languages that have a file."""
     return tuple(sorted(path.stem for path in SOUNDS.glob("*.yaml")))
 
 
-def compiled_sounds(language: str) -> dict[str, Any]:
+def compile_sounds(language: str) -> dict[str, Any]:
     """What `runtime.text.frontend.sounds` reads of a language. Raises RecipeError."""
-    return compiled_file(read_document(SOUNDS / f"{language}.yaml", SoundsFile))
+    return compile_sounds_file(read_document(SOUNDS / f"{language}.yaml", SoundsFile))
 
 
-def compiled_file(file: SoundsFile) -> dict[str, Any]:
+def compile_sounds_file(file: SoundsFile) -> dict[str, Any]:
     """The same of a file that is read already."""
     letters = file.letters.replace(" ", "") + "'"
     return {
@@ -158,8 +158,8 @@ def _expanded(pattern: str) -> Iterator[str]:
         yield from _expanded(choice[1] + one + choice[3])
 
 
-def _items(pattern: str, classes: Mapping[str, str]) -> list[Item]:
-    found: list[Item] = []
+def _items(pattern: str, classes: Mapping[str, str]) -> list[PatternItem]:
+    found: list[PatternItem] = []
     place = 0
     while place < len(pattern):
         item = _ITEM.match(pattern, place)

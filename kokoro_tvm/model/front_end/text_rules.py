@@ -17,30 +17,30 @@ from kokoro_tvm.common.words import hint
 from kokoro_tvm.model.front_end.cldr import Cldr
 from kokoro_tvm.model.front_end.patterns import (
     PatternError,
-    beginnings,
     begins_with_group,
+    check_pattern,
     check_spoken,
-    checked,
-    needed,
+    find_beginnings,
+    find_needed_characters,
 )
 from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.problems import read_document
-from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, parts_of
+from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, template_parts
 
-__all__ = ["LanguageFile", "compiled", "language_file", "languages"]
+__all__ = ["LanguageFile", "compile_language", "list_languages", "read_language_file"]
 
 _MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*):(?P<type>[A-Za-z]\w*))\}")
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
-class Type(Spec):
+class PatternType(Spec):
     """A part of a pattern that has a name."""
 
     match: str = Field(description="A regular expression.")
     say: str = Field(default="", description="How it is said where a template does not say: a verb.")
 
 
-class Item(Spec):
+class ListItem(Spec):
     """What a word of a list stands for."""
 
     unit: str = Field(default="", description="A unit of CLDR, such as length-kilometer.")
@@ -104,8 +104,10 @@ class LanguageFile(Spec):
     numbers: Numbers
     letters: str = Field(description="A class of the letters it is written with.")
     replacements: dict[str, str] = Field(default={}, description="Letters written with these.")
-    types: dict[str, str | Type] = Field(default={}, description="Parts of patterns.")
-    lists: dict[str, dict[str, str | Item]] = Field(default={}, description="Words and what they stand for.")
+    types: dict[str, str | PatternType] = Field(default={}, description="Parts of patterns.")
+    lists: dict[str, dict[str, str | ListItem]] = Field(
+        default={}, description="Words and what they stand for."
+    )
     any_case: tuple[str, ...] = Field(default=(), description="Lists whose words may be written large.")
     signs: dict[str, str] = Field(default={}, description="Signs that are said wherever they stand.")
     rules: tuple[RuleLine, ...] = Field(description="Written forms, the first that fits first.")
@@ -116,15 +118,15 @@ class LanguageFile(Spec):
         for index, rule in enumerate(self.rules):
             where: list[int | str] = ["rules", index, "match"]
             try:
-                found = [checked(pattern, lists, types) for pattern in rule.patterns]
+                found = [check_pattern(pattern, lists, types) for pattern in rule.patterns]
                 if any(pattern.fullmatch("") for pattern in found):
                     raise PatternError("it fits where nothing stands")
                 _check_say(rule, self, {group for pattern in found for group in pattern.groupindex})
                 for each in found:
-                    check_spoken(each, {group for group, _, _ in parts_of(rule.say)})
+                    check_spoken(each, {group for group, _, _ in template_parts(rule.say)})
                 where[2] = "after"
                 for pattern in (rule.after, rule.not_after):
-                    checked(pattern, lists, types)
+                    check_pattern(pattern, lists, types)
             except PatternError as error:
                 context = {"path": where, "why": str(error)}
                 raise PydanticCustomError("pattern", "{why}", context) from error
@@ -132,7 +134,7 @@ class LanguageFile(Spec):
 
 
 def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
-    for group, verb, by in parts_of(rule.say):
+    for group, verb, by in template_parts(rule.say):
         for name in (group, *((by,) if by and verb not in ("pieces", "parted") else ())):
             if name not in groups:
                 raise PatternError(f"the template asks for `{name}`, which the pattern does not have")
@@ -155,22 +157,22 @@ def _types(file: LanguageFile) -> dict[str, dict[str, str]]:
     }
 
 
-def languages() -> tuple[str, ...]:
+def list_languages() -> tuple[str, ...]:
     """Names of the languages that have a file."""
     return tuple(sorted(path.stem for path in TEXT.glob("*.yaml")))
 
 
-def language_file(language: str) -> LanguageFile:
+def read_language_file(language: str) -> LanguageFile:
     """The file of a language. Raises RecipeError."""
     return read_document(TEXT / f"{language}.yaml", LanguageFile)
 
 
-def compiled(language: str, folder: Path) -> dict[str, Any]:
+def compile_language(language: str, folder: Path) -> dict[str, Any]:
     """What the runtime reads of a language, from its file and CLDR's in `folder`.
 
     Raises RecipeError and BuildError.
     """
-    file = language_file(language)
+    file = read_language_file(language)
     cldr = Cldr(folder, file.cldr)
     lists = {name: _entries(name, file, cldr) for name in file.lists}
     types = _types(file)
@@ -179,8 +181,8 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
         for pattern in rule.patterns:
             may_go_on = rule.open or rule.where == "inside" or not file.numbers.joint
             bounded = pattern if may_go_on else pattern + "(?!{:W})"
-            written = checked(bounded, lists, types)
-            first, begins = beginnings(written)
+            written = check_pattern(bounded, lists, types)
+            first, begins = find_beginnings(written)
             lead = _MACRO.match(pattern) if begins_with_group(written) else None
             kind = (lead["group"] or lead["type"]) if lead else ""
             found = {
@@ -197,7 +199,7 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
                 "first": first,
                 "begins": begins,
                 "lead": kind if kind in lists else "",
-                "needs": needed(written),
+                "needs": find_needed_characters(written),
             }
             rules.append({key: value for key, value in found.items() if value or key in ("types", "say")})
     names = {verb: f"%{name}" for verb, name in file.spellout.names.items()}

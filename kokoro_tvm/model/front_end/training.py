@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kokoro_tvm.model.front_end.alignment import align
 from kokoro_tvm.runtime.text.frontend.dictionary import Entry
-from kokoro_tvm.runtime.text.frontend.letters import LONGEST, context_of
+from kokoro_tvm.runtime.text.frontend.letters import LONGEST_CONTEXT, letter_context
 
 __all__ = ["train", "training_words"]
 
@@ -35,7 +35,7 @@ def train(words: Sequence[tuple[str, str]]) -> dict[str, str]:
     model: dict[str, str] = {}
     examples = list(_examples(words))  # of the letters that are still read in several ways
     shorter = {"": ""}  # what their contexts say without the last character
-    for length in range(1, LONGEST + 1):
+    for length in range(1, LONGEST_CONTEXT + 1):
         counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for context, phonemes in examples:
             counts[context[:length]][phonemes] += 1
@@ -56,5 +56,5 @@ def _examples(words: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     for (spelling, _), parts in zip(words, align(words), strict=True):
         before = ""
         for place, phonemes in enumerate(parts):
-            yield context_of(spelling, place, before), phonemes
+            yield letter_context(spelling, place, before), phonemes
             before += phonemes

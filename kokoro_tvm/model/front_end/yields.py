@@ -7,7 +7,7 @@ from typing import Any
 
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 
-__all__ = ["CONVERTERS", "FACTS", "FILES", "SOUNDS", "TEXT", "yield_of"]
+__all__ = ["CONVERTERS", "FACTS", "FILES", "SOUNDS", "TEXT", "pinned_digests"]
 
 FILES = ("front_end.safetensors", "tagger.zip", "front_end.json")
 """The bundle's file; the tagger's own files, for the reference; and what was fetched, by digest."""
@@ -31,7 +31,7 @@ FACTS = (
 """The files of this package that they read."""
 
 
-def yield_of(front_end: FrontEndSpec) -> dict[str, Any]:
+def pinned_digests(front_end: FrontEndSpec) -> dict[str, Any]:
     """All that decides about the stored bytes, besides the code."""
     parts = {"tagger": front_end.tagger, "lexicon": front_end.lexicon, "cldr": front_end.cldr}
     return {name: dict(pinned.files) for name, pinned in parts.items() if pinned is not None}

@@ -15,35 +15,35 @@ from kokoro_tvm.runtime.speech.division import Breath
 from kokoro_tvm.runtime.speech.piece import Word
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.strings import tokens_of
+from kokoro_tvm.runtime.text.frontend.strings import tokenize_phonemes
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
-from kokoro_tvm.runtime.text.markup import Item, Known, Manner, parse
-from kokoro_tvm.runtime.text.markup.passages import MarkedPassage, marked_passages
-from kokoro_tvm.runtime.text.markup.values import listed_symbols
-from kokoro_tvm.runtime.text.phonemes import clean, has_sound
-from kokoro_tvm.runtime.text.reading import nothing_spoken, read_utterances
+from kokoro_tvm.runtime.text.markup import MarkupItem, MarkupVocabulary, SpeakingStyle, parse_markup
+from kokoro_tvm.runtime.text.markup.passages import StyledPassage, split_styled_passages
+from kokoro_tvm.runtime.text.markup.values import list_symbols
+from kokoro_tvm.runtime.text.phonemes import clean_phonemes, has_sound
+from kokoro_tvm.runtime.text.reading import describe_missing_phonemes, phonemize_sentence
 
 __all__ = ["sentences_of_phonemes", "sentences_of_text", "words_of"]
 
 
 def sentences_of_text(
     text: str | Iterable[str],
-    known: Known,
+    known: MarkupVocabulary,
     front_end: FrontEnd,
     ssml: bool | None = None,
     markup: bool = True,
 ) -> Iterator[Breath]:
-    """Sentences of a text as they come; ssml, markup: as `parse` takes them.
+    """Sentences of a text as they come; ssml, markup: as `parse_markup` takes them.
 
     Raises InputError, when they come, for markup that makes no sense and where nothing can be spoken.
     """
-    return _sentences(parse(text, known, ssml, markup), known, front_end)
+    return _sentences(parse_markup(text, known, ssml, markup), known, front_end)
 
 
-def _sentences(items: Iterable[Item], known: Known, front_end: FrontEnd) -> Iterator[Breath]:
+def _sentences(items: Iterable[MarkupItem], known: MarkupVocabulary, front_end: FrontEnd) -> Iterator[Breath]:
     spoken, lead = False, 0.0  # seconds requested before the first word
     seen, language = "", ""  # the first text, or the first with a letter or digit and its language
-    for passage in marked_passages(items):
+    for passage in split_styled_passages(items):
         if not language and any(map(str.isalnum, passage.source.text)):
             seen, language = passage.source.text, known.language(passage.voice)
         seen = seen or passage.source.text
@@ -62,19 +62,21 @@ def _sentences(items: Iterable[Item], known: Known, front_end: FrontEnd) -> Iter
             lead += passage.pause or 0.0
     if not spoken:
         if language:
-            raise InputError(nothing_spoken(seen, front_end.language_name(language)))
+            raise InputError(describe_missing_phonemes(seen, front_end.language_name(language)))
         empty = "the text has pauses alone" if lead else "the text is empty"
         reason = f"{quoted(seen, 20)} has no letter or digit" if seen else empty
         raise InputError(f"There is nothing to speak: {reason}.")
 
 
-def _words(passage: MarkedPassage, known: Known, front_end: FrontEnd) -> Iterator[tuple[Word, ...]]:
+def _words(
+    passage: StyledPassage, known: MarkupVocabulary, front_end: FrontEnd
+) -> Iterator[tuple[Word, ...]]:
     """The words of each of its utterances, none of them empty."""
     if not passage.source.text:
         return
     joined = passage.joined
-    for utterance in read_utterances(passage.own, known.language(passage.voice), front_end):
-        words = words_of(utterance, passage.source, passage.manners)
+    for utterance in phonemize_sentence(passage.detached, known.language(passage.voice), front_end):
+        words = words_of(utterance, passage.source, passage.styles)
         if words:
             *others, last = (replace(words[0], joined=joined), *words[1:])
             yield (*others, replace(last, space=""))
@@ -83,15 +85,15 @@ def _words(passage: MarkedPassage, known: Known, front_end: FrontEnd) -> Iterato
 
 def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]) -> Iterator[Breath]:
     """Every string as one utterance; spans are places in the strings, joined by line breaks."""
-    texts = [clean(text) for text in phonemes]
+    texts = [clean_phonemes(text) for text in phonemes]
     speakable = [place for place, text in enumerate(texts) if has_sound(text, vocabulary)]
     if not speakable:
-        listed = listed_symbols(symbol for text in texts for symbol in text if not symbol.isspace())
+        listed = list_symbols(symbol for text in texts for symbol in text if not symbol.isspace())
         raise InputError(f"There is nothing to speak: the model knows none of the phonemes ({listed}).")
     start = 0
     for place, text in enumerate(texts):
         if place in speakable:
-            words = words_of(Utterance(tokens_of(text)), SourceText.of(text, start))
+            words = words_of(Utterance(tokenize_phonemes(text)), SourceText.of(text, start))
             yield Breath(words, "end" if place == speakable[-1] else "paragraph")
         else:
             warn(f"Left out, because the model knows none of its symbols: {quoted(text)}")
@@ -99,10 +101,10 @@ def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]
 
 
 def words_of(
-    utterance: Utterance, source: SourceText, manners: Sequence[Manner] | None = None
+    utterance: Utterance, source: SourceText, styles: Sequence[SpeakingStyle] | None = None
 ) -> tuple[Word, ...]:
     """The words of an utterance, whose tokens' spans are places in the text of `source`; the words have its
-    places, and the manner of the character that they begin with.
+    places, and the style of the character that they begin with.
 
     Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks between.
     """
@@ -121,8 +123,8 @@ def words_of(
             continue
         done, (begin, end) = end, (token.start, token.end)
         word = _placed(source, begin, end, token.phonemes, token.space)
-        if manners and begin < len(manners):
-            word = replace(word, rate=manners[begin].rate, pitch=manners[begin].pitch)
+        if styles and begin < len(styles):
+            word = replace(word, rate=styles[begin].rate, pitch=styles[begin].pitch)
         if words:
             word = replace(word, joined=_touch(words[-1], source.text[done:begin], word))
         words.append(word)

@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-__all__ = ["abbreviation_in", "begins_sentence"]
+__all__ = ["find_abbreviation", "is_sentence_start"]
 
 _LAST_WORD = re.compile(r"(?:[^\W\d_]\.){0,10}[^\W\d_]{1,20}$")
 _NEXT_WORD = re.compile(r"([^\W\d_]{1,20}(?:['’][^\W\d_]{1,8})?)(?![\w.])")
@@ -25,7 +25,7 @@ _DAYS = frozenset(_WORDS["dates"])
 _HOURS = frozenset(("a.m", "p.m"))
 
 
-def abbreviation_in(before: str) -> str | None:
+def find_abbreviation(before: str) -> str | None:
     """The abbreviation, or the initial, that a text ends with in front of its point; None for none."""
     found = _LAST_WORD.search(before)
     if found is None:
@@ -37,7 +37,7 @@ def abbreviation_in(before: str) -> str | None:
     return word.lower() if dotted or initial or word.lower() in _ABBREVIATIONS else None
 
 
-def begins_sentence(after: str, abbreviation: str) -> bool:
+def is_sentence_start(after: str, abbreviation: str) -> bool:
     """Whether a sentence begins with the word that `after` begins with, behind an abbreviation and its point.
 
     after: the word and what follows it.

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kokoro_tvm.runtime.prosody import Boundary
-from kokoro_tvm.runtime.text.abbreviations import abbreviation_in, begins_sentence
-from kokoro_tvm.runtime.text.frontend.blocks import MOST, block_at, may_begin
+from kokoro_tvm.runtime.text.abbreviations import find_abbreviation, is_sentence_start
+from kokoro_tvm.runtime.text.frontend.blocks import LOOKAHEAD, match_block, may_begin_block
 
-__all__ = ["Passage", "passages"]
+__all__ = ["Passage", "split_passages"]
 
 _OPENING = "\"'“‘«¿¡([{*_「『（《〈【〔"
 _CLOSING = "\"'”’»)\\]}*_」』）》〉】〕"
@@ -48,7 +48,7 @@ class Passage:
     boundary: Boundary
 
 
-def passages(portions: Iterable[str]) -> Iterator[Passage]:
+def split_passages(portions: Iterable[str]) -> Iterator[Passage]:
     """Sentences of a text that comes in portions, each as soon as what is there of the text shows its end.
 
     A sentence of more than 1500 characters comes in parts.
@@ -115,7 +115,7 @@ class _PassageReader:
         if "\n" in found[0]:
             if not self._shows_block(found.end()):
                 return None
-            if self._one_line or block_at(buffer, found.end(), self._numbered):
+            if self._one_line or match_block(buffer, found.end(), self._numbered):
                 return "paragraph"
         after = found.end()
         while after < len(buffer) and buffer[after] in _OPENING and after < found.end() + _MOST_OPENING:
@@ -136,19 +136,19 @@ class _PassageReader:
         if first.islower():
             return "clause"
         before = buffer[max(0, found.start() - 20) : found.start()]
-        abbreviation = abbreviation_in(before) if mark == "." else None
+        abbreviation = find_abbreviation(before) if mark == "." else None
         if abbreviation is None:
             return "sentence"
         following = buffer[after : after + _LONGEST_WORD]
         if len(following) < _LONGEST_WORD and _UNFINISHED.fullmatch(following) and not self._ended:
             return None
-        return "sentence" if begins_sentence(following, abbreviation) else "clause"
+        return "sentence" if is_sentence_start(following, abbreviation) else "clause"
 
     def _begin_line(self) -> bool:
         """Find what block the buffer begins; False where more has to come first."""
         if not self._shows_block(0):
             return False
-        block = block_at(self._buffer, 0, self._numbered or self._breaks > 1)
+        block = match_block(self._buffer, 0, self._numbered or self._breaks > 1)
         self._mark = block.end if block else 0
         self._one_line = block is not None and block.is_one_line
         if block or self._breaks > 1:
@@ -159,7 +159,7 @@ class _PassageReader:
     def _shows_block(self, place: int) -> bool:
         """Whether enough is there to know what block begins at a place."""
         rest = len(self._buffer) - place
-        return self._ended or rest >= MOST or (rest > 0 and not may_begin(self._buffer[place]))
+        return self._ended or rest >= LOOKAHEAD or (rest > 0 and not may_begin_block(self._buffer[place]))
 
     def _forced(self) -> int:
         """Where a passage without an end is cut: after a mark of a clause, else at a space, else anywhere."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["clean", "encode", "has_sound", "middle_cut"]
+__all__ = ["clean_phonemes", "encode", "find_middle_cut", "has_sound"]
 
 _CLOSING = "[)\\]}”’»\"']*"
 # In order of preference; a part ends where the match ends. The last is for texts without space after marks.
@@ -23,7 +23,7 @@ _BOUNDARIES = tuple(
 )
 
 
-def clean(phonemes: str) -> str:
+def clean_phonemes(phonemes: str) -> str:
     """`phonemes` with tabs and line breaks as spaces; raises InputError when empty or with a NUL byte."""
     if not isinstance(phonemes, str):
         raise InputError(f"Phonemes are a string, not {type(phonemes).__name__}.")
@@ -45,7 +45,7 @@ def encode(phonemes: str, vocabulary: Mapping[str, int]) -> list[int]:
     return [0, *(vocabulary[symbol] for symbol in phonemes if symbol in vocabulary), 0]
 
 
-def middle_cut(phonemes: str) -> int | None:
+def find_middle_cut(phonemes: str) -> int | None:
     """The place nearest to the middle at a boundary of the best kind there is; None without a boundary.
 
     Both sides hold a sound, not only marks.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-__all__ = ["RANGES", "in_script", "script_of"]
+__all__ = ["RANGES", "describe_scripts", "find_script"]
 
 # First and last code points of the blocks of common scripts (Unicode 15, Blocks.txt). libkokoro has this
 # table too (native/libkokoro/generated.py), and so have pages (web/scripts.js).
@@ -54,7 +54,7 @@ RANGES = (
 _FIRSTS = [first for first, _, _ in RANGES]
 
 
-def script_of(char: str) -> str:
+def find_script(char: str) -> str:
     """Return the script of a letter or figure; "" for another character, and for a rare script."""
     if not char.isalnum():
         return ""
@@ -62,7 +62,7 @@ def script_of(char: str) -> str:
     return RANGES[row][2] if row >= 0 and ord(char) <= RANGES[row][1] else ""
 
 
-def in_script(text: str) -> str:
+def describe_scripts(text: str) -> str:
     """Return the scripts of a text for a message: " (Japanese, Chinese script)"; "" if it has none."""
-    scripts = [script for script in dict.fromkeys(map(script_of, text)) if script]
+    scripts = [script for script in dict.fromkeys(map(find_script, text)) if script]
     return f" ({', '.join(scripts)} script)" if scripts else ""

@@ -14,9 +14,9 @@ from difflib import SequenceMatcher
 from itertools import permutations
 from typing import Any
 
-from kokoro_tvm.model.front_end.homograph_file import readings
+from kokoro_tvm.model.front_end.homograph_file import read_homographs
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
-from kokoro_tvm.runtime.text.frontend.lexicon import stress_of
+from kokoro_tvm.runtime.text.frontend.lexicon import capital_stress
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge
 from kokoro_tvm.validation.reference.phonemes import ReferenceWord
@@ -202,9 +202,9 @@ def _is_other_reading(reference: ReferenceWord, ours: Token, british: bool) -> b
     """Whether they differ by the reading of a word of two, which may be part of a compound."""
     if reference.phonemes == ours.phonemes or reference.space != ours.space:
         return False
-    variant, known = "gb" if british else "us", readings()
+    variant, known = "gb" if british else "us", read_homographs()
     if (named := known.get(ours.text.lower())) is not None:
-        stress = stress_of(ours.text)
+        stress = capital_stress(ours.text)
         return ours.phonemes in {restress(spoken[variant], stress) for spoken in named.values()}
     for part in re.split(r"[^a-z]+", ours.text.lower()):
         spoken_ways = [_bare(spoken[variant]) for spoken in known.get(part, {}).values()]

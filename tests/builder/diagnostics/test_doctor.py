@@ -28,12 +28,13 @@ from kokoro_tvm.builder.diagnostics.doctor import (
 )
 from kokoro_tvm.builder.diagnostics.sources import Reach
 from kokoro_tvm.cli.develop.doctor import table
-from kokoro_tvm.runtime.text.frontend.packages import Packages
+from kokoro_tvm.runtime.text.frontend.packages import LanguagePackages
 
 GOLDEN = Path(__file__).parent / "golden"
-FRONT_END = Packages("the front end of the bundle", "", {})
+FRONT_END = LanguagePackages("the front end of the bundle", "", {})
 THERE, ABSENT = (
-    Packages("espeak-ng", "espeak", {"espeakng-loader": module}) for module in ("json", "no_such_module")
+    LanguagePackages("espeak-ng", "espeak", {"espeakng-loader": module})
+    for module in ("json", "no_such_module")
 )
 ARTIFACTS = Path("artifacts")
 FEATURES = frozenset({"avx2", "fma", "avx512f", "popcnt"})

@@ -155,7 +155,7 @@ def test_clock(value: float) -> None:
 
 @pytest.mark.parametrize("name", sorted(CAPTIONS))
 def test_of_a_real_plan_and_of_nothing(name: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     speech = roomy[0]("He ran, and he ran on a hand. A big bad dog did that.")
     written = write_captions("a" + name, speech.timeline, speech.audio.size / speech.sample_rate)
     assert written.count("hand") == (2 if name == ".json" else 1)
@@ -178,7 +178,7 @@ def test_of_a_real_plan_and_of_nothing(name: str, roomy: Any, monkeypatch: pytes
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 def test_markup_is_no_space(text: str, shown: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tag or link puts no space before the mark that follows it; a pause is one between words."""
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     found = cues(roomy[0](text).timeline)
     assert " ".join(" ".join(cue.text.split()) for cue in found) == shown
 

@@ -15,7 +15,7 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon, read_lexicon
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.reading import phonemize_sentence
 
 SYMBOLS = set("abcdefgˈ ,.")
 
@@ -129,7 +129,7 @@ def test_languages_that_are_converted_as_a_whole(code: str) -> None:
     """What stands around a word of the lexicon is read as ever, and the word as the user says."""
     text = "Ola mundo, ola."
     front_end = FrontEnd(lexicon=UserLexicon({"mundo": "ˈabc"}))
-    (utterance,) = read_utterances(SourceText.of(text), code, front_end)
+    (utterance,) = phonemize_sentence(SourceText.of(text), code, front_end)
     assert [t.text for t in utterance.tokens] == ["Ola", "mundo", ",", "ola", "."]
     assert all(text[t.start : t.end] == t.text for t in utterance.tokens)
     (given_,) = (t for t in utterance.tokens if t.origin == "user lexicon")

@@ -19,8 +19,8 @@ from toy_bundle import VOCABULARY, FakeRunner
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Division, Plan, SpeechWarning, Synthesizer
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.markup import Known, parse
-from kokoro_tvm.runtime.text.markup.passages import MarkedPassage, marked_passages, marked_sections
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary, parse_markup
+from kokoro_tvm.runtime.text.markup.passages import StyledPassage, split_sections, split_styled_passages
 
 RATE = 24_000
 
@@ -31,27 +31,27 @@ def language(voice: str | None) -> str:
     return (voice or "a")[0]
 
 
-KNOWN = Known(VOCABULARY, language)
+KNOWN = MarkupVocabulary(VOCABULARY, language)
 
 
-def passages(text: str | Iterable[str], ssml: bool | None = None) -> list[MarkedPassage]:
-    return list(marked_passages(parse(text, KNOWN, ssml)))
+def passages(text: str | Iterable[str], ssml: bool | None = None) -> list[StyledPassage]:
+    return list(split_styled_passages(parse_markup(text, KNOWN, ssml)))
 
 
 def plain(text: str) -> str:
-    return "".join(section.source.text for section in marked_sections(parse(text, KNOWN)))
+    return "".join(section.source.text for section in split_sections(parse_markup(text, KNOWN)))
 
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     return roomy[0]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def letters() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
         yield
 
 
@@ -116,15 +116,15 @@ def test_refused_with_its_place(text: str, message: str) -> None:
 )
 def test_a_path_is_no_phonemes(between: str, phonemes: str | None) -> None:
     """In an English text; a word of the text is a path, and so is what English has no phonemes of."""
-    known = Known(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), language)
-    (section,) = marked_sections(parse(f"See [Tell us]({between}).", known))
+    known = MarkupVocabulary(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), language)
+    (section,) = split_sections(parse_markup(f"See [Tell us]({between}).", known))
     assert section.source.text == "See Tell us."
     assert [link.phonemes for link in section.source.links] == ([] if phonemes is None else [phonemes])
 
 
 def test_letters_are_phonemes_of_other_languages() -> None:
-    known = Known(frozenset("hola"), lambda voice: "e")
-    (section,) = marked_sections(parse("[Buenas](/ola/) [hola](/hola/)", known))
+    known = MarkupVocabulary(frozenset("hola"), lambda voice: "e")
+    (section,) = split_sections(parse_markup("[Buenas](/ola/) [hola](/hola/)", known))
     assert [link.phonemes for link in section.source.links] == ["ola"]
 
 
@@ -133,10 +133,10 @@ def test_letters_are_phonemes_of_other_languages() -> None:
 )
 def test_without_markup_all_of_it_is_text(text: str) -> None:
     for portions in (text, list(text)):
-        (section,) = marked_sections(parse(portions, KNOWN, markup=False))
+        (section,) = split_sections(parse_markup(portions, KNOWN, markup=False))
         assert (section.source, section.pause) == (SourceText.of(text), None)
     with pytest.raises(InputError, match="SSML has markup"):
-        list(parse(text, KNOWN, ssml=True, markup=False))
+        list(parse_markup(text, KNOWN, ssml=True, markup=False))
 
 
 def test_sentences_are_not_divided_in_a_link() -> None:
@@ -167,12 +167,12 @@ def portions_of(text: str, sizes: list[int]) -> list[str]:
     return [text[a:b] for a, b in itertools.pairwise(places)]
 
 
-def outcome(text: str | Iterable[str], ssml: bool | None = None) -> tuple[list[MarkedPassage], str]:
-    found: list[MarkedPassage] = []
+def outcome(text: str | Iterable[str], ssml: bool | None = None) -> tuple[list[StyledPassage], str]:
+    found: list[StyledPassage] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found.extend(marked_passages(parse(text, KNOWN, ssml)))
+            found.extend(split_styled_passages(parse_markup(text, KNOWN, ssml)))
         except InputError as error:
             return [], str(error)
     return found, ""
@@ -180,8 +180,8 @@ def outcome(text: str | Iterable[str], ssml: bool | None = None) -> tuple[list[M
 
 def test_manners_of_a_long_text() -> None:
     text = "[rate:2]fast [1] word [rate:]slow [2] " * 100
-    (section,) = marked_sections(parse(text, KNOWN))
-    rates = [manner.rate for manner in section.manners]
+    (section,) = split_sections(parse_markup(text, KNOWN))
+    rates = [style.rate for style in section.styles]
     assert rates == [1.0 if place % 23 >= 14 else 2.0 for place in range(len(rates))]
 
 
@@ -197,13 +197,13 @@ def test_characters_keep_their_places(text: str) -> None:
     done = 0
     for passage in found:
         source = passage.source
-        assert len(source.starts) == len(source.ends) == len(passage.manners) == len(source.text)
+        assert len(source.starts) == len(source.ends) == len(passage.styles) == len(source.text)
         for char, start, end in zip(source.text, source.starts, source.ends, strict=True):
             assert done <= start <= end <= len(text)
             assert text[start:end] == char or (char == " " and text[start:end].isspace())
             done = end
         assert all(0 <= link.start < link.end <= len(source.text) for link in source.links)
-        assert len({manner.voice for manner in passage.manners}) <= 1
+        assert len({style.voice for style in passage.styles}) <= 1
 
 
 @given(MARKUP)

@@ -6,7 +6,7 @@ import pytest
 from toy_bundle import VOCABULARY
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.text.phonemes import clean, encode, middle_cut
+from kokoro_tvm.runtime.text.phonemes import clean_phonemes, encode, find_middle_cut
 
 
 def test_encode_as_the_stock_model() -> None:
@@ -16,11 +16,11 @@ def test_encode_as_the_stock_model() -> None:
 @pytest.mark.parametrize("text", ["", "  \n", "a\0b"])
 def test_clean_refuses(text: str) -> None:
     with pytest.raises(InputError):
-        clean(text)
+        clean_phonemes(text)
 
 
 def test_clean_makes_line_breaks_spaces() -> None:
-    assert clean("a\r\nb\tc ") == "a b c "
+    assert clean_phonemes("a\r\nb\tc ") == "a b c "
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_clean_makes_line_breaks_spaces() -> None:
     ],
 )
 def test_the_middle_cut(text: str, parts: tuple[str, str] | None) -> None:
-    cut = middle_cut(text)
+    cut = find_middle_cut(text)
     assert (cut and (text[:cut].strip(), text[cut:].strip())) == parts

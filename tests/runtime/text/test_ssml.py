@@ -15,7 +15,7 @@ from toy_bundle import FakeRunner
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Division, SpeechWarning, Synthesizer
-from kokoro_tvm.runtime.text.markup.items import Manner
+from kokoro_tvm.runtime.text.markup.items import SpeakingStyle
 
 
 def test_what_is_followed() -> None:
@@ -42,9 +42,9 @@ def test_what_is_followed() -> None:
     alias, phonemes, stress = three.source.links
     assert (alias.alias, phonemes.phonemes, stress.stress) == ("a b c", "ˈabə", 1.0)
     assert three.source.text[phonemes.start : phonemes.end] == "gag"
-    assert three.manners[8] == Manner(None, 1.5, 1.2)
-    assert three.manners[12] == Manner(None, 1.5, 1.45)
-    assert three.manners[-1] == Manner()
+    assert three.styles[8] == SpeakingStyle(None, 1.5, 1.2)
+    assert three.styles[12] == SpeakingStyle(None, 1.5, 1.45)
+    assert three.styles[-1] == SpeakingStyle()
     for passage in (one, three, she):
         for char, start, end in zip(
             passage.source.text, passage.source.starts, passage.source.ends, strict=True
@@ -104,7 +104,7 @@ def test_descriptions_are_not_spoken() -> None:
 def test_a_pitch_may_be_a_bare_percentage() -> None:
     """As Azure has it."""
     (found,) = passages("<speak><prosody pitch='50%'>a</prosody></speak>")
-    assert found.manners[0].pitch == 1.5
+    assert found.styles[0].pitch == 1.5
 
 
 LAUGHS = "<!DOCTYPE speak [<!ENTITY a 'aaaaaaaa'><!ENTITY b '&a;&a;&a;'>]><speak>&b;</speak>"
@@ -188,7 +188,7 @@ def test_characters_keep_their_places(inner: str) -> None:
 def test_plans(fake_synthesizer: Synthesizer, inner: str) -> None:
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
-        patch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
         try:
             plan = fake_synthesizer.plan(f"<speak>{inner}</speak>")
         except InputError:
@@ -199,7 +199,7 @@ def test_plans(fake_synthesizer: Synthesizer, inner: str) -> None:
 def test_the_first_sentence_does_not_wait(
     roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     read: list[str] = []
 
     def portions() -> Iterator[str]:

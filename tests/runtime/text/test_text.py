@@ -17,16 +17,16 @@ from kokoro_tvm.runtime.text.frontend import espeak_process
 from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK, JAPANESE
-from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.runtime.text.markup import Known
-from kokoro_tvm.runtime.text.reading import check_text, read_marked, spoken_utterances
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary
+from kokoro_tvm.runtime.text.reading import check_text, phonemize_markup, phonemize_text
 
 
 def phonemize(text: str, code: str) -> list[str]:
     """By what is installed."""
-    return [found.phonemes for found in spoken_utterances(SourceText.of(text), code, FrontEnd())]
+    return [found.phonemes for found in phonemize_text(SourceText.of(text), code, FrontEnd())]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_accepted(text: str) -> None:
 
 
 def test_paragraphs() -> None:
-    found = paragraphs(SourceText.of("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n"))
+    found = split_paragraphs(SourceText.of("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n"))
     assert [part.text for part in found] == ["One two.", "Three four"]
 
 
@@ -131,10 +131,10 @@ def test_words_without_phonemes_are_listed() -> None:
 
 @pytest.mark.usefixtures("capitals")
 def test_nothing_came_of_it() -> None:
-    known = Known(frozenset("xyz"), lambda voice: "a")
+    known = MarkupVocabulary(frozenset("xyz"), lambda voice: "a")
     message = r"English has no phonemes for 'xyzzy' \(Latin script\)"
     with pytest.warns(SpeechWarning), pytest.raises(InputError, match=message):
-        read_marked("xyzzy", known, FrontEnd())
+        phonemize_markup("xyzzy", known, FrontEnd())
 
 
 @ASIAN

@@ -25,7 +25,7 @@ from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.runtime.text.reading import spoken_utterances
+from kokoro_tvm.runtime.text.reading import phonemize_text
 
 THREADS = 8
 TEXTS = {
@@ -43,7 +43,7 @@ TEXTS = {
 
 def phonemize(text: str) -> list[str]:
     """By what is installed."""
-    return [found.phonemes for found in spoken_utterances(SourceText.of(text), "a", FrontEnd())]
+    return [found.phonemes for found in phonemize_text(SourceText.of(text), "a", FrontEnd())]
 
 
 def side_by_side(work: Any, items: list[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from markdown_it.token import Token
 
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, decoded, left_out
 from kokoro_tvm.runtime.documents.readers.html import ELEMENTS, page_of
-from kokoro_tvm.runtime.text.frontend.source import link_of
+from kokoro_tvm.runtime.text.frontend.source import parse_link
 
 __all__ = ["read"]
 
@@ -127,7 +127,7 @@ class _Html(RendererHTML):
     def link_open(self, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
         """Links that may be markup, `[word](/phonemes/)`, stay as they are."""
         request = str(tokens[place].attrs["href"])
-        self._links.append("" if link_of(request) is None else f"]({escape(request)})")
+        self._links.append("" if parse_link(request) is None else f"]({escape(request)})")
         return "[" if self._links[-1] else ""
 
     def link_close(self, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:

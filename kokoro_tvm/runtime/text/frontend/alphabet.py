@@ -11,7 +11,7 @@ __all__ = [
     "SECONDARY",
     "VOWELS",
     "restress",
-    "weight",
+    "sound_weight",
 ]
 
 PRIMARY = "ˈ"
@@ -22,7 +22,7 @@ CONSONANTS = frozenset("bdfhjklmnpstvwzðŋɡɹɾʃʒʤʧθ")
 _DIPHTHONGS = frozenset("AIOQWYʤʧ")  # two symbols' worth of sound in one
 
 
-def weight(phonemes: str) -> int:
+def sound_weight(phonemes: str) -> int:
     """How long phonemes take to say: 2 for a diphthong or an affricate, 1 for every other symbol."""
     return sum(2 if symbol in _DIPHTHONGS else 1 for symbol in phonemes)
 

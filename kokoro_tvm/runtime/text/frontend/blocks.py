@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["MOST", "Block", "block_at", "may_begin"]
+__all__ = ["LOOKAHEAD", "Block", "match_block", "may_begin_block"]
 
 Kind: TypeAlias = Literal["heading", "item", "numbered", "row", "fence", "rule"]
 
-MOST = 8
+LOOKAHEAD = 8
 """Characters of a line that show whether it begins a block."""
 
 _FIRST = frozenset("#-*+•‣◦▪0123456789|`~_=")
@@ -41,12 +41,12 @@ class Block:
         return self.kind not in ("item", "numbered")
 
 
-def may_begin(char: str) -> bool:
+def may_begin_block(char: str) -> bool:
     """Whether a line with this first character may begin a block."""
     return char in _FIRST
 
 
-def block_at(text: str, place: int, numbered: bool) -> Block | None:
+def match_block(text: str, place: int, numbered: bool) -> Block | None:
     """The block that begins at `place`, the first character of a line that is no space.
 
     numbered: whether a numbered item may have any number; among other lines, only 1 begins a list, so that

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-__all__ = ["among_capitals", "tags_among_capitals"]
+__all__ = ["choose_shouted_tags", "find_shouted_words"]
 
 _APOSTROPHES = dict.fromkeys(map(ord, "'‘’"))
 _NO_PRONOUN_AFTER = ("DT", "JJ", "PRP$")
 _ADVERBS = ("TODAY", "TONIGHT", "TOMORROW", "YESTERDAY")  # which are tagged as nouns
 
 
-def among_capitals(texts: Sequence[str], is_initialism: Callable[[str], bool]) -> list[bool]:
+def find_shouted_words(texts: Sequence[str], is_initialism: Callable[[str], bool]) -> list[bool]:
     """Which pieces of a text are words of a run of words in capitals, one of which is no initialism.
 
     is_initialism: whether a word in capitals may be more than a word written large.
@@ -34,7 +34,7 @@ def among_capitals(texts: Sequence[str], is_initialism: Callable[[str], bool]) -
     return large
 
 
-def tags_among_capitals(
+def choose_shouted_tags(
     texts: Sequence[str], small: Sequence[str], tags: Sequence[str], large: Sequence[bool]
 ) -> list[str]:
     """Tags of pieces, given those that they have in small letters and those as they stand.

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
-from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, spaced_as
+from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, copy_spacing
 
 __all__ = ["Chinese"]
 
@@ -56,13 +56,13 @@ class Chinese:
             if not phonemes.isspace():
                 first, last = source.span(start, end)
                 tokens.append(Token(text[first:last], first, last, phonemes, origin=origin))
-        return list(spaced_as(tokens, joined.strip()))
+        return list(copy_spacing(tokens, joined.strip()))
 
     def _in_chinese(self, text: str) -> SourceText:
         """The text with its numbers and marks as misaki has them."""
         source = SourceText.of(text)
         for step in (_narrow_edits, _group_edits, self._number_edits, self._figure_edits, self._mark_edits):
-            source = source.edited(step(source.text))
+            source = source.apply_edits(step(source.text))
         return source
 
     def _number_edits(self, text: str) -> Iterator[Edit]:

@@ -21,15 +21,23 @@ from kokoro_tvm.runtime.text.frontend.homographs import HomographData
 from kokoro_tvm.runtime.text.frontend.tagger import MaxoutLayer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
-__all__ = ["BETWEEN", "FORMAT", "HOMOGRAPHS", "LAYERS", "WITHIN", "EnglishData", "FrontEndFile"]
+__all__ = [
+    "CONTEXT_LAYERS",
+    "FIELD_SEPARATOR",
+    "FORMAT",
+    "HOMOGRAPH_TENSORS",
+    "SUBFIELD_SEPARATOR",
+    "EnglishData",
+    "FrontEndFile",
+]
 
 FORMAT = 5
 """The version of the layout, in the tensor `format`."""
-LAYERS = 4
+CONTEXT_LAYERS = 4
 """Layers of the tagger over a word and its neighbours."""
-HOMOGRAPHS = ("mean", "deviation", "scales", "biases", "weights")
+HOMOGRAPH_TENSORS = ("mean", "deviation", "scales", "biases", "weights")
 """Tensors of the model of words of two readings."""
-BETWEEN, WITHIN = "\x1e", "\x1f"
+FIELD_SEPARATOR, SUBFIELD_SEPARATOR = "\x1e", "\x1f"
 """In a dictionary's value, what stands between its parts, and within one."""
 
 
@@ -108,7 +116,7 @@ class FrontEndFile:
         """How English is cut."""
         rules = json.loads(zlib.decompress(self._tensors["rules"].tobytes()))
         exceptions = {
-            word: tuple((text, norm) for text, _, norm in (p.partition(WITHIN) for p in pieces))
+            word: tuple((text, norm) for text, _, norm in (p.partition(SUBFIELD_SEPARATOR) for p in pieces))
             for word, pieces in self._parts("exceptions")
         }
         return TokenizerRules(**rules, exceptions=exceptions)
@@ -121,7 +129,7 @@ class FrontEndFile:
             embeddings=tensors["embeddings"],
             rows=tuple(map(int, tensors["rows"])),
             mix=self._layer("mix"),
-            layers=tuple(self._layer(f"layer.{index}") for index in range(LAYERS)),
+            layers=tuple(self._layer(f"layer.{index}") for index in range(CONTEXT_LAYERS)),
             weight=tensors["scores.weight"],
             bias=tensors["scores.bias"],
             labels=tuple(tensors["labels"].tobytes().decode().split("\n")),
@@ -132,7 +140,7 @@ class FrontEndFile:
     def _homographs(self, variant: str) -> HomographData | None:
         if f"homographs.{variant}" not in self._tensors:
             return None
-        arrays = {name: self._tensors[f"homographs.{name}"] for name in HOMOGRAPHS}
+        arrays = {name: self._tensors[f"homographs.{name}"] for name in HOMOGRAPH_TENSORS}
         found = sorted(self._parts(f"homographs.{variant}"), key=lambda entry: int(entry[1][0]))
         return HomographData(**arrays, words={word: readings for word, (_, *readings) in found})
 
@@ -145,7 +153,7 @@ class FrontEndFile:
         """The words of a dictionary, each with the parts of its value."""
         for word, value in self._dictionary(name).items():
             if isinstance(value, str):
-                yield word, value.split(BETWEEN)
+                yield word, value.split(FIELD_SEPARATOR)
 
     def _dictionary(self, name: str) -> Dictionary:
         return Dictionary(self._tensors[name].tobytes())

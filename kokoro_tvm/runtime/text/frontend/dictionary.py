@@ -27,7 +27,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TypeAlias
 
-__all__ = ["Dictionary", "Entry", "pack"]
+__all__ = ["Dictionary", "Entry", "pack_dictionary"]
 
 Entry: TypeAlias = "str | Mapping[str, str | None]"
 """Phonemes of a word; or phonemes by part of speech, "DEFAULT" among them. None: spelled letter by letter."""
@@ -41,7 +41,7 @@ _REMEMBERED = 2048
 _BLOCKS = 128
 
 
-def pack(entries: Mapping[str, Entry]) -> bytes:
+def pack_dictionary(entries: Mapping[str, Entry]) -> bytes:
     """`entries` as `Dictionary` reads them. Raises ValueError for what it cannot hold: the empty word, an
     entry of more than 4 KB, more than 253 different characters."""
     alphabet = sorted({char for word, entry in entries.items() for char in word + _written(entry)})
@@ -113,7 +113,7 @@ class Dictionary:
     """Words to entries. Threads may share it."""
 
     def __init__(self, packed: bytes) -> None:
-        """Open what `pack` made. Raises ValueError where it is something else."""
+        """Open what `pack_dictionary` made. Raises ValueError where it is something else."""
         try:
             (chars,) = struct.unpack_from("<I", packed)
             points = struct.unpack_from(f"<{chars}I", packed, 4)

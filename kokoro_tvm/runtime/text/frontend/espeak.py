@@ -11,10 +11,10 @@ import re
 import unicodedata
 
 from kokoro_tvm.runtime.notices import quoted, warn
-from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, one_at_a_time, phonemize
-from kokoro_tvm.runtime.text.scripts import script_of
+from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, exclusive_espeak, phonemize
+from kokoro_tvm.runtime.text.scripts import find_script
 
-__all__ = ["EspeakEnglish", "EspeakError", "EspeakText", "is_readable", "one_at_a_time"]
+__all__ = ["EspeakEnglish", "EspeakError", "EspeakLanguage", "exclusive_espeak", "is_readable"]
 
 _SYLLABIC = "\u0329"
 # Applied one after the other; ^ ties what is spoken as one.
@@ -59,7 +59,7 @@ _JOINERS = "\u200c\u200d"  # of letters, in Indic scripts and Persian
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST}}}(?=\S)")
 
 
-class EspeakText:
+class EspeakLanguage:
     """Whole texts by espeak-ng, as misaki's EspeakG2P has them. Threads may share it."""
 
     def __init__(self, language: str) -> None:
@@ -104,13 +104,13 @@ class EspeakEnglish:
         """
         if len(word) > _LONGEST or not all(is_readable(char, self._language) for char in word):
             return ""
-        return in_alphabet(phonemize(word, self._language), self._british)
+        return to_alphabet(phonemize(word, self._language), self._british)
 
 
 def is_readable(char: str, language: str) -> bool:
     """Whether espeak-ng is given a character: a letter of Latin or of the language's scripts, a figure, a
     mark, a sign or space, but no control character and no picture."""
-    if script := script_of(char):
+    if script := find_script(char):
         return script == "Latin" or script in _SCRIPTS.get(language.partition("-")[0], ())
     category = unicodedata.category(char)
     return (
@@ -120,7 +120,7 @@ def is_readable(char: str, language: str) -> bool:
     )
 
 
-def in_alphabet(spoken: str, british: bool) -> str:
+def to_alphabet(spoken: str, british: bool) -> str:
     """What espeak-ng writes, in the alphabet of the voices."""
     for symbols, ours in _BOTH:
         spoken = spoken.replace(symbols, ours)

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.runtime.forks import held_at_forks
 
-__all__ = ["EspeakError", "one_at_a_time", "phonemize"]
+__all__ = ["EspeakError", "exclusive_espeak", "phonemize"]
 
 TIMEOUT_S = 60.0
 """Seconds for an answer, the start of the process included; a sentence takes a thousandth of one."""
@@ -35,7 +35,7 @@ class EspeakError(KokoroTvmError):
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
+def exclusive_espeak() -> Iterator[None]:
     """While it is entered, no other thread uses espeak-ng."""
     with _lock:
         yield

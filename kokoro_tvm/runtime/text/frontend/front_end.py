@@ -16,21 +16,21 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
-from kokoro_tvm.runtime.text.frontend.left_out import left_out
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+from kokoro_tvm.runtime.text.frontend.left_out import find_unspoken
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
-from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
-from kokoro_tvm.runtime.text.scripts import in_script
+from kokoro_tvm.runtime.text.scripts import describe_scripts
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runtime.text.frontend.sounds import Sounds
+    from kokoro_tvm.runtime.text.frontend.sounds import SoundRules
 
-__all__ = ["FrontEnd", "Reading"]
+__all__ = ["FrontEnd", "FrontEndResult"]
 
 _ENGLISH = "ab"
 _UNSPACED = frozenset("jz")  # languages that are written without spaces between words
@@ -38,7 +38,7 @@ _opening = held_at_forks()
 
 
 @dataclass(frozen=True)
-class Reading:
+class FrontEndResult:
     """utterances: one for each paragraph, with places in the whole text; notices: which words were guessed
     or left out, in sentences."""
 
@@ -62,10 +62,10 @@ class FrontEnd:
         self.unread: frozenset[str] = frozenset()
         """Kinds of written forms that are left as they stand."""
         self._file = file
-        self._english: dict[str, English] = {}
-        self._unknown: dict[str, UnknownWords] = {}
+        self._english: dict[str, EnglishFrontEnd] = {}
+        self._unknown: dict[str, UnknownWordReader] = {}
         self._forms: dict[str, LanguageRules | None] = {}
-        self._sounds: dict[str, Sounds | None] = {}
+        self._sounds: dict[str, SoundRules | None] = {}
 
     @classmethod
     def open(
@@ -79,22 +79,24 @@ class FrontEnd:
         data = FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None
         return cls(data, lexicon, bundle.languages)
 
-    def leaving(self, forms: Collection[str]) -> FrontEnd:
+    def with_unread_forms(self, forms: Collection[str]) -> FrontEnd:
         """This front end, but for written forms of some kinds, which it leaves as they stand.
 
         forms: of "all", "units", "web", "mail", "phones" and "signs" (docs/text.md). Raises InputError for
         another.
         """
-        from kokoro_tvm.runtime.text.frontend.normalization import FORMS
+        from kokoro_tvm.runtime.text.frontend.normalization import FORM_KINDS
 
         for form in forms:
-            if form not in FORMS:
-                raise InputError(f"There is no kind {form!r} of written forms. There are {', '.join(FORMS)}.")
+            if form not in FORM_KINDS:
+                raise InputError(
+                    f"There is no kind {form!r} of written forms. There are {', '.join(FORM_KINDS)}."
+                )
         other = copy.copy(self)  # which shares what is read of the bundle
         other.unread = frozenset(forms)
         return other
 
-    def read(self, source: SourceText, code: str) -> Reading:
+    def read(self, source: SourceText, code: str) -> FrontEndResult:
         """A text with its links, in the language of `code` (a letter of LANGUAGES).
 
         Raises:
@@ -103,16 +105,16 @@ class FrontEnd:
         """
         from kokoro_tvm.runtime.text.frontend.normalization import normalize
 
-        linked = (self.lexicon.linked(part, code not in _UNSPACED) for part in paragraphs(source))
+        linked = (self.lexicon.linked(part, code not in _UNSPACED) for part in split_paragraphs(source))
         forms = self._forms_of(code)
         normal = [normalize(part, forms, code in _ENGLISH, self.unread) for part in linked]
         sources = [part.source for part in normal]
         language = self._languages.get(code) or KOKORO.get(code) or SpokenLanguage(code)
         if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
-            from kokoro_tvm.runtime.text.frontend.languages import converted  # the other languages
+            from kokoro_tvm.runtime.text.frontend.languages import phonemize_sources  # the other languages
 
             sounds = None if language.espeak is not None else self._sounds_of(code)
-            found, notices = converted(sources, code, language, sounds)
+            found, notices = phonemize_sources(sources, code, language, sounds)
             spoken, more = self._with_latin_words(found)
             notices += more
         else:
@@ -121,13 +123,15 @@ class FrontEnd:
             notices = _guessed((t for tokens in spoken for t in tokens), self._unknown[code].has_espeak)
         notices = [notice for part in normal for notice in part.notices] + notices
         lost = [
-            word for part, tokens in zip(normal, spoken, strict=True) for word in left_out(part.plain, tokens)
+            word
+            for part, tokens in zip(normal, spoken, strict=True)
+            for word in find_unspoken(part.plain, tokens)
         ]
         if lost:
             name = self.language_name(code)
-            scripts = in_script("".join(lost))
+            scripts = describe_scripts("".join(lost))
             notices.append(f"Left out, because {name} has no phonemes for it: {listed(lost)}{scripts}")
-        return Reading(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(notices)))
+        return FrontEndResult(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(notices)))
 
     def language_name(self, code: str) -> str:
         """Return the name of the language of `code` for a message."""
@@ -169,25 +173,25 @@ class FrontEnd:
                 self._forms[code] = None if data is None else LanguageRules(data, code)
             return self._forms[code]
 
-    def _sounds_of(self, code: str) -> Sounds | None:
+    def _sounds_of(self, code: str) -> SoundRules | None:
         """Rules of letter-to-sound of a language; None where the bundle has none."""
         from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
-        from kokoro_tvm.runtime.text.frontend.sounds import Sounds  # imports normalization
+        from kokoro_tvm.runtime.text.frontend.sounds import SoundRules  # imports normalization
 
         with _opening:
             if code not in self._sounds:
                 name = LANGUAGE_FILES.get(code)
                 data = self._file.sounds(name) if self._file is not None and name else None
-                self._sounds[code] = None if data is None else Sounds(data)
+                self._sounds[code] = None if data is None else SoundRules(data)
             return self._sounds[code]
 
-    def _of(self, code: str, file: FrontEndFile) -> English:
+    def _of(self, code: str, file: FrontEndFile) -> EnglishFrontEnd:
         with _opening:
             if code not in self._english:
                 british = code == "b"
                 data = file.english(british)
-                self._unknown[code] = UnknownWords(data, british)
-                self._english[code] = English(data, british, self._unknown[code])
+                self._unknown[code] = UnknownWordReader(data, british)
+                self._english[code] = EnglishFrontEnd(data, british, self._unknown[code])
             return self._english[code]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-__all__ = ["hash_rows", "hash_text", "id_of"]
+__all__ = ["hash_rows", "hash_text", "string_id"]
 
 _MASK = (1 << 64) - 1
 _LOW = (1 << 32) - 1
@@ -34,7 +34,7 @@ def hash_text(text: str) -> int:
     return state ^ state >> 47
 
 
-def id_of(text: str, symbols: Mapping[str, int]) -> int:
+def string_id(text: str, symbols: Mapping[str, int]) -> int:
     """What a text is known by: its id among `symbols`, else its hash."""
     known = symbols.get(text)
     return hash_text(text) if known is None else known

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.text.frontend.hashing import hash_text
 
-__all__ = ["HomographData", "Homographs", "names", "near"]
+__all__ = ["HomographData", "Homographs", "names", "neighbor_states"]
 
 Floats = NDArray[np.float32]
 
@@ -69,7 +69,7 @@ class Homographs:
         self, place: int, text: str, lower: Sequence[str], tags: Sequence[str], states: Floats
     ) -> str:
         data = self._data
-        features = (near(place, states) - data.mean) / data.deviation
+        features = (neighbor_states(place, states) - data.mean) / data.deviation
         rows = self._rows[lower[place]]
         weights = data.weights[rows].astype(np.float32) - 128
         scores = weights[:, : features.size] @ features
@@ -80,7 +80,7 @@ class Homographs:
         return data.words[lower[place]][best]
 
 
-def near(place: int, states: Floats) -> Floats:
+def neighbor_states(place: int, states: Floats) -> Floats:
     """States (3 * channels,) of a word and its two neighbours, zeros where there is none."""
     padded = np.zeros((3, states.shape[1]), np.float32)
     first, last = max(0, place - 1), min(len(states), place + 2)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
-from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, spaced_as
+from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, copy_spacing
 
 __all__ = ["Japanese"]
 
@@ -74,18 +74,18 @@ class Japanese:
             start, end = source.span(first, last)
             phonemes = sound.replace("(", "«").replace(")", "»")
             tokens.append(Token(text[start:end], start, end, phonemes, origin=_origin(surface)))
-        return list(spaced_as(tokens, _joined(sounds)))
+        return list(copy_spacing(tokens, _joined(sounds)))
 
     def _normalized(self, text: str) -> SourceText:
         """The text as MeCab reads it, as Cutlet._normalize_text has it."""
         source = SourceText.of(text)
-        source = source.edited(Edit(m.start(), m.end(), "から") for m in _RANGE.finditer(source.text))
-        source = source.edited(
+        source = source.apply_edits(Edit(m.start(), m.end(), "から") for m in _RANGE.finditer(source.text))
+        source = source.apply_edits(
             Edit(start, end, normal)
             for start, end in _clusters(source.text)
             if (normal := self._normal(source.text[start:end])) != source.text[start:end]
         )
-        return source.edited(
+        return source.apply_edits(
             Edit(m.start(), m.end(), " " + self._number(m[0].replace(",", "")))
             for m in NUMBER.finditer(source.text)
         )

@@ -12,15 +12,15 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.chinese import Chinese
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakError, EspeakText, one_at_a_time
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakError, EspeakLanguage, exclusive_espeak
 from kokoro_tvm.runtime.text.frontend.japanese import Japanese
-from kokoro_tvm.runtime.text.frontend.packages import packages_of
-from kokoro_tvm.runtime.text.frontend.sounds import Sounds
+from kokoro_tvm.runtime.text.frontend.packages import find_packages
+from kokoro_tvm.runtime.text.frontend.sounds import SoundRules
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.strings import aligned
+from kokoro_tvm.runtime.text.frontend.strings import align_words
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
-__all__ = ["convert", "converted"]
+__all__ = ["phonemize_sources", "run_converter"]
 
 _Converter: TypeAlias = Callable[[str], list[Token]]
 
@@ -37,7 +37,9 @@ _NO_STRESS = (
 _converters: dict[tuple[str, str | None], _Converter] = {}
 
 
-def convert(texts: Iterable[str], code: str, language: SpokenLanguage) -> tuple[list[list[Token]], list[str]]:
+def run_converter(
+    texts: Iterable[str], code: str, language: SpokenLanguage
+) -> tuple[list[list[Token]], list[str]]:
     """Tokens of each text in the language of `code`, with places in it, and notices; threads wait for each
     other.
 
@@ -47,7 +49,7 @@ def convert(texts: Iterable[str], code: str, language: SpokenLanguage) -> tuple[
     Raises:
         InputError: there is no such language, or its G2P is not installed.
     """
-    with one_at_a_time():  # misaki keeps its state in the objects that are shared here
+    with exclusive_espeak():  # misaki keeps its state in the objects that are shared here
         notices = []
         key = code, language.espeak
         if key not in _converters:
@@ -63,10 +65,10 @@ def _create(code: str, language: SpokenLanguage) -> _Converter:
     try:
         if (name := language.espeak or _ESPEAK.get(code)) is None:
             return Japanese() if code == "j" else Chinese()
-        whole = EspeakText(name)
+        whole = EspeakLanguage(name)
         return lambda text: [Token(text, 0, len(text), whole(text), "", origin="converter")]
     except ImportError as error:
-        packages = packages_of(code)
+        packages = find_packages(code)
         raise InputError(
             f"Turning {language.name} text into phonemes needs {packages.name}, which cannot be imported "
             f"({error.name}). To speak it, {packages.remedy}; or give phonemes instead (--phonemes)."
@@ -101,12 +103,12 @@ class _Part:
     origin: str = ""
 
 
-def converted(
-    sources: Sequence[SourceText], code: str, language: SpokenLanguage, sounds: Sounds | None
+def phonemize_sources(
+    sources: Sequence[SourceText], code: str, language: SpokenLanguage, sounds: SoundRules | None
 ) -> tuple[list[list[Token]], list[str]]:
     """The words of each text with their places in its source, and notices.
 
-    sounds: the bundle's rules of the language; None: it goes by a converter. Raises InputError as `convert`.
+    sounds: the bundle's rules of the language; None: it goes by a converter. Raises InputError as `run_converter`.
     """
     parts = [list(_parts(source)) for source in sources]
     texts = [
@@ -115,7 +117,7 @@ def converted(
         for part in found
         if part.phonemes is None
     ]
-    spoken, notices = convert(texts, code, language) if sounds is None else (map(sounds, texts), [])
+    spoken, notices = run_converter(texts, code, language) if sounds is None else (map(sounds, texts), [])
     read = iter(spoken)
     utterances = []
     for source, found in zip(sources, parts, strict=True):
@@ -140,9 +142,9 @@ def _words(text: str, tokens: Sequence[Token], code: str, language: SpokenLangua
         return tokens
 
     def alone(words: list[str]) -> list[str]:
-        return [Utterance(tuple(found)).phonemes for found in convert(words, code, language)[0]]
+        return [Utterance(tuple(found)).phonemes for found in run_converter(words, code, language)[0]]
 
-    return aligned(text, tokens[0].phonemes.strip(), alone)
+    return align_words(text, tokens[0].phonemes.strip(), alone)
 
 
 def _placed(token: Token, source: SourceText, offset: int) -> Token:

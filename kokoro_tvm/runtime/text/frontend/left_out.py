@@ -9,7 +9,7 @@ from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 
-__all__ = ["left_out"]
+__all__ = ["find_unspoken"]
 
 _NO_SOUND = "".join(sorted(MARKS)) + " "
 _SIGNS = ("Sc", "Sm", "So")  # categories of what is said by a word
@@ -17,7 +17,7 @@ _SIGNS_AND_MARKS = (*_SIGNS, "Mc", "Mn")  # such as vowel signs, with the letter
 _SILENT = frozenset({"given", "user lexicon", "latin"})  # origins; words of the last have a note already
 
 
-def left_out(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
+def find_unspoken(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
     """Letters and figures of a text without markup that none of its tokens speaks, as far as they stand
     together, and signs that have a name."""
     first, last = min(source.starts, default=0), max(source.ends, default=0)

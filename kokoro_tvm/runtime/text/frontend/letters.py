@@ -1,7 +1,7 @@
 """Words that no lexicon has: by espeak-ng where it is installed, else by letter-to-sound, else spelled.
 
 Letter-to-sound: every letter is read by the longest context that the model knows: the letter, then its
-neighbours in the order of `context_of`. This is IGTree with a fixed order (Daelemans, van den Bosch and
+neighbours in the order of `letter_context`. This is IGTree with a fixed order (Daelemans, van den Bosch and
 Weijters, "IGTree: using trees for compression and classification in lazy learning algorithms", 1997). The
 model is learned from the lexicon when a bundle is built.
 """
@@ -14,12 +14,12 @@ from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
 from kokoro_tvm.runtime.text.frontend.data import EnglishData
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakError, one_at_a_time
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakError, exclusive_espeak
 from kokoro_tvm.runtime.text.frontend.lexicon import Lexicon
 
-__all__ = ["LONGEST", "Letters", "UnknownWords", "context_of", "plain_letters"]
+__all__ = ["LONGEST_CONTEXT", "LetterToSound", "UnknownWordReader", "letter_context", "strip_accents"]
 
-LONGEST = 9
+LONGEST_CONTEXT = 9
 """Characters of the longest context."""
 
 _EDGE = "_"
@@ -27,7 +27,7 @@ _AROUND = _EDGE * 4
 _VOWELS = frozenset("aeiouy")
 
 
-def context_of(word: str, place: int, before: str) -> str:
+def letter_context(word: str, place: int, before: str) -> str:
     """What decides how the letter at `place` is read, the weightiest first.
 
     before: the phonemes of the letters before it; all that counts is whether one of them was stressed.
@@ -39,7 +39,7 @@ def context_of(word: str, place: int, before: str) -> str:
     return padded[here] + right[0] + left[0] + stressed + right[1] + left[1] + right[2] + left[2] + right[3]
 
 
-def plain_letters(word: str) -> str:
+def strip_accents(word: str) -> str:
     """The letters of a word as a to z, accents taken off; "" where it has others."""
     stripped = "".join(
         char for char in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(char)
@@ -48,7 +48,7 @@ def plain_letters(word: str) -> str:
     return letters if letters.isascii() else ""
 
 
-class Letters:
+class LetterToSound:
     """The model of one English. Threads may share it."""
 
     def __init__(self, contexts: Dictionary) -> None:
@@ -57,10 +57,10 @@ class Letters:
 
     def read(self, word: str) -> str | None:
         """Phonemes of a word; None where it is not written in Latin letters, or nothing of it is spoken."""
-        letters = plain_letters(word)
+        letters = strip_accents(word)
         spoken = ""
         for place in range(len(letters)):
-            spoken += self._letter(context_of(letters, place, spoken))
+            spoken += self._letter(letter_context(letters, place, spoken))
         if PRIMARY not in spoken:
             return restress(spoken, 1 if SECONDARY in spoken else 2) or None
         head, mark, tail = spoken.partition(PRIMARY)
@@ -74,13 +74,13 @@ class Letters:
         return ""
 
 
-class UnknownWords:
+class UnknownWordReader:
     """What `English` asks for words it does not know. Threads may share it."""
 
     def __init__(self, data: EnglishData, british: bool, espeak: bool = True) -> None:
         """espeak: whether espeak-ng is used where it is installed."""
         self._lexicon = Lexicon(data.gold, data.silver, british)
-        self._letters = Letters(data.letters)
+        self._letters = LetterToSound(data.letters)
         self._british = british
         self._espeak: EspeakEnglish | None = None
         self._without_espeak = not espeak
@@ -90,7 +90,7 @@ class UnknownWords:
         spoken = self._by_espeak(word)
         if spoken:
             return spoken, "espeak"
-        letters = plain_letters(word)
+        letters = strip_accents(word)
         if not letters:
             return None
         if not _VOWELS.isdisjoint(letters) and len(letters) > 1 and (read := self._letters.read(letters)):
@@ -106,7 +106,7 @@ class UnknownWords:
     def _by_espeak(self, word: str) -> str | None:
         if self._without_espeak:
             return None
-        with one_at_a_time():
+        with exclusive_espeak():
             if self._espeak is None:
                 try:
                     self._espeak = EspeakEnglish(self._british)

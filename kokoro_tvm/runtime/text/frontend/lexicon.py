@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, Entry
 
-__all__ = ["Context", "Lexicon", "stress_of"]
+__all__ = ["FollowingSound", "Lexicon", "capital_stress"]
 
 # Sounds after which an American t between vowels is tapped.
 _TAPPING = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
@@ -27,7 +27,7 @@ _CAPITAL, _CAPITALS = 0.5, 2.0
 
 
 @dataclass(frozen=True)
-class Context:
+class FollowingSound:
     """What is spoken after a word.
 
     vowel: whether it begins with a vowel, None for a pause or nothing; to: whether it is "to".
@@ -46,7 +46,7 @@ class Lexicon:
         self._gold = gold
         self._silver = silver
 
-    def read(self, word: str, tag: str, context: Context, stress: float | None) -> str | None:
+    def read(self, word: str, tag: str, context: FollowingSound, stress: float | None) -> str | None:
         """Phonemes of a word as a part of speech; None where neither it nor its stem is known.
 
         stress: what it gets, as `restress` takes it.
@@ -65,7 +65,7 @@ class Lexicon:
         return self._with_ending(word, tag, stress, context)
 
     def look_up(
-        self, word: str, tag: str = "", stress: float | None = None, context: Context | None = None
+        self, word: str, tag: str = "", stress: float | None = None, context: FollowingSound | None = None
     ) -> str | None:
         """The entry of a word of the lexicon, or its letters; None where a letter has no name.
 
@@ -126,7 +126,7 @@ class Lexicon:
             return phonemes[:-1] + "ɾɪŋ"
         return phonemes + "ɪŋ"
 
-    def _special(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+    def _special(self, word: str, tag: str, stress: float | None, context: FollowingSound) -> str | None:
         """Words whose sound depends on more than their spelling and part of speech."""
         if tag == "ADD" and word in _ADDRESS_SYMBOLS:
             return self.look_up(_ADDRESS_SYMBOLS[word], "", -0.5, context)
@@ -161,7 +161,7 @@ class Lexicon:
                 return _choose(entry, "VBD" if tag in ("VBD", "JJ") and context.to else "DEFAULT", None)
         return None
 
-    def _am(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+    def _am(self, word: str, tag: str, stress: float | None, context: FollowingSound) -> str | None:
         if tag.startswith("NN"):
             return self.spell(word)
         if context.vowel is None or word != "am" or (stress and stress > 0):
@@ -192,7 +192,7 @@ class Lexicon:
     def _has(self, word: str) -> bool:
         return self._of(self._gold, word) is not None or self._of(self._silver, word) is not None
 
-    def _with_ending(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+    def _with_ending(self, word: str, tag: str, stress: float | None, context: FollowingSound) -> str | None:
         """Phonemes of a known word with the ending -s, -ed or -ing."""
         weak = 0.5 if stress is None else stress  # of words with -ing
         for stems, ended, stem_stress in (
@@ -248,12 +248,12 @@ def _stems_of_ing(word: str) -> Iterator[str]:
         yield word[:-4]
 
 
-def stress_of(word: str) -> float | None:
+def capital_stress(word: str) -> float | None:
     """The stress that its capitals give a word; None where it has none."""
     return None if word == word.lower() else _CAPITALS if word == word.upper() else _CAPITAL
 
 
-def _choose(entry: Entry | None, tag: str, context: Context | None) -> str | None:
+def _choose(entry: Entry | None, tag: str, context: FollowingSound | None) -> str | None:
     """The phonemes of an entry as a part of speech; of one that knows a form before a pause, that form."""
     if entry is None or isinstance(entry, str):
         return entry

@@ -7,13 +7,13 @@ import shlex
 import sys
 from dataclasses import dataclass
 
-__all__ = ["CHINESE", "ESPEAK", "JAPANESE", "Packages", "packages_of"]
+__all__ = ["CHINESE", "ESPEAK", "JAPANESE", "LanguagePackages", "find_packages"]
 
 _MISAKI_ENDS = (3, 13)  # misaki 0.9.4, its last release, is for older Pythons
 
 
 @dataclass(frozen=True)
-class Packages:
+class LanguagePackages:
     """What a G2P needs. extra: the part of kokoro-tvm that installs it; modules: by the name of the package
     that has them."""
 
@@ -34,10 +34,10 @@ class Packages:
         return f"run `pip install {shlex.join(self.modules)}`"
 
 
-ESPEAK = Packages(
+ESPEAK = LanguagePackages(
     "espeak-ng", "espeak", {"phonemizer-fork": "phonemizer", "espeakng-loader": "espeakng_loader"}
 )
-JAPANESE = Packages(
+JAPANESE = LanguagePackages(
     "misaki with MeCab",
     "japanese",
     {
@@ -48,7 +48,7 @@ JAPANESE = Packages(
         "unidic-lite": "unidic_lite",
     },
 )
-CHINESE = Packages(
+CHINESE = LanguagePackages(
     "misaki with jieba",
     "chinese",
     {
@@ -61,6 +61,6 @@ CHINESE = Packages(
 )
 
 
-def packages_of(code: str) -> Packages:
+def find_packages(code: str) -> LanguagePackages:
     """What speaks the language of a code; English where the bundle has no front end of its own."""
     return {"j": JAPANESE, "z": CHINESE}.get(code, ESPEAK)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kokoro_tvm.runtime.text.frontend.blocks import block_at
-from kokoro_tvm.runtime.text.frontend.source import WORD, Edit, SourceText, free
+from kokoro_tvm.runtime.text.frontend.blocks import match_block
+from kokoro_tvm.runtime.text.frontend.source import WORD, Edit, SourceText, skip_links
 
-__all__ = ["paragraphs"]
+__all__ = ["split_paragraphs"]
 
 _LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
 _CELL = re.compile(r" ?\| ?")
@@ -19,7 +19,7 @@ _HEADING_END = re.compile(r"(?<=\s)#{1,9}$")
 _ONE_LINE = frozenset({"heading", "row", "fence", "rule"})
 
 
-def paragraphs(source: SourceText) -> list[SourceText]:
+def split_paragraphs(source: SourceText) -> list[SourceText]:
     """Parts of the text between blank lines that may be spoken, with every run of whitespace as one space
     (wrapped lines read on); lines that begin a block of Markdown are parts too, without its mark.
 
@@ -28,8 +28,8 @@ def paragraphs(source: SourceText) -> list[SourceText]:
     found = []
     for part in _parts(source.text):
         words = (word.span() for line in part.lines for word in WORD.finditer(source.text, *line))
-        found.append(_without_marks(source.joined(words), part.kind))
-    return [part for part in found if part.speakable]
+        found.append(_without_marks(source.join_slices(words), part.kind))
+    return [part for part in found if part.is_speakable]
 
 
 @dataclass
@@ -47,7 +47,7 @@ def _parts(text: str) -> Iterator[_Part]:
             yield part
             part = _Part()
             continue
-        block = block_at(text, start, numbered=not part.lines or part.kind == "numbered")
+        block = match_block(text, start, numbered=not part.lines or part.kind == "numbered")
         if block is not None or part.kind in _ONE_LINE:
             yield part
             part = _Part(block.kind if block else "")
@@ -80,4 +80,4 @@ def _without_marks(source: SourceText, kind: str) -> SourceText:
         edits = [Edit(*box.span(), "")]
     if kind == "row":
         edits = [Edit(*cell.span(), ", " if cell.end() < len(text) else "") for cell in _CELL.finditer(text)]
-    return source.edited(free(edits, source.links))
+    return source.apply_edits(skip_links(edits, source.links))

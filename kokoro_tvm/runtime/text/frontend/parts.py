@@ -8,26 +8,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, restress, weight
-from kokoro_tvm.runtime.text.frontend.subtokens import cut
+from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, restress, sound_weight
+from kokoro_tvm.runtime.text.frontend.subtokens import split_word
 
-__all__ = ["GUESSES", "JOINTS", "PAUSES", "Part", "group", "join", "settle"]
+__all__ = [
+    "FALLBACK_ORIGINS",
+    "PAUSE_MARKS",
+    "SILENT_JOINERS",
+    "WordPart",
+    "finish_word",
+    "group_into_words",
+    "join_parts",
+]
 
-PAUSES = frozenset(";:,.!?—…")
+PAUSE_MARKS = frozenset(";:,.!?—…")
 """Marks that stand for a pause or a change of tone."""
-JOINTS = frozenset("',-._‘’/")
+SILENT_JOINERS = frozenset("',-._‘’/")
 """Marks inside a word that are not spoken."""
-GUESSES = ("espeak", "letters", "spelled", "")
+FALLBACK_ORIGINS = ("espeak", "letters", "spelled", "")
 """Where phonemes come from that no lexicon has; "" for none at all."""
 
-_MARKS = PAUSES | frozenset('"“”')
+_MARKS = PAUSE_MARKS | frozenset('"“”')
 # Tags of marks (https://github.com/explosion/spaCy/blob/master/spacy/glossary.py), and the symbols of some.
 _MARK_TAGS = frozenset([".", ",", "-LRB-", "-RRB-", "``", '""', "''", ":", "$", "#", "NFP"])
 _BY_TAG = {"-LRB-": "(", "-RRB-": ")", "``": "“", '""': "”", "''": "”"}
 
 
 @dataclass
-class Part:
+class WordPart:
     """A word or a piece of one.
 
     text, start, end, tag, space, phonemes, origin: see Token; None in `phonemes` while they are not known.
@@ -52,24 +60,24 @@ class Part:
         """Whether it is still to be read as it stands."""
         return self.phonemes is None
 
-    def settle(self, phonemes: str, origin: str) -> None:
+    def set_phonemes(self, phonemes: str, origin: str) -> None:
         """Take these phonemes."""
         self.phonemes, self.origin = phonemes, origin
 
 
-def group(tokens: Sequence[Part]) -> list[list[Part]]:
+def group_into_words(tokens: Sequence[WordPart]) -> list[list[WordPart]]:
     """Words, each as its parts; marks and what has its phonemes already are words of one part."""
-    words: list[list[Part]] = []
+    words: list[list[WordPart]] = []
     growing = False  # whether the last word may take another part
     for token in tokens:
         for part in _cut(token) if token.is_open else [token]:
             if not part.is_open:
                 pass
             elif part.tag == ":" and part.text in ("-", "–"):
-                part.settle("—", "mark")
+                part.set_phonemes("—", "mark")
             elif part.tag in _MARK_TAGS and not any(map(str.isalnum, part.text)):
                 marks = "".join(c for c in part.text if c in _MARKS)
-                part.settle(_BY_TAG.get(part.tag, marks), "mark")
+                part.set_phonemes(_BY_TAG.get(part.tag, marks), "mark")
             if not part.is_open:
                 words.append([part])
                 growing = False
@@ -81,10 +89,10 @@ def group(tokens: Sequence[Part]) -> list[list[Part]]:
     return words
 
 
-def _cut(token: Part) -> list[Part]:
+def _cut(token: WordPart) -> list[WordPart]:
     parts = [
-        Part(text, token.start + place, token.start + place + len(text), token.tag)
-        for place, text in cut(token.text)
+        WordPart(text, token.start + place, token.start + place + len(text), token.tag)
+        for place, text in split_word(token.text)
     ]
     for part in parts:
         part.stress, part.large = token.stress, token.large
@@ -94,7 +102,7 @@ def _cut(token: Part) -> list[Part]:
     return parts
 
 
-def join(parts: Sequence[Part]) -> Part:
+def join_parts(parts: Sequence[WordPart]) -> WordPart:
     """One part of several, the same where it is alone; its phonemes are None as long as none has any.
 
     Its tag is that of the part with the most capitals and letters.
@@ -108,7 +116,7 @@ def join(parts: Sequence[Part]) -> Part:
         if part.phonemes is not None:
             gap = part.apart and phonemes and part.phonemes and not phonemes[-1].isspace()
             phonemes = (phonemes or "") + (" " if gap else "") + part.phonemes
-    return Part(
+    return WordPart(
         text="".join(part.text + part.space for part in parts[:-1]) + last.text,
         start=first.start,
         end=last.end,
@@ -122,31 +130,31 @@ def join(parts: Sequence[Part]) -> Part:
     )
 
 
-def _origin(parts: Sequence[Part]) -> str:
+def _origin(parts: Sequence[WordPart]) -> str:
     """Where the phonemes of a word come from: a guess where one of its parts does, else its first sound's."""
     found = [part.origin for part in parts if part.phonemes != "" or part.origin]
-    guessed = next((origin for origin in found if origin in GUESSES), None)
+    guessed = next((origin for origin in found if origin in FALLBACK_ORIGINS), None)
     if guessed is not None:
         return guessed
     return next((part.origin for part in parts if part.phonemes), found[0] if found else "")
 
 
-def settle(parts: Sequence[Part]) -> None:
+def finish_word(parts: Sequence[WordPart]) -> None:
     """Finish a word that was read part by part: joints are silent, and only so many parts keep the stress."""
-    text = join(parts).text
-    kinds = {_kind(char) for char in text if char not in JOINTS}
+    text = join_parts(parts).text
+    kinds = {_kind(char) for char in text if char not in SILENT_JOINERS}
     apart = " " in text or "/" in text or len(kinds) > 1
     for index, part in enumerate(parts):
         if part.phonemes is not None:
             part.apart = apart and index > 0
-        elif index == len(parts) - 1 and part.text in PAUSES:
-            part.settle(part.text, "mark")
-        elif all(c in JOINTS for c in part.text):
-            part.settle("", "mark")
+        elif index == len(parts) - 1 and part.text in PAUSE_MARKS:
+            part.set_phonemes(part.text, "mark")
+        elif all(c in SILENT_JOINERS for c in part.text):
+            part.set_phonemes("", "mark")
     if apart:
         return
     sounds = sorted(
-        (PRIMARY in part.phonemes, weight(part.phonemes), index)
+        (PRIMARY in part.phonemes, sound_weight(part.phonemes), index)
         for index, part in enumerate(parts)
         if part.phonemes
     )

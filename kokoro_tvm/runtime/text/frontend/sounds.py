@@ -19,34 +19,34 @@ from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER
 from kokoro_tvm.runtime.text.frontend.tokens import LATIN, Token
 
-__all__ = ["EDGE", "MOST", "Pass", "Sounds"]
+__all__ = ["EDGE", "MAX_REPEATS", "RulePass", "SoundRules"]
 
 EDGE = "#"
 """Stands at both ends of every word."""
-MOST = 32
+MAX_REPEATS = 32
 """How often an item repeats at most."""
 _LETTER = f"(?:{LETTER}|[\u200c\u200d])"  # with the joiners of Devanagari
 _PART = re.compile(f"(?P<word>{_LETTER}(?:'?{_LETTER})*'?)|(?P<mark>[{re.escape(''.join(sorted(MARKS)))}।॥])")
 _LATIN = re.compile(LATIN)
 _SPOKEN_MARKS = str.maketrans("।॥«»", "..“”")
 
-Item: TypeAlias = "tuple[str, bool, int, int]"
+PatternItem: TypeAlias = "tuple[str, bool, int, int]"
 """Characters, whether it is those (or all others), and how often it stands there, at least and at most."""
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _RewriteRule:
     """focus: items of one character each; left (from the focus outwards), right: what stands beside it;
     replacement: "&" in it is what was found."""
 
-    focus: Sequence[Item]
+    focus: Sequence[PatternItem]
     replacement: str
-    left: Sequence[Item]
-    right: Sequence[Item]
+    left: Sequence[PatternItem]
+    right: Sequence[PatternItem]
 
 
 @dataclass(frozen=True)
-class Pass:
+class RulePass:
     """One reading of a string from left to right. At each place the first rule that fits replaces its focus;
     what none fits stays.
 
@@ -54,18 +54,18 @@ class Pass:
     as it was rewritten, else as it was; what stands to the right always as it was.
     """
 
-    rules: Sequence[_Rule]
+    rules: Sequence[_RewriteRule]
     unless: str = ""
     feeding: bool = False
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Pass:
+    def of(cls, data: Mapping[str, Any]) -> RulePass:
         """The pass that the front end's file has."""
-        return cls([_Rule(*rule) for rule in data["rules"]], data["unless"], data["feeding"])
+        return cls([_RewriteRule(*rule) for rule in data["rules"]], data["unless"], data["feeding"])
 
     @cached_property
-    def _by_first(self) -> dict[str, list[_Rule]]:
-        found: dict[str, list[_Rule]] = {}
+    def _by_first(self) -> dict[str, list[_RewriteRule]]:
+        found: dict[str, list[_RewriteRule]] = {}
         for rule in self.rules:
             for char in rule.focus[0][0]:
                 found.setdefault(char, []).append(rule)
@@ -96,7 +96,7 @@ class Pass:
         return "".join(out)
 
 
-def _fits(items: Sequence[Item], text: Sequence[str], place: int, step: int) -> bool:
+def _fits(items: Sequence[PatternItem], text: Sequence[str], place: int, step: int) -> bool:
     """Whether the items stand there in the direction of step, each as often as it can."""
     for chars, among, least, most in items:
         found = 0
@@ -108,7 +108,7 @@ def _fits(items: Sequence[Item], text: Sequence[str], place: int, step: int) -> 
     return True
 
 
-class Sounds:
+class SoundRules:
     """The letter-to-sound rules of one language. Threads may share it."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -117,8 +117,8 @@ class Sounds:
         self._replacements: Mapping[str, str] = data["replacements"]
         self._tags: Mapping[str, str] = data["tags"]
         self._words: Mapping[str, str] = data["words"]
-        self._passes = [Pass.of(each) for each in data["passes"]]
-        self._clauses = [Pass.of(each) for each in data["clauses"]]
+        self._passes = [RulePass.of(each) for each in data["passes"]]
+        self._clauses = [RulePass.of(each) for each in data["clauses"]]
 
     def __call__(self, text: str) -> list[Token]:
         """The words and marks of a text, with their places in it; a word in Latin letters of a language that

@@ -7,9 +7,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kokoro_tvm.runtime.text.frontend.pictures import has_words
+from kokoro_tvm.runtime.text.frontend.pictures import has_speakable_character
 
-__all__ = ["WORD", "Edit", "Link", "SourceText", "aliased", "free", "link_of", "rewrite"]
+__all__ = ["WORD", "Edit", "Link", "SourceText", "apply_aliases", "edit_matches", "parse_link", "skip_links"]
 
 WORD = re.compile(r"\S+")
 """What stands between spaces."""
@@ -31,7 +31,7 @@ class Link:
     origin: str = "given"
 
     @property
-    def fixed(self) -> bool:
+    def is_fixed(self) -> bool:
         """Whether its characters are not read."""
         return self.phonemes is not None or self.alias is not None
 
@@ -65,7 +65,7 @@ class SourceText:
         return cls(text, tuple(range(start, end)), tuple(range(start + 1, end + 1)), links)
 
     @classmethod
-    def concatenated(cls, parts: Iterable[SourceText]) -> SourceText:
+    def concatenate(cls, parts: Iterable[SourceText]) -> SourceText:
         """Parts one after the other, with the places and links of each."""
         texts: list[str] = []
         starts: list[int] = []
@@ -80,15 +80,15 @@ class SourceText:
         return cls("".join(texts), tuple(starts), tuple(ends), tuple(links))
 
     @property
-    def speakable(self) -> bool:
+    def is_speakable(self) -> bool:
         """Whether it has a letter, digit or picture, or something that a link says how to speak."""
-        return has_words(self.text) or any(link.phonemes for link in self.links)
+        return has_speakable_character(self.text) or any(link.phonemes for link in self.links)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where the characters from `start` to `end` (one at least) come from."""
         return self.starts[start], self.ends[end - 1]
 
-    def joined(self, spans: Iterable[tuple[int, int]]) -> SourceText:
+    def join_slices(self, spans: Iterable[tuple[int, int]]) -> SourceText:
         """Slices of the text, none of them empty, with one space for what stands between them.
 
         A link belongs to the slice that it begins in; one that begins between two is left out.
@@ -115,7 +115,7 @@ class SourceText:
                     links.append(replace(link, start=link.start - back, end=link.end - back))
         return SourceText("".join(chars), tuple(starts), tuple(ends), tuple(links))
 
-    def edited(self, edits: Iterable[Edit]) -> SourceText:
+    def apply_edits(self, edits: Iterable[Edit]) -> SourceText:
         """The text after edits, which are in order and do not overlap each other; all of what is put in
         stands for all of what it replaces.
 
@@ -154,7 +154,11 @@ class SourceText:
             done = edit.end
             while passed < len(self.links) and self.links[passed].end <= edit.start:
                 passed += 1
-            if passed < len(self.links) and self.links[passed].start < edit.end and self.links[passed].fixed:
+            if (
+                passed < len(self.links)
+                and self.links[passed].start < edit.end
+                and self.links[passed].is_fixed
+            ):
                 raise ValueError(f"{edit} changes characters of a link.")
         keep(len(self.text))
         links = tuple(
@@ -171,7 +175,7 @@ class SourceText:
         return place, place
 
 
-def free(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
+def skip_links(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
     """The edits that touch no link; both are in the order of their places."""
     place = 0
     for edit in edits:
@@ -181,15 +185,17 @@ def free(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
             yield edit
 
 
-def aliased(source: SourceText) -> SourceText:
+def apply_aliases(source: SourceText) -> SourceText:
     """The text with other texts in the place of what is to be spoken as they are."""
     edits = [Edit(link.start, link.end, link.alias) for link in source.links if link.alias is not None]
     if not edits:
         return source
-    return replace(source, links=tuple(link for link in source.links if link.alias is None)).edited(edits)
+    return replace(source, links=tuple(link for link in source.links if link.alias is None)).apply_edits(
+        edits
+    )
 
 
-def link_of(request: str) -> Link | None:
+def parse_link(request: str) -> Link | None:
     """What the round brackets ask for, without its place; None for what is not known."""
     if _WHOLE.fullmatch(request):
         return Link(0, 0, stress=int(request))
@@ -202,7 +208,7 @@ def link_of(request: str) -> Link | None:
     return None
 
 
-def rewrite(
+def edit_matches(
     pattern: re.Pattern[str], text: str, reading: Callable[[re.Match[str]], str | None]
 ) -> Iterator[Edit]:
     """Edits that put what `reading` says of each match in its place. None leaves a match as it stands."""

@@ -9,9 +9,9 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from kokoro_tvm.runtime.prosody import MARKS
-from kokoro_tvm.runtime.text.frontend.tokens import Token, in_word
+from kokoro_tvm.runtime.text.frontend.tokens import Token, is_word_character
 
-__all__ = ["aligned", "tokens_of"]
+__all__ = ["align_words", "tokenize_phonemes"]
 
 _WINDOW = 512
 """Symbols that are compared at once; most sentences have fewer."""
@@ -21,7 +21,7 @@ _PARTS = re.compile(
 )
 
 
-def tokens_of(phonemes: str) -> tuple[Token, ...]:
+def tokenize_phonemes(phonemes: str) -> tuple[Token, ...]:
     """A string of phonemes as tokens, words and marks apart; their text and spans are the string's own."""
     tokens = []
     leading = len(phonemes) - len(phonemes.lstrip())
@@ -32,7 +32,7 @@ def tokens_of(phonemes: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-def aligned(text: str, phonemes: str, alone: Callable[[list[str]], list[str]]) -> Iterator[Token]:
+def align_words(text: str, phonemes: str, alone: Callable[[list[str]], list[str]]) -> Iterator[Token]:
     """Tokens of a text's words and marks, from the string of phonemes that was made of the whole text.
 
     Where it has another number of words than the text (espeak-ng writes "of a" as one), it is cut by how the
@@ -106,7 +106,7 @@ def _between(place: int, from_: list[int], to: list[int]) -> int:
 def _pieces_of(phonemes: str, source: str, start: int) -> list[Token]:
     """The marks in front, the word, the marks after it; the marks have the source's characters around it."""
     sounding = [(a, b) for a, b, _ in _parts(phonemes) if phonemes[a] not in MARKS]
-    letters = [place for place, char in enumerate(source) if in_word(char)]
+    letters = [place for place, char in enumerate(source) if is_word_character(char)]
     if not sounding or not letters:
         return [Token(source, start, start + len(source), phonemes, "", origin="mark")]
     cuts = (sounding[0][0], sounding[-1][1]), (letters[0], letters[-1] + 1)

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["cut"]
+__all__ = ["split_word"]
 
 # U capital, l small letter, o letter without case, 9 figure, . and , as they are, - or _, ' any apostrophe,
 # x anything else.
@@ -31,7 +31,7 @@ _THEMSELVES = {"-": "-", "_": "_", ".": ".", ",": ",", "'": "'", "â€˜": "'", "â€
 
 
 @lru_cache(2048)
-def cut(word: str) -> tuple[tuple[int, str], ...]:
+def split_word(word: str) -> tuple[tuple[int, str], ...]:
     """The parts of `word`, each with its place; an apostrophe between figures belongs to none."""
     classes = "".join(_THEMSELVES.get(c) or _CLASSES.get(unicodedata.category(c), "x") for c in word)
     return tuple((match.start(), word[match.start() : match.end()]) for match in _PARTS.finditer(classes))

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
-from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, id_of
+from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, string_id
 from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken
 
-__all__ = ["MaxoutLayer", "Tagger", "TaggerData", "shape_of"]
+__all__ = ["MaxoutLayer", "Tagger", "TaggerData", "word_shape"]
 
 Floats = NDArray[np.float32]
 
@@ -111,9 +111,11 @@ class Tagger:
     def _rows_of_word(self, text: str, norm: str) -> NDArray[np.uint16]:
         """Rows (4, 4) of the four tables that read a word's spelling."""
         symbols = self._data.symbols
-        read = norm or self._data.norms.get(f"{id_of(text, symbols):016x}") or text.lower()
-        features = (str(read), text[0], text[-3:], shape_of(text))
-        return np.array([self._rows(table, id_of(f, symbols)) for table, f in enumerate(features)], np.uint16)
+        read = norm or self._data.norms.get(f"{string_id(text, symbols):016x}") or text.lower()
+        features = (str(read), text[0], text[-3:], word_shape(text))
+        return np.array(
+            [self._rows(table, string_id(f, symbols)) for table, f in enumerate(features)], np.uint16
+        )
 
     def _rows(self, table: int, key: int) -> tuple[int, ...]:
         """Rows of the embedding that the id of a feature has in its table."""
@@ -143,7 +145,7 @@ def _product(left: Floats, right: Floats) -> Floats:
 _FLAGS = tuple((space, is_space) for space in (False, True) for is_space in (False, True))
 
 
-def shape_of(text: str) -> str:
+def word_shape(text: str) -> str:
     """The shape of a word: X for capitals, x for other letters, d for digits, runs cut at four."""
     if len(text) >= _LONG:
         return "LONG"

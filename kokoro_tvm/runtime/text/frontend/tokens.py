@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "in_word", "spaced_as"]
+__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "copy_spacing", "is_word_character"]
 
 LATIN = "[A-Za-zÀ-ÖØ-öø-ɏ]"
 """A letter of the Latin script, as a regular expression."""
@@ -52,7 +52,7 @@ class Utterance:
         return "".join(token.phonemes + token.space for token in self.tokens).strip()
 
 
-def spaced_as(tokens: Iterable[Token], phonemes: str) -> Iterator[Token]:
+def copy_spacing(tokens: Iterable[Token], phonemes: str) -> Iterator[Token]:
     """The tokens with the spaces of a string of phonemes, which has their symbols in order, spaces aside."""
     places = [place for place, symbol in enumerate(phonemes) if not symbol.isspace()]
     places.append(len(phonemes))
@@ -67,6 +67,6 @@ def spaced_as(tokens: Iterable[Token], phonemes: str) -> Iterator[Token]:
             yield replace(token, phonemes=phonemes[places[first] : end], space=phonemes[end : places[done]])
 
 
-def in_word(char: str) -> bool:
+def is_word_character(char: str) -> bool:
     """Whether a character is a letter, a figure or a mark that stands with one, such as a vowel sign."""
     return char.isalnum() or unicodedata.category(char)[0] == "M"

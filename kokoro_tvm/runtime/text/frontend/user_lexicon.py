@@ -11,7 +11,7 @@ from pathlib import Path
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.frontend.tokens import in_word
+from kokoro_tvm.runtime.text.frontend.tokens import is_word_character
 from kokoro_tvm.runtime.text.markup.values import check_symbols
 from kokoro_tvm.runtime.text.yaml_file import YamlFile
 
@@ -39,8 +39,8 @@ class UserLexicon:
         """
         if not self.entries:
             return source
-        others = [link for link in source.links if not link.fixed]
-        taken = [link for link in source.links if link.fixed]
+        others = [link for link in source.links if not link.is_fixed]
+        taken = [link for link in source.links if link.is_fixed]
         found = []
         for link in self._found(source.text, spaced):
             if _overlapping(link, taken) is None:
@@ -66,13 +66,15 @@ class UserLexicon:
 
     def _end(self, text: str, place: int, spaced: bool) -> int | None:
         """Where the longest entry ends that begins at a place of the text."""
-        if spaced and place and in_word(text[place]) and in_word(text[place - 1]):
+        if spaced and place and is_word_character(text[place]) and is_word_character(text[place - 1]):
             return None
         for length in self._lengths.get(text[place].lower(), ()):
             word, end = text[place : place + length], place + length
             if word not in self.entries and word.lower() not in self.entries:
                 continue
-            if not (spaced and in_word(word[-1]) and any(map(in_word, text[end : end + 1]))):
+            if not (
+                spaced and is_word_character(word[-1]) and any(map(is_word_character, text[end : end + 1]))
+            ):
                 return end
         return None
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.markup.inline import parse_inline
-from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
+from kokoro_tvm.runtime.text.markup.inline import parse_brackets
+from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, MarkupVocabulary, SpeakingStyle, TextRun
 
-__all__ = ["Break", "Item", "Known", "Manner", "Stretch", "is_ssml", "parse"]
+__all__ = ["Break", "MarkupItem", "MarkupVocabulary", "SpeakingStyle", "TextRun", "is_ssml", "parse_markup"]
 
 _PORTION = 1 << 12  # characters that are looked at together
 _COMMENT = r"<!--(?:(?!-->).)*-->"
@@ -20,9 +20,9 @@ _SSML = re.compile(rf"\ufeff?\s*(<\?xml[^>]*>\s*)?({_COMMENT}\s*)*<(speak[\s/>]|
 _DECISION = 1 << 10  # characters of the text that decide whether it is SSML
 
 
-def parse(
-    text: str | Iterable[str], known: Known, ssml: bool | None = None, markup: bool = True
-) -> Iterator[Item]:
+def parse_markup(
+    text: str | Iterable[str], known: MarkupVocabulary, ssml: bool | None = None, markup: bool = True
+) -> Iterator[MarkupItem]:
     """Stretches and breaks of a text as it comes.
 
     ssml: whether it is SSML; None looks whether it begins with `<speak`, after space and an XML declaration;
@@ -41,16 +41,16 @@ def parse(
         ssml = is_ssml(head)
         portions = itertools.chain([head], portions)
     if not ssml:
-        return parse_inline(portions, known)
+        return parse_brackets(portions, known)
     from kokoro_tvm.runtime.text.markup.ssml import parse_ssml  # expat takes a few milliseconds to load
 
     return parse_ssml(portions, known)
 
 
-def _plain(portions: Iterable[str]) -> Iterator[Item]:
+def _plain(portions: Iterable[str]) -> Iterator[MarkupItem]:
     start = 0
     for portion in portions:
-        yield Stretch(SourceText.of(portion, start), Manner())
+        yield TextRun(SourceText.of(portion, start), SpeakingStyle())
         start += len(portion)
 
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kokoro_tvm.runtime.notices import quoted, warn
-from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText, link_of
-from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
-from kokoro_tvm.runtime.text.markup.values import at, check_symbols, rate, seconds
+from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText, parse_link
+from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, MarkupVocabulary, SpeakingStyle, TextRun
+from kokoro_tvm.runtime.text.markup.values import check_symbols, locate_errors, parse_duration, rate
 
-__all__ = ["LONGEST_LINK", "in_one_line", "parse_inline"]
+__all__ = ["LONGEST_LINK", "collapse_space", "parse_brackets"]
 
 LONGEST_LINK = 500
 """Characters that phonemes or another text are given for, at most."""
@@ -32,44 +32,44 @@ _NOT_ENGLISH = frozenset("ceoqrxy")  # letters that are phonemes of other langua
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
-def parse_inline(portions: Iterator[str], known: Known) -> Iterator[Item]:
+def parse_brackets(portions: Iterator[str], known: MarkupVocabulary) -> Iterator[MarkupItem]:
     """Stretches and breaks of a text with brackets, as it comes. Raises InputError with line and column."""
-    return _Inline(portions, known).items()
+    return _BracketParser(portions, known).items()
 
 
-def in_one_line(source: SourceText) -> SourceText:
+def collapse_space(source: SourceText) -> SourceText:
     """The text without space at both ends, and with one space for every run of it inside."""
-    return source.joined(word.span() for word in WORD.finditer(source.text))
+    return source.join_slices(word.span() for word in WORD.finditer(source.text))
 
 
-def _merged(stretches: list[Stretch]) -> Stretch:
-    """Stretches of one manner that follow each other, as one."""
-    return Stretch(SourceText.concatenated(each.source for each in stretches), stretches[0].manner)
+def _merged(stretches: list[TextRun]) -> TextRun:
+    """Stretches of one style that follow each other, as one."""
+    return TextRun(SourceText.concatenate(each.source for each in stretches), stretches[0].style)
 
 
-class _Inline:
-    """The text that has come and is not parsed yet, and the manner of what follows."""
+class _BracketParser:
+    """The text that has come and is not parsed yet, and the style of what follows."""
 
-    def __init__(self, portions: Iterator[str], known: Known) -> None:
+    def __init__(self, portions: Iterator[str], known: MarkupVocabulary) -> None:
         self._portions = portions
         self._known = known
         self._buffer = ""
         self._start = 0  # place of the buffer in the text
         self._line, self._column = 1, 1
-        self._manner = Manner()
+        self._style = SpeakingStyle()
 
-    def items(self) -> Iterator[Item]:
-        plain: list[Stretch] = []  # brackets that were none: handed out together, but before more is read
+    def items(self) -> Iterator[MarkupItem]:
+        plain: list[TextRun] = []  # brackets that were none: handed out together, but before more is read
         while self._buffer or self._more():
             opening = self._buffer.find("[")
             if opening == 0:
                 found = list(self._bracket())
             else:
                 found = [self._plain(len(self._buffer) if opening < 0 else opening)]
-            if plain and plain[0].manner != self._manner:
+            if plain and plain[0].style != self._style:
                 yield _merged(plain)
                 plain = []
-            if len(found) == 1 and isinstance(found[0], Stretch) and not found[0].source.links:
+            if len(found) == 1 and isinstance(found[0], TextRun) and not found[0].source.links:
                 plain.append(found[0])
                 found = []
             if plain and (found or len(self._buffer) < _ENOUGH or len(plain) == _TOGETHER):
@@ -77,7 +77,7 @@ class _Inline:
                 plain = []
             yield from found
 
-    def _bracket(self) -> Iterator[Item]:
+    def _bracket(self) -> Iterator[MarkupItem]:
         """What the bracket at the beginning of the buffer asks for; itself where that is nothing."""
         close = self._find("]", 1)
         inner = self._buffer[1:close] if close > 0 else "["
@@ -97,34 +97,34 @@ class _Inline:
                 self._note(f"{quoted(self._buffer[: close + 3])} has no closing round bracket")
         yield self._plain(1)
 
-    def _set(self, name: str, value: str) -> Iterator[Item]:
+    def _set(self, name: str, value: str) -> Iterator[MarkupItem]:
         value = value.strip()
-        with at(self._line, self._column):
+        with locate_errors(self._line, self._column):
             if name == "pause":
-                yield Break(pause=seconds(value, "[pause:0.5s] or [pause:500ms]"))
+                yield Break(pause=parse_duration(value, "[pause:0.5s] or [pause:500ms]"))
                 return
             if name == "rate":
-                self._manner = replace(self._manner, rate=rate(value) if value else 1.0)
+                self._style = replace(self._style, rate=rate(value) if value else 1.0)
                 return
             self._known.language(value or None)
-        if (value or None) != self._manner.voice:
-            self._manner = replace(self._manner, voice=value or None)
+        if (value or None) != self._style.voice:
+            self._style = replace(self._style, voice=value or None)
             yield Break()
 
-    def _linked(self, close: int, end: int) -> Stretch:
+    def _linked(self, close: int, end: int) -> TextRun:
         """The text in square brackets, with what the round ones ask for; what is unknown asks for nothing."""
-        link = link_of(self._buffer[close + 2 : end])
+        link = parse_link(self._buffer[close + 2 : end])
         text = SourceText.of(self._buffer[1:close], self._start + 1)
         if link is not None and link.phonemes and not self._are_phonemes(link.phonemes, text.text):
             link = None
         if link is not None:
             if link.phonemes:
-                with at(self._line, self._column):
+                with locate_errors(self._line, self._column):
                     link = replace(link, phonemes=check_symbols(link.phonemes, self._known.symbols))
-            text = in_one_line(text)
+            text = collapse_space(text)
             text = replace(text, links=(replace(link, start=0, end=len(text.text)),))
         self._consume(end + 1)
-        return Stretch(text, self._manner)
+        return TextRun(text, self._style)
 
     def _are_phonemes(self, written: str, text: str) -> bool:
         """Whether what stands between slashes is no path.
@@ -139,13 +139,13 @@ class _Inline:
             return False
         if not _LETTERS.fullmatch(written):
             return True
-        foreign = _NOT_ENGLISH if self._known.language(self._manner.voice) in ("a", "b") else set[str]()
+        foreign = _NOT_ENGLISH if self._known.language(self._style.voice) in ("a", "b") else set[str]()
         return bool(symbols & _VOWELS) and not symbols & foreign and written not in text.lower().split()
 
-    def _plain(self, length: int) -> Stretch:
+    def _plain(self, length: int) -> TextRun:
         text, start = self._buffer[:length], self._start
         self._consume(length)
-        return Stretch(SourceText.of(text, start), self._manner)
+        return TextRun(SourceText.of(text, start), self._style)
 
     def _find(self, char: str, start: int, end: int | None = None) -> int:
         """The place of a character in the buffer, not far from `start`; -1 where it is not."""

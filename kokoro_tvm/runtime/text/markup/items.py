@@ -1,4 +1,4 @@
-"""What every markup is parsed into: stretches of text, each with its manner, and the breaks between them."""
+"""What every markup is parsed into: stretches of text, each with its style, and the breaks between them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TypeAlias
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
-__all__ = ["Break", "Item", "Known", "Manner", "Stretch"]
+__all__ = ["Break", "MarkupItem", "MarkupVocabulary", "SpeakingStyle", "TextRun"]
 
 
 @dataclass(frozen=True)
-class Manner:
+class SpeakingStyle:
     """How a stretch is spoken: in which voice (None: the one of the request), how much faster than the
     request, at which factor of the predicted pitch."""
 
@@ -23,11 +23,11 @@ class Manner:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class TextRun:
     """Text without markup, with its places in what was parsed, and with its links, each within a line."""
 
     source: SourceText
-    manner: Manner
+    style: SpeakingStyle
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Break:
     pause: float | None = None
 
 
-Item: TypeAlias = Stretch | Break
+MarkupItem: TypeAlias = TextRun | Break
 
 
 @dataclass(frozen=True)
-class Known:
+class MarkupVocabulary:
     """What markup may name: symbols of phonemes, and voices.
 
     language: a voice's language as a letter, of None that of the request; raises InputError for no voice.

@@ -8,26 +8,26 @@ from dataclasses import dataclass, replace
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import LONGEST_PAUSE, Boundary
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.markup.items import Break, Item, Manner, Stretch
-from kokoro_tvm.runtime.text.passages import Passage, passages
+from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, SpeakingStyle, TextRun
+from kokoro_tvm.runtime.text.passages import Passage, split_passages
 
-__all__ = ["MarkedPassage", "marked_passages", "marked_sections"]
+__all__ = ["StyledPassage", "split_sections", "split_styled_passages"]
 
 _CLOSING_MARKS = frozenset(";:,.!?…)”»—。、，；：！？")
 _RANKS: dict[Boundary, int] = {"clause": 0, "sentence": 1, "paragraph": 2, "end": 3}
 
 
 @dataclass(frozen=True)
-class MarkedPassage:
+class StyledPassage:
     """A part of a text, what ends it, and the seconds of silence requested after it.
 
-    source: its characters with their places in the whole text, and its links; manners: of each character,
+    source: its characters with their places in the whole text, and its links; styles: of each character,
     all in one voice; joined: whether the text has no space between it and the passage before. A passage
     without characters is a pause.
     """
 
     source: SourceText
-    manners: tuple[Manner, ...]
+    styles: tuple[SpeakingStyle, ...]
     boundary: Boundary
     pause: float | None = None
     joined: bool = False
@@ -35,23 +35,23 @@ class MarkedPassage:
     @property
     def voice(self) -> str | None:
         """The voice it is spoken in; None for that of the request."""
-        return self.manners[0].voice if self.manners else None
+        return self.styles[0].voice if self.styles else None
 
     @property
-    def own(self) -> SourceText:
+    def detached(self) -> SourceText:
         """Its text as a source of its own."""
         return SourceText.of(self.source.text, links=self.source.links)
 
 
-def marked_passages(items: Iterable[Item]) -> Iterator[MarkedPassage]:
+def split_styled_passages(items: Iterable[MarkupItem]) -> Iterator[StyledPassage]:
     """Sentences, each as soon as what is there of the text shows its end; breaks end a sentence too.
 
     Pauses that follow each other add up. Raises InputError where they exceed the longest.
     """
-    return _joined(iter(items), passages)
+    return _joined(iter(items), split_passages)
 
 
-def marked_sections(items: Iterable[Item]) -> Iterator[MarkedPassage]:
+def split_sections(items: Iterable[MarkupItem]) -> Iterator[StyledPassage]:
     """All text between two breaks as one passage."""
     return _joined(iter(items), _whole)
 
@@ -63,11 +63,11 @@ def _whole(portions: Iterable[str]) -> Iterator[Passage]:
 
 
 def _joined(
-    items: Iterator[Item], divided: Callable[[Iterable[str]], Iterator[Passage]]
-) -> Iterator[MarkedPassage]:
-    held: MarkedPassage | None = None  # the last passage before breaks, whose boundary is not known
+    items: Iterator[MarkupItem], divided: Callable[[Iterable[str]], Iterator[Passage]]
+) -> Iterator[StyledPassage]:
+    held: StyledPassage | None = None  # the last passage before breaks, whose boundary is not known
     found = Break()  # the breaks since then
-    section = _Section(items)
+    section = _SectionBuffer(items)
     while not section.ended:
         for passage in divided(section.portions()):
             if held is not None or found.pause is not None:
@@ -84,8 +84,8 @@ def _joined(
         yield _closed(held, replace(found, boundary="end"))
 
 
-def _closed(passage: MarkedPassage | None, after: Break) -> MarkedPassage:
-    passage = passage or MarkedPassage(SourceText.of(""), (), "end")
+def _closed(passage: StyledPassage | None, after: Break) -> StyledPassage:
+    passage = passage or StyledPassage(SourceText.of(""), (), "end")
     return replace(passage, boundary=after.boundary, pause=after.pause)
 
 
@@ -99,10 +99,10 @@ def _both(first: Break, second: Break) -> Break:
     return Break(boundary, sum(pauses) if pauses else None)
 
 
-class _Section:
+class _SectionBuffer:
     """The text up to the next break, with what markup says of its characters."""
 
-    def __init__(self, items: Iterator[Item]) -> None:
+    def __init__(self, items: Iterator[MarkupItem]) -> None:
         self._items = items
         self.ended = False
         self.found = Break()
@@ -117,11 +117,11 @@ class _Section:
         self._text = ""
         self._starts: list[int] = []
         self._ends: list[int] = []
-        self._manners: list[Manner] = []
+        self._styles: list[SpeakingStyle] = []
         self._links: list[Link] = []
 
     def portions(self) -> Iterator[str]:
-        """What `passages` looks at: what is spoken as one word looks like one."""
+        """What `split_passages` looks at: what is spoken as one word looks like one."""
         for item in self._items:
             if isinstance(item, Break):
                 self.found = item
@@ -129,24 +129,24 @@ class _Section:
             yield self._add(item)
         self.found, self.ended = Break(), True
 
-    def _add(self, item: Stretch) -> str:
+    def _add(self, item: TextRun) -> str:
         source, start = item.source, len(self._text)
         self._text += source.text
         self._starts += source.starts
         self._ends += source.ends
-        self._manners += [item.manner] * len(source.text)
+        self._styles += [item.style] * len(source.text)
         self._links += (
             replace(link, start=link.start + start, end=link.end + start) for link in source.links
         )
         text = source.text
         for link in source.links:
-            if link.fixed:
+            if link.is_fixed:
                 word = "".join(c if c.isalnum() else "x" for c in text[link.start : link.end])
                 text = text[: link.start] + word + text[link.end :]
         return text
 
-    def take(self, passage: Passage, after: Break) -> MarkedPassage:
-        """The characters of a passage that `passages` found; what stands before them is let go.
+    def take(self, passage: Passage, after: Break) -> StyledPassage:
+        """The characters of a passage that `split_passages` found; what stands before them is let go.
 
         after: the breaks between it and the passage before. A pause is a space, but before a closing mark.
         """
@@ -160,10 +160,10 @@ class _Section:
             tuple(self._ends[first:last]),
             tuple(_cut(link, first, last) for link in self._links if link.start < last and link.end > first),
         )
-        manners = tuple(self._manners[first:last])
-        marked = MarkedPassage(source, manners, passage.boundary, joined=joined)
+        styles = tuple(self._styles[first:last])
+        marked = StyledPassage(source, styles, passage.boundary, joined=joined)
         self._text = self._text[last:]
-        for values in (self._starts, self._ends, self._manners):
+        for values in (self._starts, self._ends, self._styles):
             del values[:last]
         self._links = [
             replace(link, start=link.start - last, end=link.end - last)

@@ -14,20 +14,20 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.markup.inline import LONGEST_LINK, in_one_line
-from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
+from kokoro_tvm.runtime.text.markup.inline import LONGEST_LINK, collapse_space
+from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, MarkupVocabulary, SpeakingStyle, TextRun
 from kokoro_tvm.runtime.text.markup.values import (
-    at,
     check_symbols,
-    from_ipa,
-    listed_symbols,
+    convert_ipa,
+    list_symbols,
+    locate_errors,
+    parse_duration,
     pitch,
     rate,
-    seconds,
 )
-from kokoro_tvm.runtime.text.markup.xml import Xml
+from kokoro_tvm.runtime.text.markup.xml import XmlStreamParser
 
-__all__ = ["BREAKS", "ELEMENTS", "SPOKEN", "parse_ssml"]
+__all__ = ["BREAKS", "ELEMENTS", "IGNORED_ELEMENTS", "parse_ssml"]
 
 BREAKS = {"none": None, "x-weak": 0.05, "weak": 0.2, "medium": 0.3, "strong": 0.4, "x-strong": 0.8}
 """Strengths of `<break>` -> seconds; None where nothing is between."""
@@ -37,10 +37,10 @@ _PASSED_OVER = re.compile(r"(version|xmlns|xml|xsi)(:.*)?")  # attributes that s
 _MOST_OPEN = 64  # elements within each other
 
 
-def parse_ssml(portions: Iterator[str], known: Known) -> Iterator[Item]:
+def parse_ssml(portions: Iterator[str], known: MarkupVocabulary) -> Iterator[MarkupItem]:
     """Stretches and breaks of an SSML document as it comes. Raises InputError with line and column."""
-    elements = _Elements(known)
-    document = Xml(elements)
+    elements = _SsmlHandler(known)
+    document = XmlStreamParser(elements)
     for portion in portions:
         document.feed(portion, final=False)
         yield from elements.items
@@ -50,34 +50,34 @@ def parse_ssml(portions: Iterator[str], known: Known) -> Iterator[Item]:
 
 
 @dataclass
-class _Open:
+class _OpenElement:
     """An element that has begun: its name and place, and what holds again after it."""
 
     name: str
     line: int
     column: int
-    manner: Manner
+    style: SpeakingStyle
     stress: float | None
 
 
 @dataclass
-class _Held:
+class _PendingText:
     """The text of an element that is spoken as its attributes say."""
 
     link: Link
     text: SourceText
 
 
-class _Elements:
+class _SsmlHandler:
     """What the elements of a document ask for, as items."""
 
-    def __init__(self, known: Known) -> None:
-        self.items: list[Item] = []
+    def __init__(self, known: MarkupVocabulary) -> None:
+        self.items: list[MarkupItem] = []
         self._known = known
-        self._open: list[_Open] = []
-        self._manner = Manner()
+        self._open: list[_OpenElement] = []
+        self._style = SpeakingStyle()
         self._stress: float | None = None
-        self._held: _Held | None = None
+        self._held: _PendingText | None = None
         self._silent = 0  # elements that are open within one of _SILENT, itself included
         self._noted: set[str] = set()
 
@@ -97,7 +97,7 @@ class _Elements:
             raise InputError(f"more than {_MOST_OPEN} elements are open. Close some of them.")
         if self._held is not None:
             raise InputError(f"<{self._open[-1].name}> holds text alone, no <{truncate(name)}>.")
-        self._open.append(_Open(name, line, column, self._manner, self._stress))
+        self._open.append(_OpenElement(name, line, column, self._style, self._stress))
         if self._silent or name in _SILENT:
             if not self._silent:
                 self._note(f"<{name}> is left out")
@@ -116,7 +116,7 @@ class _Elements:
         if self._held is not None:
             self._release(self._held, place)
         opened = self._open.pop()
-        self._speak_as(opened.manner)
+        self._speak_as(opened.style)
         self._stress = opened.stress
         if self._silent:
             self._silent -= 1
@@ -133,7 +133,7 @@ class _Elements:
         before = self._held.text
         if len(before.text) + len(source.text) > LONGEST_LINK:
             opened = self._open[-1]
-            with at(opened.line, opened.column):
+            with locate_errors(opened.line, opened.column):
                 raise InputError(f"<{opened.name}> has more than {LONGEST_LINK} characters.")
         self._held.text = SourceText(
             before.text + source.text, before.starts + source.starts, before.ends + source.ends
@@ -149,25 +149,25 @@ class _Elements:
             words = re.finditer(r"\w+", source.text)
             links = tuple(Link(word.start(), word.end(), stress=self._stress) for word in words)
             source = replace(source, links=links)
-        self.items.append(Stretch(source, self._manner))
+        self.items.append(TextRun(source, self._style))
 
-    def _speak_as(self, manner: Manner) -> None:
-        if manner.voice != self._manner.voice:
+    def _speak_as(self, style: SpeakingStyle) -> None:
+        if style.voice != self._style.voice:
             self.items.append(Break())
-        self._manner = manner
+        self._style = style
 
-    def _release(self, held: _Held, place: int) -> None:
+    def _release(self, held: _PendingText, place: int) -> None:
         """Hand out the text of <phoneme> and <sub>; of one without text, what is spoken."""
         self._held = None
-        text = in_one_line(held.text)
+        text = collapse_space(held.text)
         if not text.text:
             spoken = held.link.phonemes or held.link.alias or ""
             text = SourceText(spoken, (place,) * len(spoken), (place,) * len(spoken))
         link = replace(held.link, end=len(text.text))
-        self.items.append(Stretch(replace(text, links=(link,) if text.text else ()), self._manner))
+        self.items.append(TextRun(replace(text, links=(link,) if text.text else ()), self._style))
 
     def _hold(self, link: Link) -> None:
-        self._held = _Held(link, SourceText.of(""))
+        self._held = _PendingText(link, SourceText.of(""))
 
     def _speak(self, attributes: Mapping[str, str]) -> None:
         if len(self._open) > 1:
@@ -185,7 +185,7 @@ class _Elements:
             raise InputError(f"{quoted(strength)} is no strength of <break>. Known: {', '.join(BREAKS)}.")
         length = BREAKS[strength]
         if "time" in attributes:
-            length = seconds(attributes["time"], 'time="0.5s" or time="500ms"')
+            length = parse_duration(attributes["time"], 'time="0.5s" or time="500ms"')
         if length is not None:
             self.items.append(Break(pause=length))
 
@@ -208,8 +208,8 @@ class _Elements:
     def _from_ipa(self, phonemes: str) -> str:
         """What the model knows of phonemes of the IPA, which has many marks that it was not trained on."""
         known: Collection[str] = {*self._known.symbols, " "}
-        ours = " ".join(from_ipa(phonemes, self._known.language(self._manner.voice)).split())
-        if unknown := listed_symbols(symbol for symbol in ours if symbol not in known):
+        ours = " ".join(convert_ipa(phonemes, self._known.language(self._style.voice)).split())
+        if unknown := list_symbols(symbol for symbol in ours if symbol not in known):
             self._note(
                 f"the model does not know these phonemes of {quoted(phonemes)}: {unknown}; they are left out"
             )
@@ -227,16 +227,16 @@ class _Elements:
             raise InputError(f"'{name}' has {len(value)} characters; {LONGEST_LINK} are the most.")
 
     def _prosody(self, attributes: Mapping[str, str]) -> None:
-        manner = self._manner
+        style = self._style
         if "rate" in attributes:
-            manner = replace(manner, rate=rate(attributes["rate"]))
+            style = replace(style, rate=rate(attributes["rate"]))
         if "pitch" in attributes:
-            factor = pitch(attributes["pitch"], manner.pitch)
+            factor = pitch(attributes["pitch"], style.pitch)
             if factor is None:
                 self._note("a pitch in Hz changes nothing; write a change of it, such as +10%")
             else:
-                manner = replace(manner, pitch=factor)
-        self._speak_as(manner)
+                style = replace(style, pitch=factor)
+        self._speak_as(style)
 
     def _emphasis(self, attributes: Mapping[str, str]) -> None:
         level = attributes.get("level", "moderate")
@@ -250,29 +250,31 @@ class _Elements:
             self._note("<voice> has no name, so the voice stays the same")
             return
         self._known.language(name)
-        self._speak_as(replace(self._manner, voice=name))
+        self._speak_as(replace(self._style, voice=name))
 
 
 @dataclass(frozen=True)
-class Element:
+class SupportedElement:
     """An element that is followed: what it does, and the attributes that are."""
 
     about: str
     attributes: tuple[str, ...] = ()
 
 
-ELEMENTS: Mapping[str, Element] = {
-    "speak": Element("The document."),
-    "p": Element("A paragraph, with a pause after it."),
-    "s": Element("A sentence, with a pause after it."),
-    "break": Element("A pause of `time`, or of `strength`.", ("time", "strength")),
-    "phoneme": Element("`ph` in the place of the text, of the `alphabet` ipa or misaki.", ("ph", "alphabet")),
-    "sub": Element("`alias` in the place of the text.", ("alias",)),
-    "prosody": Element("Another `rate` or `pitch`.", ("rate", "pitch")),
-    "emphasis": Element("More or less stress, by `level`.", ("level",)),
-    "voice": Element("Another voice, of this `name`.", ("name",)),
-    **dict.fromkeys(sorted(_SILENT), Element("Left out, with its text.")),
+ELEMENTS: Mapping[str, SupportedElement] = {
+    "speak": SupportedElement("The document."),
+    "p": SupportedElement("A paragraph, with a pause after it."),
+    "s": SupportedElement("A sentence, with a pause after it."),
+    "break": SupportedElement("A pause of `time`, or of `strength`.", ("time", "strength")),
+    "phoneme": SupportedElement(
+        "`ph` in the place of the text, of the `alphabet` ipa or misaki.", ("ph", "alphabet")
+    ),
+    "sub": SupportedElement("`alias` in the place of the text.", ("alias",)),
+    "prosody": SupportedElement("Another `rate` or `pitch`.", ("rate", "pitch")),
+    "emphasis": SupportedElement("More or less stress, by `level`.", ("level",)),
+    "voice": SupportedElement("Another voice, of this `name`.", ("name",)),
+    **dict.fromkeys(sorted(_SILENT), SupportedElement("Left out, with its text.")),
 }
 """Elements that are followed."""
-SPOKEN = ("audio", "lang", "mark", "say-as", "token", "w")
+IGNORED_ELEMENTS = ("audio", "lang", "mark", "say-as", "token", "w")
 """Other elements of SSML, whose text is spoken as that of all unknown ones is."""

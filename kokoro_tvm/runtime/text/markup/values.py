@@ -10,7 +10,16 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.prosody import FACTORS, LONGEST_PAUSE
 
-__all__ = ["RATES", "at", "check_symbols", "from_ipa", "listed_symbols", "pitch", "rate", "seconds"]
+__all__ = [
+    "RATES",
+    "check_symbols",
+    "convert_ipa",
+    "list_symbols",
+    "locate_errors",
+    "parse_duration",
+    "pitch",
+    "rate",
+]
 
 _TIME = re.compile(r"\+?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(s|ms)", re.IGNORECASE | re.ASCII)
 _FACTOR = re.compile(r"(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(%?)", re.ASCII)
@@ -31,7 +40,7 @@ _IPA_OTHERS = (("ts", "ʦ"), ("dz", "ʣ"))
 
 
 @contextmanager
-def at(line: int, column: int) -> Iterator[None]:
+def locate_errors(line: int, column: int) -> Iterator[None]:
     """Errors within name the place in the text."""
     try:
         yield
@@ -39,7 +48,7 @@ def at(line: int, column: int) -> Iterator[None]:
         raise InputError(f"The text has a mistake in line {line}, column {column}: {error}") from error
 
 
-def seconds(value: str, example: str) -> float:
+def parse_duration(value: str, example: str) -> float:
     """A time such as "0.5s" or "500ms" in seconds; `example` is how to write one."""
     found = _TIME.fullmatch(value.strip())
     if found is None:
@@ -84,7 +93,7 @@ def pitch(value: str, around: float) -> float | None:
 def check_symbols(phonemes: str, symbols: Collection[str]) -> str:
     """The phonemes, with one space for all whitespace; all of them are among the symbols."""
     phonemes = " ".join(phonemes.split())
-    if unknown := listed_symbols(symbol for symbol in phonemes if symbol not in symbols and symbol != " "):
+    if unknown := list_symbols(symbol for symbol in phonemes if symbol not in symbols and symbol != " "):
         raise InputError(
             f"The model does not know these phonemes of {quoted(phonemes)}: {unknown}. Write them in "
             "misaki's alphabet. `kokoro-tvm phonemize` shows it for other words."
@@ -92,12 +101,12 @@ def check_symbols(phonemes: str, symbols: Collection[str]) -> str:
     return phonemes
 
 
-def listed_symbols(symbols: Iterable[str]) -> str:
+def list_symbols(symbols: Iterable[str]) -> str:
     """The first eight of some symbols as a message lists them; "" where there is none."""
     return ", ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in sorted(set(symbols))[:8])
 
 
-def from_ipa(phonemes: str, code: str) -> str:
+def convert_ipa(phonemes: str, code: str) -> str:
     """Phonemes of the International Phonetic Alphabet in the one that the voices of a language know.
 
     Where both are the same, nothing changes; marks of syllables are left out.

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.markup.items import Break, Item, Manner
+from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, SpeakingStyle
 
-__all__ = ["in_brackets"]
+__all__ = ["write_brackets"]
 
 
-def in_brackets(items: Iterable[Item], voice: str | None) -> str:
-    """A text that `parse_inline` makes the same of, but for pitches, which brackets do not have.
+def write_brackets(items: Iterable[MarkupItem], voice: str | None) -> str:
+    """A text that `parse_brackets` makes the same of, but for pitches, which brackets do not have.
 
     voice: the one that the text is going to be spoken in; without it, voices and rates are left out. Runs of
     whitespace become one space, and paragraphs stand apart by blank lines.
     """
     paragraphs: list[list[str]] = [[]]
-    manner = Manner()
+    style = SpeakingStyle()
     for item in items:
         if isinstance(item, Break):
             if item.pause is not None:
@@ -28,11 +28,11 @@ def in_brackets(items: Iterable[Item], voice: str | None) -> str:
                 paragraphs[-1].append(" ")
             continue
         if voice is not None:
-            if item.manner.voice != manner.voice:
-                paragraphs[-1].append(f" [voice:{item.manner.voice or voice}] ")
-            if item.manner.rate != manner.rate:
-                paragraphs[-1].append(f"[rate:{item.manner.rate:g}]")
-            manner = item.manner
+            if item.style.voice != style.voice:
+                paragraphs[-1].append(f" [voice:{item.style.voice or voice}] ")
+            if item.style.rate != style.rate:
+                paragraphs[-1].append(f"[rate:{item.style.rate:g}]")
+            style = item.style
         paragraphs[-1].append(_linked(item.source))
     lines = (" ".join("".join(parts).split()) for parts in paragraphs)
     return "\n\n".join(line for line in lines if line)

@@ -12,14 +12,14 @@ from xml.parsers import expat
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.markup.values import at
+from kokoro_tvm.runtime.text.markup.values import locate_errors
 
-__all__ = ["Listener", "Xml"]
+__all__ = ["XmlHandler", "XmlStreamParser"]
 
 _MOST_WAITING = 1 << 16  # bytes of a tag, or of what else expat does not hand out yet
 
 
-class Listener(Protocol):
+class XmlHandler(Protocol):
     """What is called for the parts of a document; `place` is a character of the text."""
 
     @property
@@ -36,10 +36,10 @@ class Listener(Protocol):
         """Characters, with their places."""
 
 
-class Xml:
+class XmlStreamParser:
     """A document that comes in portions. Raises InputError with line and column."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: XmlHandler) -> None:
         self._listener = listener
         # What has come and expat has not handed out: its bytes from number `base` on, of which `seen` are
         # done, and the place of the next one as a character of the text.
@@ -106,7 +106,7 @@ class Xml:
         return line + lines - 1, column + 1 + (columns if line == 1 else 0)
 
     def _here(self) -> AbstractContextManager[None]:
-        return at(*self.position)
+        return locate_errors(*self.position)
 
     def _malformed(self, error: expat.ExpatError) -> InputError:
         line, column = self._from_one(error.lineno, error.offset)
@@ -129,7 +129,7 @@ class Xml:
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._advance()
         line, column = self.position
-        with at(line, column):
+        with locate_errors(line, column):
             self._listener.start(name, attributes, line, column)
 
     def _characters(self, text: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.text.frontend.data import FORMAT, FrontEndFile
-from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack_dictionary
 
 words = st.text("abcéAZ\0\1\2\t\n ’日🙂", min_size=1, max_size=12)
 phonemes = st.text("ˈæbkə ", max_size=6)
@@ -20,7 +20,7 @@ entries = phonemes | st.dictionaries(st.sampled_from(["DEFAULT", "NOUN"]), st.no
 
 @given(content=st.dictionaries(words, entries, max_size=60), others=st.lists(words | st.text(max_size=3)))
 def test_every_word_has_its_entry(content: dict[str, str], others: list[str]) -> None:
-    dictionary = Dictionary(pack(content))
+    dictionary = Dictionary(pack_dictionary(content))
     assert len(dictionary) == len(content)
     assert {word: dictionary.get(word) for word in content} == content
     assert all(dictionary.get(word) == content.get(word) for word in others)
@@ -28,7 +28,7 @@ def test_every_word_has_its_entry(content: dict[str, str], others: list[str]) ->
 
 def test_many_blocks() -> None:
     content = {f"word{n}": "æ" * (n % 50) for n in range(5000)}
-    dictionary = Dictionary(pack(content))
+    dictionary = Dictionary(pack_dictionary(content))
     assert all(dictionary.get(word) == phonemes for word, phonemes in content.items())
     assert dictionary.get("word") is None
     assert dictionary.get("word49999") is None
@@ -36,7 +36,7 @@ def test_many_blocks() -> None:
 
 def test_a_word_may_share_all_but_its_end_with_the_one_before() -> None:
     content = {"a" * length: "b" for length in range(1, 600)}
-    assert dict(Dictionary(pack(content)).items()) == content
+    assert dict(Dictionary(pack_dictionary(content)).items()) == content
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_word_may_share_all_but_its_end_with_the_one_before() -> None:
 )
 def test_what_it_cannot_hold_is_refused(content: dict[str, str], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        pack(content)
+        pack_dictionary(content)
 
 
 def test_what_is_none_is_refused() -> None:

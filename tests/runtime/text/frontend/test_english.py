@@ -20,9 +20,9 @@ from linked_text import linked
 
 from kokoro_tvm.runtime.text.frontend import parts
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
-from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, FrontEndResult
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.measure.phonemes import Read, judge_phonemes
@@ -43,13 +43,13 @@ def file(front_end_files: Path) -> FrontEndFile:
     return FrontEndFile.open(front_end_files / "front_end.safetensors")
 
 
-def english(file: FrontEndFile, british: bool, espeak: bool = True) -> English:
+def english(file: FrontEndFile, british: bool, espeak: bool = True) -> EnglishFrontEnd:
     data = file.english(british)
-    return English(data, british, UnknownWords(data, british, espeak))
+    return EnglishFrontEnd(data, british, UnknownWordReader(data, british, espeak))
 
 
 @pytest.fixture(scope="module")
-def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple[Any, English]]]:
+def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple[Any, EnglishFrontEnd]]]:
     """british -> (misaki, ours)"""
     with ExitStack() as stack:
         yield {
@@ -67,9 +67,9 @@ def test_a_word_of_many_parts_takes_time_as_it_has_parts(
 ) -> None:
     """Read parts are counted, not seconds."""
     taken: list[int] = []
-    joined = parts.join
+    joined = parts.join_parts
     monkeypatch.setattr(
-        "kokoro_tvm.runtime.text.frontend.english.join", lambda p: (taken.append(len(p)), joined(p))[1]
+        "kokoro_tvm.runtime.text.frontend.english.join_parts", lambda p: (taken.append(len(p)), joined(p))[1]
     )
     reader = english(file, british=False, espeak=False)
     costs = []
@@ -83,21 +83,23 @@ def test_a_word_of_many_parts_takes_time_as_it_has_parts(
 
 @pytest.mark.parametrize("british", [False, True])
 def test_real_sentences_are_read_as_misaki_reads_them(
-    both: dict[bool, tuple[Any, English]], british: bool
+    both: dict[bool, tuple[Any, EnglishFrontEnd]], british: bool
 ) -> None:
     misaki, ours = both[british]
     read = [Read(sentence, misaki(sentence), ours.convert(linked(sentence)), british) for sentence in SOME]
-    assert judge_phonemes({"English": read}, {}).differences["English"] == []
+    assert judge_phonemes({"EnglishFrontEnd": read}, {}).differences["EnglishFrontEnd"] == []
 
 
 @settings(max_examples=60)
 @given(text=texts, british=st.booleans())
-def test_so_is_whatever_is_written(both: dict[bool, tuple[Any, English]], text: str, british: bool) -> None:
+def test_so_is_whatever_is_written(
+    both: dict[bool, tuple[Any, EnglishFrontEnd]], text: str, british: bool
+) -> None:
     misaki, ours = both[british]
     reference, tokens = misaki(text), ours.convert(linked(text))
     if "".join(t.phonemes + t.space for t in tokens) != "".join(w.phonemes + w.space for w in reference):
         read = Read(text, reference, tokens, british)
-        assert judge_phonemes({"English": [read]}, {}).differences["English"] == []
+        assert judge_phonemes({"EnglishFrontEnd": [read]}, {}).differences["EnglishFrontEnd"] == []
 
 
 @settings(max_examples=60)
@@ -146,7 +148,7 @@ def test_without_espeak_words_go_by_their_letters(file: FrontEndFile, word: str,
 def test_threads_share_a_front_end(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
 
-    def read(text: str) -> Reading:
+    def read(text: str) -> FrontEndResult:
         return front_end.read(SourceText.of(text), "a")
 
     alone = {text: read(text) for text in SOME[:20]}

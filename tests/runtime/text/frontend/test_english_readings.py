@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from yaml import safe_load
 
-from kokoro_tvm.model.front_end.homograph_file import readings
+from kokoro_tvm.model.front_end.homograph_file import read_homographs
 from kokoro_tvm.runtime.documents.captions.lines import cues
 from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.runtime.text.frontend.alphabet import CONSONANTS, PRIMARY, SECONDARY, VOWELS, restress
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs
-from kokoro_tvm.runtime.text.frontend.lexicon import stress_of
+from kokoro_tvm.runtime.text.frontend.lexicon import capital_stress
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.passages import passages
+from kokoro_tvm.runtime.text.passages import split_passages
 
 CASES = safe_load((Path(__file__).parent / "cases/readings/en.yaml").read_text(encoding="utf-8"))
 
@@ -30,16 +30,16 @@ def file(front_end_files: Path) -> FrontEndFile:
 
 def spoken(file: FrontEndFile, text: str, british: bool = False) -> list[tuple[str, str]]:
     """(word, phonemes) of a text."""
-    tokens = English(file.english(british), british).convert(SourceText.of(text))
+    tokens = EnglishFrontEnd(file.english(british), british).convert(SourceText.of(text))
     return [(token.text, token.phonemes) for token in tokens]
 
 
 @pytest.mark.parametrize("case", CASES["homographs"], ids=lambda case: case["text"])
 def test_a_word_of_two_readings(file: FrontEndFile, case: dict[str, str]) -> None:
-    wanted = readings()[case["word"].lower()][case["reading"]]
+    wanted = read_homographs()[case["word"].lower()][case["reading"]]
     for variant, british in (("us", False), ("gb", True)):
         found = dict(spoken(file, case["text"], british))[case["word"]]
-        assert found == restress(wanted[variant], stress_of(case["word"]))
+        assert found == restress(wanted[variant], capital_stress(case["word"]))
 
 
 def test_readings_are_written_in_the_alphabet_of_the_lexicon(file: FrontEndFile) -> None:
@@ -47,7 +47,7 @@ def test_readings_are_written_in_the_alphabet_of_the_lexicon(file: FrontEndFile)
     alphabet = VOWELS | CONSONANTS | {PRIMARY, SECONDARY, "T", "ᵊ", "ː"}
     for variant, british in (("us", False), ("gb", True)):
         data = file.english(british)
-        for word, named in readings().items():
+        for word, named in read_homographs().items():
             ours = [phonemes[variant] for phonemes in named.values()]
             assert set("".join(ours)) <= alphabet, word
             assert len(set(ours)) == len(ours), word
@@ -84,8 +84,8 @@ def without_stress(phonemes: list[str]) -> str:
 @pytest.mark.parametrize("sentences", CASES["sentences"], ids=" ".join)
 def test_where_a_sentence_ends(sentences: list[str]) -> None:
     text = " ".join(sentences)
-    assert [passage.text for passage in passages([text])] == sentences
-    assert [passage.text for passage in passages(iter(text))] == sentences
+    assert [passage.text for passage in split_passages([text])] == sentences
+    assert [passage.text for passage in split_passages(iter(text))] == sentences
 
 
 @pytest.mark.parametrize("sentences", CASES["sentences"], ids=" ".join)

@@ -19,10 +19,10 @@ from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.languages import SpokenLanguage
 from kokoro_tvm.runtime.text.frontend import espeak, espeak_process, languages
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakText
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakLanguage
 from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, phonemize
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 pytest.importorskip("espeakng_loader")
@@ -107,7 +107,7 @@ def test_front_end_reads_a_word_by_its_letters_if_espeak_dies(
 ) -> None:
     monkeypatch.setattr(espeak, "_LONGEST", 1000)
     with pytest.warns(SpeechWarning, match="read by its letters"):
-        spoken = UnknownWords(file.english(False), False)(FATAL)
+        spoken = UnknownWordReader(file.english(False), False)(FATAL)
     assert spoken is not None
     assert spoken[1] in ("letters", "spelled")
 
@@ -165,7 +165,7 @@ def test_espeak_is_given_words_of_bounded_length_and_known_letters(
 
 @pytest.mark.slow("reads 12,000 words with the native library")
 def test_espeak_survives_hostile_words() -> None:
-    english, german = EspeakEnglish(british=False), EspeakText("de")
+    english, german = EspeakEnglish(british=False), EspeakLanguage("de")
     phonemize("", "en-us")
     process = espeak_process._process
     with warnings.catch_warnings():

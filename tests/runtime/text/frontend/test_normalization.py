@@ -20,14 +20,14 @@ from yaml import safe_load
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.speech.sentences import words_of
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
-from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.reading import phonemize_sentence
 from kokoro_tvm.validation.reference.phonemes import misaki_english, sentences
 
 # Pieces of written forms, so that examples are near what is looked for.
@@ -84,18 +84,23 @@ def without_stress(phonemes: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def english(file: FrontEndFile) -> dict[bool, English]:
+def english(file: FrontEndFile) -> dict[bool, EnglishFrontEnd]:
     """What reads American and, under True, British English."""
     datas = {british: file.english(british) for british in (False, True)}
-    return {british: English(data, british, UnknownWords(data, british)) for british, data in datas.items()}
+    return {
+        british: EnglishFrontEnd(data, british, UnknownWordReader(data, british))
+        for british, data in datas.items()
+    }
 
 
-def plain(english: English, text: str) -> str:
+def plain(english: EnglishFrontEnd, text: str) -> str:
     tokens = english.convert(SourceText.of(text))
     return "".join(token.phonemes + token.space for token in tokens).strip()
 
 
-def test_every_written_form_is_read_as_its_words(file: FrontEndFile, english: dict[bool, English]) -> None:
+def test_every_written_form_is_read_as_its_words(
+    file: FrontEndFile, english: dict[bool, EnglishFrontEnd]
+) -> None:
     front_end = FrontEnd(file)
     wrong = []
     for form in written_forms():
@@ -110,7 +115,7 @@ def test_every_written_form_is_read_as_its_words(file: FrontEndFile, english: di
 
 @pytest.mark.parametrize("british", [False, True])
 def test_misaki_reads_them_as_the_table_says(
-    english: dict[bool, English], front_end_files: Path, british: bool
+    english: dict[bool, EnglishFrontEnd], front_end_files: Path, british: bool
 ) -> None:
     with misaki_english(front_end_files / "tagger.zip", british) as misaki:
         wrong = [
@@ -121,7 +126,7 @@ def test_misaki_reads_them_as_the_table_says(
     assert wrong == []
 
 
-def _misaki(misaki, english: English, form: WrittenForm) -> str:  # type: ignore[no-untyped-def]
+def _misaki(misaki, english: EnglishFrontEnd, form: WrittenForm) -> str:  # type: ignore[no-untyped-def]
     """What misaki makes of a form; "" where it is what it makes of the words."""
     found = "".join(word.phonemes + word.space for word in misaki(form.written)).strip()
     wanted = plain(english, form.spoken)
@@ -205,8 +210,8 @@ def test_any_text_keeps_its_places(languages: dict[str, LanguageRules | None], t
     assert list(result.starts) == sorted(result.starts)
     assert list(result.ends) == sorted(result.ends)
     assert all(0 <= a <= b <= len(text) for a, b in zip(result.starts, result.ends, strict=True))
-    kept = [source.text[link.start : link.end] for link in source.links if link.fixed]
-    assert [result.text[link.start : link.end] for link in result.links if link.fixed] == kept
+    kept = [source.text[link.start : link.end] for link in source.links if link.is_fixed]
+    assert [result.text[link.start : link.end] for link in result.links if link.is_fixed] == kept
 
 
 @given(text=st.text("abcdefghij ,;!?'\n", max_size=60))
@@ -258,10 +263,10 @@ def test_a_front_end_leaves_forms_and_itself_does_not_change(file: FrontEndFile)
 
     before = phonemes(front_end)
     assert "kəlˈɑməTəɹz" in before
-    assert "kəlˈɑməTəɹz" not in phonemes(front_end.leaving(["units"]))
+    assert "kəlˈɑməTəɹz" not in phonemes(front_end.with_unread_forms(["units"]))
     assert phonemes(front_end) == before
     with pytest.raises(InputError, match="There is no kind 'unit' of written forms"):
-        front_end.leaving(["unit"])
+        front_end.with_unread_forms(["unit"])
 
 
 def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
@@ -320,18 +325,18 @@ x
 Title
 =====
 """
-    assert [part.text for part in paragraphs(SourceText.of(text))] == [
+    assert [part.text for part in split_paragraphs(SourceText.of(text))] == [
         *("A title", "Text that reads on:", "one wrapped", "two", "3: three", "4: four quoted on"),
         *("x", "a, b", "Title"),
     ]  # fmt: skip
-    for part in paragraphs(SourceText.of(text)):
+    for part in split_paragraphs(SourceText.of(text)):
         assert list(part.starts) == sorted(part.starts)
 
 
 def test_marks_of_a_block_need_their_space() -> None:
-    assert [part.text for part in paragraphs(SourceText.of("-5 is cold\n#tag me\n2024. So\n**bold**"))] == [
-        "-5 is cold #tag me 2024. So **bold**"
-    ]
+    assert [
+        part.text for part in split_paragraphs(SourceText.of("-5 is cold\n#tag me\n2024. So\n**bold**"))
+    ] == ["-5 is cold #tag me 2024. So **bold**"]
 
 
 @given(
@@ -341,7 +346,7 @@ def test_marks_of_a_block_need_their_space() -> None:
 )
 def test_paragraphs_keep_their_places(text: str) -> None:
     end = 0
-    for part in paragraphs(SourceText.of(text)):
+    for part in split_paragraphs(SourceText.of(text)):
         assert end <= part.starts[0]
         assert list(part.starts) == sorted(part.starts)
         end = part.ends[-1]
@@ -349,7 +354,7 @@ def test_paragraphs_keep_their_places(text: str) -> None:
 
 
 def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
-    (utterance,) = read_utterances(SourceText.of("👍🏽!"), "a", FrontEnd(file))
+    (utterance,) = phonemize_sentence(SourceText.of("👍🏽!"), "a", FrontEnd(file))
     assert [(t.text, t.start, t.end) for t in utterance.tokens] == [
         ("thumbs", 0, 2),
         ("up", 0, 2),
@@ -369,7 +374,7 @@ def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
 def test_large_texts(languages: dict[str, LanguageRules | None], unit: str) -> None:
     """Quadratic time would be minutes each by night, and ten seconds by day."""
     text = unit * (examples(100_000) // len(unit))
-    for part in paragraphs(linked(text)):
+    for part in split_paragraphs(linked(text)):
         normalize(part, languages["a"], True)
 
 

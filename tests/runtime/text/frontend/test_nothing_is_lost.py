@@ -15,8 +15,8 @@ from yaml import safe_load
 
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
-from kokoro_tvm.runtime.text.frontend.left_out import left_out
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, FrontEndResult
+from kokoro_tvm.runtime.text.frontend.left_out import find_unspoken
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
@@ -71,14 +71,14 @@ def drawn(count: int, language: str) -> Iterator[str]:
         yield text
 
 
-def spoken(reading: Reading) -> set[int]:
+def spoken(reading: FrontEndResult) -> set[int]:
     """Places of the text that a token with a sound stands for."""
     tokens = [token for utterance in reading.utterances for token in utterance.tokens]
     sounding = [t for t in tokens if any(not (c in MARKS or c.isspace()) for c in t.phonemes)]
     return {place for token in sounding for place in range(token.start, token.end)}
 
 
-def silent(text: str, reading: Reading) -> str:
+def silent(text: str, reading: FrontEndResult) -> str:
     """Letters and figures of a text that are not spoken."""
     places = spoken(reading)
     return "".join(char for place, char in enumerate(text) if char.isalnum() and place not in places)
@@ -128,4 +128,4 @@ def test_what_is_left_out() -> None:
         Token("☃", 11, 12, "", origin=""),
         Token("ef", 13, 15, "", origin="given"),
     ]
-    assert list(left_out(source, tokens)) == ["b", "cd", "☃"]
+    assert list(find_unspoken(source, tokens)) == ["b", "cd", "☃"]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from misaki import en, espeak
-from spacy.lang.lex_attrs import word_shape
+from spacy.lang.lex_attrs import word_shape as spacy_shape
 from spacy.lang.norm_exceptions import BASE_NORMS
 from spacy.strings import get_string_id
 from spacy.symbols import IDS
@@ -20,12 +20,12 @@ from kokoro_tvm.model.front_end import conversion
 from kokoro_tvm.runtime.text.frontend import espeak as ours
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, id_of
+from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, string_id
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
-from kokoro_tvm.runtime.text.frontend.subtokens import cut
-from kokoro_tvm.runtime.text.frontend.tagger import shape_of
+from kokoro_tvm.runtime.text.frontend.subtokens import split_word
+from kokoro_tvm.runtime.text.frontend.tagger import word_shape
 
-facts = cache(conversion.facts)  # reads spaCy's package
+facts = cache(conversion.read_spacy_facts)  # reads spaCy's package
 LARGEST = 10**36 - 1
 numbers = st.one_of(st.integers(0, 10_000), st.integers(0, LARGEST), st.integers(0, 12).map(lambda n: 10**n))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -78,13 +78,13 @@ def test_stress_is_misakis(phonemes: str, stress: float | None) -> None:
 
 @given(word=letters)
 def test_words_are_cut_as_misaki_cuts_them(word: str) -> None:
-    assert [part for _, part in cut(word)] == en.subtokenize(word)
-    assert all(word[start : start + len(part)] == part for start, part in cut(word))
+    assert [part for _, part in split_word(word)] == en.subtokenize(word)
+    assert all(word[start : start + len(part)] == part for start, part in split_word(word))
 
 
 @given(text=texts | st.sampled_from(sorted(filter(None, IDS))))
 def test_ids_are_spacys(text: str) -> None:
-    assert id_of(text, facts().symbols) == get_string_id(text)
+    assert string_id(text, facts().symbols) == get_string_id(text)
 
 
 def test_facts_of_spacy_are_those_of_the_one_installed() -> None:
@@ -94,7 +94,7 @@ def test_facts_of_spacy_are_those_of_the_one_installed() -> None:
 
 @given(text=texts.filter(bool))
 def test_shapes_are_spacys(text: str) -> None:
-    assert shape_of(text) == word_shape(text)
+    assert word_shape(text) == spacy_shape(text)
 
 
 @given(key=st.integers(0, 2**64 - 1), seed=st.integers(0, 20))
@@ -119,4 +119,4 @@ def test_espeaks_symbols_become_those_of_misaki(british: bool, spoken: str) -> N
     class Token:
         text = spoken
 
-    assert ours.in_alphabet(spoken.strip(), british) == fallback(Token)[0]
+    assert ours.to_alphabet(spoken.strip(), british) == fallback(Token)[0]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from counted_calls import counted
 
-from kokoro_tvm.runtime.text.frontend.strings import aligned
+from kokoro_tvm.runtime.text.frontend.strings import align_words
 
 
 def spoken(text: str, phonemes: str, alone: list[str]) -> list[tuple[str, str]]:
-    return [(token.text, token.phonemes) for token in aligned(text, phonemes, lambda words: alone)]
+    return [(token.text, token.phonemes) for token in align_words(text, phonemes, lambda words: alone)]
 
 
 def test_words_spoken_as_one_are_cut_where_they_sound_alike() -> None:

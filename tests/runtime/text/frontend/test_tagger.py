@@ -28,7 +28,7 @@ def test_products(height: int, depth: int, width: int, seed: int) -> None:
 ALONE = """
 import os, sys, time
 import numpy as np
-from kokoro_tvm.runtime.text.frontend.tagger import Layer
+from kokoro_tvm.runtime.text.frontend.tagger import MaxoutLayer
 
 def others():
     threads = [task for task in os.listdir("/proc/self/task") if int(task) != os.getpid()]
@@ -51,8 +51,8 @@ def drawn(*shape):
 
 if not spent(lambda: drawn(500, 500) @ drawn(500, 500)):
     sys.exit("this numpy divides no product among threads")
-mix = Layer(drawn(3, 96, 576), drawn(3, 96), drawn(96), drawn(96))
-layer = Layer(drawn(3, 96, 288), drawn(3, 96), drawn(96), drawn(96))
+mix = MaxoutLayer(drawn(3, 96, 576), drawn(3, 96), drawn(96), drawn(96))
+layer = MaxoutLayer(drawn(3, 96, 288), drawn(3, 96), drawn(96), drawn(96))
 for words in (1, 5, 30, 400):
     print(words, spent(lambda: (mix(drawn(words, 576)), layer(drawn(words, 288)))))
 """

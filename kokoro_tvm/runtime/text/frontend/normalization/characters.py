@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.text.frontend.source import Edit, rewrite
+from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
 __all__ = ["apostrophes", "composed", "dashes", "divided"]
 
@@ -25,17 +25,17 @@ _REPEATED = re.compile(r"(.)\1{3,}")
 def composed(text: str) -> Iterator[Edit]:
     """Letters with marks behind them are one character, as far as there is one (NFC)."""
     if not unicodedata.is_normalized("NFC", text):
-        yield from rewrite(_DECOMPOSED, text, lambda match: unicodedata.normalize("NFC", match[0]))
+        yield from edit_matches(_DECOMPOSED, text, lambda match: unicodedata.normalize("NFC", match[0]))
 
 
 def apostrophes(text: str) -> Iterator[Edit]:
     """Inside a word, what looks like an apostrophe is one."""
-    return rewrite(_APOSTROPHE, text, lambda match: "'")
+    return edit_matches(_APOSTROPHE, text, lambda match: "'")
 
 
 def dashes(text: str) -> Iterator[Edit]:
     """Two hyphens, and one between spaces, are a dash."""
-    return rewrite(_DASH, text, lambda match: " — ")
+    return edit_matches(_DASH, text, lambda match: " — ")
 
 
 def divided(text: str) -> Iterator[Edit]:
@@ -47,4 +47,4 @@ def divided(text: str) -> Iterator[Edit]:
         word = _REPEATED.sub(lambda run: run[1] * 3, match[0])
         return " ".join(word[place : place + _PIECE] for place in range(0, len(word), _PIECE))
 
-    return rewrite(_WORD, text, pieces)
+    return edit_matches(_WORD, text, pieces)

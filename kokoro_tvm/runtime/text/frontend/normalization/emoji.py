@@ -6,13 +6,13 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.text.frontend.pictures import PICTURE
-from kokoro_tvm.runtime.text.frontend.source import Edit, rewrite
+from kokoro_tvm.runtime.text.frontend.pictures import EMOJI
+from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
 __all__ = ["names"]
 
 _CHANGES = "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"  # how it looks: skin, colour, region
-_ONE = f"{PICTURE}{_CHANGES}*"
+_ONE = f"{EMOJI}{_CHANGES}*"
 _EMOJI = re.compile(
     f"(?P<flag>[\U0001f1e6-\U0001f1ff]{{2}})"
     f"|(?P<keycap>[0-9#*]\ufe0f?\u20e3)"
@@ -34,7 +34,7 @@ _NOT_SAID = re.compile(r"^(?:heavy |white |black |emoji )+| (?:sign|symbol)$|-\d
 def names(text: str) -> Iterator[Edit]:
     """A picture is its name, several joined are theirs, a row of one is read once; skin tones are not."""
     last: tuple[int, str] = (-1, "")
-    for edit in rewrite(_EMOJI, text, _name):
+    for edit in edit_matches(_EMOJI, text, _name):
         start, name = last
         again = edit.start == start and edit.text == name and bool(name)
         last = (edit.end, edit.text or name) if edit.start == start or edit.text else last

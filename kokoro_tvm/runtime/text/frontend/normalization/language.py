@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
-__all__ = ["LETTER", "WORD", "LanguageRules", "Rule", "pattern_of"]
+__all__ = ["LETTER", "WORD", "LanguageRules", "WrittenFormRule", "expand_macros"]
 
-Item: TypeAlias = "str | Mapping[str, str]"
+ListEntry: TypeAlias = "str | Mapping[str, str]"
 """What a word of a list stands for: words, or words by plural form ("one", "other"), and its gender."""
 
 # Combining marks of the scripts here, which Python's \w leaves out. Two ranges, with Devanagari's letters: a
@@ -35,7 +35,7 @@ _ONE_BY_ONE = re.compile(r"[0-9]")
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class WrittenFormRule:
     """A written form: kind, pattern and what is said for it.
 
     types: what each group of the pattern is, the name of a list or of a type; after, not_after: patterns of
@@ -65,14 +65,16 @@ class LanguageRules:
 
     def __init__(self, data: Mapping[str, Any], code: str = "") -> None:
         """data: what the stage compiled; code: the letter of LANGUAGES, for rules of one variant alone."""
-        self.lists: Mapping[str, Mapping[str, Item]] = data["lists"]
+        self.lists: Mapping[str, Mapping[str, ListEntry]] = data["lists"]
         self.types: Mapping[str, Mapping[str, str]] = data["types"]
         self.signs: Mapping[str, str] = data["signs"]
         self.letters = _compiled(f"[{data['letters']}]+")
         """Letters that are read; others are left out, or written with these."""
         self.replacements: Mapping[str, str] = data["replacements"]
         self.rules = [
-            rule for rule in (Rule(**one) for one in data["rules"]) if not rule.only or code in rule.only
+            rule
+            for rule in (WrittenFormRule(**one) for one in data["rules"])
+            if not rule.only or code in rule.only
         ]
         self._numbers: Mapping[str, Any] = data["numbers"]
         self.joint = str(self._numbers["joint"])
@@ -83,9 +85,9 @@ class LanguageRules:
         }
         self._names: Mapping[str, str] = data["spellout"]["names"]
         self._compiled: dict[str, re.Pattern[str]] = {}
-        self._beginning: dict[tuple[str, str], tuple[Rule, ...]] = {}
+        self._beginning: dict[tuple[str, str], tuple[WrittenFormRule, ...]] = {}
 
-    def beginning(self, char: str, kind: str) -> Sequence[Rule]:
+    def beginning(self, char: str, kind: str) -> Sequence[WrittenFormRule]:
         """Rules of what may begin with a character, in order; kind: "l" letter, "d" figure, "s" sign, "ps" a
         point with a figure behind it."""
         found = self._beginning.get((char, kind))
@@ -94,7 +96,9 @@ class LanguageRules:
             self._beginning[char, kind] = found
         return found
 
-    def match(self, rule: Rule, text: str, place: int, end: int | None = None) -> re.Match[str] | None:
+    def match(
+        self, rule: WrittenFormRule, text: str, place: int, end: int | None = None
+    ) -> re.Match[str] | None:
         """The form of a rule at a place of a text, which ends at `end` for it."""
         end = len(text) if end is None else end
         if (
@@ -117,7 +121,7 @@ class LanguageRules:
         """A pattern of the rules, compiled when it is first used."""
         found = self._compiled.get(pattern)
         if found is None:
-            found = self._compiled[pattern] = _compiled(pattern_of(pattern, self.lists, self.types))
+            found = self._compiled[pattern] = _compiled(expand_macros(pattern, self.lists, self.types))
         return found
 
     def spell(self, figures: str, name: str = "cardinal", gender: str = "") -> str:
@@ -191,8 +195,8 @@ def _grouped(written: str, mark: str) -> bool:
     return len(written.rpartition(mark)[2]) >= 3
 
 
-def pattern_of(
-    pattern: str, lists: Mapping[str, Mapping[str, Item]], types: Mapping[str, Mapping[str, str]]
+def expand_macros(
+    pattern: str, lists: Mapping[str, Mapping[str, ListEntry]], types: Mapping[str, Mapping[str, str]]
 ) -> str:
     """A pattern with its macros written out: {name:type}, {type} for a group of that name, {:type} for none
     of any."""
@@ -205,7 +209,7 @@ def pattern_of(
         elif kind in lists:
             inner = "|".join(sorted(map(_escaped, lists[kind]), key=len, reverse=True))
         else:
-            inner = pattern_of(types[kind]["match"], lists, types)
+            inner = expand_macros(types[kind]["match"], lists, types)
         return f"(?P<{name}>{inner})" if name else f"(?:{inner})"
 
     return _MACRO.sub(written, pattern)

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, rewrite
+from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, edit_matches
 
 __all__ = ["entities", "marks", "pictures", "tags"]
 
@@ -45,7 +45,7 @@ def pictures(source: SourceText) -> Iterator[Edit]:
 def tags(text: str) -> Iterator[Edit]:
     """Comments and tags of HTML are left out; those that begin a line or a cell leave a space."""
     inline = frozenset(_INLINE.split())
-    return rewrite(_TAG, text, lambda m: "" if (m["name"] or "a").lower() in inline else " ")
+    return edit_matches(_TAG, text, lambda m: "" if (m["name"] or "a").lower() in inline else " ")
 
 
 def entities(text: str) -> Iterator[Edit]:
@@ -59,7 +59,7 @@ def entities(text: str) -> Iterator[Edit]:
             " " if char.isspace() else char for char in named if char.isprintable() or char.isspace()
         )
 
-    return rewrite(_ENTITY, text, character)
+    return edit_matches(_ENTITY, text, character)
 
 
 def marks(text: str) -> Iterator[Edit]:

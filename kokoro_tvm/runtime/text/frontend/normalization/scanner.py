@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER, LanguageRules
-from kokoro_tvm.runtime.text.frontend.normalization.templates import say
+from kokoro_tvm.runtime.text.frontend.normalization.templates import fill_template
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
 
-__all__ = ["Scan", "Scanner", "folded"]
+__all__ = ["FormEdits", "Verbalizer", "fold"]
 
 _WORD = re.compile(rf"{LETTER}+(?:'{LETTER}+)*")
 _FIGURES = re.compile("[0-9]+")
@@ -27,7 +27,7 @@ _DEEPEST = 3  # parts that are read again within parts
 
 
 @dataclass(frozen=True)
-class Scan:
+class FormEdits:
     """edits: what is said in the place of what, in order; changed: what is said otherwise than it is written,
     and how."""
 
@@ -35,7 +35,7 @@ class Scan:
     changed: list[tuple[str, str]]
 
 
-class Scanner:
+class Verbalizer:
     """Reads texts by the rules of a language. Threads may share it."""
 
     def __init__(self, language: LanguageRules, unread: Collection[str] = ()) -> None:
@@ -43,20 +43,20 @@ class Scanner:
         self._language = language
         self._unread = frozenset(unread)
 
-    def scan(self, source: SourceText) -> Scan:
+    def scan(self, source: SourceText) -> FormEdits:
         """What of a text is said otherwise than it is written; what a link gives phonemes for is left."""
-        text = folded(source.text)
+        text = fold(source.text)
         flagged: list[Edit] = []
         for link in source.links:
             written = text[link.start : link.end]
             if link.flags and written.isdecimal():
                 flagged.append(Edit(link.start, link.end, self._flagged(written, link.flags)))
-            if link.fixed or (link.flags and written.isdecimal()):
+            if link.is_fixed or (link.flags and written.isdecimal()):
                 text = text[: link.start] + _TAKEN * len(written) + text[link.end :]
-        scan = Scan([], [])
+        scan = FormEdits([], [])
         self._scan(text, scan, 0)
         edits = sorted([*scan.edits, *flagged], key=lambda edit: edit.start)
-        return Scan(self._spaced(edits, text), scan.changed)
+        return FormEdits(self._spaced(edits, text), scan.changed)
 
     def _flagged(self, figures: str, flags: str) -> str:
         """A number as a link wants it: with "&" as "a hundred and five" where it has "a" too."""
@@ -64,9 +64,9 @@ class Scanner:
         words = self._language.spell(figures, "full" if full else "cardinal")
         return "a " + words.removeprefix("one ") if "a" in flags and words.startswith("one ") else words
 
-    def _read(self, text: str, scan: Scan, depth: int) -> str:
+    def _read(self, text: str, scan: FormEdits, depth: int) -> str:
         """A part of a form in words."""
-        inner = Scan([], scan.changed)
+        inner = FormEdits([], scan.changed)
         self._scan(text, inner, depth + 1)
         words, done = "", 0
         for edit in self._spaced(inner.edits, text):
@@ -74,7 +74,7 @@ class Scanner:
             done = edit.end
         return words + text[done:]
 
-    def _scan(self, text: str, scan: Scan, depth: int) -> None:
+    def _scan(self, text: str, scan: FormEdits, depth: int) -> None:
         place, chars = 0, frozenset(text)
         while place < len(text):
             char = text[place]
@@ -97,7 +97,7 @@ class Scanner:
                 place += 1
 
     def _form(
-        self, text: str, place: int, kind: str, chars: frozenset[str], scan: Scan, depth: int
+        self, text: str, place: int, kind: str, chars: frozenset[str], scan: FormEdits, depth: int
     ) -> Edit | None:
         """What the first rule that fits says of the form that begins at a place; chars: those of the text."""
         before = text[place - 1] if place else ""
@@ -119,13 +119,13 @@ class Scanner:
                 link = text.index(_TAKEN, place)
                 match = self._language.match(rule, text, place, link)
             if match is not None:
-                words = say(
+                words = fill_template(
                     self._language, rule, match.groupdict(), lambda part: self._read(part, scan, depth)
                 )
                 return Edit(place, match.end(), words)
         return None
 
-    def _word(self, text: str, place: int, scan: Scan) -> int:
+    def _word(self, text: str, place: int, scan: FormEdits) -> int:
         """A word that stays as it is, as far as its letters are the language's."""
         end = _end(_WORD, text, place) if self._language.joint else place + 1
         word = text[place:end]
@@ -153,11 +153,11 @@ class Scanner:
         plain = unicodedata.normalize("NFKD", char)[0]
         return plain if self._language.letters.fullmatch(plain) else ""
 
-    def _sign(self, text: str, place: int, scan: Scan, depth: int) -> None:
+    def _sign(self, text: str, place: int, scan: FormEdits, depth: int) -> None:
         char = text[place]
         said = self._language.signs.get(char)
         if said is None and not char.isascii() and unicodedata.category(char)[0] == "N":
-            plain = folded(unicodedata.normalize("NFKC", char))
+            plain = fold(unicodedata.normalize("NFKC", char))
             said = self._read(plain, scan, depth) if plain != char and depth < _DEEPEST else ""
             said = said if any(map(str.isalpha, said)) else ""
         if said is not None:
@@ -185,7 +185,7 @@ class Scanner:
 _TAKEN = "\ue000"
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The text as rules read it, character by character: figures of every script as 0 to 9, every space as
     one, apostrophes inside a word as ', hyphens and minus signs as -, what is wide as it is narrow."""
     if text.isascii():

@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.text.frontend.normalization.language import Item, LanguageRules, Rule
+from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules, ListEntry, WrittenFormRule
 
-__all__ = ["VERBS", "parts_of", "say"]
+__all__ = ["VERBS", "fill_template", "template_parts"]
 
 VERBS = (
     *("one", "form", "minor", "number", "figures", "pieces", "parted", "spelled", "read", "lower", "roman"),
@@ -23,14 +23,17 @@ _PARTED = re.compile(r"[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|[^ ]"
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 
-def say(
-    language: LanguageRules, rule: Rule, groups: Mapping[str, str | None], read: Callable[[str], str]
+def fill_template(
+    language: LanguageRules,
+    rule: WrittenFormRule,
+    groups: Mapping[str, str | None],
+    read: Callable[[str], str],
 ) -> str:
     """The words of a form whose parts are `groups`. read: what reads a part by the rules again.
 
     What stands in [] is said where all of its parts are there, and not empty.
     """
-    form = _Form(language, rule, groups, read)
+    form = _FormGroups(language, rule, groups, read)
     words, done = [""], 0
     whole = [True]
     for part in _PART.finditer(rule.say):
@@ -49,7 +52,7 @@ def say(
     return words[0] + rule.say[done:]
 
 
-def parts_of(template: str) -> Iterator[tuple[str, str, str]]:
+def template_parts(template: str) -> Iterator[tuple[str, str, str]]:
     """Group, verb and argument of every part of a template, "" for what is not there."""
     for part in _PART.finditer(template):
         if part["group"]:
@@ -57,11 +60,11 @@ def parts_of(template: str) -> Iterator[tuple[str, str, str]]:
 
 
 @dataclass
-class _Form:
+class _FormGroups:
     """A form's parts, and what can be made of each."""
 
     _language: LanguageRules
-    _rule: Rule
+    _rule: WrittenFormRule
     _groups: Mapping[str, str | None]
     _read: Callable[[str], str]
 
@@ -73,7 +76,7 @@ class _Form:
         kind = self._rule.types.get(group, "")
         if kind in self._language.lists and verb in ("", "one", "form", "minor"):
             return self._form(self._language.lists[kind][written], verb, by)
-        verb = verb or self._language.types.get(kind, {}).get("say", "")
+        verb = verb or self._language.types.get(kind, {}).get("fill_template", "")
         if verb == "number":
             return self._language.number(self._quantity(group), self._gender(by))
         if verb == "figures":
@@ -99,7 +102,7 @@ class _Form:
         """The number a part stands for, as figures with a point."""
         written = self._groups.get(group) or ""
         if verb not in ("hundredths", "roman", "whole", "raised"):
-            verb = self._language.types.get(self._rule.types.get(group, ""), {}).get("say", "")
+            verb = self._language.types.get(self._rule.types.get(group, ""), {}).get("fill_template", "")
         if verb == "hundredths":
             return str(int((written + "0")[:2]))
         if verb == "roman":
@@ -115,11 +118,11 @@ class _Form:
         item = self._item(group)
         return "" if item is None or isinstance(item, str) else item.get("gender", "")
 
-    def _item(self, group: str) -> Item | None:
+    def _item(self, group: str) -> ListEntry | None:
         entries = self._language.lists.get(self._rule.types.get(group, ""), {})
         return entries.get(self._groups.get(group) or "")
 
-    def _form(self, item: Item, verb: str, by: str) -> str:
+    def _form(self, item: ListEntry, verb: str, by: str) -> str:
         """The form of a counted word: "form" by the number in the part `by`, "minor" likewise of its
         hundredth part, "one" for one; else that for several."""
         if isinstance(item, str):
@@ -128,7 +131,7 @@ class _Form:
         lead = "minor_" if verb == "minor" else ""
         return item.get(f"{lead}{'one' if one else 'other'}") or item.get(f"{lead}other", "")
 
-    def _pieces(self, pieces: list[str], names: Mapping[str, Item]) -> str:
+    def _pieces(self, pieces: list[str], names: Mapping[str, ListEntry]) -> str:
         """Every word, number and sign of what has no spaces: signs by their names in a list."""
         spoken = []
         for piece in pieces:
