@@ -76,7 +76,7 @@ class _FormGroups:
         kind = self._rule.types.get(group, "")
         if kind in self._language.lists and verb in ("", "one", "form", "minor"):
             return self._form(self._language.lists[kind][written], verb, by)
-        verb = verb or self._language.types.get(kind, {}).get("fill_template", "")
+        verb = verb or self._language.types.get(kind, {}).get("say", "")
         if verb == "number":
             return self._language.number(self._quantity(group), self._gender(by))
         if verb == "figures":
@@ -102,7 +102,7 @@ class _FormGroups:
         """The number a part stands for, as figures with a point."""
         written = self._groups.get(group) or ""
         if verb not in ("hundredths", "roman", "whole", "raised"):
-            verb = self._language.types.get(self._rule.types.get(group, ""), {}).get("fill_template", "")
+            verb = self._language.types.get(self._rule.types.get(group, ""), {}).get("say", "")
         if verb == "hundredths":
             return str(int((written + "0")[:2]))
         if verb == "roman":
