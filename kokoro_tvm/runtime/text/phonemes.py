@@ -1,4 +1,4 @@
-"""Phoneme strings: to token ids, and into parts that fit, at sentence ends, else clause ends, else spaces."""
+"""Encode phoneme strings as token ids, and cut them at sentence ends, clause ends or spaces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _BOUNDARIES = tuple(
 
 
 def clean_phonemes(phonemes: str) -> str:
-    """`phonemes` with tabs and line breaks as spaces; raises InputError when empty or with a NUL byte."""
+    """Return the phonemes with tabs and line breaks as spaces.
+
+    Raises:
+        InputError: They are empty, no string, or hold a NUL byte.
+    """
     if not isinstance(phonemes, str):
         raise InputError(f"Phonemes are a string, not {type(phonemes).__name__}.")
     if "\0" in phonemes:
@@ -36,7 +40,7 @@ def clean_phonemes(phonemes: str) -> str:
 
 
 def has_sound(phonemes: str, vocabulary: Mapping[str, int]) -> bool:
-    """Whether the model knows any of the symbols, spaces aside."""
+    """Return whether the model knows any of the symbols, spaces aside."""
     return any(symbol in vocabulary and not symbol.isspace() for symbol in phonemes)
 
 

@@ -1,4 +1,4 @@
-"""Scripts of characters: what a text is written in, and what a language is written with."""
+"""Scripts of characters, to name them in messages and to filter the input of espeak-ng."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FIRSTS = [first for first, _, _ in RANGES]
 
 
 def find_script(char: str) -> str:
-    """Return the script of a letter or figure; "" for another character, and for a rare script."""
+    """Return the script of a letter or digit; "" for other characters and rare scripts."""
     if not char.isalnum():
         return ""
     row = bisect_right(_FIRSTS, ord(char)) - 1

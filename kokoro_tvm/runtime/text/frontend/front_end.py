@@ -1,4 +1,4 @@
-"""The one door from text to phonemes: every language, with notices of what was guessed or left out."""
+"""Entry point of the front end: text to phonemes in every language, with notices."""
 
 from __future__ import annotations
 
@@ -39,15 +39,19 @@ _opening = held_at_forks()
 
 @dataclass(frozen=True)
 class FrontEndResult:
-    """utterances: one for each paragraph, with places in the whole text; notices: which words were guessed
-    or left out, in sentences."""
+    """Tokens of a text.
+
+    Attributes:
+        utterances: One per paragraph, with places in the whole text.
+        notices: Sentences that name the words that were guessed or left out.
+    """
 
     utterances: tuple[Utterance, ...]
     notices: tuple[str, ...]
 
 
 class FrontEnd:
-    """Text to phonemes by the data of a bundle. Threads may share it."""
+    """Converter from text to phonemes, with the data of a bundle. Thread-safe."""
 
     def __init__(
         self,
@@ -55,12 +59,18 @@ class FrontEnd:
         lexicon: UserLexicon | None = None,
         languages: Mapping[str, SpokenLanguage] = KOKORO,
     ) -> None:
-        """file: tagger, lexicon and rules of the bundle; without it English, and what is read by rules, goes
-        by espeak-ng. lexicon: a user's words, in all languages. languages: the bundle's."""
+        """Create a front end.
+
+        Args:
+            file: Tagger, lexicon and rules of the bundle; without it espeak-ng reads English and the
+                languages that have letter-to-sound rules.
+            lexicon: A user's words, for all languages.
+            languages: Languages of the bundle.
+        """
         self._languages = languages
         self.lexicon = lexicon or UserLexicon({})
         self.unread: frozenset[str] = frozenset()
-        """Kinds of written forms that are left as they stand."""
+        """Kinds of written forms that are not verbalized."""
         self._file = file
         self._english: dict[str, EnglishFrontEnd] = {}
         self._unknown: dict[str, UnknownWordReader] = {}
@@ -71,19 +81,22 @@ class FrontEnd:
     def open(
         cls, bundle: Bundle, file: OpenFile | None = None, lexicon: UserLexicon | None = None
     ) -> FrontEnd:
-        """The front end of a bundle, from `file`, or from the manifest's path, unchecked, without one.
+        """Open the front end of a bundle, from `file` or (unchecked) from the manifest's path.
 
         Raises:
-            BundleError: its file is no safetensors file.
+            BundleError: The file is no safetensors file.
         """
         data = FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None
         return cls(data, lexicon, bundle.languages)
 
     def with_unread_forms(self, forms: Collection[str]) -> FrontEnd:
-        """This front end, but for written forms of some kinds, which it leaves as they stand.
+        """Return a copy of this front end that does not verbalize some kinds of written forms.
 
-        forms: of "all", "units", "web", "mail", "phones" and "signs" (docs/text.md). Raises InputError for
-        another.
+        Args:
+            forms: Of "all", "units", "web", "mail", "phones" and "signs" (docs/text.md).
+
+        Raises:
+            InputError: There is no such kind.
         """
         from kokoro_tvm.runtime.text.frontend.normalization import FORM_KINDS
 
@@ -92,78 +105,81 @@ class FrontEnd:
                 raise InputError(
                     f"There is no kind {form!r} of written forms. There are {', '.join(FORM_KINDS)}."
                 )
-        other = copy.copy(self)  # which shares what is read of the bundle
+        other = copy.copy(self)  # shares the data of the bundle
         other.unread = frozenset(forms)
         return other
 
     def read(self, source: SourceText, code: str) -> FrontEndResult:
-        """A text with its links, in the language of `code` (a letter of LANGUAGES).
+        """Phonemize a text with its links.
+
+        Args:
+            source: The text.
+            code: Letter of the language, a key of LANGUAGES.
 
         Raises:
-            InputError: there is no such language, or its G2P is not installed.
-            BundleError: the bundle's data is of another layout.
+            InputError: There is no such language, or its G2P is not installed.
+            BundleError: The bundle's data has another layout.
         """
         from kokoro_tvm.runtime.text.frontend.normalization import normalize
 
-        linked = (self.lexicon.linked(part, code not in _UNSPACED) for part in split_paragraphs(source))
-        forms = self._forms_of(code)
-        normal = [normalize(part, forms, code in _ENGLISH, self.unread) for part in linked]
-        sources = [part.source for part in normal]
+        parts = (self.lexicon.linked(part, code not in _UNSPACED) for part in split_paragraphs(source))
+        forms = self._written_forms(code)
+        normalized = [normalize(part, forms, code in _ENGLISH, self.unread) for part in parts]
+        sources = [part.source for part in normalized]
         language = self._languages.get(code) or KOKORO.get(code) or SpokenLanguage(code)
         if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
-            from kokoro_tvm.runtime.text.frontend.languages import phonemize_sources  # the other languages
+            from kokoro_tvm.runtime.text.frontend.languages import phonemize_sources
 
-            sounds = None if language.espeak is not None else self._sounds_of(code)
-            found, notices = phonemize_sources(sources, code, language, sounds)
-            spoken, more = self._with_latin_words(found)
-            notices += more
+            sounds = None if language.espeak is not None else self._sound_rules(code)
+            converted, notices = phonemize_sources(sources, code, language, sounds)
+            utterances, latin_notices = self._read_latin_words(converted)
+            notices += latin_notices
         else:
-            english = self._of(code, self._file)
-            spoken = [tuple(english.convert(source)) for source in sources]
-            notices = _guessed((t for tokens in spoken for t in tokens), self._unknown[code].has_espeak)
-        notices = [notice for part in normal for notice in part.notices] + notices
-        lost = [
+            english = self._english_of(code, self._file)
+            utterances = [tuple(english.convert(source)) for source in sources]
+            notices = _list_guesses(
+                (t for tokens in utterances for t in tokens), self._unknown[code].has_espeak
+            )
+        notices = [notice for part in normalized for notice in part.notices] + notices
+        unspoken = [
             word
-            for part, tokens in zip(normal, spoken, strict=True)
+            for part, tokens in zip(normalized, utterances, strict=True)
             for word in find_unspoken(part.plain, tokens)
         ]
-        if lost:
+        if unspoken:
             name = self.language_name(code)
-            scripts = describe_scripts("".join(lost))
-            notices.append(f"Left out, because {name} has no phonemes for it: {listed(lost)}{scripts}")
-        return FrontEndResult(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(notices)))
+            scripts = describe_scripts("".join(unspoken))
+            notices.append(f"Left out, because {name} has no phonemes for it: {listed(unspoken)}{scripts}")
+        return FrontEndResult(tuple(map(Utterance, utterances)), tuple(dict.fromkeys(notices)))
 
     def language_name(self, code: str) -> str:
-        """Return the name of the language of `code` for a message."""
+        """Return the name of a language for a message."""
         return name_of(code, self._languages)
 
-    def _with_latin_words(
+    def _read_latin_words(
         self, utterances: Iterable[Iterable[Token]]
     ) -> tuple[list[tuple[Token, ...]], list[str]]:
-        """Utterances whose words in Latin letters are read as English, and notices.
-
-        misaki leaves these words of Japanese and Chinese as they are, so that their letters would be taken
-        for phonemes.
-        """
+        """Read words in Latin letters as English, and return the utterances with notices."""
         notices: dict[str, None] = {}
 
+        # misaki leaves Latin words of Japanese and Chinese as they are; their letters would pass as phonemes.
         def english(token: Token) -> Token:
             if token.origin != "latin":
                 return token
             try:
-                reading = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
+                result = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
                 word = truncate(token.text)
                 notices[f"Left out, because there is no English here to read it by: {word}"] = None
                 return replace(token, phonemes="", space=token.space or " ")
-            notices.update(dict.fromkeys(reading.notices))
-            phonemes = " ".join(utterance.phonemes for utterance in reading.utterances)
+            notices.update(dict.fromkeys(result.notices))
+            phonemes = " ".join(utterance.phonemes for utterance in result.utterances)
             return replace(token, phonemes=phonemes, origin="english")
 
-        return [_words_apart(map(english, tokens)) for tokens in utterances], list(notices)
+        return [_separate_words(map(english, tokens)) for tokens in utterances], list(notices)
 
-    def _forms_of(self, code: str) -> LanguageRules | None:
-        """Written forms of a language; None where the bundle has none."""
+    def _written_forms(self, code: str) -> LanguageRules | None:
+        """Return the rules for written forms of a language, or None if the bundle has none."""
         from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 
         with _opening:
@@ -173,8 +189,8 @@ class FrontEnd:
                 self._forms[code] = None if data is None else LanguageRules(data, code)
             return self._forms[code]
 
-    def _sounds_of(self, code: str) -> SoundRules | None:
-        """Rules of letter-to-sound of a language; None where the bundle has none."""
+    def _sound_rules(self, code: str) -> SoundRules | None:
+        """Return the letter-to-sound rules of a language, or None if the bundle has none."""
         from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
         from kokoro_tvm.runtime.text.frontend.sounds import SoundRules  # imports normalization
 
@@ -185,7 +201,7 @@ class FrontEnd:
                 self._sounds[code] = None if data is None else SoundRules(data)
             return self._sounds[code]
 
-    def _of(self, code: str, file: FrontEndFile) -> EnglishFrontEnd:
+    def _english_of(self, code: str, file: FrontEndFile) -> EnglishFrontEnd:
         with _opening:
             if code not in self._english:
                 british = code == "b"
@@ -195,8 +211,8 @@ class FrontEnd:
             return self._english[code]
 
 
-def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
-    """Tokens with spaces at both sides of English words."""
+def _separate_words(tokens: Iterable[Token]) -> tuple[Token, ...]:
+    """Put spaces around English words."""
     spaced: list[Token] = []
     for token in tokens:
         if spaced and "english" in (token.origin, spaced[-1].origin) and not spaced[-1].space:
@@ -206,13 +222,13 @@ def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
     return tuple(spaced)
 
 
-def _guessed(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
-    """A notice of words that were read by their letters."""
-    guessed = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
-    if not guessed:
+def _list_guesses(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
+    """Return a notice that lists the words that were read by their letters."""
+    words = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
+    if not words:
         return []
     install = f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give"
     return [
-        f"Read by their letters, because the lexicon does not have them: {listed(guessed)}. "
+        f"Read by their letters, because the lexicon does not have them: {listed(words)}. "
         f"{'Give' if has_espeak else install} their phonemes, [word](/phonemes/)."
     ]

@@ -1,9 +1,9 @@
-"""Words that no lexicon has: by espeak-ng where it is installed, else by letter-to-sound, else spelled.
+"""Words that are in no lexicon: espeak-ng if it is installed, else letter-to-sound, else spelling.
 
-Letter-to-sound: every letter is read by the longest context that the model knows: the letter, then its
+Letter-to-sound: each letter is read by the longest context that the model has: the letter, then its
 neighbours in the order of `letter_context`. This is IGTree with a fixed order (Daelemans, van den Bosch and
 Weijters, "IGTree: using trees for compression and classification in lazy learning algorithms", 1997). The
-model is learned from the lexicon when a bundle is built.
+model is trained on the lexicon when a bundle is built.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kokoro_tvm.runtime.text.frontend.lexicon import Lexicon
 __all__ = ["LONGEST_CONTEXT", "LetterToSound", "UnknownWordReader", "letter_context", "strip_accents"]
 
 LONGEST_CONTEXT = 9
-"""Characters of the longest context."""
+"""Characters of the longest letter context."""
 
 _EDGE = "_"
 _AROUND = _EDGE * 4
@@ -28,9 +28,12 @@ _VOWELS = frozenset("aeiouy")
 
 
 def letter_context(word: str, place: int, before: str) -> str:
-    """What decides how the letter at `place` is read, the weightiest first.
+    """Return the context of the letter at `place`, the most informative characters first.
 
-    before: the phonemes of the letters before it; all that counts is whether one of them was stressed.
+    Args:
+        word: Letters a to z.
+        place: Index of the letter.
+        before: Phonemes of the letters before it, of which only the stress counts.
     """
     padded = _AROUND + word + _AROUND
     here = place + len(_AROUND)
@@ -40,7 +43,7 @@ def letter_context(word: str, place: int, before: str) -> str:
 
 
 def strip_accents(word: str) -> str:
-    """The letters of a word as a to z, accents taken off; "" where it has others."""
+    """Return the letters of a word as a to z without accents; "" if it has others."""
     stripped = "".join(
         char for char in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(char)
     )
@@ -49,36 +52,36 @@ def strip_accents(word: str) -> str:
 
 
 class LetterToSound:
-    """The model of one English. Threads may share it."""
+    """Letter-to-sound model of American or British English. Thread-safe."""
 
     def __init__(self, contexts: Dictionary) -> None:
-        """contexts: beginnings of contexts -> the phonemes of their letter."""
+        """Create a model from prefixes of contexts and the phonemes of their letter."""
         self._contexts = contexts
 
     def read(self, word: str) -> str | None:
-        """Phonemes of a word; None where it is not written in Latin letters, or nothing of it is spoken."""
+        """Return the phonemes of a word, or None if it has none or no Latin letters."""
         letters = strip_accents(word)
-        spoken = ""
+        phonemes = ""
         for place in range(len(letters)):
-            spoken += self._letter(letter_context(letters, place, spoken))
-        if PRIMARY not in spoken:
-            return restress(spoken, 1 if SECONDARY in spoken else 2) or None
-        head, mark, tail = spoken.partition(PRIMARY)
+            phonemes += self._letter(letter_context(letters, place, phonemes))
+        if PRIMARY not in phonemes:
+            return restress(phonemes, 1 if SECONDARY in phonemes else 2) or None
+        head, mark, tail = phonemes.partition(PRIMARY)
         return head + mark + tail.replace(PRIMARY, SECONDARY)
 
     def _letter(self, context: str) -> str:
         for length in range(len(context), 0, -1):
-            found = self._contexts.get(context[:length])
-            if isinstance(found, str):
-                return found
+            phonemes = self._contexts.get(context[:length])
+            if isinstance(phonemes, str):
+                return phonemes
         return ""
 
 
 class UnknownWordReader:
-    """What `English` asks for words it does not know. Threads may share it."""
+    """Fallback of `EnglishFrontEnd` for unknown words. Thread-safe."""
 
     def __init__(self, data: EnglishData, british: bool, espeak: bool = True) -> None:
-        """espeak: whether espeak-ng is used where it is installed."""
+        """Create a reader; `espeak` allows espeak-ng, if it is installed."""
         self._lexicon = Lexicon(data.gold, data.silver, british)
         self._letters = LetterToSound(data.letters)
         self._british = british
@@ -86,24 +89,24 @@ class UnknownWordReader:
         self._without_espeak = not espeak
 
     def __call__(self, word: str) -> tuple[str, str] | None:
-        """Phonemes of a word and where they are from; None where it is not written in Latin letters."""
-        spoken = self._by_espeak(word)
-        if spoken:
-            return spoken, "espeak"
+        """Return the phonemes of a word and their origin, or None if it has no Latin letters."""
+        phonemes = self._read_by_espeak(word)
+        if phonemes:
+            return phonemes, "espeak"
         letters = strip_accents(word)
         if not letters:
             return None
-        if not _VOWELS.isdisjoint(letters) and len(letters) > 1 and (read := self._letters.read(letters)):
-            return read, "letters"
-        spelled = self._lexicon.spell(letters)
-        return (spelled, "spelled") if spelled else None
+        if not _VOWELS.isdisjoint(letters) and len(letters) > 1 and (phonemes := self._letters.read(letters)):
+            return phonemes, "letters"
+        phonemes = self._lexicon.spell(letters)
+        return (phonemes, "spelled") if phonemes else None
 
     @property
     def has_espeak(self) -> bool:
         """Whether espeak-ng reads words, as far as has been tried."""
         return not self._without_espeak
 
-    def _by_espeak(self, word: str) -> str | None:
+    def _read_by_espeak(self, word: str) -> str | None:
         if self._without_espeak:
             return None
         with exclusive_espeak():

@@ -1,4 +1,4 @@
-"""Which packages each language is spoken with, and whether they are installed, without importing them."""
+"""Packages that each language needs, and whether they are installed, without importing them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from dataclasses import dataclass
 
 __all__ = ["CHINESE", "ESPEAK", "JAPANESE", "LanguagePackages", "find_packages"]
 
-_MISAKI_ENDS = (3, 13)  # misaki 0.9.4, its last release, is for older Pythons
+_MISAKI_ENDS = (3, 13)  # misaki 0.9.4, the last release, needs an older Python
 
 
 @dataclass(frozen=True)
 class LanguagePackages:
-    """What a G2P needs. extra: the part of kokoro-tvm that installs it; modules: by the name of the package
-    that has them."""
+    """Packages of a G2P.
+
+    Attributes:
+        name: For messages.
+        extra: The extra of kokoro-tvm that installs them.
+        modules: Package to its module.
+    """
 
     name: str
     extra: str
@@ -62,5 +67,5 @@ CHINESE = LanguagePackages(
 
 
 def find_packages(code: str) -> LanguagePackages:
-    """What speaks the language of a code; English where the bundle has no front end of its own."""
+    """Return the packages that a language needs if the bundle has no front end for it."""
     return {"j": JAPANESE, "z": CHINESE}.get(code, ESPEAK)

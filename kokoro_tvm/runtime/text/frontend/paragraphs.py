@@ -1,4 +1,4 @@
-"""Divides a text into what is read as one: paragraphs, and the blocks of Markdown inside them."""
+"""Divide a text into paragraphs and blocks of Markdown."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _ONE_LINE = frozenset({"heading", "row", "fence", "rule"})
 
 
 def split_paragraphs(source: SourceText) -> list[SourceText]:
-    """Parts of the text between blank lines that may be spoken, with every run of whitespace as one space
-    (wrapped lines read on); lines that begin a block of Markdown are parts too, without its mark.
+    """Return the parts of a text that may be spoken.
 
-    A link lies within a line.
+    Blank lines and lines that begin a Markdown block separate parts. Whitespace becomes one space, and block
+    marks are removed. A link has to lie within one line.
     """
-    found = []
+    sources = []
     for part in _parts(source.text):
         words = (word.span() for line in part.lines for word in WORD.finditer(source.text, *line))
-        found.append(_without_marks(source.join_slices(words), part.kind))
-    return [part for part in found if part.is_speakable]
+        sources.append(_without_marks(source.join_slices(words), part.kind))
+    return [part for part in sources if part.is_speakable]
 
 
 @dataclass
 class _Part:
-    """The lines of a paragraph, as slices of the text without marks; kind: see `Block`, "" for none."""
+    """Lines of a paragraph, as slices of the text without block marks; kind: see `Block`, "" for none."""
 
     kind: str = ""
     lines: list[tuple[int, int]] = field(default_factory=list)
@@ -59,7 +59,7 @@ def _parts(text: str) -> Iterator[_Part]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """The words of every line, from the first to the end."""
+    """Yield the span of every line without indentation and quotation marks."""
     place = 0
     for line in text.split("\n"):
         end = place + len(line)
@@ -69,7 +69,7 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_marks(source: SourceText, kind: str) -> SourceText:
-    """A part without the marks inside of it: of cells and boxes; a numbered item says its number."""
+    """Remove the marks inside a part (cells, check boxes); a numbered item says its number."""
     text = source.text
     edits: list[Edit] = []
     if kind == "numbered" and (mark := _NUMBER_END.search(text)):

@@ -1,6 +1,6 @@
-"""Parts of words on their way to phonemes: tagged, cut, grouped to words, and put together again.
+"""Parts of words on their way to phonemes: tagged, cut, grouped into words and joined again.
 
-How words are cut and grouped is misaki's way (hexgrad, Apache-2.0; misaki/en.py).
+Words are cut and grouped as misaki does (hexgrad, Apache-2.0; misaki/en.py).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = [
 ]
 
 PAUSE_MARKS = frozenset(";:,.!?—…")
-"""Marks that stand for a pause or a change of tone."""
+"""Marks of a pause or a change of tone."""
 SILENT_JOINERS = frozenset("',-._‘’/")
 """Marks inside a word that are not spoken."""
 FALLBACK_ORIGINS = ("espeak", "letters", "spelled", "")
-"""Where phonemes come from that no lexicon has; "" for none at all."""
+"""Origins of phonemes that are in no lexicon; "" for none at all."""
 
 _MARKS = PAUSE_MARKS | frozenset('"“”')
 # Tags of marks (https://github.com/explosion/spaCy/blob/master/spacy/glossary.py), and the symbols of some.
@@ -36,11 +36,15 @@ _BY_TAG = {"-LRB-": "(", "-RRB-": ")", "``": "“", '""': "”", "''": "”"}
 
 @dataclass
 class WordPart:
-    """A word or a piece of one.
+    """Word or part of one.
 
-    text, start, end, tag, space, phonemes, origin: see Token; None in `phonemes` while they are not known.
-    stress: what a link asks for; apart: whether a space is spoken before it inside a word; large: whether it
-    is in capitals because its neighbours are; reading: the phonemes of a word of two readings.
+    Attributes:
+        text, start, end, tag, space, origin: As in `Token`.
+        phonemes: None until they are found.
+        stress: Stress that a link asks for.
+        apart: Whether a space is spoken before it inside a word.
+        is_shouted: Whether it is in capitals because its neighbours are.
+        reading: Phonemes that the homograph model chose.
     """
 
     text: str
@@ -52,21 +56,20 @@ class WordPart:
     origin: str = ""
     stress: float | None = None
     apart: bool = False
-    large: bool = False
+    is_shouted: bool = False
     reading: str | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still to be read as it stands."""
+        """Whether its phonemes are not found yet."""
         return self.phonemes is None
 
     def set_phonemes(self, phonemes: str, origin: str) -> None:
-        """Take these phonemes."""
         self.phonemes, self.origin = phonemes, origin
 
 
 def group_into_words(tokens: Sequence[WordPart]) -> list[list[WordPart]]:
-    """Words, each as its parts; marks and what has its phonemes already are words of one part."""
+    """Group parts into words; marks and parts with phonemes are words of one part."""
     words: list[list[WordPart]] = []
     growing = False  # whether the last word may take another part
     for token in tokens:
@@ -95,7 +98,7 @@ def _cut(token: WordPart) -> list[WordPart]:
         for place, text in split_word(token.text)
     ]
     for part in parts:
-        part.stress, part.large = token.stress, token.large
+        part.stress, part.is_shouted = token.stress, token.is_shouted
     if len(parts) == 1:
         parts[0].reading = token.reading
     parts[-1].space = token.space
@@ -103,9 +106,9 @@ def _cut(token: WordPart) -> list[WordPart]:
 
 
 def join_parts(parts: Sequence[WordPart]) -> WordPart:
-    """One part of several, the same where it is alone; its phonemes are None as long as none has any.
+    """Join parts into one, whose phonemes are None if no part has any.
 
-    Its tag is that of the part with the most capitals and letters.
+    Its tag is that of the part with the most letters; capitals count twice.
     """
     first, last = parts[0], parts[-1]
     if len(parts) == 1:
@@ -126,7 +129,7 @@ def join_parts(parts: Sequence[WordPart]) -> WordPart:
         origin=_origin(parts),
         stress=stresses.pop() if len(stresses) == 1 else None,
         apart=first.apart,
-        large=all(part.large for part in parts),
+        is_shouted=all(part.is_shouted for part in parts),
     )
 
 
@@ -140,18 +143,18 @@ def _origin(parts: Sequence[WordPart]) -> str:
 
 
 def finish_word(parts: Sequence[WordPart]) -> None:
-    """Finish a word that was read part by part: joints are silent, and only so many parts keep the stress."""
+    """Finish a word that was read in parts: silence its joiners, and weaken surplus stresses."""
     text = join_parts(parts).text
     kinds = {_kind(char) for char in text if char not in SILENT_JOINERS}
-    apart = " " in text or "/" in text or len(kinds) > 1
+    is_separated = " " in text or "/" in text or len(kinds) > 1
     for index, part in enumerate(parts):
         if part.phonemes is not None:
-            part.apart = apart and index > 0
+            part.apart = is_separated and index > 0
         elif index == len(parts) - 1 and part.text in PAUSE_MARKS:
             part.set_phonemes(part.text, "mark")
         elif all(c in SILENT_JOINERS for c in part.text):
             part.set_phonemes("", "mark")
-    if apart:
+    if is_separated:
         return
     sounds = sorted(
         (PRIMARY in part.phonemes, sound_weight(part.phonemes), index)
@@ -160,12 +163,12 @@ def finish_word(parts: Sequence[WordPart]) -> None:
     )
     in_order = sorted(sounds, key=lambda sound: sound[2])
     if len(sounds) == 2 and len(parts[in_order[0][2]].text) == 1:
-        weaker = [in_order[1]]
+        weak_sounds = [in_order[1]]
     elif len(sounds) < 2 or sum(stressed for stressed, _, _ in sounds) <= (len(sounds) + 1) // 2:
-        weaker = []
+        weak_sounds = []
     else:
-        weaker = sounds[: len(sounds) // 2]
-    for _, _, index in weaker:
+        weak_sounds = sounds[: len(sounds) // 2]
+    for _, _, index in weak_sounds:
         parts[index].phonemes = restress(parts[index].phonemes or "", -0.5)
 
 

@@ -1,5 +1,4 @@
-"""Words whose phonemes a user gives in a YAML file of `word: phonemes`: in whatever text they stand, they
-become links of it. A mistake in the file is an error with line and column."""
+"""A user's lexicon: a YAML file of `word: phonemes`, whose words become links of every text."""
 
 from __future__ import annotations
 
@@ -22,50 +21,52 @@ _LONGEST = 200  # characters of a word, and of its phonemes
 
 
 class UserLexicon:
-    """Phonemes by spelling; a spelling in small letters stands for all others that no entry has."""
+    """Phonemes by spelling; a spelling in lower case matches any other that has no entry."""
 
     def __init__(self, entries: Mapping[str, str]) -> None:
-        """entries: word or words -> phonemes in the alphabet of the voices."""
-        self.entries = {_spelled(word): phonemes for word, phonemes in entries.items()}
+        """Create a lexicon from words (or several words) and their phonemes."""
+        self.entries = {_normalize_spelling(word): phonemes for word, phonemes in entries.items()}
         lengths: dict[str, set[int]] = {}
         for word in self.entries:
             lengths.setdefault(word[0].lower(), set()).add(len(word))
-        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        self._lengths = {first: sorted(sizes, reverse=True) for first, sizes in lengths.items()}
 
     def linked(self, source: SourceText, spaced: bool = True) -> SourceText:
-        """The text with a link for each of its words that is an entry, longest first, unless a link has it.
+        """Return the text with a link for each entry in it, longest first, except within fixed links.
 
-        spaced: whether words have spaces between them; without, an entry may stand within letters.
+        Args:
+            source: The text.
+            spaced: Whether the language has spaces between words; else an entry may stand within letters.
         """
         if not self.entries:
             return source
         others = [link for link in source.links if not link.is_fixed]
-        taken = [link for link in source.links if link.is_fixed]
-        found = []
-        for link in self._found(source.text, spaced):
-            if _overlapping(link, taken) is None:
-                other = _overlapping(link, others)
+        fixed = [link for link in source.links if link.is_fixed]
+        entries = []
+        for link in self._find_entries(source.text, spaced):
+            if _find_overlap(link, fixed) is None:
+                other = _find_overlap(link, others)
                 stress = None if other is None else other.stress
-                found.append(replace(link, phonemes=restress(link.phonemes or "", stress)))
-        others = [other for other in others if _overlapping(other, found) is None]
-        links = sorted([*taken, *others, *found], key=lambda link: link.start)
+                entries.append(replace(link, phonemes=restress(link.phonemes or "", stress)))
+        others = [other for other in others if _find_overlap(other, entries) is None]
+        links = sorted([*fixed, *others, *entries], key=lambda link: link.start)
         return replace(source, links=tuple(links))
 
-    def _found(self, text: str, spaced: bool) -> Iterator[Link]:
-        spelled = text.translate(_APOSTROPHES)
+    def _find_entries(self, text: str, spaced: bool) -> Iterator[Link]:
+        spelling = text.translate(_APOSTROPHES)
         place = 0
         while place < len(text):
-            end = self._end(spelled, place, spaced)
+            end = self._find_end(spelling, place, spaced)
             if end is None:
                 place += 1
             else:
-                word = spelled[place:end]
+                word = spelling[place:end]
                 phonemes = self.entries.get(word, "") or self.entries[word.lower()]
                 yield Link(place, end, phonemes=phonemes, origin="user lexicon")
                 place = end
 
-    def _end(self, text: str, place: int, spaced: bool) -> int | None:
-        """Where the longest entry ends that begins at a place of the text."""
+    def _find_end(self, text: str, place: int, spaced: bool) -> int | None:
+        """Return the end of the longest entry that begins at a place, or None."""
         if spaced and place and is_word_character(text[place]) and is_word_character(text[place - 1]):
             return None
         for length in self._lengths.get(text[place].lower(), ()):
@@ -79,32 +80,33 @@ class UserLexicon:
         return None
 
 
-def _spelled(word: str) -> str:
+def _normalize_spelling(word: str) -> str:
     return " ".join(word.translate(_APOSTROPHES).split())
 
 
-def _overlapping(link: Link, others: Sequence[Link]) -> Link | None:
-    """The first of others, which are in the order of their places, that has a character of a link."""
+def _find_overlap(link: Link, others: Sequence[Link]) -> Link | None:
+    """Return the first of `others`, which are in order, that shares a character with a link, or None."""
     place = bisect_right(others, link.start, key=lambda other: other.end)
     return others[place] if place < len(others) and others[place].start < link.end else None
 
 
 def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
-    """The words of a file and their phonemes, which are of `symbols`.
+    """Read a lexicon whose phonemes are of `symbols`.
 
-    Raises InputError for what cannot be read, is no mapping, has a word twice, or phonemes that are unknown.
+    Raises:
+        InputError: With line and column: the file is no mapping, has a word twice, or unknown phonemes.
     """
     file = YamlFile(Path(path), "lexicon", "word: phonemes", "a word or its phonemes", _LONGEST)
     entries: dict[str, str] = {}
     lines: dict[str, int] = {}
     for key, value in file.pairs():
         word, phonemes = file.string(key), file.string(value)
-        spelled = " ".join(word.split())
-        if spelled in entries:
-            raise file.error(key, f"'{word}' stands in line {lines[spelled]} already. Remove one of them.")
+        spelling = " ".join(word.split())
+        if spelling in entries:
+            raise file.error(key, f"'{word}' stands in line {lines[spelling]} already. Remove one of them.")
         try:
-            entries[spelled] = check_symbols(phonemes, symbols)
+            entries[spelling] = check_symbols(phonemes, symbols)
         except InputError as error:
             raise file.error(value, str(error)) from error
-        lines[spelled] = file.line(key)
+        lines[spelling] = file.line(key)
     return UserLexicon(entries)
