@@ -1,4 +1,4 @@
-"""Fetches what the front end is made of, and writes its file: the first source of each part that answers."""
+"""Fetch the sources of the front end, and write its file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,21 @@ HOW_TO_SUPPLY = (
     "To supply an archive yourself, download it on any machine and add to the sources of this part in the "
     "model recipe an entry with `kind: file`, `path`, `sha256` and `folder`"
 )
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that equal files give equal bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # date of every file in the archive, for reproducible bytes
 
 
 def fetch(front_end: FrontEndSpec, out: Path, *, root: Path | None = None, log: Log | None = None) -> None:
-    """Fills the empty folder `out` with `FILES`, from the first sources that answer.
+    """Fill the empty folder `out` with `FILES`, from the first source of each part that answers.
 
-    root: what relative paths of a `file` source start from (the working directory). Raises BuildError when no
-    source of a part answers (each is listed with its reason), or when one has anything else than what is
-    pinned; the sources behind that one are not tried.
+    Args:
+        front_end: The parts and their sources.
+        out: The folder.
+        root: Folder that paths of `file` sources start from; the working directory by default.
+        log: Called with lines for the log.
+
+    Raises:
+        BuildError: No source of a part answers (each is listed with its reason), or one has other content
+            than what is pinned; later sources are not tried then.
     """
     say = log or (lambda line: None)
     work = out / "downloads"
@@ -55,6 +61,7 @@ def fetch(front_end: FrontEndSpec, out: Path, *, root: Path | None = None, log: 
 
 
 def pack(folder: Path, files: Mapping[str, str], target: Path) -> None:
+    """Write files into an uncompressed archive; equal files give equal bytes."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(files):
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), (folder / name).read_bytes())

@@ -1,6 +1,6 @@
-"""A language's file of written forms: its schema, and how it is compiled for the bundle.
+"""Language files of written forms: their schema, and their compilation for the bundle.
 
-`text/README.md` says how such a file is written.
+`text/README.md` describes the files.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
 class PatternType(Spec):
-    """A part of a pattern that has a name."""
+    """Named part of a pattern."""
 
     match: str = Field(description="A regular expression.")
     say: str = Field(default="", description="How it is said where a template does not say: a verb.")
 
 
 class ListItem(Spec):
-    """What a word of a list stands for."""
+    """Meaning of a word of a list."""
 
     unit: str = Field(default="", description="A unit of CLDR, such as length-kilometer.")
     currency: str = Field(default="", description="A currency of CLDR, such as USD.")
@@ -79,7 +79,7 @@ class Numbers(Spec):
 
 
 class RuleLine(Spec):
-    """A written form and what is said for it."""
+    """Written form, and what is said for it."""
 
     kind: str = Field(pattern=r"^[a-z]+$", description="Kind of form.")
     match: str | tuple[str, ...] = Field(description="A pattern, or several.")
@@ -114,19 +114,19 @@ class LanguageFile(Spec):
 
     @model_validator(mode="after")
     def _every_rule_fits(self) -> LanguageFile:
-        lists, types = _known(self)
+        lists, types = _words_and_types(self)
         for index, rule in enumerate(self.rules):
             where: list[int | str] = ["rules", index, "match"]
             try:
-                found = [check_pattern(pattern, lists, types) for pattern in rule.patterns]
-                if any(pattern.fullmatch("") for pattern in found):
+                patterns = [check_pattern(pattern, lists, types) for pattern in rule.patterns]
+                if any(pattern.fullmatch("") for pattern in patterns):
                     raise PatternError("it fits where nothing stands")
-                _check_say(rule, self, {group for pattern in found for group in pattern.groupindex})
-                for each in found:
-                    check_spoken(each, {group for group, _, _ in template_parts(rule.say)})
+                _check_say(rule, self, {group for pattern in patterns for group in pattern.groupindex})
+                for pattern in patterns:
+                    check_spoken(pattern, {group for group, _, _ in template_parts(rule.say)})
                 where[2] = "after"
-                for pattern in (rule.after, rule.not_after):
-                    check_pattern(pattern, lists, types)
+                for condition in (rule.after, rule.not_after):
+                    check_pattern(condition, lists, types)
             except PatternError as error:
                 context = {"path": where, "why": str(error)}
                 raise PydanticCustomError("pattern", "{why}", context) from error
@@ -144,33 +144,39 @@ def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
             raise PatternError(f"there is no list `{by}`{hint(by, tuple(file.lists))}")
 
 
-def _known(file: LanguageFile) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Lists and types as the runtime reads them; of what CLDR has, a word alone."""
+def _words_and_types(file: LanguageFile) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return lists and types as the runtime reads them; of CLDR's entries the words alone."""
     lists = {name: dict.fromkeys(words, "") for name, words in file.lists.items()}
     return lists, _types(file)
 
 
 def _types(file: LanguageFile) -> dict[str, dict[str, str]]:
     return {
-        name: {"match": one, "say": ""} if isinstance(one, str) else one.model_dump()
-        for name, one in file.types.items()
+        name: {"match": entry, "say": ""} if isinstance(entry, str) else entry.model_dump()
+        for name, entry in file.types.items()
     }
 
 
 def list_languages() -> tuple[str, ...]:
-    """Names of the languages that have a file."""
+    """Return the names of the languages that have a file."""
     return tuple(sorted(path.stem for path in TEXT.glob("*.yaml")))
 
 
 def read_language_file(language: str) -> LanguageFile:
-    """The file of a language. Raises RecipeError."""
+    """Read the file of a language.
+
+    Raises:
+        RecipeError: The file is invalid.
+    """
     return read_document(TEXT / f"{language}.yaml", LanguageFile)
 
 
 def compile_language(language: str, folder: Path) -> dict[str, Any]:
-    """What the runtime reads of a language, from its file and CLDR's in `folder`.
+    """Compile a language's file, with CLDR's data in `folder`, to what the runtime reads.
 
-    Raises RecipeError and BuildError.
+    Raises:
+        RecipeError: The file is invalid.
+        BuildError: CLDR's data is missing or has another form.
     """
     file = read_language_file(language)
     cldr = Cldr(folder, file.cldr)
@@ -185,7 +191,7 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
             first, begins = find_beginnings(written)
             lead = _MACRO.match(pattern) if begins_with_group(written) else None
             kind = (lead["group"] or lead["type"]) if lead else ""
-            found = {
+            compiled = {
                 "kind": rule.kind,
                 "pattern": bounded,
                 "say": rule.say,
@@ -201,7 +207,7 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
                 "lead": kind if kind in lists else "",
                 "needs": find_needed_characters(written),
             }
-            rules.append({key: value for key, value in found.items() if value or key in ("types", "say")})
+            rules.append({key: value for key, value in compiled.items() if value or key in ("types", "say")})
     names = {verb: f"%{name}" for verb, name in file.spellout.names.items()}
     return {
         "spellout": {
@@ -221,22 +227,22 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
 
 
 def _entries(name: str, file: LanguageFile, cldr: Cldr) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for word, item in file.lists[name].items():
         if word == "cldr":
-            found |= cldr.numbered() if item == "numbers" else cldr.names(str(item))
+            entries |= cldr.numbered() if item == "numbers" else cldr.names(str(item))
         elif isinstance(item, str):
-            found[word] = item
+            entries[word] = item
         else:
-            own = {k: v for k, v in item.model_dump().items() if v}
-            base = cldr.unit(own.pop("unit")) if item.unit else {}
-            base |= cldr.currency(own.pop("currency")) if item.currency else {}
-            found[word] = base | own
+            fields = {k: v for k, v in item.model_dump().items() if v}
+            base = cldr.unit(fields.pop("unit")) if item.unit else {}
+            base |= cldr.currency(fields.pop("currency")) if item.currency else {}
+            entries[word] = base | fields
     if name in file.any_case:
         cased = {
             form: item
-            for word, item in found.items()
+            for word, item in entries.items()
             for form in (word.lower(), word.upper(), word.capitalize())
         }
-        found = cased | found
-    return found
+        entries = cased | entries
+    return entries

@@ -50,10 +50,7 @@ def encode(phonemes: str, vocabulary: Mapping[str, int]) -> list[int]:
 
 
 def find_middle_cut(phonemes: str) -> int | None:
-    """The place nearest to the middle at a boundary of the best kind there is; None without a boundary.
-
-    Both sides hold a sound, not only marks.
-    """
+    """Return the place of the boundary nearest to the middle, of the best kind there is, or None."""
     sounds = [place for place, symbol in enumerate(phonemes) if symbol.isalpha()]
     if not sounds:
         return None

@@ -90,7 +90,11 @@ def phonemize_sentence(source: SourceText, code: str, front_end: FrontEnd) -> li
 
 
 def phonemize_markup(
-    text: str, known: MarkupVocabulary, front_end: FrontEnd, ssml: bool | None = None, markup: bool = True
+    text: str,
+    vocabulary: MarkupVocabulary,
+    front_end: FrontEnd,
+    ssml: bool | None = None,
+    markup: bool = True,
 ) -> list[Utterance]:
     """Phonemize a text with markup, one utterance per paragraph or break.
 
@@ -102,10 +106,10 @@ def phonemize_markup(
     """
     utterances: list[Utterance] = []
     code = ""  # first language with text
-    for section in split_sections(parse_markup(text, known, ssml, markup)):
+    for section in split_sections(parse_markup(text, vocabulary, ssml, markup)):
         section_utterances: list[Utterance] = []
         if section.detached.is_speakable:
-            language = known.language(section.voice)
+            language = vocabulary.language(section.voice)
             code = code or language
             for utterance in phonemize_text(section.detached, language, front_end):
                 section_utterances.append(

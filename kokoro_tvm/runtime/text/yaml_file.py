@@ -1,6 +1,6 @@
-"""YAML files of lines `key: value`, each mistake with its file, line and column.
+"""YAML files of lines `key: value`, whose errors have file, line and column.
 
-Read as events of the parser: nothing is built, so nothing can grow or nest.
+The parser's events are read directly: no object is built, so hostile files can neither grow nor nest.
 """
 
 from __future__ import annotations
@@ -13,15 +13,22 @@ from kokoro_tvm.common.errors import InputError
 
 __all__ = ["YamlFile"]
 
-_MOST_BYTES = 8 << 20
+_MAX_BYTES = 8 << 20
 
 
 class YamlFile:
-    """A file that is one mapping, of strings to strings or to lists of them."""
+    """File that is one mapping, of strings to strings or to lists of strings."""
 
     def __init__(self, path: Path, what: str, line: str, value: str, longest: int) -> None:
-        """what: what the file is; line: how one is written; value: what stands in it; longest: characters of
-        a string."""
+        """Create a file that is not read yet.
+
+        Args:
+            path: Of the file.
+            what: What it is, for messages.
+            line: Example of a line.
+            value: What a string of it is.
+            longest: Most characters of a string.
+        """
         self.path = path
         self._what = what
         self._line = line
@@ -30,9 +37,10 @@ class YamlFile:
         self._events: Iterator[Any] = iter(())
 
     def pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Keys and values as events; the caller reads a list before the next pair.
+        """Yield keys and values as events; the caller reads a list before the next pair.
 
-        Raises InputError for what cannot be read, is not YAML or no mapping.
+        Raises:
+            InputError: The file cannot be read, is not YAML or no mapping.
         """
         yaml = self._yaml()
         self._events = events = yaml.parse(self._text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -59,7 +67,11 @@ class YamlFile:
             raise InputError(f"{self.path}: this is not YAML: {error}.") from error
 
     def string(self, event: Any) -> str:
-        """The text of a scalar; every plain one is a string, `no` and `1984` too. Raises InputError."""
+        """Return the text of a scalar; plain ones such as `no` and `1984` are strings too.
+
+        Raises:
+            InputError: The event is no scalar, or its text is empty or too long.
+        """
         self._check_plain(event)
         if not hasattr(event, "value"):
             raise self.error(event, f"here {self._value} should stand, not a list or a mapping.")
@@ -73,34 +85,34 @@ class YamlFile:
         return value
 
     def items(self, event: Any) -> list[Any] | None:
-        """The events of the list that begins with an event; None where it begins none."""
+        """Return the events of the list that begins with an event, or None if none begins."""
         if type(event).__name__ != "SequenceStartEvent":
             return None
         self._check_plain(event)
-        found = []
+        items = []
         while type(item := next(self._events)).__name__ != "SequenceEndEvent":
             self.string(item)
-            found.append(item)
-        return found
+            items.append(item)
+        return items
 
     def line(self, event: Any) -> int:
-        """The line in which an event stands, the first being 1."""
+        """Return the line of an event, from 1."""
         line: int = event.start_mark.line
         return line + 1
 
     def error(self, event: Any, message: str) -> InputError:
-        """An error at the place of an event."""
+        """Return an error with the place of an event."""
         return InputError(f"{self.path}:{self.line(event)}:{event.start_mark.column + 1}: {message}")
 
     def _text(self) -> str:
         try:
             with self.path.open("rb") as file:
-                data = file.read(_MOST_BYTES + 1)
+                data = file.read(_MAX_BYTES + 1)
         except (OSError, ValueError) as error:
             raise InputError(f"The {self._what} {self.path} cannot be read: {error}.") from error
-        if len(data) > _MOST_BYTES:
+        if len(data) > _MAX_BYTES:
             raise InputError(
-                f"The {self._what} {self.path} is larger than {_MOST_BYTES >> 20} MiB. Is it the right file?"
+                f"The {self._what} {self.path} is larger than {_MAX_BYTES >> 20} MiB. Is it the right file?"
             )
         try:
             return data.decode("utf-8-sig")

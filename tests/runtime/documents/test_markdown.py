@@ -28,8 +28,8 @@ def spoken(text: str) -> str:
 
 
 def without_marks(source: SourceText) -> SourceText:
-    source = source.apply_edits(skip_links(markdown.pictures(source), source.links))
-    for edits in (markdown.tags, markdown.entities, markdown.marks):
+    source = source.apply_edits(skip_links(markdown.remove_image_marks(source), source.links))
+    for edits in (markdown.remove_tags, markdown.decode_entities, markdown.remove_marks):
         source = source.apply_edits(skip_links(edits(source.text), source.links))
     return source
 

@@ -56,8 +56,8 @@ def match_block(text: str, place: int, numbered: bool) -> Block | None:
     Args:
         text: The text.
         place: Index of the character.
-        numbered: Whether an item may have any number. Among other lines only 1 begins a list, so that a wrapped
-            line may begin with a number.
+        numbered: Whether an item may have any number. Among other lines only 1 begins a list, so that a
+            wrapped line may begin with a number.
     """
     match = _BLOCK.match(text, place)
     if match is None or (match["numbered"] and not numbered and int(match["numbered"]) != 1):

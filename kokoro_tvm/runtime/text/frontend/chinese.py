@@ -46,7 +46,7 @@ class Chinese:
         self._words = jieba.Tokenizer()
         self._misaki = zh.ZHG2P
         with TemporaryDirectory() as folder:
-            # jieba would read a cache from the shared folder for temporary files, where anybody may have put one.
+            # jieba would read a cache from the shared temporary folder, where anybody may have put one.
             self._words.tmp_dir = folder
             self._words.initialize()
 

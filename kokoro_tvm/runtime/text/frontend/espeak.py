@@ -72,7 +72,7 @@ class EspeakLanguage:
         self._phonemize("")
 
     def __call__(self, text: str) -> str:
-        """Return the phonemes of a text; "" if there are none, or, with a SpeechWarning, if espeak-ng fails."""
+        """Return the phonemes of a text; "" if there are none or, with a SpeechWarning, on a failure."""
         text = "".join(char if is_readable(char, self._language) else " " for char in text)
         if _LONG_WORD.search(text):
             warn(f"Divided, because espeak-ng reads words of {_LONGEST} characters: {quoted(text)}")
@@ -120,8 +120,8 @@ class EspeakEnglish:
 def is_readable(char: str, language: str) -> bool:
     """Return whether espeak-ng may get a character.
 
-    It gets letters of Latin and the language's scripts, digits, marks, signs and space, but no control character
-    and no emoji.
+    It gets letters of Latin and the language's scripts, digits, marks, signs and space. It gets no control
+    character and no emoji.
     """
     if script := find_script(char):
         return script == "Latin" or script in _SCRIPTS.get(language.partition("-")[0], ())

@@ -158,12 +158,15 @@ def phonemize_sources(
 
 
 def _words(text: str, tokens: Sequence[Token], code: str, language: SpokenLanguage) -> Iterable[Token]:
-    """The tokens of a converter; of a text that was converted as a whole, its words."""
+    """Return the words of a text that a converter read as tokens, or as a whole."""
     if len(tokens) != 1 or tokens[0].origin != "converter":
         return tokens
 
     def alone(words: list[str]) -> list[str]:
-        return [Utterance(tuple(found)).phonemes for found in run_converter(words, code, language)[0]]
+        return [
+            Utterance(tuple(tokens_of_word)).phonemes
+            for tokens_of_word in run_converter(words, code, language)[0]
+        ]
 
     return align_words(text, tokens[0].phonemes.strip(), alone)
 

@@ -65,6 +65,7 @@ class WordPart:
         return self.phonemes is None
 
     def set_phonemes(self, phonemes: str, origin: str) -> None:
+        """Set the phonemes and their origin."""
         self.phonemes, self.origin = phonemes, origin
 
 
@@ -135,11 +136,11 @@ def join_parts(parts: Sequence[WordPart]) -> WordPart:
 
 def _origin(parts: Sequence[WordPart]) -> str:
     """Where the phonemes of a word come from: a guess where one of its parts does, else its first sound's."""
-    found = [part.origin for part in parts if part.phonemes != "" or part.origin]
-    guessed = next((origin for origin in found if origin in FALLBACK_ORIGINS), None)
-    if guessed is not None:
-        return guessed
-    return next((part.origin for part in parts if part.phonemes), found[0] if found else "")
+    origins = [part.origin for part in parts if part.phonemes != "" or part.origin]
+    guess = next((origin for origin in origins if origin in FALLBACK_ORIGINS), None)
+    if guess is not None:
+        return guess
+    return next((part.origin for part in parts if part.phonemes), origins[0] if origins else "")
 
 
 def finish_word(parts: Sequence[WordPart]) -> None:

@@ -207,7 +207,7 @@ def apply_aliases(source: SourceText) -> SourceText:
 
 
 def parse_link(request: str) -> Link | None:
-    """Return the link that `request`, the text in round brackets, asks for, or None if it asks for nothing."""
+    """Return the link that the text in round brackets asks for, or None if it asks for nothing."""
     if _INTEGER.fullmatch(request):
         return Link(0, 0, stress=int(request))
     if request in ("0.5", "+0.5", "-0.5"):

@@ -1,4 +1,4 @@
-"""What every markup is parsed into: stretches of text, each with its style, and the breaks between them."""
+"""Output of the markup parsers: runs of text with a speaking style, and breaks between them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ __all__ = ["Break", "MarkupItem", "MarkupVocabulary", "SpeakingStyle", "TextRun"
 
 @dataclass(frozen=True)
 class SpeakingStyle:
-    """How a stretch is spoken: in which voice (None: the one of the request), how much faster than the
-    request, at which factor of the predicted pitch."""
+    """How text is spoken.
+
+    Attributes:
+        voice: None for the voice of the request.
+        rate: Factor on the speed of the request.
+        pitch: Factor on the predicted pitch.
+    """
 
     voice: str | None = None
     rate: float = 1.0
@@ -24,7 +29,7 @@ class SpeakingStyle:
 
 @dataclass(frozen=True)
 class TextRun:
-    """Text without markup, with its places in what was parsed, and with its links, each within a line."""
+    """Text of one style, without markup, with its places in the parsed text; each link is within a line."""
 
     source: SourceText
     style: SpeakingStyle
@@ -32,9 +37,11 @@ class TextRun:
 
 @dataclass(frozen=True)
 class Break:
-    """An end of what is spoken as one: a sentence or paragraph, a pause in seconds, another voice.
+    """End of a sentence or paragraph, a pause, or a change of voice.
 
-    boundary: what a pause follows from where none is requested; "clause" leaves it to the marks.
+    Attributes:
+        boundary: What determines the pause if none is requested; "clause" leaves it to the marks.
+        pause: Seconds.
     """
 
     boundary: Boundary = "clause"
@@ -46,9 +53,12 @@ MarkupItem: TypeAlias = TextRun | Break
 
 @dataclass(frozen=True)
 class MarkupVocabulary:
-    """What markup may name: symbols of phonemes, and voices.
+    """Phoneme symbols and voices that markup may name.
 
-    language: a voice's language as a letter, of None that of the request; raises InputError for no voice.
+    Attributes:
+        symbols: Of the model.
+        language: Returns the language letter of a voice, or of the request for None; raises InputError for an
+            unknown voice.
     """
 
     symbols: Collection[str]

@@ -1,4 +1,4 @@
-"""Sentences of a text with markup, and its paragraphs: what is read as one, in one voice, up to a break."""
+"""Split the items of a text with markup into sentences or sections of one voice."""
 
 from __future__ import annotations
 
@@ -19,11 +19,16 @@ _RANKS: dict[Boundary, int] = {"clause": 0, "sentence": 1, "paragraph": 2, "end"
 
 @dataclass(frozen=True)
 class StyledPassage:
-    """A part of a text, what ends it, and the seconds of silence requested after it.
+    """Part of a text, what ends it, and the silence that is requested after it.
 
-    source: its characters with their places in the whole text, and its links; styles: of each character,
-    all in one voice; joined: whether the text has no space between it and the passage before. A passage
-    without characters is a pause.
+    A passage without characters is a pause.
+
+    Attributes:
+        source: Its characters, with places in the whole text, and its links.
+        styles: Of each character, all in one voice.
+        boundary: What ends it.
+        pause: Seconds of silence.
+        joined: Whether no space separates it from the passage before.
     """
 
     source: SourceText
@@ -44,52 +49,55 @@ class StyledPassage:
 
 
 def split_styled_passages(items: Iterable[MarkupItem]) -> Iterator[StyledPassage]:
-    """Sentences, each as soon as what is there of the text shows its end; breaks end a sentence too.
+    """Yield sentences, each as soon as its end is certain; breaks end a sentence too.
 
-    Pauses that follow each other add up. Raises InputError where they exceed the longest.
+    Consecutive pauses add up.
+
+    Raises:
+        InputError: They exceed the longest pause.
     """
-    return _joined(iter(items), split_passages)
+    return _split_items(iter(items), split_passages)
 
 
 def split_sections(items: Iterable[MarkupItem]) -> Iterator[StyledPassage]:
-    """All text between two breaks as one passage."""
-    return _joined(iter(items), _whole)
+    """Yield all text between two breaks as one passage."""
+    return _split_items(iter(items), _split_nothing)
 
 
-def _whole(portions: Iterable[str]) -> Iterator[Passage]:
+def _split_nothing(portions: Iterable[str]) -> Iterator[Passage]:
     text = "".join(portions)
     if text.strip():
         yield Passage(text.strip(), len(text) - len(text.lstrip()), "end")
 
 
-def _joined(
-    items: Iterator[MarkupItem], divided: Callable[[Iterable[str]], Iterator[Passage]]
+def _split_items(
+    items: Iterator[MarkupItem], split: Callable[[Iterable[str]], Iterator[Passage]]
 ) -> Iterator[StyledPassage]:
-    held: StyledPassage | None = None  # the last passage before breaks, whose boundary is not known
-    found = Break()  # the breaks since then
+    pending: StyledPassage | None = None  # passage before the breaks, whose boundary is not known yet
+    breaks = Break()  # since that passage
     section = _SectionBuffer(items)
-    while not section.ended:
-        for passage in divided(section.portions()):
-            if held is not None or found.pause is not None:
-                yield _closed(held, found)
-            marked = section.take(passage, found)
-            held, found = None, Break()
-            if marked.boundary == "end":
-                held = marked
+    while not section.is_complete:
+        for passage in split(section.portions()):
+            if pending is not None or breaks.pause is not None:
+                yield _close_passage(pending, breaks)
+            styled = section.take(passage, breaks)
+            pending, breaks = None, Break()
+            if styled.boundary == "end":
+                pending = styled
             else:
-                yield marked
+                yield styled
         section.clear()
-        found = _both(found, section.found)
-    if held is not None or found.pause is not None:
-        yield _closed(held, replace(found, boundary="end"))
+        breaks = _merge_breaks(breaks, section.next_break)
+    if pending is not None or breaks.pause is not None:
+        yield _close_passage(pending, replace(breaks, boundary="end"))
 
 
-def _closed(passage: StyledPassage | None, after: Break) -> StyledPassage:
+def _close_passage(passage: StyledPassage | None, after: Break) -> StyledPassage:
     passage = passage or StyledPassage(SourceText.of(""), (), "end")
     return replace(passage, boundary=after.boundary, pause=after.pause)
 
 
-def _both(first: Break, second: Break) -> Break:
+def _merge_breaks(first: Break, second: Break) -> Break:
     boundary = max(first.boundary, second.boundary, key=_RANKS.__getitem__)
     pauses = [pause for pause in (first.pause, second.pause) if pause is not None]
     if sum(pauses) > LONGEST_PAUSE:
@@ -100,19 +108,19 @@ def _both(first: Break, second: Break) -> Break:
 
 
 class _SectionBuffer:
-    """The text up to the next break, with what markup says of its characters."""
+    """Text up to the next break, with places, styles and links of its characters."""
 
     def __init__(self, items: Iterator[MarkupItem]) -> None:
         self._items = items
-        self.ended = False
-        self.found = Break()
+        self.is_complete = False
+        self.next_break = Break()
         self._text = ""
-        self._touched = False  # whether the text touches what was taken last
+        self._touches = False  # whether no space separates the text from the last passage
         self.clear()
 
     def clear(self) -> None:
-        """Begin a new one."""
-        self._touched = self._touched and not self._text
+        """Start the next section."""
+        self._touches = self._touches and not self._text
         self._done = 0  # characters of the section that were taken
         self._text = ""
         self._starts: list[int] = []
@@ -121,13 +129,13 @@ class _SectionBuffer:
         self._links: list[Link] = []
 
     def portions(self) -> Iterator[str]:
-        """What `split_passages` looks at: what is spoken as one word looks like one."""
+        """Yield text for `split_passages`; characters of fixed links look like one word."""
         for item in self._items:
             if isinstance(item, Break):
-                self.found = item
+                self.next_break = item
                 return
             yield self._add(item)
-        self.found, self.ended = Break(), True
+        self.next_break, self.is_complete = Break(), True
 
     def _add(self, item: TextRun) -> str:
         source, start = item.source, len(self._text)
@@ -146,22 +154,28 @@ class _SectionBuffer:
         return text
 
     def take(self, passage: Passage, after: Break) -> StyledPassage:
-        """The characters of a passage that `split_passages` found; what stands before them is let go.
+        """Remove the text up to the end of a passage; return the passage with its markup.
 
-        after: the breaks between it and the passage before. A pause is a space, but before a closing mark.
+        Args:
+            passage: Of the yielded text.
+            after: Breaks before it. They count as a space, except before a closing mark.
         """
         first = passage.start - self._done
-        joined = first == 0 and (self._touched if after == Break() else passage.text[0] in _CLOSING_MARKS)
-        self._touched = True
+        is_joined = first == 0 and (self._touches if after == Break() else passage.text[0] in _CLOSING_MARKS)
+        self._touches = True
         last = first + len(passage.text)
         source = SourceText(
             self._text[first:last],
             tuple(self._starts[first:last]),
             tuple(self._ends[first:last]),
-            tuple(_cut(link, first, last) for link in self._links if link.start < last and link.end > first),
+            tuple(
+                _clip_link(link, first, last)
+                for link in self._links
+                if link.start < last and link.end > first
+            ),
         )
         styles = tuple(self._styles[first:last])
-        marked = StyledPassage(source, styles, passage.boundary, joined=joined)
+        styled = StyledPassage(source, styles, passage.boundary, joined=is_joined)
         self._text = self._text[last:]
         for values in (self._starts, self._ends, self._styles):
             del values[:last]
@@ -171,11 +185,11 @@ class _SectionBuffer:
             if link.end > last
         ]
         self._done += last
-        return marked
+        return styled
 
 
-def _cut(link: Link, first: int, last: int) -> Link:
-    """The part of a link within a passage; what is spoken instead of it is spoken where it begins."""
+def _clip_link(link: Link, first: int, last: int) -> Link:
+    """Return the part of a link within a passage; its phonemes or alias go to the part where it begins."""
     if link.start < first and link.phonemes is not None:
         link = replace(link, phonemes="")
     if link.start < first and link.alias is not None:

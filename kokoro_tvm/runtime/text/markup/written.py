@@ -1,4 +1,4 @@
-"""Markup of any kind, written with brackets."""
+"""Write markup of any kind as brackets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ __all__ = ["write_brackets"]
 
 
 def write_brackets(items: Iterable[MarkupItem], voice: str | None) -> str:
-    """A text that `parse_brackets` makes the same of, but for pitches, which brackets do not have.
+    """Return a text that `parse_brackets` parses to the same items, except for pitches.
 
-    voice: the one that the text is going to be spoken in; without it, voices and rates are left out. Runs of
-    whitespace become one space, and paragraphs stand apart by blank lines.
+    Whitespace becomes one space, and blank lines separate paragraphs.
+
+    Args:
+        items: Of any parser.
+        voice: Voice of the request; without it voices and rates are dropped.
     """
     paragraphs: list[list[str]] = [[]]
     style = SpeakingStyle()
@@ -39,11 +42,11 @@ def write_brackets(items: Iterable[MarkupItem], voice: str | None) -> str:
 
 
 def _linked(source: SourceText) -> str:
-    parts, done = [], 0
+    parts, end = [], 0
     for link in source.links:
-        parts += [source.text[done : link.start], _link(source.text[link.start : link.end], link)]
-        done = link.end
-    return "".join((*parts, source.text[done:]))
+        parts += [source.text[end : link.start], _link(source.text[link.start : link.end], link)]
+        end = link.end
+    return "".join((*parts, source.text[end:]))
 
 
 def _link(text: str, link: Link) -> str:

@@ -1,4 +1,4 @@
-"""Written forms to the words they are read as, before the front end: each step keeps its places."""
+"""Text normalization: from written forms to the words that are read, with places kept."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LANGUAGE_FILES = {
     "p": "pt",
     "z": "zh",
 }
-"""The letter of a language, and the name of its file of written forms."""
+"""Letter of a language to the name of its file of written forms."""
 
 FORM_KINDS: dict[str, Collection[str]] = {
     "all": (),
@@ -34,25 +34,29 @@ FORM_KINDS: dict[str, Collection[str]] = {
     "phones": ("phone",),
     "signs": ("tag", "power", "sign"),
 }
-"""Kinds of written forms that can be left unread, with those of the languages' files; "all" is every kind but
-numbers."""
+"""Kinds that `unread` takes, with the kinds of the languages' files; "all" is every kind but numbers."""
 _NUMBERS = frozenset({"number", "ordinal"})
 
-# What is no language: markup, and how characters are written. An entity may write a tag, which is none then.
-_FIRST = (
-    markdown.tags,
-    markdown.entities,
-    markdown.marks,
-    characters.composed,
-    characters.apostrophes,
-    characters.dashes,
+# Steps for every language. Tags come before entities, so that an entity cannot write a tag.
+_STEPS = (
+    markdown.remove_tags,
+    markdown.decode_entities,
+    markdown.remove_marks,
+    characters.compose_letters,
+    characters.unify_apostrophes,
+    characters.unify_dashes,
 )
 
 
 @dataclass(frozen=True)
 class NormalizedText:
-    """source: a text as it is to be read; plain: the same without markup, as it is written; notices: what of
-    it is read otherwise."""
+    """Result of `normalize`.
+
+    Attributes:
+        source: The text as it is read.
+        plain: The text as it is written, without markup.
+        notices: What is read with other letters, or divided.
+    """
 
     source: SourceText
     plain: SourceText
@@ -62,26 +66,29 @@ class NormalizedText:
 def normalize(
     source: SourceText, language: LanguageRules | None, names: bool = False, unread: Collection[str] = ()
 ) -> NormalizedText:
-    """The text as it is to be read in a language; what a link gives phonemes for stays as it is.
+    """Normalize a text; characters of fixed links do not change.
 
-    language: None leaves written forms as they stand; names: whether emoji are read by their English names;
-    unread: kinds of forms, of FORMS, that are not read by their rules: their words, figures and signs are.
+    Args:
+        source: The text with its links.
+        language: Rules for written forms; without them these stay as they are.
+        names: Whether emoji are read by their English names.
+        unread: Keys of `FORM_KINDS`: kinds of forms that are read word by word and sign by sign.
     """
-    source = source.apply_edits(skip_links(markdown.pictures(source), source.links))
-    for edits in (*_FIRST, *([emoji.names] if names and "all" not in unread else [])):
+    source = source.apply_edits(skip_links(markdown.remove_image_marks(source), source.links))
+    for edits in (*_STEPS, *([emoji.name_emoji] if names and "all" not in unread else [])):
         source = source.apply_edits(skip_links(edits(source.text), source.links))
     plain, notices = source, []
     if language is not None:
-        passed = {kind for form in unread for kind in FORM_KINDS[form]}
+        unread_kinds = {kind for form in unread for kind in FORM_KINDS[form]}
         if "all" in unread:
-            passed = {rule.kind for rule in language.rules} - _NUMBERS
-        scan = Verbalizer(language, passed).scan(source)
+            unread_kinds = {rule.kind for rule in language.rules} - _NUMBERS
+        scan = Verbalizer(language, unread_kinds).scan(source)
         source = source.apply_edits(scan.edits)
-        changed = dict.fromkeys(f"{written} as {said}" for written, said in scan.changed)
-        if changed:
-            notices.append(f"Read with other letters: {listed(changed, ', ')}")
-    divided = list(skip_links(characters.divided(source.text), source.links))
-    if divided:
-        words = dict.fromkeys(source.text[edit.start : edit.end] for edit in divided)
+        replacements = dict.fromkeys(f"{written} as {words}" for written, words in scan.changed)
+        if replacements:
+            notices.append(f"Read with other letters: {listed(replacements, ', ')}")
+    divisions = list(skip_links(characters.divide_long_words(source.text), source.links))
+    if divisions:
+        words = dict.fromkeys(source.text[edit.start : edit.end] for edit in divisions)
         notices.append(f"Divided, because it is too long for a word: {listed(words)}")
-    return NormalizedText(source.apply_edits(divided), plain, tuple(notices))
+    return NormalizedText(source.apply_edits(divisions), plain, tuple(notices))
