@@ -114,11 +114,11 @@ def test_anything_else_than_what_is_pinned_is_refused(tmp_path: Path, change: An
 @pytest.mark.parametrize(
     ("part", "name", "bad", "message"),
     [
-        ("tagger", "tok2vec/model", b"\x81", "no network that this version reads"),
+        ("tagger", "tok2vec/model", b"\x81", "no data that this version reads"),
         ("tagger", "tagger/model", srsly.msgpack_dumps({"nodes": [], "params": []}), "expected 6 embeddings"),
-        ("tagger", "tokenizer", srsly.msgpack_dumps({}), "no tokenizer that this version reads"),
-        ("lexicon", "us_gold.json", b"[1]", "no lexicon"),
-        ("lexicon", "gb_silver.json", b"{", "no lexicon"),
+        ("tagger", "tokenizer", srsly.msgpack_dumps({}), "no data that this version reads"),
+        ("lexicon", "us_gold.json", b"[1]", "no data that this version reads"),
+        ("lexicon", "gb_silver.json", b"{", "no data that this version reads"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(
@@ -164,7 +164,7 @@ def test_messagepack_cut_short_too_deep_or_with_something_behind_it_is_refused(
 ) -> None:
     files = toy_files()
     files["tagger"]["tokenizer"] = data
-    with pytest.raises(BuildError, match="no tokenizer that this version reads"):
+    with pytest.raises(BuildError, match="no data that this version reads"):
         fetched(tmp_path, toy_front_end(tmp_path, files))
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,11 +144,18 @@ def _pieces_first(array: NDArray[Any]) -> NDArray[Any]:
 
 def _nodes(path: Path) -> list[tuple[str, dict[str, Any]]]:
     """Return (name, parameters) of every node of a network."""
-    try:
-        content = _unpack(path)
+    with _reading(path):
+        content = msgpack.loads(path.read_bytes(), raw=False)
         return [(node["name"], p) for node, p in zip(content["nodes"], content["params"], strict=True)]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BuildError(f"{path} is no network that this version reads: {error}") from error
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn errors of a file's content into a BuildError."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BuildError(f"{path} has no data that this version reads: {error!r}") from error
 
 
 def _tables(folder: Path) -> list[NDArray[Any]]:
@@ -157,10 +165,10 @@ def _tables(folder: Path) -> list[NDArray[Any]]:
 def _rule_arrays(folder: Path) -> Arrays:
     """Return the tensors of tokenizer, labels and norms."""
     facts = read_spacy_facts()
-    try:
-        tokenizer = _unpack(folder / "tokenizer")
+    with _reading(folder):
+        tokenizer = msgpack.loads((folder / "tokenizer").read_bytes(), raw=False)
         labels = json.loads((folder / "tagger/cfg").read_text(encoding="utf-8"))["labels"]
-        norms = _unpack(folder / "vocab/lookups.bin")["lexeme_norm"]
+        norms = msgpack.loads((folder / "vocab/lookups.bin").read_bytes(), raw=False)["lexeme_norm"]
         marks = {string_id(word, facts.symbols): norm for word, norm in facts.norms.items()}
         patterns = {
             "prefix": tokenizer["prefix_search"],
@@ -184,28 +192,16 @@ def _rule_arrays(folder: Path) -> Arrays:
             "symbols": _bytes(pack_dictionary({word: str(key) for word, key in facts.symbols.items()})),
             **tokenizer_arrays(patterns),
         }
-    except (BuildError, KeyError, TypeError, ValueError) as error:
-        raise BuildError(f"{folder} has no tokenizer that this version reads: {error!r}") from error
-
-
-def _unpack(path: Path) -> Any:
-    """Unpack a file of MessagePack; `srsly.msgpack_loads` would keep garbage collection off on errors."""
-    return msgpack.loads(path.read_bytes(), raw=False)
 
 
 def _entries(path: Path) -> Mapping[str, Entry]:
     """Read one file of misaki's lexicon."""
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        is_valid = isinstance(entries, dict) and all(
-            isinstance(entry, str) or (isinstance(entry, dict) and "DEFAULT" in entry)
-            for entry in entries.values()
-        )
-    except ValueError as error:
-        raise BuildError(f"{path} is no lexicon: {error}") from error
-    if not is_valid:
-        raise BuildError(f"{path} is no lexicon: expected words with phonemes, or with phonemes by tag")
-    return entries
+    with _reading(path):
+        entries: dict[str, Entry] = json.loads(path.read_text(encoding="utf-8"))
+        for word, entry in entries.items():
+            if not isinstance(entry, str) and "DEFAULT" not in entry:
+                raise ValueError(f"{word} has no phonemes")
+        return entries
 
 
 def _bytes(data: bytes) -> NDArray[np.uint8]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
@@ -19,22 +19,22 @@ from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.left_out import find_unspoken
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
+from kokoro_tvm.runtime.text.frontend.normalization import FORM_KINDS, LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
+from kokoro_tvm.runtime.text.frontend.sounds import SoundRules
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
 from kokoro_tvm.runtime.text.scripts import describe_scripts
-
-if TYPE_CHECKING:
-    from kokoro_tvm.runtime.text.frontend.sounds import SoundRules
 
 __all__ = ["FrontEnd", "FrontEndResult"]
 
 _ENGLISH = "ab"
 _UNSPACED = frozenset("jz")  # languages that are written without spaces between words
 _opening = held_at_forks()
+_Rules = TypeVar("_Rules")
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,7 @@ class FrontEnd:
         self._file = file
         self._english: dict[str, EnglishFrontEnd] = {}
         self._unknown: dict[str, UnknownWordReader] = {}
-        self._forms: dict[str, LanguageRules | None] = {}
-        self._sounds: dict[str, SoundRules | None] = {}
+        self._rules: dict[tuple[str, object], Any] = {}
 
     @classmethod
     def open(
@@ -98,8 +97,6 @@ class FrontEnd:
         Raises:
             InputError: There is no such kind.
         """
-        from kokoro_tvm.runtime.text.frontend.normalization import FORM_KINDS
-
         for form in forms:
             if form not in FORM_KINDS:
                 raise InputError(
@@ -120,8 +117,6 @@ class FrontEnd:
             InputError: There is no such language, or its G2P is not installed.
             BundleError: The bundle's data has another layout.
         """
-        from kokoro_tvm.runtime.text.frontend.normalization import normalize
-
         parts = (self.lexicon.linked(part, code not in _UNSPACED) for part in split_paragraphs(source))
         forms = self._written_forms(code)
         normalized = [normalize(part, forms, code in _ENGLISH, self.unread) for part in parts]
@@ -180,26 +175,25 @@ class FrontEnd:
 
     def _written_forms(self, code: str) -> LanguageRules | None:
         """Return the rules for written forms of a language, or None if the bundle has none."""
-        from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
-
-        with _opening:
-            if code not in self._forms:
-                name = LANGUAGE_FILES.get(code)
-                data = self._file.forms(name) if self._file is not None and name else None
-                self._forms[code] = None if data is None else LanguageRules(data, code)
-            return self._forms[code]
+        return self._open_rules(code, FrontEndFile.forms, lambda data: LanguageRules(data, code))
 
     def _sound_rules(self, code: str) -> SoundRules | None:
         """Return the letter-to-sound rules of a language, or None if the bundle has none."""
-        from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
-        from kokoro_tvm.runtime.text.frontend.sounds import SoundRules  # imports normalization
+        return self._open_rules(code, FrontEndFile.sounds, SoundRules)
 
+    def _open_rules(
+        self,
+        code: str,
+        read: Callable[[FrontEndFile, str], Mapping[str, Any] | None],
+        create: Callable[[Mapping[str, Any]], _Rules],
+    ) -> _Rules | None:
         with _opening:
-            if code not in self._sounds:
+            if (code, read) not in self._rules:
                 name = LANGUAGE_FILES.get(code)
-                data = self._file.sounds(name) if self._file is not None and name else None
-                self._sounds[code] = None if data is None else SoundRules(data)
-            return self._sounds[code]
+                data = read(self._file, name) if self._file is not None and name else None
+                self._rules[code, read] = None if data is None else create(data)
+            rules: _Rules | None = self._rules[code, read]
+            return rules
 
     def _english_of(self, code: str, file: FrontEndFile) -> EnglishFrontEnd:
         with _opening:

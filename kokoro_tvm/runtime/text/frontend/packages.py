@@ -45,24 +45,12 @@ ESPEAK = LanguagePackages(
 JAPANESE = LanguagePackages(
     "misaki with MeCab",
     "japanese",
-    {
-        "misaki": "misaki",
-        "fugashi": "fugashi",
-        "jaconv": "jaconv",
-        "mojimoji": "mojimoji",
-        "unidic-lite": "unidic_lite",
-    },
+    {name: name.replace("-", "_") for name in ("misaki", "fugashi", "jaconv", "mojimoji", "unidic-lite")},
 )
 CHINESE = LanguagePackages(
     "misaki with jieba",
     "chinese",
-    {
-        "misaki": "misaki",
-        "jieba": "jieba",
-        "pypinyin": "pypinyin",
-        "cn2an": "cn2an",
-        "ordered-set": "ordered_set",
-    },
+    {name: name.replace("-", "_") for name in ("misaki", "jieba", "pypinyin", "cn2an", "ordered-set")},
 )
 
 

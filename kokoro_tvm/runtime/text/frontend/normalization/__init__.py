@@ -13,17 +13,7 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText, skip_links
 
 __all__ = ["FORM_KINDS", "LANGUAGE_FILES", "NormalizedText", "normalize"]
 
-LANGUAGE_FILES = {
-    "a": "en",
-    "b": "en",
-    "e": "es",
-    "f": "fr",
-    "h": "hi",
-    "i": "it",
-    "j": "ja",
-    "p": "pt",
-    "z": "zh",
-}
+LANGUAGE_FILES = dict(zip("abefhijpz", ("en", "en", "es", "fr", "hi", "it", "ja", "pt", "zh"), strict=True))
 """Letter of a language to the name of its file of written forms."""
 
 FORM_KINDS: dict[str, Collection[str]] = {
