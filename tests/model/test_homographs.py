@@ -36,7 +36,7 @@ def sentences(word: str, kinds: tuple[str, ...] = ("nou", "vrb")) -> list[Senten
     ]
 
 
-def test_what_was_learned_reads_other_sentences() -> None:
+def test_homograph_model_reads_other_sentences() -> None:
     found = [*sentences("use"), *sentences("house"), *sentences("moped", ("nou",))]
     model = Homographs(HomographData(**learn(found, ORDER), words=ORDER))
     others = [sentence(word, kind, "so", "then") for word in ("use", "house") for kind in ("nou", "vrb")]
@@ -45,9 +45,7 @@ def test_what_was_learned_reads_other_sentences() -> None:
     assert right(model, [sentence("moped", "vrb", "to", "now")]) == 1
 
 
-def test_a_bundle_has_them_with_the_tagger_of_their_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_homograph_arrays_need_their_tagger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = tmp_path / "model"
     tagger.write_bytes(b"another")
     assert homograph_arrays(tagger) == {}
@@ -58,7 +56,7 @@ def test_a_bundle_has_them_with_the_tagger_of_their_states(
     assert [len(arrays[f"homographs.{name}"]) for name in ("scales", "biases", "weights")] == [rows] * 3
 
 
-def test_the_tagger_is_that_of_the_shipped_recipe() -> None:
+def test_homograph_tagger_is_that_of_the_recipe() -> None:
 
     pinned = homograph_file.map_safetensors(homograph_file.WEIGHTS)["tagger"].tobytes().hex()
     assert pinned == shipped().tagger.files["tok2vec/model"]

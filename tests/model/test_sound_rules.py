@@ -36,7 +36,7 @@ def compiled(tmp_path: Path, text: str) -> dict[str, Any]:
     return compile_sounds_file(read_document(path, SoundsFile))
 
 
-def test_a_file_becomes_lists(tmp_path: Path) -> None:
+def test_compile_sounds_file(tmp_path: Path) -> None:
     found = compiled(tmp_path, FILE)
     assert found["letters"] == "abc'"
     assert found["tags"] == {"a": "°", "b": "°"}
@@ -65,7 +65,7 @@ def test_a_file_becomes_lists(tmp_path: Path) -> None:
     ]
 
 
-def test_letters_that_a_language_has_not_are_replaced(tmp_path: Path) -> None:
+def test_compile_sounds_replaces_foreign_letters(tmp_path: Path) -> None:
     found = compiled(tmp_path, FILE)
     assert {"á": "a", "ć": "c", "æ": "a"}.items() <= found["replacements"].items()
     assert "ß" not in found["replacements"], "the language has no s"
@@ -85,7 +85,7 @@ def test_letters_that_a_language_has_not_are_replaced(tmp_path: Path) -> None:
         ("c -> k / _[a", "line 1, `c -> k / _[a`: `[a` is no character, class or [set] with * + or ?"),
     ],
 )
-def test_a_line_that_is_no_rule_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_sounds_file_names_invalid_rules(tmp_path: Path, line: str, message: str) -> None:
     start = FILE.partition("      c ->")[0]
     with pytest.raises(RecipeError) as found:
         compiled(tmp_path, f"{start}      {line}\n")
@@ -93,7 +93,7 @@ def test_a_line_that_is_no_rule_is_named(tmp_path: Path, line: str, message: str
     assert "xx.yaml:6:" in str(found.value)
 
 
-def test_accented_stems_are_put_to_their_endings(tmp_path: Path) -> None:
+def test_compile_sounds_inflects_accented_stems(tmp_path: Path) -> None:
     accents = 'accents: {-o -i -hi: bàc, "-": àbà cébó}\n'
     found = compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
     assert found["words"] == {
@@ -101,7 +101,7 @@ def test_accented_stems_are_put_to_their_endings(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_word_with_two_accents_is_named(tmp_path: Path) -> None:
+def test_sounds_file_names_words_with_two_accents(tmp_path: Path) -> None:
     accents = 'accents:\n  -o -a: bàc\n  "-": bàco bacó\n'
     with pytest.raises(RecipeError) as found:
         compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
@@ -109,7 +109,7 @@ def test_a_word_with_two_accents_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", list_sound_languages())
-def test_every_shipped_file_compiles_with_bounds(language: str) -> None:
+def test_shipped_sounds_files_are_bounded(language: str) -> None:
     data = compile_sounds(language)
     assert language in LANGUAGE_FILES.values()
     for each in (*data["passes"], *data["clauses"]):

@@ -86,7 +86,7 @@ def check(tts: Synthesizer, text: str) -> bool:
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 @pytest.mark.parametrize("text", ["**a**", "[pause:1s] a"])
-def test_no_phoneme_is_known(tts: Synthesizer, text: str) -> None:
+def test_plan_refuses_text_without_known_phonemes(tts: Synthesizer, text: str) -> None:
     """The small model lacks the "ɐ" of "a"."""
     with pytest.raises(InputError, match="knows none of the text's phonemes"):
         tts.plan(text)
@@ -95,12 +95,12 @@ def test_no_phoneme_is_known(tts: Synthesizer, text: str) -> None:
 @settings(max_examples=150)
 @given(text=texts)
 @example(text="№\n№")
-def test_any_text(tts: Synthesizer, text: str) -> None:
+def test_any_text_is_planned_or_refused(tts: Synthesizer, text: str) -> None:
     check(tts, text)
 
 
 @pytest.mark.nightly
-def test_twenty_thousand_texts(tts: Synthesizer) -> None:
+def test_twenty_thousand_texts_are_planned_or_refused(tts: Synthesizer) -> None:
     draw = random.Random(20_000)
 
     def part() -> str:
@@ -115,6 +115,6 @@ def test_twenty_thousand_texts(tts: Synthesizer) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("unit", LONG)
-def test_long_texts_come_to_an_end(tts: Synthesizer, unit: str) -> None:
+def test_long_texts_are_planned(tts: Synthesizer, unit: str) -> None:
     """Quadratic time would take hours."""
     check(tts, unit * (60_000 // len(unit)))

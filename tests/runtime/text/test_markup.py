@@ -64,7 +64,7 @@ def letters() -> Any:
         "a [line\n\nbroken](/a/) b",
     ],
 )
-def test_other_brackets_are_text(text: str) -> None:
+def test_parse_brackets_keeps_other_brackets(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert plain(text) == text.replace("[0](1)", "0")
@@ -77,7 +77,7 @@ def test_other_brackets_are_text(text: str) -> None:
         ("[a](/b c", "In line 1, column 1, '[a](/' has no closing round bracket; it is read as text"),
     ],
 )
-def test_a_bracket_that_is_not_closed(text: str, note: str) -> None:
+def test_parse_brackets_notes_unclosed_brackets(text: str, note: str) -> None:
     with pytest.warns(SpeechWarning, match=re.escape(note)):
         assert plain(text) == text
 
@@ -100,7 +100,7 @@ def test_a_bracket_that_is_not_closed(text: str, note: str) -> None:
         ("a [b](/ˈa☃/)", "line 1, column 3: The model does not know these phonemes of 'ˈa☃': '☃' (U+2603)."),
     ],
 )
-def test_refused_with_its_place(text: str, message: str) -> None:
+def test_parse_brackets_errors_have_line_and_column(text: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         plain(text)
 
@@ -114,7 +114,7 @@ def test_refused_with_its_place(text: str, message: str) -> None:
         ("/nu  jɔɹk/", "nu jɔɹk"),
     ],
 )
-def test_a_path_is_no_phonemes(between: str, phonemes: str | None) -> None:
+def test_parse_brackets_tells_paths_from_phonemes(between: str, phonemes: str | None) -> None:
     """In an English text; a word of the text is a path, and so is what English has no phonemes of."""
     known = MarkupVocabulary(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), language)
     (section,) = split_sections(parse_markup(f"See [Tell us]({between}).", known))
@@ -122,7 +122,7 @@ def test_a_path_is_no_phonemes(between: str, phonemes: str | None) -> None:
     assert [link.phonemes for link in section.source.links] == ([] if phonemes is None else [phonemes])
 
 
-def test_letters_are_phonemes_of_other_languages() -> None:
+def test_parse_brackets_accepts_letters_of_other_languages() -> None:
     known = MarkupVocabulary(frozenset("hola"), lambda voice: "e")
     (section,) = split_sections(parse_markup("[Buenas](/ola/) [hola](/hola/)", known))
     assert [link.phonemes for link in section.source.links] == ["ola"]
@@ -131,7 +131,7 @@ def test_letters_are_phonemes_of_other_languages() -> None:
 @pytest.mark.parametrize(
     "text", ["[pause: dramatic] [a](/ˈa/) [voice:x]", "<speak>a</speak", "[a](/☃/) [rate:"]
 )
-def test_without_markup_all_of_it_is_text(text: str) -> None:
+def test_parse_markup_can_be_switched_off(text: str) -> None:
     for portions in (text, list(text)):
         (section,) = split_sections(parse_markup(portions, KNOWN, markup=False))
         assert (section.source, section.pause) == (SourceText.of(text), None)
@@ -139,7 +139,7 @@ def test_without_markup_all_of_it_is_text(text: str) -> None:
         list(parse_markup(text, KNOWN, ssml=True, markup=False))
 
 
-def test_sentences_are_not_divided_in_a_link() -> None:
+def test_split_styled_passages_keeps_links_whole() -> None:
     found = passages("[Dr. Who. X](/abˈc/) came.[pause:1.5s] He left [a. B](/ab/). Yes.")
     assert [p.source.text for p in found] == ["Dr. Who. X came.", "He left a. B.", "Yes."]
     assert [p.pause for p in found] == [1.5, None, None]
@@ -147,7 +147,7 @@ def test_sentences_are_not_divided_in_a_link() -> None:
     assert found[1].source.span(link.start, link.end) == (48, 52)
 
 
-def test_pauses_add_up_and_stand_alone() -> None:
+def test_split_sections_adds_pauses() -> None:
     found = passages("[pause:1s]\n[pause:500ms] Hi. [pause: .5 s] [pause:0.25s]")
     assert [(p.source.text, p.pause, p.boundary) for p in found] == [
         ("", 1.5, "clause"),
@@ -178,7 +178,7 @@ def outcome(text: str | Iterable[str], ssml: bool | None = None) -> tuple[list[S
     return found, ""
 
 
-def test_manners_of_a_long_text() -> None:
+def test_split_sections_keeps_styles_of_long_texts() -> None:
     text = "[rate:2]fast [1] word [rate:]slow [2] " * 100
     (section,) = split_sections(parse_markup(text, KNOWN))
     rates = [style.rate for style in section.styles]
@@ -186,12 +186,12 @@ def test_manners_of_a_long_text() -> None:
 
 
 @given(MARKUP, st.lists(st.integers(1, 7), min_size=1, max_size=40))
-def test_portions_do_not_matter(text: str, sizes: list[int]) -> None:
+def test_split_styled_passages_does_not_depend_on_portions(text: str, sizes: list[int]) -> None:
     assert outcome(portions_of(text, sizes)) == outcome(text)
 
 
 @given(MARKUP)
-def test_characters_keep_their_places(text: str) -> None:
+def test_split_styled_passages_keeps_places(text: str) -> None:
     found, error = outcome(text)
     assert error or "".join(text.split()) == "" or found or plain(text).strip() == ""
     done = 0
@@ -207,7 +207,7 @@ def test_characters_keep_their_places(text: str) -> None:
 
 
 @given(MARKUP)
-def test_what_is_outside_of_markup_stays(text: str) -> None:
+def test_parse_brackets_keeps_other_text(text: str) -> None:
     found, error = outcome(text)
     markup = r"\[(?:pause|voice|rate):[^\]\[]*\]|\[([^\]\[]+)\]\([^)]*\)"
     left = re.sub(markup, lambda m: m[1] or "", text)
@@ -216,7 +216,7 @@ def test_what_is_outside_of_markup_stays(text: str) -> None:
 
 
 @given(MARKUP, st.sampled_from([0.7, 1.0, 2.0]))
-def test_plans_of_markup(fake_synthesizer: Synthesizer, text: str, speed: float) -> None:
+def test_plan_of_markup(fake_synthesizer: Synthesizer, text: str, speed: float) -> None:
     """Never an exception but InputError, spans in order within the source, exact samples, JSON and back."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -231,7 +231,7 @@ def test_plans_of_markup(fake_synthesizer: Synthesizer, text: str, speed: float)
     assert places == sorted(places) and all(0 <= place <= len(text) for place in places)
 
 
-def test_a_pause_is_exact(tts: Synthesizer) -> None:
+def test_plan_pause_is_exact(tts: Synthesizer) -> None:
     first, second = "A big bad dog did it.", "He ran home and back."
     plan = tts.plan(f"{first} [pause:1.25s] {second}")
     kept = plan.pieces[0].keep[1], plan.pieces[1].keep[0]
@@ -246,12 +246,12 @@ def test_a_pause_is_exact(tts: Synthesizer) -> None:
 
 
 @pytest.mark.parametrize("text", ["[pause:1s]", " [pause:1s]\n\n[pause:2s] "])
-def test_pauses_alone(tts: Synthesizer, text: str) -> None:
+def test_plan_refuses_pauses_alone(tts: Synthesizer, text: str) -> None:
     with pytest.raises(InputError, match="nothing to speak: the text has pauses alone"):
         tts.plan(text)
 
 
-def test_a_rate_of_two_halves_the_durations_of_its_words(tts: Synthesizer) -> None:
+def test_plan_rate_of_two_halves_durations(tts: Synthesizer) -> None:
     slow, fast = tts.plan("he ran home and back."), tts.plan("he [rate:2]ran home[rate:] and back.")
     for before, after in zip(slow.words, fast.words, strict=True):
         quick = after.text in ("ran", "home")
@@ -260,20 +260,20 @@ def test_a_rate_of_two_halves_the_durations_of_its_words(tts: Synthesizer) -> No
         assert after.durations == tuple(max(1, round(d / share)) for d in before.durations or ())
 
 
-def test_a_rate_for_all_is_the_speed(tts: Synthesizer) -> None:
+def test_plan_rate_of_all_words_is_the_speed(tts: Synthesizer) -> None:
     text = "He ran home and back. A big bad dog did it."
     marked, whole = tts.plan(f"[rate:50%]{text}"), tts.plan(text, speed=0.5)
     assert [w.durations for w in marked.words] == [w.durations for w in whole.words]
     assert [p.pause for p in marked.pieces] == [p.pause for p in whole.pieces]
 
 
-def test_a_changed_word_is_predicted_at_its_rate(tts: Synthesizer) -> None:
+def test_plan_predicts_a_changed_word_at_its_rate(tts: Synthesizer) -> None:
     plan = tts.plan("[rate:2]he ran home.")
     again = tts.complete(plan.with_phonemes(0, 1, plan.pieces[0].words[1].phonemes))
     assert again == plan
 
 
-def test_another_voice_is_another_piece(tts: Synthesizer) -> None:
+def test_plan_divides_at_voices(tts: Synthesizer) -> None:
     text = "He ran home, [voice:bf_emma] no. [voice:] and on and on."
     plan = tts.plan(text)
     assert [(piece.voice, piece.symbols) for piece in plan.pieces] == [
@@ -291,13 +291,13 @@ def test_another_voice_is_another_piece(tts: Synthesizer) -> None:
     assert mixed.pieces[0].voice == "af_heart,am_adam"
 
 
-def test_a_plan_of_an_unknown_voice(tts: Synthesizer) -> None:
+def test_plan_refuses_an_unknown_voice(tts: Synthesizer) -> None:
     plan = tts.plan("He ran home.")
     with pytest.raises(InputError, match="no voice 'nobody'"):
         tts.render(plan.with_piece(0, replace(plan.pieces[0], voice="nobody")))
 
 
-def test_plan_files_without_voices_and_rates(tts: Synthesizer) -> None:
+def test_plan_file_without_voices_and_rates_is_read(tts: Synthesizer) -> None:
     plan = tts.plan("He ran home.")
     text = re.sub(r',\s*"(rate|voice)": (1\.0|null)', "", plan.to_json())
     assert text.count('"voice"') == 1 and '"rate"' not in text
@@ -314,14 +314,14 @@ def test_plan_files_without_voices_and_rates(tts: Synthesizer) -> None:
         ('"voice": "af_heart"', '"voice": null', "'voice' of the plan should be a string"),
     ],
 )
-def test_plan_files_of_nonsense(tts: Synthesizer, old: str, new: str, message: str) -> None:
+def test_plan_file_with_invalid_values_is_refused(tts: Synthesizer, old: str, new: str, message: str) -> None:
     text = tts.plan("He ran home.").to_json()
     assert old in text
     with pytest.raises(InputError, match=re.escape(message)):
         Plan.from_json(text.replace(old, new, 1))
 
 
-def test_the_first_sentence_does_not_wait(tts: Synthesizer) -> None:
+def test_first_sentence_does_not_wait(tts: Synthesizer) -> None:
     read: list[str] = []
 
     def portions() -> Any:

@@ -9,17 +9,17 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.phonemes import clean_phonemes, encode, find_middle_cut
 
 
-def test_encode_as_the_stock_model() -> None:
+def test_encode_equals_the_stock_model() -> None:
     assert encode("abZ c", VOCABULARY) == [0, *(VOCABULARY[s] for s in "ab c"), 0]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "a\0b"])
-def test_clean_refuses(text: str) -> None:
+def test_clean_phonemes_refuses_empty_and_nul(text: str) -> None:
     with pytest.raises(InputError):
         clean_phonemes(text)
 
 
-def test_clean_makes_line_breaks_spaces() -> None:
+def test_clean_phonemes_replaces_line_breaks() -> None:
     assert clean_phonemes("a\r\nb\tc ") == "a b c "
 
 
@@ -42,6 +42,6 @@ def test_clean_makes_line_breaks_spaces() -> None:
         ("…!", None),
     ],
 )
-def test_the_middle_cut(text: str, parts: tuple[str, str] | None) -> None:
+def test_find_middle_cut(text: str, parts: tuple[str, str] | None) -> None:
     cut = find_middle_cut(text)
     assert (cut and (text[:cut].strip(), text[cut:].strip())) == parts

@@ -45,23 +45,23 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
         ("a\ud800b", "not valid UTF-8"),
     ],
 )
-def test_refused(text: str, message: str) -> None:
+def test_check_text_refuses(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check_text(SourceText.of(text))
     assert "\n" not in message
 
 
 @pytest.mark.parametrize("text", ["Hi 😀!", "7", "ja " * 3000, "你" * 2000, "a" * 2000])
-def test_accepted(text: str) -> None:
+def test_check_text_accepts(text: str) -> None:
     check_text(SourceText.of(text))
 
 
-def test_paragraphs() -> None:
+def test_split_paragraphs() -> None:
     found = split_paragraphs(SourceText.of("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n"))
     assert [part.text for part in found] == ["One two.", "Three four"]
 
 
-def test_espeak_speaks_english_and_says_so_once() -> None:
+def test_espeak_reads_english_with_one_notice() -> None:
     with pytest.warns(SpeechWarning, match="espeak-ng, because the bundle has no front end"):
         assert phonemize("Hello world.", "a") == ["həlˈO wˈɜːld."]
     with warnings.catch_warnings():
@@ -69,7 +69,7 @@ def test_espeak_speaks_english_and_says_so_once() -> None:
         assert phonemize("Hello.\n\nWorld.", "a") == ["həlˈO.", "wˈɜːld."]
 
 
-def test_the_longest_word_is_spoken_whole() -> None:
+def test_espeak_reads_the_longest_word_whole() -> None:
     """What check_text lets through, espeak-ng must not cut."""
     with pytest.warns(SpeechWarning):
         (whole,) = phonemize("abel" * 32, "a")
@@ -78,7 +78,7 @@ def test_the_longest_word_is_spoken_whole() -> None:
 
 
 @pytest.mark.parametrize("code", list("efhip"))
-def test_other_languages_speak_through_espeak(code: str) -> None:
+def test_espeak_reads_other_languages(code: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert phonemize("Ola 12.", code)[0].endswith(".")
@@ -92,7 +92,7 @@ def test_other_languages_speak_through_espeak(code: str) -> None:
         ("z", "jieba", "misaki jieba pypinyin cn2an ordered-set"),
     ],
 )
-def test_missing_language_package(
+def test_missing_package_is_named(
     monkeypatch: pytest.MonkeyPatch, code: str, module: str, package: str
 ) -> None:
     monkeypatch.setattr(g2p, "_converters", {})
@@ -106,7 +106,7 @@ def test_missing_language_package(
     assert "--phonemes" in str(caught.value)
 
 
-def test_misaki_where_it_cannot_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_misaki_names_the_python_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 13, 0))
     assert JAPANESE.remedy == "use Python 3.10 to 3.12, which is what misaki is made for"
     assert ESPEAK.remedy == "run `pip install phonemizer-fork espeakng-loader`"
@@ -124,13 +124,13 @@ def capitals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("capitals")
-def test_words_without_phonemes_are_listed() -> None:
+def test_words_without_phonemes_are_noted() -> None:
     with pytest.warns(SpeechWarning, match="Left out.*: xyzzy ⌘"):
         assert phonemize("Say xyzzy , ⌘ now", "a") == ["SAY  ,  NOW"]
 
 
 @pytest.mark.usefixtures("capitals")
-def test_nothing_came_of_it() -> None:
+def test_text_without_phonemes_is_refused() -> None:
     known = MarkupVocabulary(frozenset("xyz"), lambda voice: "a")
     message = r"English has no phonemes for 'xyzzy' \(Latin script\)"
     with pytest.warns(SpeechWarning), pytest.raises(InputError, match=message):
@@ -138,7 +138,7 @@ def test_nothing_came_of_it() -> None:
 
 
 @ASIAN
-def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_mecab_dictionary_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """fugashi's error is a page of text; its last line names the file."""
 
     def broken() -> None:
@@ -153,7 +153,7 @@ def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("capitals")
 @pytest.mark.parametrize("entry", ["phonemize", "__call__"])
-def test_warnings_name_the_line_that_called_the_runtime(fake: Any, entry: str) -> None:
+def test_warnings_name_the_calling_line(fake: Any, entry: str) -> None:
     """However many frames of the runtime lie between."""
     tts, _ = fake
     with pytest.warns(SpeechWarning) as caught:

@@ -90,17 +90,17 @@ def check(tts: Synthesizer, codes: str) -> None:
 
 
 @pytest.mark.parametrize("code", each_language(TEXTS))
-def test_every_result_is_the_single_threaded_one(speaking: Synthesizer, code: str) -> None:
+def test_threads_get_the_single_threaded_result(speaking: Synthesizer, code: str) -> None:
     check(speaking, code)
 
 
 @pytest.mark.parametrize("codes", ["abefhip", pytest.param("abefhipjz", marks=ASIAN)])
-def test_languages_side_by_side(speaking: Synthesizer, codes: str) -> None:
+def test_threads_phonemize_languages_side_by_side(speaking: Synthesizer, codes: str) -> None:
     check(speaking, codes)
 
 
 @pytest.mark.parametrize("length", ["exact", "masked"])
-def test_through_compiled_code(compiled: Callable[[str], Path], length: str) -> None:
+def test_threads_speak_through_compiled_code(compiled: Callable[[str], Path], length: str) -> None:
     """Utterances of different lengths and languages, through one pool of threads of TVM's."""
     tts = Synthesizer(compiled(length), threads=2)
     voices = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
@@ -113,7 +113,7 @@ def test_through_compiled_code(compiled: Callable[[str], Path], length: str) -> 
     assert all(np.array_equal(audio, alone[i % len(texts)]) for i, audio in enumerate(together))
 
 
-def test_converters_are_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_share_converters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that meet at the first text wait for one of them, whose caller alone is warned of espeak-ng."""
     created: list[str] = []
     original = g2p._create
@@ -125,7 +125,7 @@ def test_converters_are_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (created, len(caught), len(set(map(str, found)))) == (["a"], 1, 1)
 
 
-def test_what_was_left_out_is_reported_to_whom_it_concerns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_get_their_own_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread hears of the words of its own text."""
 
     shared = types.SimpleNamespace()
@@ -156,7 +156,7 @@ def test_what_was_left_out_is_reported_to_whom_it_concerns(monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_child_forked_while_another_thread_converts_can_convert(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_child_converts_while_a_thread_converts(monkeypatch: pytest.MonkeyPatch) -> None:
     busy, done = threading.Event(), threading.Event()
 
     def slow(text: str) -> list[Token]:

@@ -28,17 +28,17 @@ from kokoro_tvm.runtime.text.markup.written import write_brackets
         ("a [b] <phoneme ph='ab'>c]</phoneme>", "a [b] c]"),
     ],
 )
-def test_brackets(inner: str, written: str) -> None:
+def test_write_brackets_writes_items(inner: str, written: str) -> None:
     assert write_brackets(parse_markup(f"<speak>{inner}</speak>", KNOWN), "af_heart") == written
 
 
-def test_without_a_voice_there_are_no_voices_and_no_rates() -> None:
+def test_write_brackets_drops_voices_without_a_voice() -> None:
     text = "<speak>a <voice name='bf_emma'><prosody rate='2'>b</prosody></voice><break time='1s'/> c</speak>"
     assert write_brackets(parse_markup(text, KNOWN), None) == "a b [pause:1s] c"
 
 
 @given(SSML)
-def test_they_are_read_as_the_document_is(inner: str) -> None:
+def test_write_brackets_is_read_as_the_document(inner: str) -> None:
     """Words, phonemes, voices, rates and pauses."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

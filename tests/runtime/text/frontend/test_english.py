@@ -62,7 +62,7 @@ def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple
 
 
 @pytest.mark.parametrize("word", ["a@", "b2", "x-"])
-def test_a_word_of_many_parts_takes_time_as_it_has_parts(
+def test_english_reads_long_words_in_linear_time(
     word: str, file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Read parts are counted, not seconds."""
@@ -82,7 +82,7 @@ def test_a_word_of_many_parts_takes_time_as_it_has_parts(
 
 
 @pytest.mark.parametrize("british", [False, True])
-def test_real_sentences_are_read_as_misaki_reads_them(
+def test_english_equals_misaki_on_sentences(
     both: dict[bool, tuple[Any, EnglishFrontEnd]], british: bool
 ) -> None:
     misaki, ours = both[british]
@@ -92,7 +92,7 @@ def test_real_sentences_are_read_as_misaki_reads_them(
 
 @settings(max_examples=60)
 @given(text=texts, british=st.booleans())
-def test_so_is_whatever_is_written(
+def test_english_equals_misaki_on_random_text(
     both: dict[bool, tuple[Any, EnglishFrontEnd]], text: str, british: bool
 ) -> None:
     misaki, ours = both[british]
@@ -104,7 +104,7 @@ def test_so_is_whatever_is_written(
 
 @settings(max_examples=60)
 @given(text=st.one_of(texts, st.text(st.characters(exclude_categories=["Cs"]), max_size=60)))
-def test_every_token_says_where_it_stands(file: FrontEndFile, text: str) -> None:
+def test_english_tokens_have_places(file: FrontEndFile, text: str) -> None:
     tokens = english(file, False, espeak=False).convert(linked(text))
     end = 0
     for token in tokens:
@@ -114,14 +114,14 @@ def test_every_token_says_where_it_stands(file: FrontEndFile, text: str) -> None
             assert re.sub("['‘’]", "", text[token.start : token.end]) == re.sub("['‘’]", "", token.text)
 
 
-def test_homographs_go_by_their_part_of_speech(file: FrontEndFile) -> None:
+def test_english_homographs_depend_on_the_tag(file: FrontEndFile) -> None:
     tokens = english(file, False).convert(SourceText.of("They live where live bands record a record."))
     assert [t.phonemes for t in tokens if t.text in ("live", "record")] == [
         "lˈɪv", "lˈIv", "ɹəkˈɔɹd", "ɹˈɛkəɹd",
     ]  # fmt: skip
 
 
-def test_links_give_phonemes_and_stress(file: FrontEndFile) -> None:
+def test_english_follows_links(file: FrontEndFile) -> None:
     convert = english(file, False, espeak=False).convert
 
     def say(text: str) -> list[Token]:
@@ -140,12 +140,12 @@ def test_links_give_phonemes_and_stress(file: FrontEndFile) -> None:
     ("word", "origin"),
     [("zuckerbergish", "letters"), ("xkcdq", "spelled"), ("ŵŷxqz", "letters"), ("中文", "")],
 )
-def test_without_espeak_words_go_by_their_letters(file: FrontEndFile, word: str, origin: str) -> None:
+def test_english_reads_letters_without_espeak(file: FrontEndFile, word: str, origin: str) -> None:
     (token,) = english(file, False, espeak=False).convert(SourceText.of(word))
     assert (token.origin, bool(token.phonemes)) == (origin, bool(origin))
 
 
-def test_threads_share_a_front_end(file: FrontEndFile) -> None:
+def test_english_is_thread_safe(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
 
     def read(text: str) -> FrontEndResult:
@@ -156,7 +156,7 @@ def test_threads_share_a_front_end(file: FrontEndFile) -> None:
         assert list(pool.map(read, alone)) == list(alone.values())
 
 
-def test_paragraphs_keep_their_places(file: FrontEndFile) -> None:
+def test_english_paragraphs_keep_places(file: FrontEndFile) -> None:
     text = "  Wrapped\n  lines read\ton.\r\n \n\n***\n\nTwo  words.\n"
     first, second = FrontEnd(file).read(SourceText.of(text), "b").utterances
     assert [text[t.start : t.end] for t in first.tokens] == ["Wrapped", "lines", "read", "on", "."]
@@ -164,9 +164,7 @@ def test_paragraphs_keep_their_places(file: FrontEndFile) -> None:
     assert second.phonemes == "tˈuː wˈɜːdz."
 
 
-def test_what_was_guessed_and_what_was_lost_is_said(
-    file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_front_end_notes_guesses_and_losses(file: FrontEndFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.letters.EspeakEnglish", _missing)
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
     guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
@@ -178,7 +176,7 @@ def _missing(british: bool) -> None:
     raise ImportError("espeakng_loader")
 
 
-def test_speaking_english_imports_numpy_alone(front_end_files: Path) -> None:
+def test_english_imports_only_numpy(front_end_files: Path) -> None:
     code = """
 import sys
 from pathlib import Path
@@ -197,7 +195,7 @@ assert not unwanted & {name.partition(".")[0] for name in sys.modules}
     assert done.returncode == 0, done.stderr
 
 
-def test_words_of_a_long_number_share_one_span() -> None:
+def test_english_words_of_a_number_share_a_place() -> None:
     """Every one of n words stands for n figures: what is done for each must not grow with n."""
     copied = 0
 
@@ -215,7 +213,7 @@ def test_words_of_a_long_number_share_one_span() -> None:
     assert copied == 2000
 
 
-def test_messages_shorten_the_words_that_they_list(file: FrontEndFile) -> None:
+def test_notices_shorten_long_words(file: FrontEndFile) -> None:
     text = " ".join([f"{'qz' * 30}{'q' * i}zyx" for i in range(30)])
     reading = FrontEnd(file).read(SourceText.of(f"{text} {'漢' * 20_000}"), "a")
     assert reading.notices

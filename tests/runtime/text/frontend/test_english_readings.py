@@ -35,14 +35,14 @@ def spoken(file: FrontEndFile, text: str, british: bool = False) -> list[tuple[s
 
 
 @pytest.mark.parametrize("case", CASES["homographs"], ids=lambda case: case["text"])
-def test_a_word_of_two_readings(file: FrontEndFile, case: dict[str, str]) -> None:
+def test_homographs_choose_the_reading(file: FrontEndFile, case: dict[str, str]) -> None:
     wanted = read_homographs()[case["word"].lower()][case["reading"]]
     for variant, british in (("us", False), ("gb", True)):
         found = dict(spoken(file, case["text"], british))[case["word"]]
         assert found == restress(wanted[variant], capital_stress(case["word"]))
 
 
-def test_readings_are_written_in_the_alphabet_of_the_lexicon(file: FrontEndFile) -> None:
+def test_homograph_readings_are_in_the_alphabet(file: FrontEndFile) -> None:
     """Each word has a reading that the lexicon has, and no two that sound alike."""
     alphabet = VOWELS | CONSONANTS | {PRIMARY, SECONDARY, "T", "ᵊ", "ː"}
     for variant, british in (("us", False), ("gb", True)):
@@ -56,7 +56,7 @@ def test_readings_are_written_in_the_alphabet_of_the_lexicon(file: FrontEndFile)
             assert known & set(ours), (word, known)
 
 
-def test_the_highest_score_is_the_reading() -> None:
+def test_homographs_choose_the_highest_score() -> None:
     model = Homographs(
         HomographData(
             mean=np.zeros(6, np.float32),
@@ -72,7 +72,7 @@ def test_the_highest_score_is_the_reading() -> None:
 
 
 @pytest.mark.parametrize("case", CASES["capitals"], ids=lambda case: case["text"])
-def test_capitals_among_capitals(file: FrontEndFile, case: dict[str, str]) -> None:
+def test_shouted_words_are_read_in_lower_case(file: FrontEndFile, case: dict[str, str]) -> None:
     found, wanted = ([p for _, p in spoken(file, case[name])] for name in ("text", "like"))
     assert without_stress(found) == without_stress(wanted)
 
@@ -82,14 +82,14 @@ def without_stress(phonemes: list[str]) -> str:
 
 
 @pytest.mark.parametrize("sentences", CASES["sentences"], ids=" ".join)
-def test_where_a_sentence_ends(sentences: list[str]) -> None:
+def test_split_passages_after_abbreviations(sentences: list[str]) -> None:
     text = " ".join(sentences)
     assert [passage.text for passage in split_passages([text])] == sentences
     assert [passage.text for passage in split_passages(iter(text))] == sentences
 
 
 @pytest.mark.parametrize("sentences", CASES["sentences"], ids=" ".join)
-def test_where_a_cue_ends(sentences: list[str]) -> None:
+def test_captions_break_after_abbreviations(sentences: list[str]) -> None:
     words = [
         TimedWord(word, (place, place + 1), place, place + 1, 100, (), True, 0)
         for place, word in enumerate(" ".join(sentences).split())

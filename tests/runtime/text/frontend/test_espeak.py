@@ -214,7 +214,7 @@ except EspeakError:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_child_does_not_import_numpy() -> None:
+def test_espeak_child_does_not_import_numpy() -> None:
     """phonemizer's other backends import it, which takes five times as long as the start."""
     source = Path(espeak_process.__file__).with_name("espeak_child.py").read_text(encoding="utf-8")
     program = source.replace("os._exit(0)", "answers.write(json.dumps(sorted(sys.modules)))")

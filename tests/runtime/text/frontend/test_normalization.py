@@ -98,9 +98,7 @@ def plain(english: EnglishFrontEnd, text: str) -> str:
     return "".join(token.phonemes + token.space for token in tokens).strip()
 
 
-def test_every_written_form_is_read_as_its_words(
-    file: FrontEndFile, english: dict[bool, EnglishFrontEnd]
-) -> None:
+def test_normalize_verbalizes_written_forms(file: FrontEndFile, english: dict[bool, EnglishFrontEnd]) -> None:
     front_end = FrontEnd(file)
     wrong = []
     for form in written_forms():
@@ -114,7 +112,7 @@ def test_every_written_form_is_read_as_its_words(
 
 
 @pytest.mark.parametrize("british", [False, True])
-def test_misaki_reads_them_as_the_table_says(
+def test_misaki_column_of_written_forms_is_current(
     english: dict[bool, EnglishFrontEnd], front_end_files: Path, british: bool
 ) -> None:
     with misaki_english(front_end_files / "tagger.zip", british) as misaki:
@@ -134,7 +132,7 @@ def _misaki(misaki, english: EnglishFrontEnd, form: WrittenForm) -> str:  # type
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_case_is_read_as_its_words(normal: Normal, path: Path) -> None:
+def test_normalize_verbalizes_cases(normal: Normal, path: Path) -> None:
     code = next(code for code, name in LANGUAGE_FILES.items() if name == path.stem)
     rows = [row for rows in safe_load(path.read_text(encoding="utf-8")).values() for row in rows]
     wrong = [
@@ -148,7 +146,7 @@ def test_every_case_is_read_as_its_words(normal: Normal, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.plain.txt")), ids=lambda path: path.stem)
-def test_sentences_that_must_not_change(normal: Normal, path: Path) -> None:
+def test_normalize_keeps_plain_sentences(normal: Normal, path: Path) -> None:
     code = next(code for code, name in LANGUAGE_FILES.items() if name == path.stem.partition(".")[0])
     lines = path.read_text(encoding="utf-8").splitlines()
     assert [(line, found) for line in lines if (found := normal(line, code)) != line] == []
@@ -169,7 +167,7 @@ def test_sentences_that_must_not_change(normal: Normal, path: Path) -> None:
         ("z", "还有", "xai↗jou↓"),
     ],
 )
-def test_words_sound_as_they_are_said(file: FrontEndFile, code: str, text: str, phonemes: str) -> None:
+def test_verbalized_words_sound_as_written(file: FrontEndFile, code: str, text: str, phonemes: str) -> None:
     (spoken,) = FrontEnd(file).read(SourceText.of(text), code).utterances
     assert spoken.phonemes.replace(" ", "") == phonemes.replace(" ", "")
 
@@ -182,12 +180,12 @@ def test_words_sound_as_they_are_said(file: FrontEndFile, code: str, text: str, 
         ("h", "10%, 25°C, ½"),
     ],
 )
-def test_no_note_says_that_a_spoken_sign_was_left_out(file: FrontEndFile, code: str, text: str) -> None:
+def test_notices_do_not_list_spoken_signs(file: FrontEndFile, code: str, text: str) -> None:
     assert FrontEnd(file).read(SourceText.of(text), code).notices == ()
 
 
 @pytest.mark.parametrize(("code", "count", "digest"), CHANGED)
-def test_what_changes_in_running_text(normal: Normal, code: str, count: int, digest: str) -> None:
+def test_normalize_changes_running_text_as_pinned(normal: Normal, code: str, count: int, digest: str) -> None:
     """Of the sentences that the phonemes of each language are compared on. Each was read once; a change of
     the digest asks for another look at those that differ."""
     texts = sentences() if code == "a" else languages_sentences(code)
@@ -203,7 +201,7 @@ def test_what_changes_in_running_text(normal: Normal, code: str, count: int, dig
 @example(text="https://x.com/[a](/ɐ/)", code="e")
 @example(text="www.x.com/[a](/ɐ/)b $x=[a](/ɐ/)$", code="b")
 @example(text="\ue000 https://\ue000", code="a")
-def test_any_text_keeps_its_places(languages: dict[str, LanguageRules | None], text: str, code: str) -> None:
+def test_normalize_keeps_places(languages: dict[str, LanguageRules | None], text: str, code: str) -> None:
     source = linked(text)
     result = normalize(source, languages[code], code == "a").source
     assert len(result.text) == len(result.starts) == len(result.ends)
@@ -215,16 +213,16 @@ def test_any_text_keeps_its_places(languages: dict[str, LanguageRules | None], t
 
 
 @given(text=st.text("abcdefghij ,;!?'\n", max_size=60))
-def test_plain_words_are_left_alone(normal: Normal, text: str) -> None:
+def test_normalize_keeps_plain_words(normal: Normal, text: str) -> None:
     assert normal(text.replace("\n", " ")) == text.replace("\n", " ")
 
 
-def test_a_word_does_not_end_a_text(normal: Normal) -> None:
+def test_normalize_does_not_stop_at_a_word(normal: Normal) -> None:
     for text in ("N" + "o" * 400, "Ab3x" * 200, "漢" * 300, "x" * 5000):
         assert all(len(word.encode()) <= 128 for word in normal(text).split())
 
 
-def test_what_is_left_out_stands_in_a_note(file: FrontEndFile) -> None:
+def test_normalize_notes_replaced_letters(file: FrontEndFile) -> None:
     reading = FrontEnd(file).read(SourceText.of("漢" * 60), "a")
     assert reading.notices == (
         f"Left out, because American English has no phonemes for it: {'漢' * 40}… (Chinese script)",
@@ -251,11 +249,11 @@ def test_what_is_left_out_stands_in_a_note(file: FrontEndFile) -> None:
         ),
     ],
 )
-def test_a_kind_of_forms_is_left_as_it_stands(normal: Normal, kind: str, words: str) -> None:
+def test_normalize_skips_unread_kinds(normal: Normal, kind: str, words: str) -> None:
     assert normal(EVERYTHING, unread=(kind,)) == words
 
 
-def test_a_front_end_leaves_forms_and_itself_does_not_change(file: FrontEndFile) -> None:
+def test_with_unread_forms_returns_a_copy(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
 
     def phonemes(front_end: FrontEnd) -> str:
@@ -269,7 +267,7 @@ def test_a_front_end_leaves_forms_and_itself_does_not_change(file: FrontEndFile)
         front_end.with_unread_forms(["unit"])
 
 
-def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
+def test_written_form_has_one_place(file: FrontEndFile) -> None:
     text = "It cost $5M on 2024-03-15 at 10-20 km/h, see https://a.com/bee."
     (utterance,) = FrontEnd(file).read(SourceText.of(text), "a").utterances
     words = [word.text for word in words_of(utterance, SourceText.of(text))]
@@ -288,23 +286,23 @@ def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
         ("[5 km](+1)", "five kilometers"),
     ],
 )
-def test_links_of_numbers(normal: Normal, text: str, words: str) -> None:
+def test_normalize_follows_number_flags(normal: Normal, text: str, words: str) -> None:
     assert normal(text) == words
 
 
-def test_a_language_without_such_numbers_says_its_own(file: FrontEndFile) -> None:
+def test_normalize_ignores_flags_without_rules(file: FrontEndFile) -> None:
     forms = file.forms("en")
     assert forms is not None
     del forms["spellout"]["names"]["full"]
     assert normalize(linked("[105](#&#)"), LanguageRules(forms, "a")).source.text == "one hundred five"
 
 
-def test_links_are_not_rewritten(file: FrontEndFile) -> None:
+def test_normalize_keeps_links(file: FrontEndFile) -> None:
     (utterance,) = FrontEnd(file).read(linked("[5 km](/fˈIv/) and 5 km"), "a").utterances
     assert [t.phonemes for t in utterance.tokens] == ["fˈIv", "ænd", "fˈIv", "kəlˈɑməTəɹz"]
 
 
-def test_blocks_are_paragraphs_without_their_marks() -> None:
+def test_split_paragraphs_removes_block_marks() -> None:
     text = """
 # A title
 Text that
@@ -333,7 +331,7 @@ Title
         assert list(part.starts) == sorted(part.starts)
 
 
-def test_marks_of_a_block_need_their_space() -> None:
+def test_split_paragraphs_needs_space_after_marks() -> None:
     assert [
         part.text for part in split_paragraphs(SourceText.of("-5 is cold\n#tag me\n2024. So\n**bold**"))
     ] == ["-5 is cold #tag me 2024. So **bold**"]
@@ -344,7 +342,7 @@ def test_marks_of_a_block_need_their_space() -> None:
         st.lists(st.sampled_from([*PIECES.split(), "\n", " ", "- ", "1. ", "> "]), max_size=20).map("".join)
     )
 )
-def test_paragraphs_keep_their_places(text: str) -> None:
+def test_split_paragraphs_keeps_places(text: str) -> None:
     end = 0
     for part in split_paragraphs(SourceText.of(text)):
         assert end <= part.starts[0]
@@ -353,7 +351,7 @@ def test_paragraphs_keep_their_places(text: str) -> None:
         assert end <= len(text)
 
 
-def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
+def test_front_end_speaks_emoji(file: FrontEndFile) -> None:
     (utterance,) = phonemize_sentence(SourceText.of("👍🏽!"), "a", FrontEnd(file))
     assert [(t.text, t.start, t.end) for t in utterance.tokens] == [
         ("thumbs", 0, 2),
@@ -371,7 +369,7 @@ def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
         *("[a](/ˈb/) 5 km ", "a" + " " * 99),
     ],
 )  # fmt: skip
-def test_large_texts(languages: dict[str, LanguageRules | None], unit: str) -> None:
+def test_normalize_handles_large_texts(languages: dict[str, LanguageRules | None], unit: str) -> None:
     """Quadratic time would be minutes each by night, and ten seconds by day."""
     text = unit * (examples(100_000) // len(unit))
     for part in split_paragraphs(linked(text)):
@@ -379,6 +377,6 @@ def test_large_texts(languages: dict[str, LanguageRules | None], unit: str) -> N
 
 
 @pytest.mark.parametrize("block", [range(0x2C00), range(0x1F000, 0x1FB00)], ids=["symbols", "pictures"])
-def test_characters_without_a_name_are_no_surprise(normal: Normal, block: range) -> None:
+def test_name_emoji_skips_unnamed_characters(normal: Normal, block: range) -> None:
     for place in block:
         normal(f"{chr(place)} {chr(place)}5 a")

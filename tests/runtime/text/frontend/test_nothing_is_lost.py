@@ -97,20 +97,20 @@ def lost(text: str, code: str, front_end: FrontEnd) -> str:
 
 
 @pytest.mark.parametrize("code", each_language("abefhijpz"))
-def test_nothing_is_lost(file: FrontEndFile, code: str) -> None:
+def test_front_end_loses_nothing_silently(file: FrontEndFile, code: str) -> None:
     front_end = FrontEnd(file)
     texts = [*TEXTS, *drawn(DAY, LANGUAGE_FILES[code])]
     assert [(text, found) for text in texts if (found := lost(text, code, front_end))] == []
 
 
 @pytest.mark.nightly
-def test_nothing_of_100_000_texts_is_lost(file: FrontEndFile) -> None:
+def test_front_end_loses_nothing_of_100_000_texts(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
     assert [(text, found) for text in drawn(NIGHT, "en") if (found := lost(text, "a", front_end))] == []
 
 
 @pytest.mark.parametrize("code", ["a", "e", "f", "h", "i", "p"])
-def test_what_a_language_has_is_spoken(file: FrontEndFile, code: str) -> None:
+def test_front_end_speaks_every_letter_of_a_language(file: FrontEndFile, code: str) -> None:
     """Nothing of its own cases, and no figure and no letter of ASCII, is left out."""
     front_end = FrontEnd(file)
     texts = [text for text in drawn(DAY, LANGUAGE_FILES[code]) if text.isascii()]
@@ -120,7 +120,7 @@ def test_what_a_language_has_is_spoken(file: FrontEndFile, code: str) -> None:
     assert [(text, chars) for text, chars in found if chars] == []
 
 
-def test_what_is_left_out() -> None:
+def test_find_unspoken_lists_runs() -> None:
     source = SourceText("ab cd ☃ ef", tuple(range(5, 15)), tuple(range(6, 16)), (Link(8, 10, ""),))
     tokens = [
         Token("a", 5, 6, "ˈA", origin="lexicon"),

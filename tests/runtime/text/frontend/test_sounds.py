@@ -37,13 +37,13 @@ def heard(text: str, language: str) -> str:
 
 
 @pytest.mark.parametrize(("language", "text", "phonemes"), CASES)
-def test_words_and_clauses(language: str, text: str, phonemes: str) -> None:
+def test_sound_rules_read_words_and_clauses(language: str, text: str, phonemes: str) -> None:
     assert heard(text, language) == phonemes
 
 
 @pytest.mark.parametrize("language", list_sound_languages())
 @given(data=st.data())
-def test_what_is_read_is_in_the_vocabulary(language: str, data: st.DataObject) -> None:
+def test_sound_rules_stay_in_the_vocabulary(language: str, data: st.DataObject) -> None:
     """Of any string of the language's letters, of others and of marks: no sign of the rules is left."""
     letters = compile_sounds(language)["letters"] + "çœßŁé"
     text = data.draw(st.text(st.sampled_from(letters + " " * 9 + ".,¿?«»(…")))
@@ -53,7 +53,7 @@ def test_what_is_read_is_in_the_vocabulary(language: str, data: st.DataObject) -
 
 @pytest.mark.parametrize("language", list_sound_languages())
 @given(data=st.data())
-def test_tokens_have_the_places_of_their_words(language: str, data: st.DataObject) -> None:
+def test_sound_rules_keep_places(language: str, data: st.DataObject) -> None:
     text = data.draw(st.text(st.sampled_from(compile_sounds(language)["letters"] + " ,.-'’")))
     tokens = rules(language)(text)
     assert all(text[token.start : token.end] == token.text for token in tokens)
@@ -63,7 +63,7 @@ def test_tokens_have_the_places_of_their_words(language: str, data: st.DataObjec
 
 
 @pytest.mark.parametrize("language", list_sound_languages())
-def test_every_letter_is_spoken(language: str) -> None:
+def test_sound_rules_speak_every_letter(language: str) -> None:
     silent = {"h", "ʼ", "़", "्", "'"}
     for letter in compile_sounds(language)["letters"]:
         if letter not in silent and letter.isalpha():
@@ -71,7 +71,7 @@ def test_every_letter_is_spoken(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", list_sound_languages())
-def test_every_pass_gives_its_words_back_one_for_one(language: str) -> None:
+def test_rule_pass_keeps_the_number_of_words(language: str) -> None:
     """Or words would lose their places."""
     data = compile_sounds(language)
     for each in data["clauses"]:
@@ -81,12 +81,12 @@ def test_every_pass_gives_its_words_back_one_for_one(language: str) -> None:
             assert replacement.count("#") + replacement.count("&") * edges == edges
 
 
-def test_words_in_latin_letters_of_hindi_are_left_to_english() -> None:
+def test_sound_rules_leave_latin_words_of_hindi() -> None:
     tokens = rules("hi")("यह iPhone don't है")
     assert [(token.text, token.origin) for token in tokens[1:3]] == [("iPhone", "latin"), ("don't", "latin")]
 
 
-def test_a_link_gives_phonemes_between() -> None:
+def test_sound_rules_follow_links() -> None:
     source = SourceText.of("la casa de Ana", links=(Link(3, 7, "kˈata"),))
     (tokens,), notices = phonemize_sources([source], "e", SpokenLanguage("Spanish"), rules("es"))
     assert [(token.text, token.phonemes) for token in tokens] == [
@@ -95,19 +95,19 @@ def test_a_link_gives_phonemes_between() -> None:
     assert not notices
 
 
-def test_a_rule_sees_its_left_side_as_it_was_or_as_it_became() -> None:
+def test_rule_pass_feeds_its_left_context() -> None:
     rule = ([["a", True, 1, 1]], "b", [["a", True, 1, 1]], [])
     assert RulePass.of({"rules": [rule], "unless": "", "feeding": False})("aaa") == "abb"
     assert RulePass.of({"rules": [rule], "unless": "", "feeding": True})("aaa") == "aba"
 
 
-def test_a_pass_is_left_out_where_a_character_stands() -> None:
+def test_rule_pass_is_skipped_for_a_character() -> None:
     rule = ([["a", True, 1, 1]], "&&", [], [])
     assert RulePass.of({"rules": [rule], "unless": "x", "feeding": False})("ax") == "ax"
     assert RulePass.of({"rules": [rule], "unless": "y", "feeding": False})("ax") == "aax"
 
 
-def test_an_item_takes_what_it_can_and_no_more_than_its_bound() -> None:
+def test_pattern_item_is_greedy_up_to_its_bound() -> None:
     any_a = ["a", True, 0, 2]
     edge = ["#", True, 1, 1]
     rule = ([["b", True, 1, 1]], "c", [], [any_a, edge])

@@ -18,7 +18,7 @@ SIZES = st.integers(1, 100)
 
 
 @given(height=SIZES, depth=st.integers(1, 600), width=SIZES, seed=st.integers(0, 9))
-def test_products(height: int, depth: int, width: int, seed: int) -> None:
+def test_product_equals_matmul(height: int, depth: int, width: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     left, right = rng.standard_normal((height, depth)), rng.standard_normal((depth, width))
     found = _product(left.astype(np.float32), right.astype(np.float32))
@@ -59,7 +59,7 @@ for words in (1, 5, 30, 400):
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system counts no time of threads")
-def test_no_thread_of_blas_takes_part() -> None:
+def test_tagger_uses_no_thread_of_blas() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ALONE],
         capture_output=True,
