@@ -17,7 +17,6 @@ from kokoro_tvm.runtime.text.frontend import espeak_process
 from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK, JAPANESE
-from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary
@@ -54,11 +53,6 @@ def test_check_text_refuses(text: str, message: str) -> None:
 @pytest.mark.parametrize("text", ["Hi 😀!", "7", "ja " * 3000, "你" * 2000, "a" * 2000])
 def test_check_text_accepts(text: str) -> None:
     check_text(SourceText.of(text))
-
-
-def test_split_paragraphs() -> None:
-    found = split_paragraphs(SourceText.of("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n"))
-    assert [part.text for part in found] == ["One two.", "Three four"]
 
 
 def test_espeak_reads_english_with_one_notice() -> None:

@@ -156,14 +156,6 @@ def test_english_is_thread_safe(file: FrontEndFile) -> None:
         assert list(pool.map(read, alone)) == list(alone.values())
 
 
-def test_english_paragraphs_keep_places(file: FrontEndFile) -> None:
-    text = "  Wrapped\n  lines read\ton.\r\n \n\n***\n\nTwo  words.\n"
-    first, second = FrontEnd(file).read(SourceText.of(text), "b").utterances
-    assert [text[t.start : t.end] for t in first.tokens] == ["Wrapped", "lines", "read", "on", "."]
-    assert [text[t.start : t.end] for t in second.tokens] == ["Two", "words", "."]
-    assert second.phonemes == "tˈuː wˈɜːdz."
-
-
 def test_front_end_notes_guesses_and_losses(file: FrontEndFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.letters.EspeakEnglish", _missing)
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from linked_text import linked
 from misaki_languages import sentences as languages_sentences
-from tiers import ASIAN
+from tiers import ASIAN, PINNED
 from written_forms import WrittenForm, written_forms
 from yaml import safe_load
 
@@ -111,6 +111,7 @@ def test_normalize_verbalizes_written_forms(file: FrontEndFile, english: dict[bo
     assert len(written_forms()) >= 200
 
 
+@PINNED
 @pytest.mark.parametrize("british", [False, True])
 def test_misaki_column_of_written_forms_is_current(
     english: dict[bool, EnglishFrontEnd], front_end_files: Path, british: bool
