@@ -1,4 +1,4 @@
-"""What the front end is made of: fetched by digest, refused where it is another, the same every time."""
+"""Sources of the front end: fetched by digest, converted reproducibly."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_fetch_refuses_unpinned_content(tmp_path: Path, change: Any, message: st
     content = toy_front_end(tmp_path)
     changed = copy.deepcopy(content)
     change(changed["tagger"])
-    changed["tagger"]["sources"] += content["tagger"]["sources"]  # which is not tried
+    changed["tagger"]["sources"] += content["tagger"]["sources"]  # must not be tried
     with pytest.raises(BuildError, match=message):
         fetched(tmp_path, changed)
     assert list((tmp_path / "out").iterdir()) == []

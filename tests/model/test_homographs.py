@@ -1,4 +1,4 @@
-"""Words of two readings: how they are learned, and what a bundle gets of it."""
+"""Homograph model: training, and its data in a bundle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORDER = {
 
 
 def sentence(word: str, kind: str, before: str, after: str) -> Sentence:
-    """Three words; the states of all are the same, so that names alone tell."""
+    """Three words with equal states, so that only feature names differ."""
     tags = ("TO", "VB", "NN") if kind == "vrb" else ("DT", "NN", "VBZ")
     return Sentence(word, f"{word}_{kind}", 1, (before, word, after), tags, np.zeros((3, 4), np.float32))
 
@@ -41,7 +41,7 @@ def test_homograph_model_reads_other_sentences() -> None:
     model = Homographs(HomographData(**learn(found, ORDER), words=ORDER))
     others = [sentence(word, kind, "so", "then") for word in ("use", "house") for kind in ("nou", "vrb")]
     assert right(model, [*found, *others]) == len(found) + 4
-    # No sentence has the verb: it is read by what verbs have in common.
+    # No sentence has the verb: features of other verbs decide.
     assert right(model, [sentence("moped", "vrb", "to", "now")]) == 1
 
 

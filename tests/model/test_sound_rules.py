@@ -1,4 +1,4 @@
-"""A language's file of letter-to-sound rules: what it becomes, and what is refused, with its place."""
+"""Language files of letter-to-sound rules: compilation, and errors with their place."""
 
 from __future__ import annotations
 

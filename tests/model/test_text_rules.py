@@ -1,4 +1,4 @@
-"""A language's file of written forms: what is refused, with its place, and what CLDR's data become."""
+"""Language files of written forms: errors with their place, and data of CLDR."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_cldr_refuses_other_data(tmp_path: Path) -> None:
 
 
 def test_obtain_unpacks_npm_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each archive is asked for once; what it lacks is named."""
+    """Each archive is fetched once; missing files are named."""
     names = files_of("xx")
 
     def pack(package: str, version: str, folder: Path, log: Any) -> Path:

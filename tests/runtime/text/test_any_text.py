@@ -1,4 +1,4 @@
-"""Whatever a text holds, it is planned, or refused with a message."""
+"""Any text is planned, or refused with a message."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ texts = st.lists(
 
 @pytest.fixture(scope="module")
 def tts(front_end_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
-    """A small model with the real front end."""
+    """Small model with the real front end."""
     bundle = read_bundle(write_bundle(tmp_path_factory.mktemp("any") / "bundle", buckets=BUCKETS))
     front_end = FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
     return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle), front_end)
 
 
 def check(tts: Synthesizer, text: str) -> bool:
-    """Plan a text; whether it could be."""
+    """Plan a text; return whether it was accepted."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", SpeechWarning)

@@ -1,4 +1,4 @@
-"""A user's lexicon: how its words are found in a text, and mistakes in the file with their place."""
+"""User lexicon: matching of words, and errors of the file with their place."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_user_lexicon_links_do_not_overlap(text: str, entries: dict[str, str]) -
 
 @pytest.mark.parametrize("code", list("aef"))
 def test_user_lexicon_applies_to_other_languages(code: str) -> None:
-    """What stands around a word of the lexicon is read as ever, and the word as the user says."""
+    """Only words of the lexicon change."""
     text = "Ola mundo, ola."
     front_end = FrontEnd(lexicon=UserLexicon({"mundo": "ˈabc"}))
     (utterance,) = phonemize_sentence(SourceText.of(text), code, front_end)

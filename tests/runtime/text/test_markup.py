@@ -1,4 +1,4 @@
-"""Markup in brackets: what it becomes, what is refused with its place, and that all else is text."""
+"""Markup in brackets: items, plans, and errors with their place."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_parse_brackets_errors_have_line_and_column(text: str, message: str) -> 
     ],
 )
 def test_parse_brackets_tells_paths_from_phonemes(between: str, phonemes: str | None) -> None:
-    """In an English text; a word of the text is a path, and so is what English has no phonemes of."""
+    """In English: a word of the text, or letters that are no English phonemes, are a path."""
     known = MarkupVocabulary(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), language)
     (section,) = split_sections(parse_markup(f"See [Tell us]({between}).", known))
     assert section.source.text == "See Tell us."
@@ -217,7 +217,7 @@ def test_parse_brackets_keeps_other_text(text: str) -> None:
 
 @given(MARKUP, st.sampled_from([0.7, 1.0, 2.0]))
 def test_plan_of_markup(fake_synthesizer: Synthesizer, text: str, speed: float) -> None:
-    """Never an exception but InputError, spans in order within the source, exact samples, JSON and back."""
+    """Only InputError is raised, places are in order, samples are exact, JSON round-trips."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

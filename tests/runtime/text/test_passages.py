@@ -1,4 +1,4 @@
-"""Where a text is divided: at the ends of sentences, by the text alone, however it comes."""
+"""Sentence splitting of texts that arrive in portions."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_split_passages_yields_complete_sentences_at_once() -> None:
 
 @pytest.mark.parametrize("unit", ["word ", "a", "! ", "!", "*", ". ", ".*", '"', "\n", "Hi. ", "、"])
 def test_split_passages_is_linear_in_bounded_memory(unit: str) -> None:
-    """A buffer that grew would be as large as the text."""
+    """A growing buffer would become as large as the text."""
     portions = (unit * (4096 // len(unit)) for _ in range(40))
     tracemalloc.start()
     total = sum(len(passage.text) for passage in split_passages(portions))

@@ -1,4 +1,4 @@
-"""Phonemes: symbols the model knows, and parts that fit."""
+"""Phoneme strings: encoding and cuts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_clean_phonemes_replaces_line_breaks() -> None:
         (
             "aaa, bbb. cc, dd",
             ("aaa, bbb.", "cc, dd"),
-        ),  # a sentence end far off wins over a clause end near by
+        ),  # a far sentence end wins over a near clause end
         ("a. b. c. d. e.", ("a. b.", "c. d. e.")),  # the sentence end nearest to the middle
         ("aaa: bbb, ccc", ("aaa:", "bbb, ccc")),
         ("aaa, bbb ccc ddd", ("aaa,", "bbb ccc ddd")),
@@ -37,7 +37,7 @@ def test_clean_phonemes_replaces_line_breaks() -> None:
         ("aa bb cc", ("aa", "bb cc")),
         ("aaa.”) bbb", ("aaa.”)", "bbb")),
         ("aaa,bbb", ("aaa,", "bbb")),
-        ("… aaa bbb …", ("… aaa", "bbb …")),  # marks alone are no part
+        ("… aaa bbb …", ("… aaa", "bbb …")),  # a part has more than marks
         ("aaabbb.", None),
         ("…!", None),
     ],

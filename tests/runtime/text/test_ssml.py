@@ -1,4 +1,4 @@
-"""SSML: what is followed, what is named in a note, what is refused with its place."""
+"""SSML: supported elements, notes, and errors with their place."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_ssml_descriptions_are_silent() -> None:
 
 
 def test_ssml_pitch_accepts_a_percentage() -> None:
-    """As Azure has it."""
+    """Azure accepts it too."""
     (found,) = passages("<speak><prosody pitch='50%'>a</prosody></speak>")
     assert found.styles[0].pitch == 1.5
 

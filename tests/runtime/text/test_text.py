@@ -1,4 +1,4 @@
-"""Text to phonemes: what is refused, which G2P speaks, and that nothing vanishes without a word."""
+"""Text to phonemes: refused texts, choice of the G2P, notices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kokoro_tvm.runtime.text.reading import check_text, phonemize_markup, phonem
 
 
 def phonemize(text: str, code: str) -> list[str]:
-    """By what is installed."""
+    """Phonemize with the installed packages."""
     return [found.phonemes for found in phonemize_text(SourceText.of(text), code, FrontEnd())]
 
 
@@ -64,7 +64,7 @@ def test_espeak_reads_english_with_one_notice() -> None:
 
 
 def test_espeak_reads_the_longest_word_whole() -> None:
-    """What check_text lets through, espeak-ng must not cut."""
+    """espeak-ng must not cut a text that check_text accepts."""
     with pytest.warns(SpeechWarning):
         (whole,) = phonemize("abel" * 32, "a")
     (part,) = phonemize("abel" * 16, "a")
@@ -108,7 +108,7 @@ def test_missing_misaki_names_the_python_versions(monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def capitals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for espeak-ng: a word's phonemes are itself in capitals, but it knows no "xyzzy"."""
+    """Fake espeak-ng: phonemes of a word are its capitals; "xyzzy" has none."""
 
     def converted(text: str) -> list[Token]:
         sounds = ("" if word in {"xyzzy", "⌘"} else word.upper() for word in text.split())
@@ -133,7 +133,7 @@ def test_text_without_phonemes_is_refused() -> None:
 
 @ASIAN
 def test_missing_mecab_dictionary_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """fugashi's error is a page of text; its last line names the file."""
+    """fugashi's error is a page of text, whose last line names the file."""
 
     def broken() -> None:
         raise RuntimeError(
@@ -148,7 +148,7 @@ def test_missing_mecab_dictionary_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("capitals")
 @pytest.mark.parametrize("entry", ["phonemize", "__call__"])
 def test_warnings_name_the_calling_line(fake: Any, entry: str) -> None:
-    """However many frames of the runtime lie between."""
+    """The number of frames in between does not matter."""
     tts, _ = fake
     with pytest.warns(SpeechWarning) as caught:
         getattr(tts, entry)("one xyzzy !", voice="af_heart,bf_emma")

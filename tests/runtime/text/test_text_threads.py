@@ -42,12 +42,12 @@ TEXTS = {
 
 
 def phonemize(text: str) -> list[str]:
-    """By what is installed."""
+    """Phonemize with the installed packages."""
     return [found.phonemes for found in phonemize_text(SourceText.of(text), "a", FrontEnd())]
 
 
 def side_by_side(work: Any, items: list[Any]) -> list[Any]:
-    """work(item) of every item, begun by THREADS threads at once."""
+    """Call `work` for every item, from THREADS threads at once."""
     begin = threading.Barrier(THREADS)
 
     def first(_: int) -> None:
@@ -101,7 +101,7 @@ def test_threads_phonemize_languages_side_by_side(speaking: Synthesizer, codes: 
 
 @pytest.mark.parametrize("length", ["exact", "masked"])
 def test_threads_speak_through_compiled_code(compiled: Callable[[str], Path], length: str) -> None:
-    """Utterances of different lengths and languages, through one pool of threads of TVM's."""
+    """Utterances of different lengths and languages share one pool of TVM's threads."""
     tts = Synthesizer(compiled(length), threads=2)
     voices = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
     texts = [(part.strip(), voice) for code, voice in voices.items() for part in TEXTS[code].split("|")]
@@ -114,7 +114,7 @@ def test_threads_speak_through_compiled_code(compiled: Callable[[str], Path], le
 
 
 def test_threads_share_converters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that meet at the first text wait for one of them, whose caller alone is warned of espeak-ng."""
+    """Threads wait for the first one, whose caller alone gets the warning about espeak-ng."""
     created: list[str] = []
     original = g2p._create
     monkeypatch.setattr(g2p, "_converters", {})
@@ -126,7 +126,7 @@ def test_threads_share_converters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_get_their_own_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thread hears of the words of its own text."""
+    """Each thread gets the warnings of its own text."""
 
     shared = types.SimpleNamespace()
 
@@ -174,7 +174,7 @@ def test_forked_child_converts_while_a_thread_converts(monkeypatch: pytest.Monke
         try:
             os._exit(0 if phonemize("abc") == ["abc"] else 1)
         finally:
-            os._exit(2)  # whatever happens, it is not the one that runs the tests
+            os._exit(2)  # never continue the test run in the child
     thread.join()
     for _ in range(100):
         ended, status = os.waitpid(child, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""SSML written with brackets is spoken as it is."""
+"""SSML that is rewritten with brackets is spoken the same."""
 
 from __future__ import annotations
 

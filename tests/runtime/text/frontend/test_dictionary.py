@@ -1,4 +1,4 @@
-"""The dictionary in blocks: what was packed is found, and nothing else."""
+"""Compact dictionary: every packed entry is found, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""English as it is spoken: equal to misaki on real sentences, with every token's place in the source."""
+"""English front end: equal to misaki, with places of tokens in the source."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple
 def test_english_reads_long_words_in_linear_time(
     word: str, file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Read parts are counted, not seconds."""
+    """Count the parts that are read, not seconds."""
     taken: list[int] = []
     joined = parts.join_parts
     monkeypatch.setattr(
@@ -188,7 +188,7 @@ assert not unwanted & {name.partition(".")[0] for name in sys.modules}
 
 
 def test_english_words_of_a_number_share_a_place() -> None:
-    """Every one of n words stands for n figures: what is done for each must not grow with n."""
+    """Each of n words stands for n digits, so work per word must not grow with n."""
     copied = 0
 
     class Ends(tuple[int, ...]):

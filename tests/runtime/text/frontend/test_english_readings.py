@@ -1,4 +1,4 @@
-"""English words whose reading depends on their neighbours: two readings, capitals, ends of sentences."""
+"""English words that depend on their neighbours: homographs, capitals, abbreviations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def file(front_end_files: Path) -> FrontEndFile:
 
 
 def spoken(file: FrontEndFile, text: str, british: bool = False) -> list[tuple[str, str]]:
-    """(word, phonemes) of a text."""
+    """Return (word, phonemes) of a text."""
     tokens = EnglishFrontEnd(file.english(british), british).convert(SourceText.of(text))
     return [(token.text, token.phonemes) for token in tokens]
 
@@ -43,7 +43,7 @@ def test_homographs_choose_the_reading(file: FrontEndFile, case: dict[str, str])
 
 
 def test_homograph_readings_are_in_the_alphabet(file: FrontEndFile) -> None:
-    """Each word has a reading that the lexicon has, and no two that sound alike."""
+    """Each word has a pronunciation of the lexicon, and no two equal ones."""
     alphabet = VOWELS | CONSONANTS | {PRIMARY, SECONDARY, "T", "ᵊ", "ː"}
     for variant, british in (("us", False), ("gb", True)):
         data = file.english(british)

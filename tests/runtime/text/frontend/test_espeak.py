@@ -1,4 +1,4 @@
-"""espeak-ng: what reaches it, and what happens when it dies."""
+"""espeak-ng: its input, and recovery when it dies."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _process() -> Iterator[None]:
 
 
 def hostile_words(count: int, seed: int) -> Iterator[str]:
-    """Words of repeated units, up to 600 characters."""
+    """Yield words of repeated units, up to 600 characters."""
     rng = random.Random(seed)
     for _ in range(count):
         head = "".join(rng.choices(UNITS, k=rng.randint(0, 3)))
@@ -196,7 +196,7 @@ def test_forked_child_starts_an_espeak_of_its_own() -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 @pytest.mark.parametrize("end", ["", "os.kill(os.getpid(), 9)"])
 def test_espeak_ends_with_its_parent_and_leaves_no_file(tmp_path: Path, end: str) -> None:
-    """The child holds the standard error of its parent, whose end is waited for."""
+    """The child holds its parent's standard error, so `run` waits for its end."""
     code = f"""
 import os
 from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, phonemize
@@ -215,7 +215,7 @@ except EspeakError:
 
 
 def test_espeak_child_does_not_import_numpy() -> None:
-    """phonemizer's other backends import it, which takes five times as long as the start."""
+    """Importing it takes five times as long as the start."""
     source = Path(espeak_process.__file__).with_name("espeak_child.py").read_text(encoding="utf-8")
     program = source.replace("os._exit(0)", "answers.write(json.dumps(sorted(sys.modules)))")
     requests = [sys.path, {"language": "en-us", "options": {}, "text": "of"}]

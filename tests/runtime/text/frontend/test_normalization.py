@@ -1,4 +1,4 @@
-"""Written forms in front of the front end: each is read as its words, and nothing else is touched."""
+"""Text normalization: written forms are verbalized, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def file(front_end_files: Path) -> FrontEndFile:
 
 @pytest.fixture(scope="module")
 def languages(file: FrontEndFile) -> dict[str, LanguageRules | None]:
-    """Written forms by the letter of the language, None where it has no file."""
+    """Rules by the letter of the language; None without a file."""
     found = {code: file.forms(name) for code, name in LANGUAGE_FILES.items()}
     return {code: None if forms is None else LanguageRules(forms, code) for code, forms in found.items()}
 
@@ -70,7 +70,7 @@ Normal = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def normal(languages: dict[str, LanguageRules | None]) -> Normal:
-    """What is read of a text, in words: normal(text, code="a", unread=())."""
+    """Normalizer of texts: normal(text, code="a", unread=())."""
 
     def read(text: str, code: str = "a", unread: tuple[str, ...] = ()) -> str:
         return normalize(linked(text), languages[code], code in "ab", unread).source.text
@@ -79,13 +79,13 @@ def normal(languages: dict[str, LanguageRules | None]) -> Normal:
 
 
 def without_stress(phonemes: str) -> str:
-    """A number in figures is stressed otherwise than one in words."""
+    """Remove stress, which differs between a number in digits and in words."""
     return re.sub("[ˈˌ]", "", phonemes)
 
 
 @pytest.fixture(scope="module")
 def english(file: FrontEndFile) -> dict[bool, EnglishFrontEnd]:
-    """What reads American and, under True, British English."""
+    """American (False) and British (True) front end."""
     datas = {british: file.english(british) for british in (False, True)}
     return {
         british: EnglishFrontEnd(data, british, UnknownWordReader(data, british))
@@ -126,7 +126,7 @@ def test_misaki_column_of_written_forms_is_current(
 
 
 def _misaki(misaki, english: EnglishFrontEnd, form: WrittenForm) -> str:  # type: ignore[no-untyped-def]
-    """What misaki makes of a form; "" where it is what it makes of the words."""
+    """Return misaki's phonemes of a form; "" if they equal those of its words."""
     found = "".join(word.phonemes + word.space for word in misaki(form.written)).strip()
     wanted = plain(english, form.spoken)
     return "" if without_stress(found) == without_stress(wanted) else found
@@ -371,7 +371,7 @@ def test_front_end_speaks_emoji(file: FrontEndFile) -> None:
     ],
 )  # fmt: skip
 def test_normalize_handles_large_texts(languages: dict[str, LanguageRules | None], unit: str) -> None:
-    """Quadratic time would be minutes each by night, and ten seconds by day."""
+    """Quadratic time would take minutes each nightly, and ten seconds by default."""
     text = unit * (examples(100_000) // len(unit))
     for part in split_paragraphs(linked(text)):
         normalize(part, languages["a"], True)

@@ -1,4 +1,4 @@
-"""The pieces of the front end against those they stand for: num2words, misaki, spaCy."""
+"""Parts of the front end against the packages that they replace: num2words, misaki, spaCy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ letters = st.text("aBcÉßǅªnN0123456789٣.,-_'‘’ /!½²中", max_size=14)
 
 
 def spelled(words: str) -> str:
-    """What num2words says, without hyphens, commas and "and"."""
+    """Return words of num2words without hyphens, commas and "and"."""
     return " ".join(word for word in re.findall("[a-z]+", words) if word != "and")
 
 

@@ -1,4 +1,4 @@
-"""Letter-to-sound by rules: words of every rule, places, clauses, and what a language has no letters for."""
+"""Letter-to-sound rules: words, clauses, places and foreign letters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_sound_rules_read_words_and_clauses(language: str, text: str, phonemes: 
 @pytest.mark.parametrize("language", list_sound_languages())
 @given(data=st.data())
 def test_sound_rules_stay_in_the_vocabulary(language: str, data: st.DataObject) -> None:
-    """Of any string of the language's letters, of others and of marks: no sign of the rules is left."""
+    """No symbol of the rules remains in the phonemes of any string."""
     letters = compile_sounds(language)["letters"] + "çœßŁé"
     text = data.draw(st.text(st.sampled_from(letters + " " * 9 + ".,¿?«»(…")))
     own = [token for token in rules(language)(text) if token.origin != "latin"]
@@ -72,7 +72,7 @@ def test_sound_rules_speak_every_letter(language: str) -> None:
 
 @pytest.mark.parametrize("language", list_sound_languages())
 def test_rule_pass_keeps_the_number_of_words(language: str) -> None:
-    """Or words would lose their places."""
+    """Else words would lose their places."""
     data = compile_sounds(language)
     for each in data["clauses"]:
         for focus, replacement, _, _ in each["rules"]:

@@ -1,4 +1,4 @@
-"""Texts keep the places of their characters through every edit."""
+"""SourceText keeps the places of characters through edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of a text and the string of phonemes that was made of the whole of it."""
+"""Alignment of words with the phonemes of a whole text."""
 
 from __future__ import annotations
 

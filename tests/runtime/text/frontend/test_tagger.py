@@ -1,4 +1,4 @@
-"""The tagger's arithmetic: its products, and that it keeps to the thread that called it."""
+"""Tagger: matrix products, in the calling thread."""
 
 from __future__ import annotations
 
