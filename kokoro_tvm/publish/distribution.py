@@ -137,9 +137,12 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
         raise BundleError(
             f"{bundle.root} has no TVM runtime, so a wheel of it could not speak. Build it again."
         )
+    platform = platform_of(str(bundle.target["mtriple"]))
+    if platform not in _PLATFORMS:
+        raise BundleError(f"{bundle.root} is for a platform without wheels. Write an archive of it.")
     version = f"{__version__}+{re.sub(r'[^a-z0-9]+', '.', bundle.recipe.lower())}"
     info = f"kokoro_tvm-{version}.dist-info"
-    tag = f"py3-none-{_PLATFORMS[platform_of(str(bundle.target['mtriple']))]}"
+    tag = f"py3-none-{_PLATFORMS[platform]}"
     wheel_info = (
         f"Wheel-Version: 1.0\nGenerator: kokoro-tvm {__version__}\nRoot-Is-Purelib: false\nTag: {tag}\n"
     )

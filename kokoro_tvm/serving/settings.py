@@ -17,7 +17,6 @@ __all__ = ["PREFIX", "Setting", "Settings", "read_settings", "settings"]
 
 PREFIX = "KOKORO_TVM_SERVE_"
 """Of the environment variables."""
-_LONGEST = 4096  # characters of a value in a file
 
 
 @dataclass(frozen=True)
@@ -223,24 +222,25 @@ def _named(name: str, read: Any) -> Any:
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    from kokoro_tvm.runtime.text.yaml_file import YamlFile  # the runtime imports numpy, `--help` does without
+    from kokoro_tvm.common.yaml_file import parse_yaml, read_text  # `--help` does without PyYAML
 
     known = {setting.name: setting for setting in settings()}
-    file = YamlFile(path, "configuration", "setting: value", "a setting or its value", _LONGEST)
     values: dict[str, Any] = {}
-    for key, value in file.pairs():
-        name = file.string(key)
+    for name, node in parse_yaml(read_text(path, InputError), strings=True).entries.items():
         if name not in known:
-            raise file.error(key, f"unknown setting `{shorten(name)}`{hint(name, sorted(known))}")
-        if name in values:
-            raise file.error(key, f"the setting `{name}` stands here a second time. Remove one of them.")
-        setting, items = known[name], file.items(value)
+            raise node.key.error(f"unknown setting `{shorten(name)}`{hint(name, sorted(known))}")
+        setting = known[name]
+        is_list = setting.kind is tuple and isinstance(node.value, list)
+        texts = []
+        for item in node.items if is_list else [node]:
+            if not isinstance(item.value, str):
+                raise item.span.error(f"the value of `{name}` should stand here, not a list or a mapping")
+            texts.append(item.value)
         if setting.kind is tuple:
-            values[name] = tuple(file.string(item) for item in ([value] if items is None else items))
+            values[name] = tuple(texts)
             continue
-        text = file.string(value)
         try:
-            values[name] = setting.parse(text)
+            values[name] = setting.parse(texts[0])
         except InputError as error:
-            raise file.error(value, f"`{name}` {error}") from None
+            raise node.span.error(f"`{name}` {error}") from None
     return values

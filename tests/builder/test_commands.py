@@ -48,16 +48,16 @@ def run(stage: Stage, *words: str) -> int:
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
-        (("forget", "cpu.speak"), "kokoro-tvm build --force STAGE"),
-        (("ignore", "cpu.speak"), "doit STAGE ..."),
-        (("dumpdb",), "kokoro-tvm status"),
-        (("reset-dep",), "kokoro-tvm status"),
-        (("strace", "cpu.speak"), "kokoro-tvm explain STAGE"),
+        (("forget", "cpu.speak"), "kokoro-tvm build --force STAGE`"),
+        (("ignore", "cpu.speak"), "doit STAGE ...`"),
+        (("dumpdb",), "kokoro-tvm status`"),
+        (("reset-dep",), "kokoro-tvm status`"),
+        (("strace", "cpu.speak"), "kokoro-tvm explain STAGE`"),
         (("run", "-P", "process"), "leave -P out"),
         (("-P", "process"), "leave -P out"),
-        (("run", "-r", "json"), "kokoro-tvm build --events FILE"),
-        (("run", "-o", "log.txt"), "doit > FILE"),
-        (("clean", "--forget"), "kokoro-tvm build --force STAGE"),
+        (("run", "-r", "json"), "kokoro-tvm build --events FILE`"),
+        (("run", "-o", "log.txt"), "doit > FILE`"),
+        (("clean", "--forget"), "kokoro-tvm build --force STAGE`"),
     ],
 )
 def test_doit_refuses_what_has_no_effect_and_names_what_has(
@@ -110,7 +110,7 @@ def test_clean_removes_outputs_which_the_store_restores(
 def test_info_names_the_command_that_explains(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(stage, "info", "cpu.speak") == 1
     output = capsys.readouterr().out
-    assert "`kokoro-tvm explain TASK` says why" in output
+    assert "kokoro-tvm explain TASK` says why" in output
     assert str(stage.path("hello.txt")) in output
     assert "<" not in output, "no representations of objects"
     assert run(stage, "info", "cpu.spaek") == 3

@@ -46,10 +46,22 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ("name", "needed"),
     [
         ("cpu", {"g++"}),
-        ("x86-64-v2", {"g++", "gcc", "qemu-user"}),
-        ("linux-arm64", {"gcc-aarch64-linux-gnu", "lld", "qemu-user"}),
-        ("linux-riscv64", {"g++-riscv64-linux-gnu", "gcc-riscv64-linux-gnu", "lld", "qemu-user"}),
-        ("metal-ios", {"g++-aarch64-linux-gnu", "gcc-aarch64-linux-gnu", "lld", "llvm", "qemu-user"}),
+        ("x86-64-v2", {"g++", "gcc", "libc6-dev", "qemu-user"}),
+        ("linux-arm64", {"gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "lld", "qemu-user"}),
+        (
+            "linux-riscv64",
+            {
+                *("g++-riscv64-linux-gnu", "gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
+                *("lld", "qemu-user"),
+            },
+        ),
+        (
+            "metal-ios",
+            {
+                *("g++-aarch64-linux-gnu", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
+                *("lld", "llvm", "qemu-user"),
+            },
+        ),
         ("windows-x86-64", {"gcc-mingw-w64-x86-64", "lld", "wine64"}),
         ("wasm", {"nodejs"}),
         ("webgpu", {"chromium"}),
@@ -102,15 +114,15 @@ def test_a_verdict_a_recipe_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
     verdicts = {f.about: f for f in examine(tmp_path) if f.about.startswith("recipe ")}
     assert verdicts.keys() == {f"recipe {name}" for name in NAMES}
-    want = "cannot be built here, for want of its "
-    assert verdicts["recipe cpu"].message == f"{want}linker: see above"
+    lacks = "cannot be built here: no working "
+    assert verdicts["recipe cpu"].message == f"{lacks}linker, see above"
     assert (
-        verdicts["recipe linux-arm64"].message == f"{want}C compiler and its linker and its runner: see above"
+        verdicts["recipe linux-arm64"].message == f"{lacks}C compiler and no linker and no runner, see above"
     )
-    assert verdicts["recipe wasm"].message == f"{want}runner: see above"
+    assert verdicts["recipe wasm"].message == f"{lacks}runner, see above"
     assert (
         verdicts["recipe windows-x86-64"].message
-        == f"{want}C compiler and its linker and its runner: see above"
+        == f"{lacks}C compiler and no linker and no runner, see above"
     )
     assert {f.verdict for f in verdicts.values()} == {"note"}
 

@@ -96,17 +96,6 @@ def test_a_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
     assert doit.out.getvalue() == "Nothing to do: all 5 stages are current.\n"
 
 
-def test_side_by_side_they_start_in_the_order_they_are_given(doit: Doit) -> None:
-    first = stage(doit.folder, "first")
-    rest = "hgfedcba"
-    stages = [first, *(stage(doit.folder, name, first) for name in rest)]
-    assert doit.run(lambda reporter: (tasks._task(s, reporter, MACHINE) for s in stages), "-n", "2") == 0
-    started = [line.split()[-1] for line in doit.out.getvalue().splitlines() if "write" in line]
-    # Two are under way at any time, so neighbours may change places on the screen.
-    assert started[0] == "first"
-    assert all(abs(started[1:].index(name) - place) <= 1 for place, name in enumerate(rest))
-
-
 def test_those_that_do_not_fit_the_machine_together_take_turns(doit: Doit) -> None:
     """Each writes when it began and ended."""
     stages = [

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.builder.engine.child import run_child
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.store import Store
+from kokoro_tvm.builder.engine.worker import run_worker
 
 
 def stage_in(root: Path, name: str, function: str = "write", /, **fields: Any) -> Stage:
@@ -46,7 +46,7 @@ def call_in(
         "arguments": arguments,
         "trace": os.devnull,
     }
-    return run_child(job, out / "a.log", timeout_s, "cpu.stage", beat, preload)
+    return run_worker(job, out / "a.log", timeout_s, "cpu.stage", beat, preload)
 
 
 def gone(pid: int) -> bool:

@@ -14,7 +14,7 @@ from kokoro_tvm.model.front_end.sound_rules import (
     compile_sounds_file,
     list_sound_languages,
 )
-from kokoro_tvm.recipe.problems import read_document
+from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.sounds import MAX_REPEATS
 

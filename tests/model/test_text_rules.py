@@ -15,7 +15,7 @@ from kokoro_tvm.model.front_end.cldr import Cldr, files_of
 from kokoro_tvm.model.front_end.patterns import check_pattern, find_beginnings
 from kokoro_tvm.model.front_end.text_rules import LanguageFile, list_languages, read_language_file
 from kokoro_tvm.recipe.front_end import NpmFilesSource
-from kokoro_tvm.recipe.problems import read_document
+from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
 FILE = """\

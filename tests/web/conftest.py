@@ -18,7 +18,7 @@ from toys import RECIPES as TOYS
 from toys import copy_repository, doit
 
 from kokoro_tvm.publish.site import write_site
-from kokoro_tvm.recipe.folder import find, whole
+from kokoro_tvm.recipe import RecipeIndex
 
 
 @pytest.fixture(scope="session")
@@ -56,9 +56,10 @@ def gpu_bundle(bundle: Path, shared_folder: Path) -> Path:
 
 def write_toy(root: Path, name: str) -> None:
     """A shipped recipe, of the toy."""
-    found = find(name, [RECIPES])
-    assert found is not None
-    recipe = whole(found, [RECIPES]).data()
+    index = RecipeIndex([RECIPES])
+    raw = index.find(name)
+    assert raw is not None
+    recipe = index.resolve(raw).data()
     del recipe["utterances"]  # the toy has one
     text = yaml.safe_dump(recipe | TOYS["toy"] | {"model": "toy-model"})
     (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")

@@ -12,7 +12,7 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import tvm_versions, versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, log, read_json, write, write_json
 from kokoro_tvm.common.constants import COMPONENT_AXES, STORAGE_STEPS
-from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choices
+from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choose_layers
 
 if TYPE_CHECKING:
     from kokoro_tvm.compiler.lower import LoweredModule
@@ -59,7 +59,7 @@ def lowering_here(recipe: Recipe, spec: ArtifactSpec, machine: Stage) -> dict[st
 
 def _schedule(recipe: Recipe, spec: ArtifactSpec, machine: Stage) -> Mapping[str, LayerChoice]:
     """Of this component, for the features of the resolved target: no other CPU's is part of the key."""
-    return choices(recipe.schedules, machine.read_json("machine.json")["required"], spec.component)
+    return choose_layers(recipe.schedules, machine.read_json("machine.json")["required"], spec.component)
 
 
 def run(

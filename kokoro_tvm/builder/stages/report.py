@@ -130,7 +130,7 @@ def run(
 def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
     """What the bundle says of the utterances that fit it, and the names of the others."""
     from kokoro_tvm.runtime import TooLongError, read_bundle
-    from kokoro_tvm.validation.measure.engine import TvmEngine, chain
+    from kokoro_tvm.validation.measure.engine import TvmEngine, run_chain
     from kokoro_tvm.validation.reference.reference import load_reference
     from kokoro_tvm.validation.report import SpokenUtterance
 
@@ -143,7 +143,7 @@ def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[
         reference = load_reference(path)
         log(f"saying {reference.name}")
         try:
-            found = chain(engine, reference).values
+            found = run_chain(engine, reference).values
         except TooLongError as error:
             log(f"{reference.name}: {error}")
             longer.append(reference.name)

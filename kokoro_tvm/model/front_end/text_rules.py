@@ -24,7 +24,7 @@ from kokoro_tvm.model.front_end.patterns import (
     find_needed_characters,
 )
 from kokoro_tvm.model.front_end.yields import TEXT
-from kokoro_tvm.recipe.problems import read_document
+from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, template_parts
 
 __all__ = ["LanguageFile", "compile_language", "list_languages", "read_language_file"]

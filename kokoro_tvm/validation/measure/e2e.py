@@ -29,11 +29,11 @@ from kokoro_tvm.validation.measure.acoustics import (
 from kokoro_tvm.validation.measure.artifact import LONGER, judge_speech
 from kokoro_tvm.validation.measure.gates import (
     Verdict,
-    first_of,
     judge_medians,
     limits_of,
     missed_lines,
     number,
+    summarize_missed,
 )
 from kokoro_tvm.validation.measure.metrics import count_off, finite_fraction, measure_audio
 from kokoro_tvm.validation.reference.reference import DYNAMIC, Rendering, SpeechReference
@@ -141,8 +141,8 @@ class EndToEnd:
         if not self.passed:
             missed = self.missed() or ["a bundle could hold none of the utterances"]
             raise ValidationError(
-                f"Gates were missed: {first_of(missed)}. `kokoro-tvm validate steps` shows at which step an "
-                "utterance goes astray."
+                f"Gates were missed: {summarize_missed(missed)}. `kokoro-tvm validate steps` shows at which "
+                "step an utterance goes astray."
             )
 
     def to_json(self) -> dict[str, Any]:

@@ -32,8 +32,8 @@ __all__ = [
     "SEGMENTS",
     "Expectation",
     "Fingerprint",
-    "expectations",
-    "fingerprint",
+    "compute_fingerprint",
+    "read_expectations",
     "write_expectations",
 ]
 
@@ -84,7 +84,7 @@ class Fingerprint:
         return cls(levels, float(data["centroid_ms"]))
 
 
-def fingerprint(audio: ArrayLike) -> Fingerprint:
+def compute_fingerprint(audio: ArrayLike) -> Fingerprint:
     """Levels of 8 mel bands in 8 equal stretches of (samples,) audio at 24 kHz, and its energy's centroid.
 
     A level is 10 log10 of the mean of `mel_power` over the stretch's frames, at least -20 dB, to 0.1 dB: the
@@ -124,7 +124,7 @@ class Expectation:
         """One line for each way in which audio (samples,) with these frames a token differs from it."""
         frames = int(durations.sum())
         lines = [] if frames == self.frames else [f"{frames} frames where {self.frames} are due"]
-        found = fingerprint(audio)
+        found = compute_fingerprint(audio)
         if (off := found.level_distance_db(self.fingerprint)) > LEVEL_TOLERANCE_DB:
             lines.append(f"a band is {off:.1f} dB off, {LEVEL_TOLERANCE_DB:g} are allowed")
         if (late := found.centroid_distance_ms(self.fingerprint)) > CENTROID_TOLERANCE_MS:
@@ -132,7 +132,7 @@ class Expectation:
         return lines
 
 
-def expectations() -> dict[str, Expectation]:
+def read_expectations() -> dict[str, Expectation]:
     """All of them, by utterance's name. Raises ValidationError when the file cannot be read."""
     try:
         data = json.loads(_FILE.read_text(encoding="utf-8"))

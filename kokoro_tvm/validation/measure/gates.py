@@ -26,7 +26,6 @@ __all__ = [
     "Report",
     "UtteranceReport",
     "Verdict",
-    "first_of",
     "judge",
     "judge_medians",
     "judge_output",
@@ -34,6 +33,7 @@ __all__ = [
     "missed_lines",
     "none_off",
     "number",
+    "summarize_missed",
     "write_report",
 ]
 
@@ -139,7 +139,7 @@ class Report:
         if self.enforce and not self.passed:
             subject = self.component if self.bucket is None else f"{self.component}-{self.bucket}"
             raise ValidationError(
-                f"{subject} did not pass: {first_of(self.missed())}. "
+                f"{subject} did not pass: {summarize_missed(self.missed())}. "
                 "Look at the report beside it; a gate is changed, and an utterance added, in the recipe."
             )
 
@@ -176,7 +176,7 @@ def missed_lines(verdicts: Iterable[tuple[str, Verdict]]) -> list[str]:
     return [f"{where}{verdict}" for where, verdict in sorted(missed, key=lambda pair: -pair[1].shortfall)]
 
 
-def first_of(lines: Sequence[str]) -> str:
+def summarize_missed(lines: Sequence[str]) -> str:
     """Return the first line, and how many others there are: the report beside an error has them all."""
     more = f" (the worst of {len(lines)} missed gates)" if len(lines) > 1 else ""
     return f"{lines[0]}{more}"

@@ -1,13 +1,13 @@
 /** A bundle's components in WebAssembly and on a GPU: files that are compared with the manifest, weights, calls. */
 
-import { BundleError, UnsupportedError } from '../errors.js';
+import { UnsupportedError } from '../errors.js';
 import { Host, OnGpu } from './device.js';
 import { features } from './features.js';
 import { whole } from './folder.js';
+import { checkManifest } from './manifest.js';
 import { Tvm } from './tvm.js';
 import { grown, sizeOf } from './weights.js';
 
-const SCHEMA = 5; // of bundle.json that this version reads
 /** Arrays of a port's dtype. */
 const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint32: Uint32Array };
 
@@ -32,7 +32,8 @@ export class Bundle {
    */
   static async open(folder, options = {}) {
     const manifest = await folder.json('bundle.json');
-    refuse(manifest);
+    checkManifest(manifest);
+    checkFeatures(manifest.cpu_features);
     const bundle = new Bundle(options.pieces ?? folder, manifest);
     bundle.#tvm = await Tvm.start(await bundle.file(manifest.runtime), options);
     bundle.#host = new Host(bundle.#tvm);
@@ -197,14 +198,9 @@ function extent(each) {
   return axis ? Number(factor) * LEAST : LEAST;
 }
 
-function refuse({ schema, length, cpu_features: needed }) {
-  if (schema !== SCHEMA) {
-    throw new BundleError(`bundle.json has schema ${schema}; this version reads ${SCHEMA}. Build the bundle again.`);
-  }
-  if (length !== 'exact') throw new BundleError(`the bundle has ${length} lengths; exact ones are read alone`);
-  const there = features();
-  const lacking = needed.filter((name) => !there.includes(name));
-  if (lacking.length) {
-    throw new UnsupportedError(`Its WebAssembly lacks ${lacking.join(', ')}.`);
-  }
+/** Throw an UnsupportedError if this engine lacks a feature. @param {string[]} needed */
+function checkFeatures(needed) {
+  const available = features();
+  const lacking = needed.filter((name) => !available.includes(name));
+  if (lacking.length) throw new UnsupportedError(`Its WebAssembly lacks ${lacking.join(', ')}.`);
 }

@@ -265,7 +265,7 @@ def test_a_server_that_fails_costs_a_note_and_a_build(
 ) -> None:
     checkout("one").run()
     monkeypatch.setattr(Server, "manner", manner)
-    monkeypatch.setattr(cache_module, "_PATIENCE", 0.5)
+    monkeypatch.setattr(cache_module, "_TIMEOUT_S", 0.5)
     second = checkout("two", server, "read-only")
     assert second.run() == "built"
     assert second.path("out.txt").read_text() == CONTENT
@@ -414,7 +414,7 @@ def test_cache_reads_no_more_than_is_declared(
 ) -> None:
     monkeypatch.setattr(Endless, "part", part)
     monkeypatch.setattr(Endless, "sent", 0)
-    monkeypatch.setattr(cache_module, "_LARGEST_RECORD", 1 << 20)
+    monkeypatch.setattr(cache_module, "_MAX_RECORD_BYTES", 1 << 20)
     secret = b"of sixteen bytes"
     checkout("one", secret=secret).run()
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Endless, directory=str(shared))) as serving:
@@ -438,4 +438,4 @@ def test_cache_refuses_a_record_with_a_field_of_another_type(
     path.parent.mkdir(parents=True)
     path.write_bytes(record.to_bytes())
     assert Cache(str(shared), "read-only", notes.append).record(record.key, ["a"]) is None
-    assert "a field of it is of another type" in notes[0]
+    assert "is refused: not" in notes[0]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -222,30 +219,3 @@ def test_what_cannot_be_followed_is_refused(package: Path) -> None:
     (package / "noise.py").write_text("TWO = (\n", encoding="utf-8")
     with pytest.raises(BuildError, match=r"noise\.py:1: not Python: '\(' was never closed"):
         executed_code(DRAW)
-
-
-DIGESTS = """
-import hashlib, sys
-from pathlib import Path
-from kokoro_tvm.builder.engine import code
-
-total = hashlib.sha256()
-for path in sorted(Path(code.__file__).parents[1].rglob("*.py")):
-    total.update(code._outline(path).encode())
-print(total.hexdigest())
-"""
-
-
-@pytest.mark.slow("digests the whole package with every version of Python that is installed")
-def test_every_version_of_python_digests_alike() -> None:
-    printed = {}
-    for python in {sys.executable, *(f"python3.{minor}" for minor in range(11, 15))}:
-        with suppress(OSError, subprocess.CalledProcessError):  # not there, or a name that leads nowhere
-            subprocess.run([python, "--version"], check=True, capture_output=True)
-            done = subprocess.run(
-                [python, "-c", DIGESTS], cwd=ROOT, check=True, capture_output=True, text=True
-            )
-            printed[python] = done.stdout
-    if len(printed) == 1:
-        pytest.skip("no other Python is installed")
-    assert len({*printed.values()}) == 1, printed

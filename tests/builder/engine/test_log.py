@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.builder.engine.reporter import last_lines, phase
+from kokoro_tvm.builder.engine.reporter import last_lines, last_phase
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def log(tmp_path: Path) -> Path:
 
 def test_no_log(log: Path) -> None:
     assert last_lines(log, 5) == []
-    assert phase(log) == ""
+    assert last_phase(log) == ""
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_no_log(log: Path) -> None:
 )
 def test_a_phase_is_what_was_said_last(log: Path, text: str, result: str) -> None:
     log.write_text(text, encoding="utf-8")
-    assert phase(log) == result
+    assert last_phase(log) == result
 
 
 def test_a_long_log_is_read_from_its_end(log: Path) -> None:
@@ -41,4 +41,4 @@ def test_a_long_log_is_read_from_its_end(log: Path) -> None:
 
 def test_a_log_that_is_no_text(log: Path) -> None:
     log.write_bytes(b"\xff\xfe\n")
-    assert phase(log) == "��"
+    assert last_phase(log) == "��"

@@ -86,7 +86,7 @@ def test_a_build(reporter: LineReporter, out: io.StringIO, err: io.StringIO) -> 
 def test_what_is_restored_is_not_built(reporter: LineReporter, out: io.StringIO) -> None:
     reporter.skip_uptodate(EXPORT)
     reporter.execute_task(LOWER)
-    reporter.restored(LOWER.name)
+    reporter.mark_restored(LOWER.name)
     reporter.add_success(LOWER)
     reporter.complete_run()
     assert lines(out)[1:] == [
@@ -108,7 +108,7 @@ def test_failures_are_reported_at_the_end_once_and_by_one_name(
 ) -> None:
     reporter.execute_task(EXPORT)
     error = ValidationError("cpu.export.bert-512: it missed [bold]. Its log is /x/export.log.")
-    reporter.failed(EXPORT.name, error)
+    reporter.record_error(EXPORT.name, error)
     reporter.add_failure(EXPORT, type("TaskFailed", (), {"get_msg": lambda self: "what doit makes of it"})())
     reporter.add_failure(LOWER, type("UnmetDependency", (), {})())
     reporter.add_failure(ALL, type("UnmetDependency", (), {})())
@@ -192,7 +192,7 @@ def test_a_live_view_leaves_a_line_for_what_ended(terminal: Terminal, tmp_path: 
         reporter.execute_task(each)
     reporter.beat(lower.name, log)
     reporter.add_success(export)
-    reporter.failed(lower.name, BuildError("cpu.lower.bert-512: it broke."))
+    reporter.record_error(lower.name, BuildError("cpu.lower.bert-512: it broke."))
     reporter.add_failure(lower, SimpleNamespace(get_msg=lambda: ""))
     reporter.complete_run()
     printed = terminal.getvalue()
@@ -257,7 +257,7 @@ def test_events(out: io.StringIO, err: io.StringIO, tmp_path: Path, monkeypatch:
     reporter.skip_uptodate(export)
     reporter.execute_task(lower)
     reporter.beat(lower.name, log)
-    reporter.failed(lower.name, ValidationError("It missed."))
+    reporter.record_error(lower.name, ValidationError("It missed."))
     reporter.add_failure(lower, SimpleNamespace(get_msg=lambda: ""))
     reporter.add_failure(speak, type("UnmetDependency", (), {})())
     reporter.complete_run()

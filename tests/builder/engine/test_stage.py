@@ -16,9 +16,9 @@ from made_stages import stage_in
 
 from kokoro_tvm.builder.engine import code
 from kokoro_tvm.builder.engine import stage as engine_stage
-from kokoro_tvm.builder.engine.child import WorkerError
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import Change, State
+from kokoro_tvm.builder.engine.worker import WorkerError
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, ValidationError
 
@@ -324,11 +324,11 @@ def test_a_failure_is_not_one_of_sources_that_were_edited_while_it_ran(
     source.write_text("X = 1\n", encoding="utf-8")
     monkeypatch.setattr(code, "_PACKAGE", package)
 
-    def run_child(*arguments: Any) -> float:
+    def run_worker(*arguments: Any) -> float:
         source.write_text("X = 22\n", encoding="utf-8")
         raise WorkerError("it failed")
 
-    monkeypatch.setattr(engine_stage, "run_child", run_child)
+    monkeypatch.setattr(engine_stage, "run_worker", run_worker)
     with pytest.raises(WorkerError):
         first.run()
     assert first.state().kind == "missing"

@@ -19,7 +19,7 @@ from kokoro_tvm.common.platforms import Platform
 from kokoro_tvm.native import libkokoro
 from kokoro_tvm.native.toolchains import cc
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.targets import llvm
+from kokoro_tvm.targets import cpu
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(kokoro_tvm.__file__).parent
@@ -113,7 +113,7 @@ def test_a_shared_store_hands_no_library_to_a_host_of_another_architecture(
 ) -> None:
     """Where gcc has the same version, and the recipe is the same."""
     here, other = stage.requests(), "aarch64" if os.uname().machine == "x86_64" else "x86_64"
-    for module in (llvm, cc):
+    for module in (cpu, cc):
         monkeypatch.setattr(module, "this_platform", lambda: Platform(other, "linux"))
     there = stage_in(stage.store.root.parents[1], stage.store)
     assert [c.name for c in changes(here[0], there.requests()[0])] == ["platform.architecture"]

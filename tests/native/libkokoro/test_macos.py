@@ -215,7 +215,7 @@ def test_whatever_it_takes_of_the_c_library_is_alike_on_linux_or_has_a_stand_in(
     nm = next((name for name in ("llvm-nm", "llvm-nm-19", "llvm-nm-14") if shutil.which(name)), None)
     if nm is None:
         pytest.skip("no llvm-nm (Debian: apt-get install llvm)")
-    made = set(re.findall(r"\bdarwin_(\w+)", (RUNNERS / "darwin.c").read_text(encoding="utf-8")))
+    made = set(re.findall(r"\bdarwin_(\w+)", (RUNNERS / "macho" / "darwin.c").read_text(encoding="utf-8")))
     for name in (MACOS.library, MACOS.program):
         printed = subprocess.run([nm, "-u", str(macos / name)], capture_output=True, text=True, check=True)
         taken = {word.partition("$")[0].removeprefix("_") for word in printed.stdout.split()}

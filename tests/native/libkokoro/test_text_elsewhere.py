@@ -16,7 +16,7 @@ import front_end_vectors
 import pytest
 from readings import drawn_passages, reading, units
 
-from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text, library_sources
+from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text
 from kokoro_tvm.native.toolchains.cc import CCompiler
 from kokoro_tvm.native.toolchains.zig import WASI
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
@@ -26,10 +26,11 @@ from kokoro_tvm.targets.runners.qemu import Qemu
 HERE = Path(__file__).parent / "programs"
 SHARED = [
     HERE / "text.c",
+    *sorted(FOLDER.glob("base/*.c")),
+    *sorted(FOLDER.glob("bundle/*.c")),
     *sorted(FOLDER.glob("text/*.c")),
-    *(FOLDER / name for name in ("base.c", "files.c", "json.c", "sha256.c")),
 ]
-LINUX_ALONE = [p for p in library_sources(LINUX) if p.name in ("os_posix.c", "os_linux.c", "verified.c")]
+LINUX_ALONE = [FOLDER / name for name in LINUX.sources]
 LINES = "".join(
     f"read:{' '.join(f'{ord(char):x}' for char in text)}\n" for text, _ in front_end_vectors.few_texts()
 )

@@ -201,7 +201,9 @@ def run(windows: Path, runner_runtime: Runtime, tmp_path: Path) -> Run:
     def run(name: str, *words: object) -> subprocess.CompletedProcess[str]:
         folder = Path(shutil.copytree(windows, tmp_path / name))
         options = (*STRICT, "-static", f"-I{INCLUDE}", str(folder / WINDOWS.library), "-lpthread")
-        MINGW.compile([PROGRAMS / f"{name}.c", INCLUDE / "os_windows.c"], folder / f"{name}.exe", *options)
+        MINGW.compile(
+            [PROGRAMS / f"{name}.c", INCLUDE / "os" / "os_windows.c"], folder / f"{name}.exe", *options
+        )
         start = WINE.start(folder / name)
         assert start is not None
         environment = os.environ | {"TVM_LIBRARY_PATH": str(runner_runtime(RECIPE)[0].parent)}

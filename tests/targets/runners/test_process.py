@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_stages import call_in
 
-from kokoro_tvm.builder.engine.child import WorkerError
+from kokoro_tvm.builder.engine.worker import WorkerError
 from kokoro_tvm.common.errors import BundleError
 
 READ = "read line; "
