@@ -21,7 +21,7 @@ __all__ = ["Passage", "split_passages"]
 _OPENING = "\"'“‘«¿¡([{*_「『（《〈【〔"
 _CLOSING = "\"'”’»)\\]}*_」』）》〉】〕"
 _WIDE = "。｡！？।॥"  # need no space after them
-_MAY_CONTINUE = re.compile("[」』）]")  # a particle may follow, as in 「はい。」と答えた
+_QUOTED_ON = re.compile("[」』）]")  # a particle may follow, as in 「はい。」と答えた
 _HIRAGANA = re.compile("[ぁ-ゟ]")
 _WITHOUT_SPACES = re.compile("[ぁ-ヿ一-鿿]")
 _FRENCH = r"(?:[ \u00a0\u202f]»(?!\w))?"  # a quote's end has a space before it; German quotes begin so
@@ -132,7 +132,7 @@ class _PassageReader:
         if mark is None:
             return "clause"
         if mark[0] in _WIDE:
-            continues = after == match.end() and not gap and _MAY_CONTINUE.match(mark[-1])
+            continues = after == match.end() and not gap and _QUOTED_ON.match(mark[-1])
             return "clause" if continues and _HIRAGANA.match(first) else "sentence"
         if not gap:
             return "sentence" if mark[0] in "!?" and _WITHOUT_SPACES.match(first) else "clause"
