@@ -40,14 +40,19 @@ def align(words: Sequence[tuple[str, str]]) -> list[tuple[str, ...]]:
         ends = np.cumsum(counts).tolist()
         is_aligned = bool(ends) and ends[-1] == len(phonemes)
         alignments.append(
-            tuple(phonemes[e - n : e] for n, e in zip(counts, ends, strict=True)) if is_aligned else ()
+            tuple(phonemes[end - count : end] for count, end in zip(counts, ends, strict=True))
+            if is_aligned
+            else ()
         )
     return alignments
 
 
 def _numbers(texts: Iterable[str]) -> dict[str, int]:
     """Assign numbers from 1 to the characters, in the order of their code points."""
-    return {char: number for number, char in enumerate(sorted({c for t in texts for c in t}), start=1)}
+    return {
+        char: number
+        for number, char in enumerate(sorted({character for text in texts for character in text}), start=1)
+    }
 
 
 class _Batch:

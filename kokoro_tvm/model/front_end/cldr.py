@@ -43,7 +43,11 @@ class Cldr:
                 json.loads((folder / name).read_text(encoding="utf-8")) for name in files_of(language)
             )
             rules = rbnf["rbnf"]["rbnf"]
-            self._rules = {n: r for n, r in rules.get("SpelloutRules", rules).items() if n.startswith("%")}
+            self._rules = {
+                name: rule_set
+                for name, rule_set in rules.get("SpelloutRules", rules).items()
+                if name.startswith("%")
+            }
             self._currencies = currencies["main"][language]["numbers"]["currencies"]
             self._units = units["main"][language]["units"]["long"]
             self._dates = dates["main"][language]["dates"]["calendars"]["gregorian"]
@@ -119,4 +123,8 @@ def _rule(base: str, text: str, hyphen: str) -> tuple[int, int, str]:
         divisor *= radix
     words = text.removesuffix(";").removeprefix("'").replace("\u00ad", "")
     parts = re.split(r"(%%?[\w-]+)", words)  # keep hyphens of set names
-    return least, divisor, "".join(p if p.startswith("%") else p.replace("-", hyphen) for p in parts)
+    return (
+        least,
+        divisor,
+        "".join(part if part.startswith("%") else part.replace("-", hyphen) for part in parts),
+    )

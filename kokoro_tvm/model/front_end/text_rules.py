@@ -196,7 +196,8 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
                 "pattern": bounded,
                 "say": rule.say,
                 "types": {
-                    m["group"] or m["named"]: m["group"] or m["type"] for m in _MACRO.finditer(pattern)
+                    match["group"] or match["named"]: match["group"] or match["type"]
+                    for match in _MACRO.finditer(pattern)
                 },
                 "after": f"(?:{rule.after})$" if rule.after else "",
                 "not_after": f"(?:{rule.not_after})$" if rule.not_after else "",
@@ -234,7 +235,7 @@ def _entries(name: str, file: LanguageFile, cldr: Cldr) -> dict[str, Any]:
         elif isinstance(item, str):
             entries[word] = item
         else:
-            fields = {k: v for k, v in item.model_dump().items() if v}
+            fields = {name: value for name, value in item.model_dump().items() if value}
             base = cldr.unit(fields.pop("unit")) if item.unit else {}
             base |= cldr.currency(fields.pop("currency")) if item.currency else {}
             entries[word] = base | fields

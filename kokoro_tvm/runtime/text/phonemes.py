@@ -55,7 +55,9 @@ def find_middle_cut(phonemes: str) -> int | None:
     if not sounds:
         return None
     for boundary in _BOUNDARIES:
-        cuts = [cut for m in boundary.finditer(phonemes) if sounds[0] < (cut := m.end()) <= sounds[-1]]
+        cuts = [
+            cut for match in boundary.finditer(phonemes) if sounds[0] < (cut := match.end()) <= sounds[-1]
+        ]
         if cuts:
             return min(cuts, key=lambda place: abs(2 * place - len(phonemes)))
     return None

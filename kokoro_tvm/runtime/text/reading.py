@@ -113,7 +113,7 @@ def phonemize_markup(
             code = code or language
             for utterance in phonemize_text(section.detached, language, front_end):
                 section_utterances.append(
-                    Utterance(tuple(_map_places(t, section.source) for t in utterance.tokens))
+                    Utterance(tuple(_map_places(token, section.source) for token in utterance.tokens))
                 )
         if section.pause is not None:
             *before, last = section_utterances or [Utterance(())]

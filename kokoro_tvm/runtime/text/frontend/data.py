@@ -122,7 +122,9 @@ class FrontEndFile:
         """Rules of the English tokenizer."""
         rules = json.loads(zlib.decompress(self._tensors["rules"].tobytes()))
         exceptions = {
-            word: tuple((text, norm) for text, _, norm in (p.partition(SUBFIELD_SEPARATOR) for p in pieces))
+            word: tuple(
+                (text, norm) for text, _, norm in (piece.partition(SUBFIELD_SEPARATOR) for piece in pieces)
+            )
             for word, pieces in self._fields("exceptions")
         }
         return TokenizerRules(**rules, exceptions=exceptions)

@@ -132,7 +132,7 @@ class Dictionary:
         self._stream = packed[words + index[-1] :]
         self._starts = index[::3]
         firsts = index[2::3]
-        self._first = [packed[words + a : words + b] for a, b in pairwise(firsts)]
+        self._first = [packed[words + start : words + end] for start, end in pairwise(firsts)]
         self._block = lru_cache(_CACHED_BLOCKS)(self._unpack)
         self.get = lru_cache(_CACHED_WORDS)(self._get)
 

@@ -144,7 +144,7 @@ class EnglishFrontEnd:
                 right -= 1
                 if not word[right].is_open:
                     continue
-                if all(c in SILENT_JOINERS for c in word[right].text):
+                if all(char in SILENT_JOINERS for char in word[right].text):
                     word[right].set_phonemes("", "mark")
                 elif not is_guessed and (guess := self._guess(join_parts(word).text)) is not None:
                     word[0].set_phonemes(*guess)

@@ -133,7 +133,7 @@ class FrontEnd:
             english = self._english_of(code, self._file)
             utterances = [tuple(english.convert(source)) for source in sources]
             notices = _list_guesses(
-                (t for tokens in utterances for t in tokens), self._unknown[code].has_espeak
+                (token for tokens in utterances for token in tokens), self._unknown[code].has_espeak
             )
         notices = [notice for part in normalized for notice in part.notices] + notices
         unspoken = [

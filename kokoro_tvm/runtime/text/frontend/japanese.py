@@ -64,7 +64,7 @@ class Japanese:
         """Return the words and marks of a text."""
         source = self._normalize(text)
         nodes = list(self._cutlet.tagger(source.text))
-        words = [self._word(w.surface, self._hiragana(_reading(w)), _kind(w)) for w in nodes]
+        words = [self._word(node.surface, self._hiragana(_reading(node)), _kind(node)) for node in nodes]
         self._cutlet.surfaces.clear()
         sounds = [str(sound) for sound in self._cutlet._romaji_tokens(words)]
         places = iter(_places(nodes))

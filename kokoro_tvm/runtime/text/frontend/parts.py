@@ -80,7 +80,7 @@ def group_into_words(tokens: Sequence[WordPart]) -> list[list[WordPart]]:
             elif part.tag == ":" and part.text in ("-", "–"):
                 part.set_phonemes("—", "mark")
             elif part.tag in _MARK_TAGS and not any(map(str.isalnum, part.text)):
-                marks = "".join(c for c in part.text if c in _MARKS)
+                marks = "".join(char for char in part.text if char in _MARKS)
                 part.set_phonemes(_BY_TAG.get(part.tag, marks), "mark")
             if not part.is_open:
                 words.append([part])
@@ -124,7 +124,7 @@ def join_parts(parts: Sequence[WordPart]) -> WordPart:
         text="".join(part.text + part.space for part in parts[:-1]) + last.text,
         start=first.start,
         end=last.end,
-        tag=max(parts, key=lambda part: sum(1 if c == c.lower() else 2 for c in part.text)).tag,
+        tag=max(parts, key=lambda part: sum(1 if char == char.lower() else 2 for char in part.text)).tag,
         space=last.space,
         phonemes=phonemes,
         origin=_origin(parts),
@@ -153,7 +153,7 @@ def finish_word(parts: Sequence[WordPart]) -> None:
             part.apart = is_separated and index > 0
         elif index == len(parts) - 1 and part.text in PAUSE_MARKS:
             part.set_phonemes(part.text, "mark")
-        elif all(c in SILENT_JOINERS for c in part.text):
+        elif all(char in SILENT_JOINERS for char in part.text):
             part.set_phonemes("", "mark")
     if is_separated:
         return

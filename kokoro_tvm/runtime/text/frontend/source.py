@@ -81,7 +81,7 @@ class SourceText:
         for part in parts:
             place = len(starts)
             texts.append(part.text)
-            links += (replace(a, start=a.start + place, end=a.end + place) for a in part.links)
+            links += (replace(link, start=link.start + place, end=link.end + place) for link in part.links)
             starts += part.starts
             ends += part.ends
         return cls("".join(texts), tuple(starts), tuple(ends), tuple(links))

@@ -33,5 +33,5 @@ _THEMSELVES = {"-": "-", "_": "_", ".": ".", ",": ",", "'": "'", "â€˜": "'", "â€
 @lru_cache(2048)
 def split_word(word: str) -> tuple[tuple[int, str], ...]:
     """Return (place, text) of the parts of a word; an apostrophe between digits belongs to none."""
-    classes = "".join(_THEMSELVES.get(c) or _CLASSES.get(unicodedata.category(c), "x") for c in word)
+    classes = "".join(_THEMSELVES.get(char) or _CLASSES.get(unicodedata.category(char), "x") for char in word)
     return tuple((match.start(), word[match.start() : match.end()]) for match in _PARTS.finditer(classes))

@@ -146,8 +146,8 @@ class Tokenizer:
         while place < len(pieces):
             end = chosen.get(place, place + 1)
             old = pieces[place:end]
-            together = all(a.start + len(a.text) == b.start for a, b in pairwise(old))
-            rule = self._exceptions.get("".join(p.text for p in old)) if place in chosen else None
+            together = all(left.start + len(left.text) == right.start for left, right in pairwise(old))
+            rule = self._exceptions.get("".join(piece.text for piece in old)) if place in chosen else None
             if rule is None or not together:
                 restored += old
             else:
@@ -165,7 +165,7 @@ class Tokenizer:
             while len(text) <= self._longest:
                 if text in self._exceptions:
                     cut = self._cut(text)
-                    if cut == tuple(p.text for p in pieces[start:end]):
+                    if cut == tuple(piece.text for piece in pieces[start:end]):
                         yield start, end
                 if end == len(pieces):
                     break

@@ -149,7 +149,7 @@ class _SectionBuffer:
         text = source.text
         for link in source.links:
             if link.is_fixed:
-                word = "".join(c if c.isalnum() else "x" for c in text[link.start : link.end])
+                word = "".join(char if char.isalnum() else "x" for char in text[link.start : link.end])
                 text = text[: link.start] + word + text[link.end :]
         return text
 

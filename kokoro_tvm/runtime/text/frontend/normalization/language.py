@@ -105,7 +105,9 @@ class LanguageRules:
         rules = self._beginning.get((char, kind))
         if rules is None:
             rules = tuple(
-                r for r in self.rules if char in r.first or any(letter in r.begins for letter in kind)
+                rule
+                for rule in self.rules
+                if char in rule.first or any(letter in rule.begins for letter in kind)
             )
             self._beginning[char, kind] = rules
         return rules

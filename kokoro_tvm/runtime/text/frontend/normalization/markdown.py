@@ -49,7 +49,7 @@ def remove_image_marks(source: SourceText) -> Iterator[Edit]:
 def remove_tags(text: str) -> Iterator[Edit]:
     """Yield edits that remove HTML comments and tags; block tags leave a space."""
     inline = frozenset(_INLINE.split())
-    return edit_matches(_TAG, text, lambda m: "" if (m["name"] or "a").lower() in inline else " ")
+    return edit_matches(_TAG, text, lambda match: "" if (match["name"] or "a").lower() in inline else " ")
 
 
 def decode_entities(text: str) -> Iterator[Edit]:

@@ -113,7 +113,9 @@ class _FormGroups:
             return str(int((written + "0")[:2]))
         if verb == "roman":
             values = [_ROMAN[letter] for letter in written.upper() if letter in _ROMAN]
-            return str(sum(-v if v < max(values[i:]) else v for i, v in enumerate(values)))
+            return str(
+                sum(-value if value < max(values[index:]) else value for index, value in enumerate(values))
+            )
         if verb == "whole":
             return "".join(char for char in written if char.isdecimal())
         if verb == "raised":
