@@ -43,7 +43,7 @@ from kokoro_tvm.builder.stages import (
     throughput,
     validate,
 )
-from kokoro_tvm.builder.stages.base import Files, Place, files_of
+from kokoro_tvm.builder.stages.base import Files, Place, output_group
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
 from kokoro_tvm.targets.runners import Runner
@@ -295,7 +295,7 @@ class RecipeGraph:
         if self.golden is not None:
             parts |= {file: (self.golden, file) for file in self.golden.outputs}
         if self.libkokoro is not None:
-            parts |= files_of("libkokoro", self.libkokoro)
+            parts |= output_group("libkokoro", self.libkokoro)
         if self.text is not None:
             parts |= {file: (self.text, file) for file in self.text.outputs}
         return bundle.declare(self.place, self.recipe, parts, judged, self.checkpoint, self.front_end)

@@ -47,7 +47,6 @@ def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
 def recipe_tasks(
     root: Path,
     reporter: LineReporter,
-    paranoid: bool = False,
     tried: tuple[str, Sequence[str]] | None = None,
     force: Collection[str] = (),
 ) -> Iterator[dict[str, Any]]:
@@ -58,7 +57,6 @@ def recipe_tasks(
     Args:
         root: Folder of recipes/ and artifacts/.
         reporter: Receives errors, notes and conclusions.
-        paranoid: Read files again even if they look unchanged (also KOKORO_TVM_PARANOID=1).
         tried: A recipe and its overrides, FIELD=VALUE: only its tasks, under a name of its own.
         force: Stages that run even if they are up to date, as all do with `doit -a`.
 
@@ -69,7 +67,7 @@ def recipe_tasks(
     names: set[str] = set()
     graphs: list[RecipeGraph] = []
     broken: list[str] = []
-    paranoid = paranoid or os.environ.get("KOKORO_TVM_PARANOID") == "1"
+    paranoid = os.environ.get("KOKORO_TVM_PARANOID") == "1"
     budget, cache = Budget(), Cache.from_environment(reporter.notes.append)
     project = Project(root, paranoid, cache)
     keep_learned(Memory(project.store.root / "learned.json", trust=not paranoid))

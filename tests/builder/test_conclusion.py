@@ -1,4 +1,4 @@
-"""What a build ends with names the command that comes next for its kind of target."""
+"""The last lines of a build."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
         ("metal-ios", "kokoro-tvm package {}"),
     ],
 )
-def test_next(recipe: str, after: str) -> None:
+def test_conclusion_names_the_next_command(recipe: str, after: str) -> None:
     first, second = conclusion(graph_of(recipe)).splitlines()
     bundle = f"artifacts/{recipe}"
     assert first == f"The bundle is {bundle}, and it says hello in {bundle}/hello.wav."
     assert second == "Next: " + after.replace("SAY", SAY).replace("{}", recipe)
 
 
-def test_what_nothing_runs_says_no_hello() -> None:
+def test_conclusion_omits_hello_without_a_runner() -> None:
     graph = graph_of("linux-arm64")
     target = graph.recipe.target.model_copy(update={"run": False})
     graph = replace(graph, recipe=graph.recipe.model_copy(update={"target": target}), _stages={})

@@ -123,12 +123,12 @@ function withCaptions(vector, at) {
 test("all texts are planned as Python does", async () => {
   assert.ok(VECTORS.texts.length > 100);
   const different = [];
-  for (const wanted of VECTORS.texts) {
-    const found = withCaptions(await made(wanted), characters(wanted.text));
+  for (const requested of VECTORS.texts) {
+    const candidate = withCaptions(await made(requested), characters(requested.text));
     try {
-      assert.deepStrictEqual(found, withCaptions(wanted, (place) => place));
+      assert.deepStrictEqual(candidate, withCaptions(requested, (place) => place));
     } catch (error) {
-      different.push(`${JSON.stringify(wanted.text)} (${wanted.voice})\n${error.message}`);
+      different.push(`${JSON.stringify(requested.text)} (${requested.voice})\n${error.message}`);
     }
   }
   const count = `${VECTORS.texts.length - different.length} of ${VECTORS.texts.length} texts are equal`;

@@ -124,12 +124,16 @@ def _load_recipes(folder: Path) -> tuple[list[Recipe], dict[str, str]]:
     return recipes, broken
 
 
+def _judge(about: str, is_met: bool, message: str, remedy: str) -> Finding:
+    """Return a finding that is wrong unless the requirement is met."""
+    return Finding(about, "fine", message) if is_met else Finding(about, "wrong", message, remedy)
+
+
 def check_python(version: str) -> Finding:
     """Check the version of Python."""
-    text = f"{version} (needed: {PYTHON})"
-    if SpecifierSet(PYTHON).contains(version):
-        return Finding("Python", "fine", text)
-    return Finding("Python", "wrong", text, "create the environment again: python3.12 -m venv .venv")
+    is_met = SpecifierSet(PYTHON).contains(version)
+    remedy = "create the environment again: python3.12 -m venv .venv"
+    return _judge("Python", is_met, f"{version} (needed: {PYTHON})", remedy)
 
 
 def _pins() -> list[tuple[str, str]]:
@@ -263,9 +267,7 @@ def check_memory(free: int | None) -> Finding:
     if free is None:
         return Finding("memory", "note", "how much is free is unknown, because only Linux reports it")
     text = f"{decimal(free)} free; a build takes up to {decimal(BUILD_MEMORY)}"
-    if free >= BUILD_MEMORY:
-        return Finding("memory", "fine", text)
-    return Finding("memory", "wrong", text, "close other programs, or add swap")
+    return _judge("memory", free >= BUILD_MEMORY, text, "close other programs, or add swap")
 
 
 def check_disk(artifacts: Path) -> Iterator[Finding]:
@@ -279,11 +281,8 @@ def check_disk(artifacts: Path) -> Iterator[Finding]:
         yield Finding("artifacts", "wrong", text, "make it writable, or build elsewhere with --root")
     free = shutil.disk_usage(folder).free
     text = f"{decimal(free)} free below {artifacts}; a build takes {decimal(BUILD_DISK)}"
-    if free >= BUILD_DISK:
-        yield Finding("disk", "fine", text)
-    else:
-        remedy = "free some space: kokoro-tvm gc --keep 1, or delete artifacts/peers"
-        yield Finding("disk", "wrong", text, remedy)
+    remedy = "free some space: kokoro-tvm gc --keep 1, or delete artifacts/peers"
+    yield _judge("disk", free >= BUILD_DISK, text, remedy)
 
 
 def check_cache() -> Finding:

@@ -276,17 +276,14 @@ class Store:
         if not all(self.holds(d.output) for d in damaged):
             return False
         former = {o.file for r in self.history(stage) for o in r.outputs} if stage else set()
-        try:
-            with self.lock(WHOLE):
-                if damaged:
-                    self._place(damaged, record, folder)
-                for file in former - {o.file for o in record.outputs}:
-                    with storing(folder / file):
-                        (folder / file).unlink(missing_ok=True)
-                if stage:
-                    _note(self.root / "stages" / stage, record.key)
-        except _GoneError:
-            return False
+        with self.lock(WHOLE):
+            if damaged and not self._place(damaged, record, folder):
+                return False
+            for file in former - {o.file for o in record.outputs}:
+                with storing(folder / file):
+                    (folder / file).unlink(missing_ok=True)
+            if stage:
+                _note(self.root / "stages" / stage, record.key)
         if damaged:
             with storing(folder):
                 self.verified.note({folder / o.file: o.sha256 for o in record.outputs})
@@ -316,7 +313,8 @@ class Store:
             path.unlink()
             return "removed"
 
-    def _place(self, damaged: Sequence[Damage], record: StageRecord, folder: Path) -> None:
+    def _place(self, damaged: Sequence[Damage], record: StageRecord, folder: Path) -> bool:
+        """Replace damaged outputs, the manifest last; return False if an object was removed meanwhile."""
         partial = self.root / "work" / "link"
         durable.make_folder(partial.parent)
         manifest = record.outputs[-1]
@@ -329,9 +327,10 @@ class Store:
                 partial.unlink(missing_ok=True)
                 try:
                     durable.link(source, partial)
-                except FileNotFoundError as error:
-                    raise _GoneError(source) from error
+                except FileNotFoundError:
+                    return False
                 partial.replace(path)
+        return True
 
     def _request_path(self, request: str) -> Path:
         return self.root / "requests" / request[:2] / request
@@ -356,10 +355,6 @@ def _note(path: Path, key: str) -> None:
     """Make a key the last of a list."""
     if read_keys(path)[-1:] != [key]:
         durable.write(path, list_with(_content(path), key))
-
-
-class _GoneError(Exception):
-    """An object was removed meanwhile."""
 
 
 def read_record(path: Path, key: str) -> StageRecord | None:

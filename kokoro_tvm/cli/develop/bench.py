@@ -31,7 +31,12 @@ def bench(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="PEERS", help="Peers to measure, separated by commas, or `none`."),
+        typer.Option(
+            "--against",
+            metavar="PEERS",
+            help="Peers to measure, separated by commas, or `none`.",
+            show_default="all",
+        ),
     ] = None,
     isa: Annotated[
         Literal["avx2"] | None,
@@ -41,7 +46,10 @@ def bench(
         ),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXTS", help="Texts to speak, separated by commas.")
+        str | None,
+        typer.Option(
+            "--text", metavar="TEXTS", help="Texts to speak, separated by commas.", show_default="all"
+        ),
     ] = None,
     rounds: Annotated[
         int, typer.Option("--rounds", min=1, help="Number of warm calls of every system with every text.")

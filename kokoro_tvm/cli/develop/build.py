@@ -40,15 +40,7 @@ def build(
             "as TVMScript.",
         ),
     ] = None,
-    events: Annotated[
-        Path | None,
-        typer.Option("--events", metavar="FILE", help="Also append events to this file, as JSON lines."),
-    ] = None,
     root: RootOption = Path(),
-    paranoid: Annotated[
-        bool,
-        typer.Option("--paranoid", help="Read every file again, even if it looks unchanged."),
-    ] = False,
     force: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,7 +69,9 @@ def build(
 ) -> None:
     """Build recipes, artifacts or stages, and what they need.
 
-    Current stages are skipped, except those named by --force.
+    Current stages are skipped, except those named by --force. With KOKORO_TVM_EVENTS=FILE, events are
+    appended to the file as JSON lines; with KOKORO_TVM_PARANOID=1, files are read again even if they look
+    unchanged.
     """
     from kokoro_tvm.common.errors import InputError
 
@@ -87,12 +81,12 @@ def build(
     if overrides:
         if len(words) != 1 or dump_ir is not None or scheduler is not None:
             raise InputError("--with takes one recipe, and neither --dump-ir nor --scheduler")
-        _build_try(words[0], overrides, jobs, root, events, paranoid)
+        _build_try(words[0], overrides, jobs, root)
     elif dump_ir is None:
         tasks = [_find_task(word, root) for word in words]
-        run_tasks(tasks, jobs, root, events, paranoid, scheduler, force=force or ())
+        run_tasks(tasks, jobs, root, scheduler, force=force or ())
     elif len(words) == 1 and "/" in words[0]:
-        _dump_ir(words[0], dump_ir, jobs, root, paranoid)
+        _dump_ir(words[0], dump_ir, jobs, root)
     else:
         raise InputError("--dump-ir takes one artifact: kokoro-tvm build --dump-ir DIR cpu/decoder-5120")
 
@@ -101,8 +95,6 @@ def run_tasks(
     tasks: list[str],
     jobs: int | None,
     root: Path,
-    events: Path | None = None,
-    paranoid: bool = False,
     scheduler: str | None = None,
     tried: tuple[str, Sequence[str]] | None = None,
     force: Sequence[str] = (),
@@ -113,8 +105,6 @@ def run_tasks(
         tasks: Names of tasks.
         jobs: Number of stages that run at the same time; None: as `doit` chooses.
         root: Folder with `recipes/` and `artifacts/`.
-        events: File to append events to.
-        paranoid: Read every file again, even if it looks unchanged.
         scheduler: Address of a Dask cluster that builds the tasks first; this machine then restores them.
         tried: A recipe and its overrides, whose tasks are the only ones.
         force: Stages that run even if they are current.
@@ -122,13 +112,12 @@ def run_tasks(
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
 
-    from kokoro_tvm.builder.engine.events import EventLog
     from kokoro_tvm.builder.engine.reporter import make_reporter
     from kokoro_tvm.builder.tasks import doit_config, recipe_tasks
     from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 
-    reporter = make_reporter(EventLog(events) if events else None)
-    graph = list(recipe_tasks(root, reporter, paranoid, tried, force))
+    reporter = make_reporter()
+    graph = list(recipe_tasks(root, reporter, tried=tried, force=force))
     names = [task["basename"] for task in graph]
     _check_names(tasks, names)
     _check_names(force, [name for name in names if "." in name])
@@ -146,9 +135,7 @@ def run_tasks(
         raise typer.Exit(first.exit_code if isinstance(first, KokoroTvmError) else BuildError.exit_code)
 
 
-def _build_try(
-    recipe: str, overrides: list[str], jobs: int | None, root: Path, events: Path | None, paranoid: bool
-) -> None:
+def _build_try(recipe: str, overrides: list[str], jobs: int | None, root: Path) -> None:
     """Build a recipe with overrides beside the recipe's own bundle, and say where."""
     from kokoro_tvm.recipe import load_recipe, write_try
 
@@ -158,7 +145,7 @@ def _build_try(
         f"{recipe} with {', '.join(overrides)} is built as {name}, in {root / 'artifacts' / name}. "
         f"No recipe has these values: to keep them, write one that extends {recipe}."
     )
-    run_tasks([name], jobs, root, events, paranoid, tried=(recipe, overrides))
+    run_tasks([name], jobs, root, tried=(recipe, overrides))
 
 
 def _check_names(tasks: Sequence[str], valid: list[str]) -> None:
@@ -182,7 +169,7 @@ def _find_task(word: str, root: Path) -> str:
     return graph.validate(spec).name
 
 
-def _dump_ir(word: str, folder: Path, jobs: int | None, root: Path, paranoid: bool) -> None:
+def _dump_ir(word: str, folder: Path, jobs: int | None, root: Path) -> None:
     """Lower one artifact again, outside the store, and write the module after the import and every pass."""
     from tempfile import TemporaryDirectory
 
@@ -190,7 +177,7 @@ def _dump_ir(word: str, folder: Path, jobs: int | None, root: Path, paranoid: bo
 
     graph, spec = Project(root).artifact(word)
     lower = graph.lower(spec)
-    run_tasks([stage.name for stage in lower.after], jobs, root, paranoid=paranoid)
+    run_tasks([stage.name for stage in lower.after], jobs, root)
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("[0-9][0-9]-*.py"):
         path.unlink()  # phases of another pass list

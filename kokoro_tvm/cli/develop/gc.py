@@ -49,12 +49,12 @@ def gc(
 
     project = Project.open(root)
     tries = project.tries()
-    kept = project.worth_keeping(keep)
+    keys = project.worth_keeping(keep)
     shared = shared_cache() if cache else None
     if cache and shared is None:
         raise InputError("--cache: there is no shared cache; KOKORO_TVM_CACHE names one")
-    pruned = shared.prune(kept, dry_run) if shared is not None else None
-    freed = project.gc(kept, dry_run)
+    pruned = shared.prune(keys, dry_run) if shared is not None else None
+    freed = project.gc(keys, dry_run)
     if json:
         more = {"cache": asdict(pruned)} if pruned else {}
         print_json({"dry_run": dry_run, **asdict(freed), "tries": list(map(str, tries)), **more})

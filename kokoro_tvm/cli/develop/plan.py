@@ -99,12 +99,12 @@ def _stages(steps: Sequence[PlanStep], verb: str, plural: str) -> str:
 
 
 def _total(steps: Sequence[PlanStep]) -> str:
-    known = [step.seconds for step in steps if step.seconds is not None]
+    durations = [step.seconds for step in steps if step.seconds is not None]
     if not steps:
         return ""
-    if not known:
+    if not durations:
         return ", duration unknown: never built here"
-    unknown = len(steps) - len(known)
-    return f", about {_format_seconds(sum(known))}" + (
+    unknown = len(steps) - len(durations)
+    return f", about {_format_seconds(sum(durations))}" + (
         f", and {unknown} of unknown duration" if unknown else ""
     )

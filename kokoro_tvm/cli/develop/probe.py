@@ -66,14 +66,6 @@ def probe(
             "the PyTorch float64 run.",
         ),
     ] = None,
-    random: Annotated[
-        int | None,
-        typer.Option(
-            "--random",
-            metavar="SEED",
-            help="With `--operation`: use standard normal inputs of the same shapes instead.",
-        ),
-    ] = None,
     utterance: Annotated[
         str | None,
         typer.Option(
@@ -94,8 +86,6 @@ def probe(
 
     # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
-    if random is not None and operation is None:
-        raise InputError("--random needs --operation.")
     if every and at:
         raise InputError("--every and --at exclude each other. Give one of them.")
     graph, specs = _find_artifacts(artifact, root)
@@ -113,10 +103,9 @@ def probe(
 
     count = choose_threads(threads)
     torch.set_num_threads(count)
-    instrument = Probe(subject, _TOLERANCES[graph.recipe.precision], count, progress)
-    inputs, is_alone = reference.inputs(spec.component), operation is not None
-    rows = instrument.alone(values, inputs, random) if is_alone else instrument.inside(values, inputs)
-    result = instrument.findings(f"{graph.recipe.name}/{spec.id}", rows, len(values), is_alone)
+    result = Probe(subject, _TOLERANCES[graph.recipe.precision], count, progress).run(
+        f"{graph.recipe.name}/{spec.id}", values, reference.inputs(spec.component), operation is not None
+    )
     _show(result)
     write_json(json_file, result.to_json() | {"utterance": reference.name})
     result.require()

@@ -46,4 +46,4 @@ def push(
     pushed = push_bundle(bundle, place, signer, report)
     typer.echo(f"{pushed.place}@sha256:{pushed.digest}")
     signed = "signed" if key else "not signed"
-    typer.echo(f"{decimal(pushed.sent)} sent, {decimal(pushed.there)} were there, {signed}")
+    typer.echo(f"{decimal(pushed.sent)} sent, {decimal(pushed.present)} were there, {signed}")

@@ -44,12 +44,12 @@ def status(
         return
     # The last row is the bundle's.
     never = [name for name, rows in statuses.items() if not recipes and rows[-1].size is None]
-    shown = {row.name: row for name, rows in statuses.items() if name not in never for row in rows}
+    rows = {row.name: row for name, own in statuses.items() if name not in never for row in own}
     out = console(markup=False)
-    if shown:
-        out.print(_table([*shown.values()]))
+    if rows:
+        out.print(_table([*rows.values()]))
     if never:
-        out.print(f"{'Other recipes, never built' if shown else 'Never built'}: {', '.join(never)}")
+        out.print(f"{'Other recipes, never built' if rows else 'Never built'}: {', '.join(never)}")
 
 
 def _table(rows: Sequence[StatusRow]) -> Table:

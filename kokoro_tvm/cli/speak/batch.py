@@ -102,10 +102,10 @@ def _report(
             for note in outcome.notes:
                 typer.secho(f"note: {manifest}:{outcome.line}: {note}", err=True)
     elapsed = time.perf_counter() - began
-    spoken = [outcome for outcome in outcomes if outcome.manner == "spoken"]
-    seconds = sum(outcome.seconds for outcome in spoken)
+    synthesized = [outcome for outcome in outcomes if outcome.manner == "spoken"]
+    seconds = sum(outcome.seconds for outcome in synthesized)
     present = sum(outcome.manner == "present" for outcome in outcomes)
-    line = f"{output}: {len(spoken)} spoken, {seconds:.2f} s of speech in {elapsed:.2f} s"
+    line = f"{output}: {len(synthesized)} spoken, {seconds:.2f} s of speech in {elapsed:.2f} s"
     typer.echo(f"{line}; {present} were there" if present else line)
     failed = [(outcome.line, outcome.message) for outcome in outcomes if outcome.manner == "failed"]
     failed += [(fault.line, fault.message) for fault in bad]

@@ -39,13 +39,13 @@ def inspect(
 def _rows(content: dict[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield the name, indented under its parent, and the text of each value. Lists are on one line."""
     for name, value in content.items():
-        shown = "  " * depth + name
+        label = "  " * depth + name
         if isinstance(value, dict) and value:
-            yield shown, ""
+            yield label, ""
             yield from _rows(value, depth + 1)
         elif isinstance(value, list | dict):
-            yield shown, ", ".join(map(str, value)) or "none"
+            yield label, ", ".join(map(str, value)) or "none"
         elif isinstance(value, bool):
-            yield shown, "yes" if value else "no"
+            yield label, "yes" if value else "no"
         else:
-            yield shown, "none" if value is None else str(value)
+            yield label, "none" if value is None else str(value)

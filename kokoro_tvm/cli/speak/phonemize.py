@@ -59,11 +59,11 @@ def phonemize(
         code = describe((name or voice or "").partition(",")[0], manifest.languages).code
         return code if code in manifest.languages else first
 
-    known = MarkupVocabulary(manifest.vocabulary, language)
+    markup = MarkupVocabulary(manifest.vocabulary, language)
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         data = files[manifest.front_end] if manifest.front_end else None
-        utterances = phonemize_markup(text, known, FrontEnd.open(manifest, data, words), ssml, not plain)
+        utterances = phonemize_markup(text, markup, FrontEnd.open(manifest, data, words), ssml, not plain)
     if json:
         print_json([{**asdict(utterance), "phonemes": utterance.phonemes} for utterance in utterances])
         return

@@ -1,4 +1,4 @@
-"""Digests of code: what counts as a change of a function that ran, and of whom."""
+"""Digests of code: which edits change which digests."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def edited(
     package: Path, file: str, old: str, new: str, functions: list[str], imported: tuple[str, ...] = ()
 ) -> set[str]:
-    """What of the code of functions differs after an edit."""
+    """Return the names whose digests differ after an edit."""
     before = executed_code(functions, imported)
     path = package / file
     text = path.read_text(encoding="utf-8")
@@ -160,7 +160,7 @@ def test_executed_code_counts_functions_that_imports_executed_with_their_module(
     assert executed_code(code) == code, "a past run's names give the same again"
 
 
-def test_executed_code_marks_what_is_gone(package: Path) -> None:
+def test_executed_code_marks_missing_functions(package: Path) -> None:
     assert edited(package, "ops/stft.py", "def _half", "def _third", STFT) >= {"kokoro_tvm.ops.stft:_half"}
     (package / "ops/table.py").unlink()
     assert executed_code(["kokoro_tvm.ops.table"])["kokoro_tvm.ops.table"] == "gone"
@@ -173,11 +173,11 @@ def test_executed_code_marks_what_is_gone(package: Path) -> None:
         '    """What it is."""\n\n    return   x  //  2 + (ROUNDS)  # about\n',
     ],
 )
-def test_comments_docstrings_and_layout_do_not_count(package: Path, new: str) -> None:
+def test_executed_code_ignores_comments_docstrings_and_layout(package: Path, new: str) -> None:
     assert edited(package, "ops/stft.py", "    return x // 2 + ROUNDS\n", new, STFT) == set()
 
 
-def test_the_wording_of_an_error_does_not_count_but_its_kind_and_condition_do(package: Path) -> None:
+def test_executed_code_ignores_texts_of_errors(package: Path) -> None:
     def digest(condition: str, error: str) -> str:
         text = f"def check(x, name):\n    if {condition}:\n        raise {error}\n"
         (package / "helper.py").write_text(text, encoding="utf-8")
@@ -194,7 +194,7 @@ def test_the_wording_of_an_error_does_not_count_but_its_kind_and_condition_do(pa
     assert len({first, *others}) == 4
 
 
-def test_the_body_of_a_class_that_was_imported_meanwhile_counts_where_it_is_used(package: Path) -> None:
+def test_executed_code_counts_class_bodies_with_their_module(package: Path) -> None:
     assert executed_code([*STFT, "kokoro_tvm.ops.stft:Drawer"]) == executed_code(STFT)
 
 
@@ -212,7 +212,7 @@ def test_all_code_counts_all_that_a_function_may_call(package: Path) -> None:
         all_code(["kokoro_tvm.ops.stft:istft"])
 
 
-def test_what_cannot_be_followed_is_refused(package: Path) -> None:
+def test_executed_code_rejects_relative_imports_and_syntax_errors(package: Path) -> None:
     (package / "noise.py").write_text("from . import ops\n", encoding="utf-8")
     with pytest.raises(BuildError, match=r"noise\.py: a relative import"):
         executed_code(DRAW)

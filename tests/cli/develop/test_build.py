@@ -112,16 +112,11 @@ def test_build_of_one_artifact(root: Path, ran: FakeBuild, words: list[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "variable", "paranoid"),
-    [([], None, False), (["--paranoid"], None, True), ([], "1", True), ([], "0", False)],
+    ("variable", "paranoid"),
+    [(None, False), ("1", True), ("0", False)],
 )
-def test_build_paranoid_by_option_or_environment(
-    root: Path,
-    ran: FakeBuild,
-    monkeypatch: pytest.MonkeyPatch,
-    words: list[str],
-    variable: str | None,
-    paranoid: bool,
+def test_build_is_paranoid_if_the_environment_says_so(
+    root: Path, ran: FakeBuild, monkeypatch: pytest.MonkeyPatch, variable: str | None, paranoid: bool
 ) -> None:
     requests: list[bool] = []
     project = tasks.Project
@@ -133,7 +128,7 @@ def test_build_paranoid_by_option_or_environment(
     monkeypatch.setattr(tasks, "Project", opened)
     if variable is not None:
         monkeypatch.setenv("KOKORO_TVM_PARANOID", variable)
-    assert run("cpu.machine", *words) == 0
+    assert run("cpu.machine") == 0
     assert requests == [paranoid]
 
 

@@ -173,7 +173,7 @@ def test_verify_reports_damaged_outputs(project: Project, capsys: pytest.Capture
     assert run("verify") == 3
     out, err = capsys.readouterr()
     assert f"{library.resolve()}: holds something else than was written (cpu.lower.f0n-5120)\n" in out
-    assert err.startswith("1 files are damaged or missing: `kokoro-tvm verify --repair` restores them")
+    assert re.match(r"1 files are damaged or missing: `\S*kokoro-tvm verify --repair` restores them", err)
     (Path("artifacts/cpu") / "bundle.json").unlink()
     assert run("verify", "cpu", "--json") == 5
     printed_json = json.loads(capsys.readouterr().out)

@@ -36,7 +36,6 @@ def test_probe_lists_without_a_build(capsys: pytest.CaptureFixture[str]) -> None
             "None of these values is a result of 'conv'; there are: ",
         ),
         (["cpu/bert", "--every", "--at", "x"], "--every and --at exclude each other"),
-        (["cpu/bert", "--random", "1"], "--random needs --operation"),
         (["cpu/bert", "--utterance", "nobody"], "has no utterance 'nobody'; it has short, sentence"),
         (["cpu/bert", "--json", "/no/such/folder/x.json"], "for x.json does not exist"),
     ],

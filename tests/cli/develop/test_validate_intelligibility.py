@@ -11,7 +11,7 @@ import pytest
 from kokoro_tvm.cli import main
 from kokoro_tvm.tools.lab.setting import Lab
 from kokoro_tvm.validation.measure import recogniser
-from kokoro_tvm.validation.measure.intelligibility import Heard
+from kokoro_tvm.validation.measure.intelligibility import Transcript
 
 COMMAND = ["validate", "intelligibility"]
 
@@ -23,9 +23,9 @@ def status(*words: str) -> int:
 
 
 @pytest.fixture
-def listening(monkeypatch: pytest.MonkeyPatch) -> list[Heard]:
+def listening(monkeypatch: pytest.MonkeyPatch) -> list[Transcript]:
     """What the recogniser hears of the bundle and the stock model; tests append to it."""
-    heard: list[Heard] = []
+    heard: list[Transcript] = []
     gates = SimpleNamespace(intelligibility=SimpleNamespace(max_word_error_increase=None))
     lab = SimpleNamespace(model=({}, {}), recipe=SimpleNamespace(gates=gates), threads=1)
     monkeypatch.setattr(Lab, "open", lambda *_: lab)
@@ -35,11 +35,11 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> list[Heard]:
 
 
 def test_intelligibility_prints_rates_by_voice_and_the_verdict(
-    listening: list[Heard], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    listening: list[Transcript], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listening += [
-        Heard("af_heart", "kick the ball straight", "kick the wall straight", "kick the ball straight"),
-        Heard("bm_george", "the sun rose", "the sun rose", "the sun rows"),
+        Transcript("af_heart", "kick the ball straight", "kick the wall straight", "kick the ball straight"),
+        Transcript("bm_george", "the sun rose", "the sun rose", "the sun rows"),
     ]
     out = tmp_path / "heard.json"
     assert status("--json", str(out)) == 0
@@ -56,9 +56,9 @@ def test_intelligibility_prints_rates_by_voice_and_the_verdict(
 
 
 def test_intelligibility_fails_a_missed_gate(
-    listening: list[Heard], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    listening: list[Transcript], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    listening.append(Heard("af_heart", "the sun rose", "this and rows", "the sun rose"))
+    listening.append(Transcript("af_heart", "the sun rose", "this and rows", "the sun rose"))
     out = tmp_path / "heard.json"
     assert status("--json", str(out)) == 4
     result = capsys.readouterr()

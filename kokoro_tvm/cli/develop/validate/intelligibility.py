@@ -44,12 +44,12 @@ def intelligibility(
     from kokoro_tvm.validation.measure.intelligibility import validate_intelligibility
 
     check_file(json_file)
-    ears = recogniser.open_recogniser()
+    listener = recogniser.open_recogniser()
     lab = Lab.open(bundle, root, threads, progress)
     gate = lab.recipe.gates.intelligibility.max_word_error_increase
     limits = {"max_word_error_increase": _MAX_INCREASE if gate is None else gate}
     with noted():
-        heard = listening.listen(bundle, *lab.model, ears, threads=lab.threads, progress=progress)
+        heard = listening.listen(bundle, *lab.model, listener, threads=lab.threads, progress=progress)
     report = validate_intelligibility(heard, limits)
     (utterance,) = report.utterances  # the 24 sentences are judged as one
     out = console()

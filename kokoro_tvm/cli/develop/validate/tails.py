@@ -83,9 +83,9 @@ def tails(
     rows = table("component", headings, "tails", "verdict")
     for trial in trials:
         verdict = "[green]passed[/]" if trial.status == "passed" else "[bold red]FAILED[/]"
-        behind = "zeros" if trial.silent else "not zeros"
+        tail = "zeros" if trial.silent else "not zeros"
         cells = (trial.bucket, trial.length, trial.tails, trial.equal)
-        rows.add_row(trial.component, *map(str, cells), behind, verdict)
+        rows.add_row(trial.component, *map(str, cells), tail, verdict)
     console().print(rows, "")
     write_json(json_file, report.to_json())
     report.require()

@@ -1,9 +1,8 @@
-/* Runs programs of macOS on arm64 in a process of Linux: `darwin PROGRAM ARGUMENT...`.
+/* Run a program of macOS on arm64 in a process of Linux: `darwin PROGRAM ARGUMENT...`.
  *
- * dyld.c binds what a program takes of macOS' C library to Linux' functions of the same names. Here are those that
- * differ in what they take or give: dyld.c prefers `darwin_NAME` to `NAME`. There are as many as libkokoro needs. errno
- * has Linux' numbers, which are macOS' up to 34. Nothing here is macOS' C library, which is not run.
- */
+ * dyld.c binds imports from macOS' C library to Linux' functions of the same names. This file has the functions whose
+ * arguments or results differ: dyld.c prefers `darwin_NAME` to `NAME`. It has as many as libkokoro needs. errno has
+ * Linux' numbers, which equal macOS' up to 34. macOS' C library itself is not run. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,8 +19,8 @@
 
 #include "dyld.h"
 
-/* Variadic arguments lie on the stack on macOS, each in 8 bytes, and a va_list points to the next. That is how Linux
- * passes those that no register is left for. */
+/* On macOS, variadic arguments lie on the stack, each in 8 bytes, and a va_list points to the next. Linux passes
+ * arguments beyond its registers the same way. */
 #define FROM_STACK(place) {.__stack = (place), .__gr_offs = 0, .__vr_offs = 0}
 
 int darwin_vsnprintf(char *to, size_t size, const char *format, void *arguments) {
@@ -36,8 +35,7 @@ int darwin_vfprintf(FILE *to, const char *format, void *arguments) {
 
 int darwin_vprintf(const char *format, void *arguments) { return darwin_vfprintf(stdout, format, arguments); }
 
-/* Where the stack is when a variadic function is called: what its fixed arguments are followed by. A jmp_buf of macOS
- * has 192 bytes, fewer than Linux'. */
+/* The stack of a variadic call begins with the variadic arguments. A jmp_buf of macOS has 192 bytes, fewer than Linux'. */
 __asm__(
     ".macro function name\n .globl \\name\n .type \\name, %function\n \\name:\n .endm\n"
     "function darwin_snprintf\n mov x3, sp\n b darwin_vsnprintf\n"
@@ -58,7 +56,7 @@ int *darwin___error(void) { return &errno; }
 
 FILE *darwin___stderrp;
 
-/* -1 for flags that are not known here. */
+/* Translate flags, or return -1 for unknown ones. */
 static int flags_of(int darwin) {
   static const struct { int darwin, ours; } known[] = {{0x4, O_NONBLOCK}, {0x1000000, O_CLOEXEC}};
   int flags = 0;
@@ -67,7 +65,7 @@ static int flags_of(int darwin) {
   return darwin ? (errno = EINVAL, -1) : flags;
 }
 
-int darwin_open(const char *path, int flags) { /* to be read: a mode would be variadic */
+int darwin_open(const char *path, int flags) { /* for reading: a mode would be variadic */
   int ours = flags_of(flags);
   return ours < 0 ? -1 : open(path, O_RDONLY | ours);
 }
@@ -129,8 +127,8 @@ int darwin_sysctlbyname(const char *name, void *value, size_t *size, const void 
   return 0;
 }
 
-/* A mutex of macOS has 64 bytes, of which the first 8 say what it is, and the rest is zero where it was initialised
- * statically: Linux' is there. A condition has 48 bytes on both. */
+/* A mutex of macOS has 64 bytes. The first 8 are a signature, the rest is zero after static initialization: Linux'
+ * mutex lies there. A condition variable has 48 bytes on both. */
 enum { WHAT_IT_IS = 8 };
 _Static_assert(sizeof(pthread_mutex_t) <= 64 - WHAT_IT_IS && sizeof(pthread_cond_t) <= 48, "room for Linux' own");
 
@@ -146,7 +144,7 @@ int darwin_pthread_cond_wait(pthread_cond_t *condition, void *mutex) {
   return pthread_cond_wait(condition, inside(mutex));
 }
 
-/* What handles a signal is put aside and put back, and not looked into: Linux' own is larger than macOS'. */
+/* Signal handlers are saved and restored only: Linux' struct is larger than macOS'. */
 typedef struct {
   struct sigaction *ours;
   uint32_t mask, flags;
@@ -158,7 +156,7 @@ int darwin_sigaction(int number, const Action *next, Action *before) {
   return sigaction(number, next ? next->ours : NULL, before ? &kept : NULL);
 }
 
-/* macOS' TVM runtime is C++ for macOS' own library of it, so that of Linux stands in, which this process has. */
+/* macOS' TVM runtime needs macOS' C++ library, so Linux' runtime of this process replaces it. */
 void *darwin_dlopen(const char *path, int flags) {
   enum { NOLOAD = 0x10 };
   char name[256];

@@ -1,13 +1,11 @@
-/* Stands in for macOS' dynamic linker in a process of Linux on arm64: its dlopen, dlsym, dlclose and dlerror, and
- * what runs a program.
+/* Dynamic linker of Mach-O files in a process of Linux on arm64: dlopen, dlsym, dlclose, dlerror, and the start of
+ * programs.
  *
- * Libraries are Mach-O for arm64, with the bind and rebase opcodes of LC_DYLD_INFO (no chained fixups). Their
- * segments are mapped with the protection they request, what they take of others is found among the libraries beside
- * them and those of this process, their initialisers are called, and functions are looked up in the trie of exports.
- * What macOS' C library has otherwise than Linux' is in darwin.c. What would be dyld's, Apple's libm and the kernel's
- * (such as checking signatures) is not here. Format: <mach-o/loader.h>.
- * Kernels for a GPU that were compiled as C++ are libraries of Linux, and left to its own dynamic linker.
- */
+ * Libraries are Mach-O for arm64 with the bind and rebase opcodes of LC_DYLD_INFO (no chained fixups). Segments are
+ * mapped with their protection, imports are searched in libraries of the folder and in this process, initializers are
+ * called, and exports are looked up in the trie. darwin.c has what differs between the C libraries. Duties of dyld,
+ * Apple's libm and the kernel (such as signatures) are missing. Format: <mach-o/loader.h>. GPU kernels that were
+ * compiled as C++ are libraries of Linux and left to its dynamic linker. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -26,18 +24,18 @@
 enum { MAGIC = 0xfeedfacf, ARM64 = 0x100000c, EXECUTE = 2, DYLIB = 6, SEGMENTS = 16, NEEDED = 8, PAGE = 16384 };
 enum { SEGMENT_64 = 0x19, DYLD_INFO = 0x22, DYLD_INFO_ONLY = 0x80000022, CHAINED_FIXUPS = 0x80000034 };
 enum { LOAD_DYLIB = 0xc, RPATH = 0x8000001c, MAIN = 0x80000028 };
-enum { INITIALISERS = 9 }; /* of a section's kinds: pointers to functions */
+enum { INITIALISERS = 9 }; /* section type: pointers to functions */
 enum { REBASE, BIND, WEAK_BIND, LAZY_BIND, EXPORTS, TABLES };
 
 typedef struct image {
   const char *path;
   const uint8_t *file;
   size_t size;
-  char *base;            /* what addresses in it are counted from */
-  uint64_t first, mapped, main; /* addresses of its header and its end; where a program begins, from its header on */
-  const char *names[NEEDED];    /* of libraries that it needs */
+  char *base;            /* origin of its addresses */
+  uint64_t first, mapped, main; /* address of its header and its end; entry point relative to the header */
+  const char *names[NEEDED];    /* names of its dependencies */
   struct image *needed[NEEDED];
-  int names_count, needed_count, beside; /* beside: whether they may lie in its folder */
+  int names_count, needed_count, beside; /* beside: whether dependencies may lie in its folder */
   struct { uint64_t address, size, offset, length; uint32_t protection; char name[17]; } segments[SEGMENTS];
   int count;
   struct { uint32_t offset, size; } tables[TABLES];
@@ -57,21 +55,20 @@ static void refuse(const char *format, ...) {
   longjmp(given_up, 1);
 }
 
-/* Of macOS' C library alone. */
+/* A function of macOS alone. */
 void darwin_memset_pattern16(void *memory, const void *pattern, size_t size) {
   for (char *at = memory; size > 0; at += 16, size -= size < 16 ? size : 16)
     memcpy(at, pattern, size < 16 ? size : 16);
 }
 
-/* Linux' own. */
+/* Linux' own dlsym. */
 static void *find_in(void *handle, const char *name) {
   static void *(*real)(void *, const char *);
   if (!real) real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17");
   return real ? real(handle, name) : NULL;
 }
 
-/* For the symbols that a library takes of others: what darwin.c has for them, else what this process has under the same
- * name, without the variant behind a "$". */
+/* Find an import: in darwin.c, else in this process under the same name, without the variant after "$". */
 static void *find_here(const char *name) {
   char ours[256];
   int prefix = snprintf(ours, sizeof ours, "darwin_%.*s", (int)strcspn(name, "$"), name);
@@ -121,7 +118,7 @@ static const uint8_t *table(const Image *image, int which, const uint8_t **end) 
   return image->file + image->tables[which].offset;
 }
 
-/* The address of an export, or NULL: a walk through the trie. */
+/* Return the address of an export, or NULL, by a walk through the trie. */
 static void *exported(const Image *image, const char *name) {
   const uint8_t *end, *start = table(image, EXPORTS, &end), *at = start;
   if (at == end) return NULL;
@@ -131,7 +128,7 @@ static void *exported(const Image *image, const char *name) {
     if (*name == 0) {
       if (size == 0) return NULL;
       if (number(&at, end) & ~(uint64_t)4) refuse("%s is exported in a way that is not known", name);
-      return image->base + image->first + number(&at, end); /* the flag 4: a weak definition */
+      return image->base + image->first + number(&at, end); /* flag 4: a weak definition */
     }
     if (children >= end) return NULL;
     at = children + 1;
@@ -163,7 +160,7 @@ static void rebase(const Image *image) {
     count = skip = 0;
     switch (operation) {
       case 0x00: return;
-      case 0x10: break;                                                         /* all are pointers */
+      case 0x10: break;                                                         /* only pointers */
       case 0x20: segment = immediate, offset = number(&at, end); break;
       case 0x30: offset += number(&at, end); break;
       case 0x40: offset += 8 * (uint64_t)immediate; break;
@@ -188,7 +185,7 @@ static void bind(const Image *image, int which) {
     count = skip = 0;
     switch (operation) {
       case 0x00: if (which == LAZY_BIND) continue; return;
-      case 0x10: case 0x30: case 0x50: break;                                   /* whose it is; a pointer */
+      case 0x10: case 0x30: case 0x50: break;                                   /* library ordinal; pointer */
       case 0x20: number(&at, end); break;
       case 0x40: name = name_at(&at, end); break;
       case 0x60: addend = signed_number(&at, end); break;
@@ -210,7 +207,7 @@ static void bind(const Image *image, int which) {
   }
 }
 
-/* Finds what a segment has of functions that are called once it is loaded. */
+/* Find the initializers in a segment. */
 static void read_sections(Image *image, const uint8_t *segment, const uint8_t *end) {
   uint32_t sections = ((const uint32_t *)segment)[16];
   for (const uint8_t *at = segment + 72; sections > 0; --sections, at += 80) {
@@ -219,7 +216,7 @@ static void read_sections(Image *image, const uint8_t *segment, const uint8_t *e
   }
 }
 
-/* The text of a command, which says where in it the text begins. */
+/* Return the text of a command, whose offset is in the command. */
 static const char *text_in(const uint8_t *command, uint32_t size) {
   uint32_t start = ((const uint32_t *)command)[2];
   if (start >= size || !memchr(command + start, 0, size - start)) refuse("its commands are damaged");
@@ -272,7 +269,7 @@ static void read_file(Image *image, const char *path) {
   if (image->file == MAP_FAILED) refuse("%s cannot be read", path);
 }
 
-/* A library in the folder of the one that needs it, where that one says so. */
+/* Load a dependency from the folder of its user, if that allows it. */
 static void load_needed(Image *image, const char *name) {
   char path[4096];
   const char *last = strrchr(image->path, '/');
@@ -315,7 +312,7 @@ void *dlopen(const char *path, int flags) {
   read_file(image, path);
   if (image->size > 4 && memcmp(image->file, "\177ELF", 4) == 0) {
     open_of_linux(image, path, flags);
-    if (!find_in(image->of_linux, "__tvm_ffi_choose")) refuse("%s", NO_MACHO); /* what group.h puts beside kernels */
+    if (!find_in(image->of_linux, "__tvm_ffi_choose")) refuse("%s", NO_MACHO); /* group.h defines it beside kernels */
   } else {
     load(image, DYLIB);
   }

@@ -1,10 +1,10 @@
-/* What dyld.c has besides the dynamic linker's own functions. */
+/* Functions of dyld.c besides those of a dynamic linker. */
 #ifndef KOKORO_DYLD_H
 #define KOKORO_DYLD_H
 
-/* A library of Linux that this process has already, for dlsym; NULL: it has none of that name. */
+/* Return a loaded library of Linux for dlsym, or NULL. */
 void *dyld_loaded(const char *name);
-/* Runs a program of macOS; its exit status, 127 where it cannot be loaded. */
+/* Run a program of macOS; return its exit status, or 127 if it cannot be loaded. */
 int dyld_run(const char *path, int count, char **words);
 
 #endif

@@ -1,12 +1,11 @@
-"""Scores against somebody else's cases: what is a case, and which readings count as alike."""
+"""Scores on test cases of another project: format of the cases, comparison of readings."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-
-from kokoro_tvm.tools.lab.readings import Case, alike, cases, same_words
+from readings import Case, cases, has_same_letters, has_same_words
 
 
 def test_cases_of_both_forms(tmp_path: Path) -> None:
@@ -35,8 +34,8 @@ def test_cases_of_both_forms(tmp_path: Path) -> None:
         ("two to five", "two five", False),
     ],
 )
-def test_what_is_alike(one: str, other: str, same: bool) -> None:
-    assert alike(one, other, True, ["and"]) == same
+def test_what_is_has_same_letters(one: str, other: str, same: bool) -> None:
+    assert has_same_letters(one, other, True, ["and"]) == same
 
 
 @pytest.mark.parametrize(
@@ -56,8 +55,8 @@ def test_what_is_alike(one: str, other: str, same: bool) -> None:
     ],
 )
 def test_the_same_words_spelled_otherwise(one: str, other: str, language: str, same: bool) -> None:
-    assert same_words(one, other, language, []) == same
+    assert has_same_words(one, other, language, []) == same
 
 
 def test_without_spaces_only_characters_count() -> None:
-    assert alike("二十 五", "二十五", False, [])
+    assert has_same_letters("二十 五", "二十五", False, [])

@@ -1,10 +1,10 @@
-"""Scores what the front end makes of written forms against somebody else's test cases.
+"""Score how the front end reads written forms, on test cases of another project.
 
-`python -m kokoro_tvm.tools.lab.readings FOLDER LANGUAGE --cldr DATA` reads the files of a folder,
+`python docs/readings.py FOLDER LANGUAGE --cldr DATA` reads the files of a folder,
 `written~spoken` a line, with further readings behind further `~`; a line that begins with `~` is written,
 and the lines below it are readings that are accepted (the format of NeMo-text-processing's tests). `--cldr`
 is a folder with the packages of CLDR, unpacked. Two counts are printed: of readings with the same letters,
-and of those with the same words, which may be spelled otherwise (`same_words`).
+and of those with the same words, which may be spelled otherwise (`has_same_words`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRule
 from kokoro_tvm.runtime.text.frontend.normalization.scanner import Verbalizer
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
-__all__ = ["Case", "alike", "cases", "reader", "same_words"]
+__all__ = ["Case", "cases", "has_same_letters", "has_same_words", "reader"]
 
 # Japanese numbers and counters in kana, and the characters that they are a reading of.
 _DAYS = {
@@ -48,7 +48,7 @@ _LETTERS_APART = re.compile(r"(?<!\S)[^\W\d](?: [^\W\d](?!\S))+")
 
 @dataclass(frozen=True)
 class Case:
-    """What is written, and every reading that is accepted."""
+    """A written form and its accepted readings."""
 
     file: str
     written: str
@@ -56,7 +56,7 @@ class Case:
 
 
 def cases(folder: Path) -> Iterator[Case]:
-    """The cases of a folder's text files, in their order."""
+    """Read the cases of a folder's text files."""
     for path in sorted(folder.glob("*.txt")):
         pending: list[str] = []
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -78,7 +78,7 @@ def _several(file: str, lines: Sequence[str]) -> Iterator[Case]:
 
 
 def reader(language: str, cldr: Path, code: str) -> Callable[[str], str]:
-    """What reads a text in words, by the file of a language and CLDR's in a folder."""
+    """Return a function that reads a text in words, by the rules of a language and CLDR's data."""
     scanner = Verbalizer(LanguageRules(compile_language(language, cldr), code))
 
     def read(text: str) -> str:
@@ -88,25 +88,28 @@ def reader(language: str, cldr: Path, code: str) -> Callable[[str], str]:
     return read
 
 
-def alike(one: str, other: str, spaced: bool, aside: Sequence[str]) -> bool:
-    """Whether two readings have the same words, but for case, marks, words of `aside` and letters apart."""
-    return _words(one, spaced, aside) == _words(other, spaced, aside)
+def has_same_letters(ours: str, other: str, spaced: bool, ignored: Sequence[str]) -> bool:
+    """Compare two readings without case, marks, `ignored` words and spaces between single letters."""
+    return _words(ours, spaced, ignored) == _words(other, spaced, ignored)
 
 
-def same_words(one: str, other: str, language: str, aside: Sequence[str]) -> bool:
-    """Whether two readings are the same words, however spelled: in Italian without regard to accents
-    (ventitre, ventitré), in Japanese numbers in kana as the characters that they read (ヨネン, 四年), and in
-    each, a sign that `other` leaves as a sign (2-5) as any one word (two to five) or none."""
+def has_same_words(ours: str, other: str, language: str, ignored: Sequence[str]) -> bool:
+    """Compare two readings without their spelling.
+
+    Italian accents do not count (ventitre, ventitré). Japanese numbers in kana count as characters
+    (ヨネン, 四年).
+    A sign that `other` keeps (2-5) counts as one word (two to five) or none.
+    """
     if language == "it":
-        one, other = (_without_accents(text) for text in (one, other))
+        ours, other = (_without_accents(text) for text in (ours, other))
     if language == "ja":
-        one, other = (_KANA.sub(_characters, text) for text in (one, other))
+        ours, other = (_KANA.sub(_characters, text) for text in (ours, other))
     spaced = language not in ("ja", "zh")
-    if alike(one, other, spaced, aside):
+    if has_same_letters(ours, other, spaced, ignored):
         return True
-    parts = [_words(part, spaced, aside) for part in _LEFT.split(other)]
+    parts = [_words(part, spaced, ignored) for part in _LEFT.split(other)]
     return len(parts) > 1 and (
-        re.fullmatch(r"(?: (?:to|slash|dash))? ?".join(map(re.escape, parts)), _words(one, spaced, aside))
+        re.fullmatch(r"(?: (?:to|slash|dash))? ?".join(map(re.escape, parts)), _words(ours, spaced, ignored))
         is not None
     )
 
@@ -118,18 +121,18 @@ def _without_accents(text: str) -> str:
 def _characters(kana: re.Match[str]) -> str:
     if kana["day"]:
         return _DAYS[kana["day"]]
-    number = re.sub("|".join(_NUMBERS), lambda one: _NUMBERS[one[0]], kana["number"])
+    number = re.sub("|".join(_NUMBERS), lambda match: _NUMBERS[match[0]], kana["number"])
     return number + _COUNTERS[kana["counter"]]
 
 
-def _words(text: str, spaced: bool, aside: Sequence[str]) -> str:
+def _words(text: str, spaced: bool, ignored: Sequence[str]) -> str:
     text = unicodedata.normalize("NFKC", text).lower().replace("'", "").replace("’", "")
     text = re.sub(r"(?<!\w)(\w)\.(?=\w(?!\w))", r"\1", text)
-    kept = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
-    words = [word for word in kept.split() if word not in aside]
+    letters = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
+    words = [word for word in letters.split() if word not in ignored]
     if not spaced:
         return "".join(words)
-    return _LETTERS_APART.sub(lambda letters: letters[0].replace(" ", ""), " ".join(words))
+    return _LETTERS_APART.sub(lambda match: match[0].replace(" ", ""), " ".join(words))
 
 
 def main() -> None:
@@ -140,23 +143,23 @@ def main() -> None:
     parser.add_argument("--code", default="a", help="the letter of the language, where it has variants")
     parser.add_argument("--aside", default="and the of", help="words that do not count")
     parser.add_argument("--failures", action="store_true", help="print what is read otherwise")
-    given = parser.parse_args()
-    read = reader(given.language, given.cldr, given.code)
-    spaced, aside = given.language not in ("ja", "zh"), given.aside.split()
-    passed: dict[str, list[tuple[bool, bool]]] = {}
-    for case in cases(given.folder):
-        found = read(case.written)
-        same = any(same_words(found, accepted, given.language, aside) for accepted in case.accepted)
-        letters = any(alike(found, accepted, spaced, aside) for accepted in case.accepted)
-        passed.setdefault(case.file, []).append((letters, same))
-        if given.failures and not same:
-            print(f"{case.file}: {case.written!r}\n    {found!r}\n    {case.accepted[0]!r}")
-    passed["all"] = [result for results in passed.values() for result in results]
+    options = parser.parse_args()
+    read = reader(options.language, options.cldr, options.code)
+    spaced, ignored = options.language not in ("ja", "zh"), options.aside.split()
+    results: dict[str, list[tuple[bool, bool]]] = {}
+    for case in cases(options.folder):
+        ours = read(case.written)
+        same = any(has_same_words(ours, accepted, options.language, ignored) for accepted in case.accepted)
+        letters = any(has_same_letters(ours, accepted, spaced, ignored) for accepted in case.accepted)
+        results.setdefault(case.file, []).append((letters, same))
+        if options.failures and not same:
+            print(f"{case.file}: {case.written!r}\n    {ours!r}\n    {case.accepted[0]!r}")
+    results["all"] = [result for scores in results.values() for result in scores]
     print(f"{'of':>53} {'letters':>14} {'words':>14}")
-    for file, results in passed.items():
-        alike_by = [sum(good) for good in zip(*results, strict=True)]
-        shares = "".join(f" {good:6} {100 * good / len(results):5.1f} %" for good in alike_by)
-        print(f"{file:48} {len(results):4}{shares}")
+    for file, scores in results.items():
+        counts = [sum(column) for column in zip(*scores, strict=True)]
+        shares = "".join(f" {count:6} {100 * count / len(scores):5.1f} %" for count in counts)
+        print(f"{file:48} {len(scores):4}{shares}")
 
 
 if __name__ == "__main__":
