@@ -95,7 +95,7 @@ INTENDED: tuple[IntendedDifference, ...] = (
 
 @dataclass(frozen=True)
 class WordDifference:
-    """Words of a sentence with two read_homographs; `known` if misaki did not guess all of them."""
+    """Words of a sentence with two readings; `known` if misaki did not guess all of them."""
 
     sentence: str
     word: str
@@ -125,7 +125,7 @@ class PhonemesReport:
 
 
 def judge_phonemes(
-    read_homographs: Mapping[str, Sequence[SentenceReading]],
+    readings: Mapping[str, Sequence[SentenceReading]],
     limits: Mapping[str, float | None],
     enforce: bool = True,
 ) -> PhonemesReport:
@@ -136,7 +136,7 @@ def judge_phonemes(
     """
     utterances, differences = [], {}
     patterns = [difference.pattern for difference in INTENDED if difference.pattern is not None]
-    for name, sentences in read_homographs.items():
+    for name, sentences in readings.items():
         comparable = [s for s in sentences if not any(re.search(p, s.sentence) for p in patterns)]
         judged = [_without_other_readings(s) for s in comparable]
         errors = [difference for s in judged for difference in _differences(s)]
@@ -183,7 +183,7 @@ def _common_prefix(first: str, second: str) -> int:
 
 
 def _without_other_readings(read: SentenceReading) -> SentenceReading:
-    """Remove homographs that the two read differently from both read_homographs."""
+    """Remove homographs that the two read differently from both readings."""
     matcher = SequenceMatcher(
         None, [w.text for w in read.reference], [w.text for w in read.ours], autojunk=False
     )
@@ -225,7 +225,7 @@ def _symbols(words: Sequence[ReferenceWord] | Sequence[Token]) -> str:
 
 
 def _differences(read: SentenceReading) -> Iterator[WordDifference]:
-    """Yield the words with different read_homographs; a run of differently divided words counts once."""
+    """Yield the words with different readings; a run of differently divided words counts once."""
     reference, ours = read.reference, read.ours
     matcher = SequenceMatcher(None, [w.text for w in reference], [w.text for w in ours], autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
