@@ -111,7 +111,7 @@ def test_health_answers_while_a_long_text_is_planned(start: Callable[..., Server
         assert reading.wait(30)
         return read_letters(*arguments)
 
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read)
     server.runner.planning.clear()
     with closing(server.connect()) as connection:
         connection.request("POST", "/v1/audio/speech", json.dumps({"input": text, "response_format": "wav"}))

@@ -13,7 +13,7 @@ from numbers import Integral
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.piece import Word
-from kokoro_tvm.runtime.text.phonemes import middle_cut
+from kokoro_tvm.runtime.text.phonemes import find_middle_cut
 
 __all__ = ["Breath", "Division", "divide_sentences", "halves", "symbols_of"]
 
@@ -101,7 +101,7 @@ def divided(breath: Breath, most: int) -> Iterator[Breath]:
 
 def halves(breath: Breath) -> tuple[Breath, Breath] | None:
     """Divide at the best place near the middle; None if there is no place."""
-    cut = middle_cut(symbols_of(breath.words))
+    cut = find_middle_cut(symbols_of(breath.words))
     if cut is None:
         return None
     before: list[Word] = []

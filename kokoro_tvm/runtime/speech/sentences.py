@@ -15,20 +15,20 @@ from kokoro_tvm.runtime.speech.division import Breath
 from kokoro_tvm.runtime.speech.piece import Word
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.strings import tokens_of
+from kokoro_tvm.runtime.text.frontend.strings import tokenize_phonemes
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
-from kokoro_tvm.runtime.text.markup import Item, Known, Manner, parse
-from kokoro_tvm.runtime.text.markup.passages import MarkedPassage, marked_passages
-from kokoro_tvm.runtime.text.markup.values import listed_symbols
-from kokoro_tvm.runtime.text.phonemes import clean, has_sound
-from kokoro_tvm.runtime.text.reading import nothing_spoken, read_utterances
+from kokoro_tvm.runtime.text.markup import MarkupItem, MarkupVocabulary, SpeakingStyle, parse_markup
+from kokoro_tvm.runtime.text.markup.passages import StyledPassage, split_styled_passages
+from kokoro_tvm.runtime.text.markup.values import list_symbols
+from kokoro_tvm.runtime.text.phonemes import clean_phonemes, has_sound
+from kokoro_tvm.runtime.text.reading import describe_missing_phonemes, phonemize_sentence
 
 __all__ = ["sentences_of_phonemes", "sentences_of_text", "words_of"]
 
 
 def sentences_of_text(
     text: str | Iterable[str],
-    known: Known,
+    known: MarkupVocabulary,
     front_end: FrontEnd,
     ssml: bool | None = None,
     markup: bool = True,
@@ -45,13 +45,13 @@ def sentences_of_text(
     Raises:
         InputError: markup is invalid, or nothing can be spoken.
     """
-    return _sentences(parse(text, known, ssml, markup), known, front_end)
+    return _sentences(parse_markup(text, known, ssml, markup), known, front_end)
 
 
-def _sentences(items: Iterable[Item], known: Known, front_end: FrontEnd) -> Iterator[Breath]:
+def _sentences(items: Iterable[MarkupItem], known: MarkupVocabulary, front_end: FrontEnd) -> Iterator[Breath]:
     has_words, lead = False, 0.0  # seconds of pauses before the first word
     sample, language = "", ""  # the first text with a letter or digit, else the first, and its language
-    for passage in marked_passages(items):
+    for passage in split_styled_passages(items):
         if not language and any(map(str.isalnum, passage.source.text)):
             sample, language = passage.source.text, known.language(passage.voice)
         sample = sample or passage.source.text
@@ -70,19 +70,21 @@ def _sentences(items: Iterable[Item], known: Known, front_end: FrontEnd) -> Iter
             lead += passage.pause or 0.0
     if not has_words:
         if language:
-            raise InputError(nothing_spoken(sample, front_end.language_name(language)))
+            raise InputError(describe_missing_phonemes(sample, front_end.language_name(language)))
         empty = "the text has pauses alone" if lead else "the text is empty"
         reason = f"{quoted(sample, 20)} has no letter or digit" if sample else empty
         raise InputError(f"There is nothing to speak: {reason}.")
 
 
-def _words(passage: MarkedPassage, known: Known, front_end: FrontEnd) -> Iterator[tuple[Word, ...]]:
+def _words(
+    passage: StyledPassage, known: MarkupVocabulary, front_end: FrontEnd
+) -> Iterator[tuple[Word, ...]]:
     """Yield the words of each utterance of a passage."""
     if not passage.source.text:
         return
     joined = passage.joined
-    for utterance in read_utterances(passage.own, known.language(passage.voice), front_end):
-        words = words_of(utterance, passage.source, passage.manners)
+    for utterance in phonemize_sentence(passage.detached, known.language(passage.voice), front_end):
+        words = words_of(utterance, passage.source, passage.styles)
         if words:
             *others, last = (replace(words[0], joined=joined), *words[1:])
             yield (*others, replace(last, space=""))
@@ -95,15 +97,15 @@ def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]
     Raises:
         InputError: no symbol is known.
     """
-    texts = [clean(text) for text in phonemes]
+    texts = [clean_phonemes(text) for text in phonemes]
     speakable = [place for place, text in enumerate(texts) if has_sound(text, vocabulary)]
     if not speakable:
-        listed = listed_symbols(symbol for text in texts for symbol in text if not symbol.isspace())
+        listed = list_symbols(symbol for text in texts for symbol in text if not symbol.isspace())
         raise InputError(f"There is nothing to speak: the model knows none of the phonemes ({listed}).")
     start = 0
     for place, text in enumerate(texts):
         if place in speakable:
-            words = words_of(Utterance(tokens_of(text)), SourceText.of(text, start))
+            words = words_of(Utterance(tokenize_phonemes(text)), SourceText.of(text, start))
             yield Breath(words, "end" if place == speakable[-1] else "paragraph")
         else:
             warn(f"Left out, because the model knows none of its symbols: {quoted(text)}")
@@ -111,7 +113,7 @@ def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]
 
 
 def words_of(
-    utterance: Utterance, source: SourceText, manners: Sequence[Manner] | None = None
+    utterance: Utterance, source: SourceText, styles: Sequence[SpeakingStyle] | None = None
 ) -> tuple[Word, ...]:
     """Return the words of an utterance.
 
@@ -137,8 +139,8 @@ def words_of(
             continue
         previous_end, (begin, end) = end, (token.start, token.end)
         word = _create_word(source, begin, end, token.phonemes, token.space)
-        if manners and begin < len(manners):
-            word = replace(word, rate=manners[begin].rate, pitch=manners[begin].pitch)
+        if styles and begin < len(styles):
+            word = replace(word, rate=styles[begin].rate, pitch=styles[begin].pitch)
         if words:
             word = replace(word, joined=_are_joined(words[-1], source.text[previous_end:begin], word))
         words.append(word)

@@ -34,7 +34,7 @@ from kokoro_tvm.runtime.threads import choose_threads
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-    from kokoro_tvm.runtime.text.markup import Known
+    from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 
 __all__ = ["Speech", "Synthesizer"]
 
@@ -243,7 +243,7 @@ class Synthesizer:
         from kokoro_tvm.runtime.speech.sentences import sentences_of_text  # slow to import
 
         voice = self.voices.default if voice is None else voice
-        front_end = self.front_end.leaving(unread) if unread else self.front_end
+        front_end = self.front_end.with_unread_forms(unread) if unread else self.front_end
         sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
@@ -356,10 +356,10 @@ class Synthesizer:
 
         Arguments and errors are those of `__call__`.
         """
-        from kokoro_tvm.runtime.text.reading import read_marked
+        from kokoro_tvm.runtime.text.reading import phonemize_markup
 
         voice = self.voices.default if voice is None else voice
-        utterances = read_marked(text, self._known(voice, language), self.front_end, ssml, markup)
+        utterances = phonemize_markup(text, self._known(voice, language), self.front_end, ssml, markup)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
     def run(
@@ -438,11 +438,11 @@ class Synthesizer:
         table(None)
         return table
 
-    def _known(self, voice: str, language: str | None = None) -> Known:
+    def _known(self, voice: str, language: str | None = None) -> MarkupVocabulary:
         """Return the names that markup may use in a request."""
-        from kokoro_tvm.runtime.text.markup import Known
+        from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 
-        return Known(
+        return MarkupVocabulary(
             self.bundle.vocabulary, languages_of(self.voices, voice, language, self.bundle.languages)
         )
 

@@ -11,10 +11,10 @@ from starlette.routing import Route
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.prosody import FACTORS
-from kokoro_tvm.runtime.text.markup import Known, is_ssml, parse
-from kokoro_tvm.runtime.text.markup.ssml import BREAKS, ELEMENTS, SPOKEN
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary, is_ssml, parse_markup
+from kokoro_tvm.runtime.text.markup.ssml import BREAKS, ELEMENTS, IGNORED_ELEMENTS
 from kokoro_tvm.runtime.text.markup.values import RATES
-from kokoro_tvm.runtime.text.markup.written import in_brackets
+from kokoro_tvm.runtime.text.markup.written import write_brackets
 from kokoro_tvm.serving.bodies import Audio
 from kokoro_tvm.serving.body import read_request
 from kokoro_tvm.serving.errors import ApiError
@@ -35,7 +35,7 @@ def routes(service: Service) -> list[Route]:
         return JSONResponse(
             {
                 "elements": {name: element.about for name, element in ELEMENTS.items()},
-                "ignored": list(SPOKEN),
+                "ignored": list(IGNORED_ELEMENTS),
                 "break_strengths": {strength: seconds or 0.0 for strength, seconds in BREAKS.items()},
                 "prosody_rates": RATES,
                 "rate_range": list(FACTORS),
@@ -46,14 +46,16 @@ def routes(service: Service) -> list[Route]:
         wanted, headers = await read_request(request, SsmlRequest, service, computation=True)
         bundle = service.bundles.of().bundle
         # Which voices there are is decided when the text is spoken.
-        known = Known(
+        known = MarkupVocabulary(
             bundle.vocabulary, lambda voice: describe(voice or wanted.voice or "", bundle.languages).code
         )
 
         def parsed() -> JSONResponse:
             text = wanted.text
             if is_ssml(text):
-                text = in_brackets(parse(read_in_turns(text), known, ssml=True), wanted.voice or None)
+                text = write_brackets(
+                    parse_markup(read_in_turns(text), known, ssml=True), wanted.voice or None
+                )
             return JSONResponse({"text": text}, headers=headers)
 
         return ComputedResponse(service.scheduler.compute(parsed, request.state.priority))

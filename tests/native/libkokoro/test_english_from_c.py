@@ -13,9 +13,9 @@ import pytest
 from examples import examples
 
 from kokoro_tvm.runtime.text.frontend.data import EnglishData, FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
-from kokoro_tvm.runtime.text.frontend.lexicon import Context, Lexicon
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
+from kokoro_tvm.runtime.text.frontend.lexicon import FollowingSound, Lexicon
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.reference.phonemes import sentences
@@ -68,7 +68,7 @@ def spelled(tokens: Iterable[Token]) -> str:
 
 def read_alike(ask: Ask, file: Path, code: str, texts: Sequence[str]) -> None:
     data = data_of(file, code)
-    english = English(data, code == "b", UnknownWords(data, code == "b", espeak=False))
+    english = EnglishFrontEnd(data, code == "b", UnknownWordReader(data, code == "b", espeak=False))
     result = ask(file, code, (f"text:{coded(text)}" for text in texts))
     for text, line in zip(texts, result, strict=True):
         assert line == spelled(english.convert(SourceText.of(text))), text
@@ -134,7 +134,7 @@ def words_alike(ask: Ask, file: Path, code: str, words: Sequence[str], per_word:
     lines = (f"word:{tag}:{vowel}:{to:d}:{stress}:{coded(word)}" for word, tag, vowel, to, stress in cases)
     result = ask(file, code, lines)
     for (word, tag, vowel, to, stress), line in zip(cases, result, strict=True):
-        phonemes = lexicon.read(word, tag, Context(VOWELS[vowel], to), STRESSES[stress])
+        phonemes = lexicon.read(word, tag, FollowingSound(VOWELS[vowel], to), STRESSES[stress])
         assert line == ("-" if phonemes is None else phonemes) + "\x1f", (word, tag, vowel, to, stress)
 
 
@@ -157,7 +157,7 @@ def test_read_word_matches_python_on_the_lexicon(ask: Ask, file: Path, code: str
 @pytest.mark.parametrize("code", "ab")
 def test_guess_matches_python(ask: Ask, file: Path, code: str) -> None:
     data = data_of(file, code)
-    guess = UnknownWords(data, code == "b", espeak=False)
+    guess = UnknownWordReader(data, code == "b", espeak=False)
     draw = random.Random(9)
     letters = "abcdefghijklmnopqrstuvwxyzaeiouyt" + "éüñÀß'-.9ℐﬁ"
     words = ["".join(draw.choices(letters, k=draw.randrange(1, 14))) for _ in range(examples(400))]

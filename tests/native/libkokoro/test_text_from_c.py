@@ -39,12 +39,12 @@ from kokoro_tvm.runtime.speech.sentences import sentences_of_text
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.markup import Known
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 from kokoro_tvm.validation.measure.text_from_c import format_words
 
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
@@ -109,8 +109,8 @@ def read(program: Path, front_end_files: Path) -> Reader:
 @pytest.fixture(scope="module")
 def front_end(front_end_files: Path) -> Iterator[FrontEnd]:
     """Return Python's front end without espeak-ng."""
-    guesser = functools.partial(UnknownWords, espeak=False)
-    with mock.patch.object(front_end_module, "UnknownWords", guesser):
+    guesser = functools.partial(UnknownWordReader, espeak=False)
+    with mock.patch.object(front_end_module, "UnknownWordReader", guesser):
         yield FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
 
 
@@ -257,7 +257,7 @@ def planned(front_end: FrontEnd, text: str, code: str) -> tuple[list[Any], list[
     """Return pieces, a possible error after them, and notices."""
     model: Any = front_end_vectors._Model(VOCABULARY, MOST)
     style = Style(lambda voice: np.zeros((1 << 16, 2), np.float32), SPEED, Pauses(), Division())
-    known = Known(frozenset(VOCABULARY), lambda voice: code)
+    known = MarkupVocabulary(frozenset(VOCABULARY), lambda voice: code)
     target: list[Any] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

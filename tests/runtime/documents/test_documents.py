@@ -28,7 +28,7 @@ A big bad dog did it.
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", lambda *_, **__: roomy[0])
     return roomy[0]
 

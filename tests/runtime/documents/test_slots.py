@@ -19,7 +19,7 @@ SLOTS = (Slot(0.5, 1.5, "He ran home."), Slot(1.5, 1.525, "A big bad dog did it.
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     return roomy[0]
 
 

@@ -21,7 +21,7 @@ TEXT = "He ran, and he ran on. A big bad dog did that.\n\nIt cost 5 a day."
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     return roomy[0]
 
 

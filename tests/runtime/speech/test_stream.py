@@ -29,7 +29,7 @@ WORDS = st.lists(
 
 @pytest.fixture(autouse=True)
 def letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
 
 
 @given(WORDS, st.integers(1, 9), st.sampled_from([0.7, 1.0, 2.0]))

@@ -18,7 +18,7 @@ from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.runtime import Division, Pauses, SpeechWarning, Synthesizer, TooLongError
 from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.strings import tokens_of
+from kokoro_tvm.runtime.text.frontend.strings import tokenize_phonemes
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 
 REF_S = np.array([0.5, -1.0, 0.25, 2.0], np.float32)
@@ -257,9 +257,9 @@ def test_call_synthesizes_text(fake: tuple[Synthesizer, Any], monkeypatch: pytes
 
     def read(source: SourceText, code: str, front_end: object) -> list[Utterance]:
         requested.append((source.text, code))
-        return [Utterance(tokens_of({"Hi.": "ab", "You.": "cd"}[source.text]))]
+        return [Utterance(tokenize_phonemes({"Hi.": "ab", "You.": "cd"}[source.text]))]
 
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read)
     tts, _ = fake
     spoken = tts(" Hi.\n\nYou.\n", voice="bf_emma", seed=1)
     assert requested == [("Hi.", "b"), ("You.", "b")]
