@@ -31,6 +31,8 @@ TOOLS = {
     "types-pyyaml",
     "distributed",
     "aiohttp",
+    "fastapi",
+    "pydantic-settings",
     "starlette",
     "uvicorn",
     "nvidia-cuda-nvrtc",
@@ -46,7 +48,7 @@ TOOLS = {
     "securesystemslib",
     "packageurl-python",
 }
-LISTENING = {"h11", "starlette", "uvicorn", "wsproto"}
+LISTENING = {"fastapi", "h11", "pydantic", "pydantic-settings", "starlette", "uvicorn", "wsproto"}
 # What misaki imports to speak Japanese and Chinese.
 OF_MISAKI = {
     "fugashi", "jaconv", "mojimoji", "pyopenjtalk", "unidic-lite",
@@ -186,7 +188,8 @@ def test_what_listens_to_a_network_can_be_brought_up_to_date() -> None:
     """A range up to the next major version, in which the version lies that the tests have."""
     extras = PROJECT["optional-dependencies"]
     ranges = {r.partition(">=")[0]: r.partition(">=")[2] for r in extras["serve"] if ">=" in r}
-    tested = dict(r.split("==") for r in extras["test"] if r.partition("==")[0] in LISTENING)
+    pins = [*extras["build"], *extras["test"]]
+    tested = dict(r.split("==") for r in pins if r.partition("==")[0] in LISTENING)
     assert set(ranges) == set(tested) == LISTENING
     for name, range in ranges.items():
         least, most = (tuple(map(int, bound.split("."))) for bound in range.split(",<"))

@@ -20,7 +20,7 @@ from toy_bundle import FakeRunner, write_bundle
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
 from kokoro_tvm.serving.app import create_app
-from kokoro_tvm.serving.bundles import Bundles, in_turns
+from kokoro_tvm.serving.bundles import Bundles, make_yielding
 from kokoro_tvm.serving.encoding.base import as_int16
 from kokoro_tvm.serving.server import uvicorn_options
 from kokoro_tvm.serving.service import Service
@@ -123,6 +123,12 @@ class Server:
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("GET", path, headers=headers)
 
+    def schema(self, path: str) -> Any:
+        """The JSON schema of the body of `POST path` in the OpenAPI document."""
+        document = self.get("/openapi.json").json
+        body = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        return document["components"]["schemas"][body["$ref"].rpartition("/")[2]]
+
     def speak(self, text: str, **fields: Any) -> Answer:
         return self.post("/v1/audio/speech", {"input": text, "response_format": "pcm"} | fields)
 
@@ -144,7 +150,7 @@ def serving(folder: Path, **settings: Any) -> Iterator[Server]:
     runner = GatedRunner()
     synthesizer = toy_synthesizer(folder, runner)
     chosen = Settings(port=0, **settings)
-    app = create_app(chosen, Bundles({"toy": in_turns(synthesizer)}))
+    app = create_app(chosen, Bundles({"toy": make_yielding(synthesizer)}))
     server = uvicorn.Server(uvicorn.Config(app, **uvicorn_options(chosen)))
     loops: list[asyncio.AbstractEventLoop] = []
 

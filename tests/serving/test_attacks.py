@@ -121,7 +121,7 @@ def trickle(server: Server, data: Iterator[bytes]) -> bytes:
 
 
 def test_a_head_that_comes_byte_by_byte(start: Callable[..., Server]) -> None:
-    server = start(idle=0.3)
+    server = start(request_timeout_s=0.3)
 
     def head() -> Iterator[bytes]:
         yield b"POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
@@ -134,7 +134,7 @@ def test_a_head_that_comes_byte_by_byte(start: Callable[..., Server]) -> None:
 
 @pytest.mark.parametrize("chunk", [b"a", b"1\r\na\r\n"])
 def test_a_body_that_comes_byte_by_byte(start: Callable[..., Server], chunk: bytes) -> None:
-    server = start(idle=0.3)
+    server = start(request_timeout_s=0.3)
     length = b"Content-Length: 99999" if len(chunk) == 1 else b"Transfer-Encoding: chunked"
 
     def body() -> Iterator[bytes]:
@@ -277,7 +277,7 @@ def test_a_session_that_is_left_in_the_middle(
 
 def test_every_answer_is_whole_beside_an_attack(start: Callable[..., Server]) -> None:
     """Connections that stop at every place of a request, while another is spoken to."""
-    server = start(idle=0.3)
+    server = start(request_timeout_s=0.3)
     data = b'POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\n{"input": "Ha. Ha."}'
     alone = server.speak("Ha. Ha.").body
     with contextlib.ExitStack() as stack:

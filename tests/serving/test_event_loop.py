@@ -19,7 +19,7 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.speech import sentences
 from kokoro_tvm.runtime.text import reading
-from kokoro_tvm.serving import bodies, body, service
+from kokoro_tvm.serving import bodies, json_input, service
 from kokoro_tvm.serving.bundles import Bundles
 from kokoro_tvm.serving.encoding import FORMATS
 from kokoro_tvm.serving.wyoming.events import Event, encode
@@ -58,7 +58,11 @@ def test_encoders(
     server: Server, threads: Callable[[Any, str], set[int]], whole: bool, formats: Sequence[str]
 ) -> None:
     """Opening one imports its library, which takes longer than all that follows."""
-    calls = [threads(bodies, "open_encoder"), threads(bodies.Audio, "write"), threads(bodies.Audio, "close")]
+    calls = [
+        threads(bodies, "open_encoder"),
+        threads(bodies.AudioBody, "write"),
+        threads(bodies.AudioBody, "close"),
+    ]
     for format in formats:
         assert server.speak(LONG, response_format=format, stream=not whole).status == 200
     assert all(calls)
@@ -66,7 +70,11 @@ def test_encoders(
 
 
 def test_encoders_of_a_session(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
-    calls = [threads(bodies, "open_encoder"), threads(bodies.Audio, "write"), threads(bodies.Audio, "close")]
+    calls = [
+        threads(bodies, "open_encoder"),
+        threads(bodies.AudioBody, "write"),
+        threads(bodies.AudioBody, "close"),
+    ]
 
     async def conversation(client: Client) -> str:
         await client.say(LONG)
@@ -79,7 +87,7 @@ def test_encoders_of_a_session(server: Server, threads: Callable[[Any, str], set
 
 
 def test_large_bodies(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
-    calls = threads(body, "parse_json")
+    calls = threads(json_input, "parse_json")
     fields = {f"unknown{number}": number for number in range(20_000)}
     assert server.post("/v1/audio/speech", {"input": LARGE, "speed": 9, "a": fields}).status == 400
     assert calls
@@ -87,7 +95,7 @@ def test_large_bodies(server: Server, threads: Callable[[Any, str], set[int]]) -
 
 
 def test_large_messages(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
-    calls = threads(body.json, "loads")
+    calls = threads(json_input.json, "loads")
 
     async def conversation(client: Client) -> str:
         await client.socket.send_str(json.dumps({"type": "nothing", "text": LARGE}))
@@ -163,7 +171,7 @@ def test_front_ends_are_opened_by_a_word_of_each_language_they_have_data_for() -
 
 def test_texts(start: Callable[..., Server], threads: Callable[[Any, str], set[int]]) -> None:
     """Whatever comes in: by HTTP, in a session, by Wyoming, to be phonemized, as phonemes."""
-    server = start(wyoming=0)
+    server = start(wyoming_port=0)
     calls = [
         threads(sentences, "parse"),
         threads(sentences, "sentences_of_phonemes"),

@@ -30,7 +30,7 @@ ADAM = SynthesizeVoice(name="am_adam")
 
 @pytest.fixture
 def server(start: Callable[..., Server]) -> Server:
-    return start(wyoming=0)
+    return start(wyoming_port=0)
 
 
 def client_of(server: Server) -> AsyncTcpClient:

@@ -23,7 +23,7 @@ from serving import LONG, ROOMY, Server, wait_for
 from sessions import Client, talk
 from toy_bundle import write_bundle
 
-from kokoro_tvm.serving.connections import BoundedProtocol
+from kokoro_tvm.serving.connections import TimedProtocol
 from kokoro_tvm.serving.wyoming.events import Event, encode
 from kokoro_tvm.tools.bench.load.drive import ClientResponse, drive, speak_alone
 from kokoro_tvm.tools.bench.load.hostile import beside_hostile_clients
@@ -72,7 +72,7 @@ def test_pages_of_ones_own_speak(start: Callable[..., Server]) -> None:
 
 
 def test_a_session_keeps_nothing_of_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
-    server = start(most_characters=60_000)
+    server = start(max_characters=60_000)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> tuple[int, int]:
@@ -92,7 +92,7 @@ def test_a_session_keeps_nothing_of_a_text_that_is_too_long(start: Callable[...,
 
 
 def test_a_session_keeps_nothing_of_speeches_without_a_place(start: Callable[..., Server]) -> None:
-    server = start(most_speeches=1)
+    server = start(max_session_speeches=1)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> tuple[int, int]:
@@ -112,18 +112,24 @@ def test_a_session_keeps_nothing_of_speeches_without_a_place(start: Callable[...
 def test_what_a_session_had_is_given_back(start: Callable[..., Server]) -> None:
     """Its texts were not spoken yet; nothing waits for the collector of cycles."""
     server = start()
-    server.runner.close_after(0)
+
+    async def first(client: Client) -> None:  # it imports modules
+        await client.say("Ha.")
+        await client.send("input_text.end")
+        await client.speech()
 
     async def conversation(client: Client) -> int:
         await client.say("Ha. " * 100)
         await asyncio.to_thread(server.runner.waiting.acquire, timeout=30)
         for _ in range(3):
-            await client.say("é" * 90_000, 90_000)
+            await client.say("é" * 90_000, 30_000)
             await client.send("input_text.flush")
         await client.send("x")
         await client.next("error")
         return used()[0]
 
+    talk(server, first)
+    server.runner.close_after(0)
     with memory() as used:
         assert talk(server, conversation) > 400_000
         server.runner.gate.set()
@@ -132,7 +138,7 @@ def test_what_a_session_had_is_given_back(start: Callable[..., Server]) -> None:
 
 
 def test_a_client_of_wyoming_has_one_event_read_ahead(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0, most_bytes=100_000)
+    server = start(wyoming_port=0, max_body_bytes=100_000)
     server.runner.close_after(0)
     with socket.create_connection(("127.0.0.1", server.wyoming.port), timeout=30) as client:
         client.sendall(encode(Event("synthesize", {"text": "Ha."})))
@@ -154,12 +160,14 @@ def test_a_client_of_wyoming_has_one_event_read_ahead(start: Callable[..., Serve
 
 def test_uvicorn_is_known_by_its_public_interface() -> None:
     """Of its protocol, only what `asyncio.Protocol` has is overridden."""
-    overridden = {name for name in vars(BoundedProtocol) if hasattr(BoundedProtocol.__bases__[0], name)}
+    overridden = {name for name in vars(TimedProtocol) if hasattr(TimedProtocol.__bases__[0], name)}
     assert {name for name in overridden if not name.startswith("__")} == {
         "connection_made",
         "connection_lost",
     }
-    assert not {"timer", "_timer", "_known", "_ending"} & set(dir(BoundedProtocol.__bases__[0]))
+    assert not {"_timer", "_known", "_close", "start_timer", "stop_timer", "upgrade"} & set(
+        dir(TimedProtocol.__bases__[0])
+    )
 
 
 def test_a_busy_port_of_wyoming_is_one_line(tmp_path: Path) -> None:
@@ -167,7 +175,7 @@ def test_a_busy_port_of_wyoming_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         command = [sys.executable, "-c", "from kokoro_tvm.cli import main; main()", "serve", "--port", "0"]
-        command += ["--bundle", str(bundle), "--wyoming", str(port)]
+        command += ["--bundle", str(bundle), "--wyoming-port", str(port)]
         found = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert found.returncode == 2
     (line,) = found.stderr.splitlines()
@@ -218,7 +226,7 @@ def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
 @pytest.mark.slow("serves ten clients for seconds")
 def test_others_hear_the_same_beside_hostile_clients(start: Callable[..., Server]) -> None:
     """Nothing is mixed, and memory ends as it began."""
-    server = start(most_characters=100_000, most_sessions=8)
+    server = start(max_characters=100_000, max_sessions=8)
     workload = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
     url = f"{server.url}/v1/audio/speech"
     alone = asyncio.run(speak_alone(url, workload))

@@ -14,7 +14,7 @@ import pytest
 import requests
 from serving import LONG, Server, wait_for
 
-from kokoro_tvm.serving.downloads import Download, Downloads, save_as
+from kokoro_tvm.serving.downloads import Download, Downloads, choose_file_name
 from kokoro_tvm.serving.errors import ApiError
 
 VOICES = "[voice:am_adam] Bad dog. [pause:0.5s] [voice:af_heart(2)+am_adam] [rate:1.2] A [cab](/kab/)."
@@ -35,8 +35,7 @@ def test_what_is_no_voice_to_combine(server: Server, body: Any) -> None:
 
 
 def test_the_document_says_so(server: Server) -> None:
-    operation = server.get("/openapi.json").json["paths"]["/v1/audio/voices/combine"]["post"]
-    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    schema = server.schema("/v1/audio/voices/combine")
     assert schema["anyOf"][1]["oneOf"] == schema["anyOf"][0]["properties"]["voices"]["oneOf"]
 
 
@@ -136,7 +135,7 @@ def test_a_speech_that_fails_is_not_kept(start: Callable[..., Server]) -> None:
 
 def test_a_folder_that_cannot_be_written(start: Callable[..., Server], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    server = start(downloads=str(tmp_path / "file"))
+    server = start(download_folder=str(tmp_path / "file"))
     answer = server.speak("Ha.", return_download_link=True)
     assert answer.body == server.speak("Ha.").body
     assert answer.headers["x-ignored-fields"] == "return_download_link"
@@ -199,11 +198,11 @@ def test_a_file_that_is_too_large_is_given_up(tmp_path: Path, caplog: pytest.Log
     ],
 )
 def test_names_to_save_under(wanted: str, name: str) -> None:
-    assert save_as(wanted, "a.mp3") == name
+    assert choose_file_name(wanted, "a.mp3") == name
 
 
 def test_a_client_that_hangs_up_leaves_no_file_to_fetch(start: Callable[..., Server], tmp_path: Path) -> None:
-    server = start(downloads=str(tmp_path / "kept"))
+    server = start(download_folder=str(tmp_path / "kept"))
     server.runner.close_after(1)
     connection = server.connect()
     connection.request("POST", "/v1/audio/speech", json.dumps(of_its_page(LONG, response_format="pcm")))

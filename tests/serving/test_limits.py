@@ -82,7 +82,7 @@ def test_pages_of_an_origin_may_ask(guarded: Server) -> None:
 
 
 def test_a_body_that_is_too_large(start: Callable[..., Server]) -> None:
-    server = start(most_bytes=1000)
+    server = start(max_body_bytes=1000)
     answer = server.post("/v1/audio/speech", {"input": "a" * 2000})
     assert (answer.status, answer.error["code"]) == (413, "body_too_large")
     with raw(server) as connection:  # without saying how long it is
@@ -95,7 +95,7 @@ def test_a_body_that_is_too_large(start: Callable[..., Server]) -> None:
 
 @pytest.mark.parametrize(("size", "start_of_answer"), [(1500, b"HTTP/1.1 200"), (4000, b"HTTP/1.1 400")])
 def test_the_head_of_a_request(start: Callable[..., Server], size: int, start_of_answer: bytes) -> None:
-    server = start(most_head_bytes=2000)
+    server = start(max_head_bytes=2000)
     with raw(server) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: " + b"a" * size)
         if size == 1500:
@@ -104,7 +104,7 @@ def test_the_head_of_a_request(start: Callable[..., Server], size: int, start_of
 
 
 def test_a_message_of_a_session(start: Callable[..., Server]) -> None:
-    server = start(most_bytes=2000)
+    server = start(max_message_bytes=2000)
 
     async def answers(size: int) -> list[aiohttp.WSMessage]:
         async with aiohttp.ClientSession() as http, http.ws_connect(address(server)) as socket:
@@ -118,14 +118,14 @@ def test_a_message_of_a_session(start: Callable[..., Server]) -> None:
 
 @pytest.mark.parametrize("data", [b" " * 5000, b'{"type": "ping", "data_length": 2001}\n'])
 def test_an_event_of_wyoming(start: Callable[..., Server], data: bytes) -> None:
-    server = start(wyoming=0, most_bytes=2000)
+    server = start(wyoming_port=0, max_body_bytes=2000)
     with socket.create_connection(("127.0.0.1", server.wyoming.port), timeout=30) as connection:
         connection.sendall(data)
         assert b"2000" in everything(connection)
 
 
 def test_clients_of_wyoming(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0, most_sessions=1)
+    server = start(wyoming_port=0, max_sessions=1)
     place = ("127.0.0.1", server.wyoming.port)
     with socket.create_connection(place), socket.create_connection(place, timeout=30) as second:
         assert b"1 clients are connected, which is the most" in everything(second)
@@ -136,7 +136,7 @@ def test_a_connection_that_says_nothing_more_is_closed(
     start: Callable[..., Server], said: bytes, before: bool
 ) -> None:
     """before: whether it has sent a request already."""
-    server = start(idle=0.2)
+    server = start(request_timeout_s=0.2)
     with raw(server) as connection:
         if before:
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -146,7 +146,7 @@ def test_a_connection_that_says_nothing_more_is_closed(
 
 
 def test_connections_beyond_the_most_are_closed(start: Callable[..., Server]) -> None:
-    server = start(most_connections=3)
+    server = start(max_connections=3)
     with contextlib.ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(raw(server)).sendall(HEAD)
@@ -160,7 +160,7 @@ def _closed_at_once(server: Server) -> bool:
 
 
 def test_a_client_that_reads_nothing_is_given_up(start: Callable[..., Server]) -> None:
-    server = start(patience=0.2, ahead=1.0)
+    server = start(write_timeout_s=0.2, audio_buffer_s=1.0)
     with raw(server) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         text = "[pause:250s] Ha. " * 20
@@ -186,7 +186,7 @@ def test_what_is_no_http_is_refused_and_the_connection_closed(server: Server, sa
 
 
 def test_two_requests_at_once_and_a_third_that_is_refused(start: Callable[..., Server]) -> None:
-    server = start(most_requests=1)
+    server = start(max_requests=1)
     server.runner.close_after(0)
     with raw(server) as connection:
         body = json.dumps({"input": "Ha."}).encode()
@@ -212,8 +212,8 @@ def test_connections_are_open_files(soft: int, hard: int, possible: int) -> None
     code = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
-from kokoro_tvm.serving.connections import possible_connections
-print(possible_connections(1000))
+from kokoro_tvm.serving.connections import limit_connections
+print(limit_connections(1000))
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert int(found.stdout) == possible
@@ -226,7 +226,7 @@ def test_ten_thousand_connections_that_say_nothing(start: Callable[..., Server])
     resource = pytest.importorskip("resource")
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 11_000:
         pytest.skip("this process may not open 11,000 files")
-    server = start(idle=60.0, most_connections=10_100)
+    server = start(request_timeout_s=60.0, max_connections=10_100)
     command = [sys.executable, "-m", "silent_connections", str(server.port), "10000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as clients:
         assert clients.stdout is not None

@@ -8,8 +8,8 @@ import pytest
 from serving import Server
 from ssml_documents import DOCUMENTS, WITH_VOICES
 
+from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.requests import SpeechRequest
-from kokoro_tvm.serving.scheduler import SpeechJob
 from kokoro_tvm.serving.service import Service
 
 MARKUP = ("<", ">", "xmlns", "interpret-as", "not to be spoken", "the noise of", "barks")
@@ -168,15 +168,15 @@ def test_names_of_openai_stand_for_voices(server: Server) -> None:
 @pytest.mark.parametrize(
     ("turns", "param", "message"),
     [
-        ([], "turns", "`turns` has 0 items; 1 to 10000 may be."),
-        ([{"voice": "af_heart"}], "turns[0].text", "`turns[0].text` is missing."),
-        ([{"voice": "af_heart", "text": ""}], "turns[0].text", "has 0 characters"),
+        ([], "turns", "`turns`: List should have at least 1 item"),
+        ([{"voice": "af_heart"}], "turns[0].text", "`turns[0].text`: Field required."),
+        ([{"voice": "af_heart", "text": ""}], "turns[0].text", "should have at least 1 character"),
         ([TURNS[0], {"voice": "nobody", "text": "Ha."}], "turns[1].voice", "There is no voice 'nobody'"),
         ([{"voice": "af_heart] [pause:1s", "text": "Ha."}], "turns[0].voice", "There is no voice"),
         ([{"voice": "af_heart", "text": "a" * 60_000}] * 2, "turns", "120000 characters together"),
         ([{"voice": "af_heart", "text": " "}], None, "There is nothing to speak"),
-        ("Ha.", "turns", "should be a list"),
-        (None, "turns", "`turns` is missing."),
+        ("Ha.", "turns", "should be a valid list"),
+        (None, "turns", "`turns`: Field required."),
     ],
 )
 def test_what_is_no_dialogue(server: Server, turns: Any, param: str | None, message: str) -> None:

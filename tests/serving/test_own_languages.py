@@ -11,7 +11,7 @@ import pytest
 from serving import Server, serving
 from toy_bundle import STYLE, edit_manifest, file_entry, write_bundle, write_safetensors
 
-from kokoro_tvm.serving.wyoming.info import info, voice_for
+from kokoro_tvm.serving.wyoming.info import describe_programs, find_voice
 
 OWN = {"d": {"name": "German", "espeak": "de"}, "p": {"name": "European Portuguese", "espeak": "pt"}}
 
@@ -78,7 +78,7 @@ def test_they_are_listed(server: Server) -> None:
 
 def test_home_assistant_hears_of_them(server: Server) -> None:
     languages = server.synthesizer.bundle.languages
-    (program,) = info({"toy": server.synthesizer})["tts"]
+    (program,) = describe_programs({"toy": server.synthesizer})["tts"]
     assert [voice["languages"] for voice in program["voices"]] == [["de"], ["pt"], ["de"]]
-    assert voice_for("pt-PT", server.synthesizer.voices.names, languages) == "pm_joao"
-    assert voice_for("en", server.synthesizer.voices.names, languages) is None
+    assert find_voice("pt-PT", server.synthesizer.voices.names, languages) == "pm_joao"
+    assert find_voice("en", server.synthesizer.voices.names, languages) is None

@@ -20,7 +20,7 @@ LOST = "The connection was lost before the end. What has arrived can be heard. T
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with serving_slowly(tmp_path / "toy", most_requests=1) as made:
+    with serving_slowly(tmp_path / "toy", max_requests=1) as made:
         yield made
 
 

@@ -268,7 +268,7 @@ def test_a_store_that_is_back_is_used(tmp_path: Path) -> None:
     store = Broken()
     tts = toy_synthesizer(tmp_path / "toy", FakeRunner())
     arguments = model(tts), tts.voices.table("af_heart"), PLAN, PIECE, None
-    with cached(store, rest=0.0) as (cache, metrics):
+    with cached(store, retry_delay_s=0.0) as (cache, metrics):
         speak = cache.around(render)
         speak(*arguments)
         wait_for(lambda: counts(metrics, "write")["failed"])
@@ -285,7 +285,7 @@ def test_a_store_that_hangs_is_waited_for_a_while_and_then_not_asked(tmp_path: P
     store.free.clear()
     tts = toy_synthesizer(tmp_path / "toy", FakeRunner())
     arguments = model(tts), tts.voices.table("af_heart"), PLAN, PIECE, None
-    with cached(store, patience=0.05, rest=0.0) as (cache, metrics):
+    with cached(store, read_timeout_s=0.05, retry_delay_s=0.0) as (cache, metrics):
         speak = cache.around(render)
         for _ in range(3):
             speak(*arguments)
@@ -293,9 +293,9 @@ def test_a_store_that_hangs_is_waited_for_a_while_and_then_not_asked(tmp_path: P
         assert counts(metrics, "read")["failed"] == 1
         assert counts(metrics, "read")["skipped"] == 2
         store.free.set()
-        wait_for(lambda: not cache._hanging)
+        wait_for(lambda: not cache._hanging_reads)
 
-        def read_again() -> bool:  # or written meanwhile: a busy machine takes longer than the patience
+        def read_again() -> bool:  # or written meanwhile: a busy machine takes longer than the timeout
             speak(*arguments)
             return counts(metrics, "read")["miss"] + counts(metrics, "read")["hit"] > 0
 
@@ -305,14 +305,14 @@ def test_a_store_that_hangs_is_waited_for_a_while_and_then_not_asked(tmp_path: P
 def test_others_compute_while_a_store_is_waited_for(tmp_path: Path) -> None:
     store = Broken()
     store.error = None
-    with serving(tmp_path / "toy") as server, cached(store, patience=30.0) as (cache, _):
+    with serving(tmp_path / "toy") as server, cached(store, read_timeout_s=30.0) as (cache, _):
         store.free.clear()
-        server.service.pieces = cache
+        server.service.cache = cache
         answers: list[bytes] = []
         waiting = threading.Thread(target=lambda: answers.append(server.speak("A bad dog.").body))
         waiting.start()
         wait_for(lambda: store.calls)
-        server.service.pieces = None
+        server.service.cache = None
         assert server.speak("Ha.").status == 200
         store.free.set()
         waiting.join()
@@ -323,7 +323,7 @@ def test_what_waits_to_be_written_is_bounded() -> None:
     store = Broken()
     store.error = None
     audio = np.zeros(500, np.float32)
-    with cached(store, waiting=4000) as (cache, metrics):
+    with cached(store, max_pending_bytes=4000) as (cache, metrics):
         store.free.clear()
         cache._write("first", audio)
         wait_for(lambda: store.calls)

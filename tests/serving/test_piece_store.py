@@ -73,7 +73,7 @@ def test_a_file_under_another_name_or_of_another_length_is_refused(tmp_path: Pat
 
 
 def test_what_a_killed_process_left_is_no_entry_and_goes(tmp_path: Path) -> None:
-    store = PieceStore(str(tmp_path), 16 * SIZE, abandoned=0.0)
+    store = PieceStore(str(tmp_path), 16 * SIZE, abandoned_s=0.0)
     leftover = tmp_path / name(1)[:2] / f".{name(1)}.0123"
     leftover.parent.mkdir()
     leftover.write_bytes(b"half")

@@ -17,8 +17,10 @@ from serving import LONG, GatedRunner, toy_synthesizer, wait_for
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.speech.stream import Stream
-from kokoro_tvm.serving.bundles import in_turns
-from kokoro_tvm.serving.scheduler import BusyError, Feed, Scheduler, SpeechJob, read_in_turns
+from kokoro_tvm.serving.bundles import make_yielding
+from kokoro_tvm.serving.feed import Feed, read_in_turns
+from kokoro_tvm.serving.jobs import SpeechJob
+from kokoro_tvm.serving.scheduler import BusyError, Scheduler
 from kokoro_tvm.serving.settings import Settings
 
 T = TypeVar("T")
@@ -34,7 +36,7 @@ def runner() -> Iterator[GatedRunner]:
 
 @pytest.fixture
 def tts(tmp_path: Path, runner: GatedRunner) -> Synthesizer:
-    return in_turns(toy_synthesizer(tmp_path / "toy", runner))
+    return make_yielding(toy_synthesizer(tmp_path / "toy", runner))
 
 
 def of(tts: Synthesizer, text: str) -> Callable[[], Stream]:
@@ -71,7 +73,7 @@ def test_every_request_gets_its_own_audio(tts: Synthesizer) -> None:
 
 def test_a_measured_request_knows_its_samples_first(tts: Synthesizer, runner: GatedRunner) -> None:
     async def work(scheduler: Scheduler) -> tuple[int | None, int]:
-        job = scheduler.submit(of(tts, LONG), measured=True)
+        job = scheduler.submit(of(tts, LONG), is_measured=True)
         samples = await job.begin()
         return samples, len(await heard(job)) // 4
 
@@ -132,7 +134,7 @@ def test_a_sentence_is_heard_while_a_book_is_planned(
     monkeypatch.setattr(runner, "duration", held)
 
     async def work(scheduler: Scheduler) -> None:
-        whole = scheduler.submit(of(tts, book), measured=True)
+        whole = scheduler.submit(of(tts, book), is_measured=True)
         await asyncio.to_thread(planning.wait)
         sentence = scheduler.submit(of(tts, SHORT))
         await asyncio.to_thread(wait_for, lambda: scheduler.waiting)
@@ -215,7 +217,7 @@ def test_a_slow_reader_holds_up_itself_alone(tts: Synthesizer, runner: GatedRunn
         pieces = slow.pieces
         return await heard(slow), quick, pieces
 
-    slow, quick, pieces = run(work, ahead=0.001)
+    slow, quick, pieces = run(work, audio_buffer_s=0.001)
     assert slow == quick == tts(LONG).audio.tobytes()
     assert pieces == 1, "what its reader does not take is not computed"
 
@@ -233,7 +235,7 @@ def test_more_requests_than_may_be_are_refused(tts: Synthesizer, runner: GatedRu
             await asyncio.to_thread(job.join)
         assert await heard(scheduler.submit(of(tts, SHORT)))
 
-    run(work, most_requests=2)
+    run(work, max_requests=2)
 
 
 def test_an_error_reaches_who_listens(tts: Synthesizer) -> None:

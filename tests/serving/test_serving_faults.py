@@ -71,7 +71,7 @@ def cut_off(answer: http.client.HTTPResponse) -> bool:
 def test_a_server_that_is_killed_and_started_again(bundle: Path, tmp_path: Path) -> None:
     """In mid-stream: the client knows it, no half piece is ever used, the port is free at once."""
     cache = tmp_path / "pieces"
-    options = ("--cache", str(cache), "--ahead", "1")
+    options = ("--cache", str(cache), "--audio-buffer-s", "1")
     with server_process(bundle, *options) as server:
         answer = server.request(ENDLESS)
         heard = answer.read(1000)
@@ -91,7 +91,7 @@ def test_a_server_that_is_killed_and_started_again(bundle: Path, tmp_path: Path)
 
 @pytest.mark.nightly
 def test_a_worker_that_is_killed_is_replaced(bundle: Path, tmp_path: Path) -> None:
-    with server_process(bundle, "--workers", "2", "--ahead", "1") as server:
+    with server_process(bundle, "--workers", "2", "--audio-buffer-s", "1") as server:
         server.wait_for("Application startup complete", 2)
         answer = server.request(ENDLESS)
         answer.read(1000)
@@ -101,47 +101,6 @@ def test_a_worker_that_is_killed_is_replaced(bundle: Path, tmp_path: Path) -> No
         assert server.speak(LINES) == expected(bundle)  # by the other
         server.wait_for("Application startup complete", 3)
         assert server.speak(LINES) == expected(bundle)
-
-
-HANGS = """
-import re, sys
-from kokoro_tvm.serving import ending, service
-
-def hang(self):
-    print('{"message": "hangs"}', file=sys.stderr, flush=True)
-    return re.match("(a|a)*b", "a" * 80)  # on the event loop, with the interpreter's lock, for ever
-
-ending.ROOM = 0.2
-service.Service.status = property(hang)
-from kokoro_tvm.cli import main
-main()
-"""
-
-
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_a_process_that_hangs_ends_itself(bundle: Path, sent: signal.Signals) -> None:
-    with (
-        server_process(bundle, "--grace", "0", program=HANGS) as server,
-        socket.create_connection(("127.0.0.1", server.port), timeout=30) as client,
-    ):
-        client.sendall(b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        server.wait_for("hangs")
-        server.process.send_signal(sent)
-        assert server.process.wait(30) == -signal.SIGKILL
-    assert [line["level"] for line in server.lines if "did not end within" in line["message"]] == ["error"]
-
-
-def test_a_process_that_ends_is_not_killed(bundle: Path) -> None:
-    """What would have killed it ends as well: nobody else has its standard error."""
-    with server_process(bundle) as server:
-        assert {line["level"] for line in server.lines} == {"info"}
-        assert len(_children(server.process.pid)) == 1
-        server.process.send_signal(signal.SIGHUP)
-        server.wait_for("bundles reloaded")
-        server.process.terminate()
-        assert server.process.wait(30) == -signal.SIGTERM
-    assert not server._reader.is_alive()
-    assert not [message for message in server.messages() if "did not end" in message]
 
 
 def _children(pid: int) -> list[int]:
@@ -237,7 +196,7 @@ def test_a_bundle_that_is_replaced_while_it_speaks(bundle: Path, tmp_path: Path)
     voices = broken / "voices.safetensors"
     voices.write_bytes(voices.read_bytes()[:-4])
     old, new, endless = expected(bundle), expected(other), expected(bundle, ENDLESS)
-    with server_process(folder, "--cache", str(tmp_path / "pieces"), "--ahead", "1") as server:
+    with server_process(folder, "--cache", str(tmp_path / "pieces"), "--audio-buffer-s", "1") as server:
         assert server.speak(LINES) == old
         answer = server.request(ENDLESS)
         first = answer.read(1000)
@@ -258,7 +217,7 @@ def test_a_bundle_that_is_replaced_while_it_speaks(bundle: Path, tmp_path: Path)
 
 def test_a_client_that_reads_a_byte_a_second_stalls_nobody(start: Callable[..., Server]) -> None:
     """One that reads nothing at all, which is the same to others: the server's buffers are full."""
-    server = start(ahead=1.0)
+    server = start(audio_buffer_s=1.0)
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         body = json.dumps({"input": "[pause:250s] Ha. " * 20, "response_format": "pcm"}).encode()
@@ -266,7 +225,7 @@ def test_a_client_that_reads_a_byte_a_second_stalls_nobody(start: Callable[..., 
         slow.sendall(head + body)
         wait_for(lambda: server.service.scheduler.jobs)
         (job,) = server.service.scheduler.jobs
-        wait_for(lambda: job._held >= server.service.settings.ahead)
+        wait_for(lambda: job._buffered_s >= server.service.settings.audio_buffer_s)
         pieces = job.pieces
         for _ in range(3):
             assert slow.recv(1)
@@ -283,7 +242,7 @@ def test_the_wall_clock_decides_nothing(
     """It goes a day forwards or backwards with every look: requests, limits and times are as ever."""
     now, jumps = time.time(), itertools.count()
     monkeypatch.setattr(time, "time", lambda: now + step * next(jumps))
-    server = start(idle=1.0, patience=30.0)
+    server = start(request_timeout_s=1.0, write_timeout_s=30.0)
     answers: list[bytes] = []
     threads = [threading.Thread(target=lambda: answers.append(server.speak(LONG).body)) for _ in range(4)]
     for thread in threads:

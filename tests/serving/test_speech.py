@@ -86,7 +86,7 @@ def test_an_error_has_the_interface_s_shape(server: Server, client: OpenAI) -> N
     answer = server.speak("Ha.", speed=9)
     assert answer.status == 400
     assert answer.error == {
-        "message": "`speed` should be 0.25 to 4, but is 9.",
+        "message": "`speed`: Input should be less than or equal to 4, but is 9.",
         "type": "invalid_request_error",
         "param": "speed",
         "code": "invalid_type",

@@ -19,7 +19,7 @@ from serving import LONG, Server, wait_for
 from sessions import CREATED, Client, address, talk
 from tiers import each_format
 
-from kokoro_tvm.serving.bodies import words_of
+from kokoro_tvm.serving.bodies import describe_words
 from kokoro_tvm.serving.encoding import FORMATS
 
 
@@ -32,7 +32,7 @@ def test_the_audio_is_that_of_the_whole_text(server: Server, size: int) -> None:
 
     status, audio, words = talk(server, conversation)
     assert (status, audio) == ("completed", server.expected(LONG))
-    assert words == words_of(server.synthesizer(LONG).words)
+    assert words == describe_words(server.synthesizer(LONG).words)
 
 
 def test_the_first_sentence_is_heard_before_the_text_is_complete(server: Server) -> None:
@@ -158,17 +158,26 @@ def test_cancel_after_the_end_still_works(start: Callable[..., Server]) -> None:
         ('{"type": "response.create"}', "one of the types"),
         ('{"type": ["speech.cancel"]}', "one of the types"),
         ("[" * 10_000, "is not JSON"),
-        ('{"type": "input_text.append"}', "`text` is missing"),
-        ('{"type": "input_text.append", "text": 3}', "`text` should be a string"),
-        ('{"type": "input_text.append", "text": "\\ud800"}', "surrogate"),
-        ('{"type": "session.update"}', "no field"),
-        ('{"type": "session.update", "session": {"\\ud800": 1}}', "no field"),
+        ('{"type": "input_text.append"}', "`text`: Field required"),
+        ('{"type": "input_text.append", "text": 3}', "`text`: Input should be a valid string"),
+        ('{"type": "input_text.append", "text": "\\ud800"}', "unable to parse raw data as a unicode"),
+        ('{"type": "session.update"}', "`session`: Input should be a JSON object"),
+        (
+            '{"type": "session.update", "session": {"\\ud800": 1}}',
+            "`session.?`: Extra inputs are not permitted",
+        ),
         ('{"type": "x", "event_id": "\\ud800"}', "one of the types"),
         ("\0", "is not JSON"),
         ('{"type": "session.update", "session": {"speed": NaN}}', "is not JSON"),
-        ('{"type": "session.update", "session": {"speed": 40}}', "`session.speed` should be"),
+        (
+            '{"type": "session.update", "session": {"speed": 40}}',
+            "`session.speed`: Input should be less than or equal to 4",
+        ),
         ('{"type": "session.update", "session": {"response_format": "ogg"}}', "response_format"),
-        ('{"type": "session.update", "session": {"voice_": "x"}}', "no field 'voice_'"),
+        (
+            '{"type": "session.update", "session": {"voice_": "x"}}',
+            "`session.voice_`: Extra inputs are not permitted",
+        ),
         (b'{"type": "speech.cancel"}', "is not JSON"),
     ],
 )
@@ -238,7 +247,7 @@ def test_a_failure_of_the_bundle_tells_nothing_of_the_machine(start: Callable[..
 
 
 def test_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
-    server = start(most_characters=100)
+    server = start(max_characters=100)
 
     async def conversation(client: Client) -> tuple[str, str]:
         await client.say(LONG + LONG, 20)
@@ -249,7 +258,7 @@ def test_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
 
 
 def test_as_many_speeches_as_may_wait(start: Callable[..., Server]) -> None:
-    server = start(most_speeches=3)
+    server = start(max_session_speeches=3)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> list[str]:
@@ -267,7 +276,7 @@ def test_as_many_speeches_as_may_wait(start: Callable[..., Server]) -> None:
 
 
 def test_a_server_that_is_full(start: Callable[..., Server]) -> None:
-    server = start(most_requests=1)
+    server = start(max_requests=1)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> tuple[str, str]:
@@ -281,7 +290,7 @@ def test_a_server_that_is_full(start: Callable[..., Server]) -> None:
 
 
 def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> None:
-    server = start(patience=0.2)
+    server = start(write_timeout_s=0.2)
 
     async def conversation(client: Client) -> None:
         await client.say("He ran. [pause:300s] No. [pause:300s] Go on. [pause:300s] No.")  # 43 MB
@@ -296,7 +305,7 @@ def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> 
 
 
 def test_a_session_without_messages_ends(start: Callable[..., Server]) -> None:
-    server = start(silence=0.05)
+    server = start(idle_timeout_s=0.05)
 
     async def conversation(client: Client) -> tuple[str, aiohttp.WSMsgType]:
         return (await client.next())["error"]["code"], (await client.socket.receive()).type
@@ -305,7 +314,7 @@ def test_a_session_without_messages_ends(start: Callable[..., Server]) -> None:
 
 
 def test_more_sessions_than_may_be(start: Callable[..., Server]) -> None:
-    server = start(most_sessions=0)
+    server = start(max_sessions=0)
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         talk(server, lambda client: client.next())
     assert refused.value.status == 429

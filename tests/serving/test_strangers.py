@@ -26,7 +26,7 @@ from sessions import address
 
 from kokoro_tvm.runtime.bundle.voices import MOST_VOICES
 from kokoro_tvm.serving.connections import log_loop_errors
-from kokoro_tvm.serving.errors import error_of
+from kokoro_tvm.serving.errors import describe_error
 from kokoro_tvm.serving.logs import JsonLines
 from kokoro_tvm.serving.wyoming.events import BLOCK, Event, encode
 
@@ -45,7 +45,7 @@ COMPUTED = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("served") / "toy", wyoming=0) as made:
+    with serving(tmp_path_factory.mktemp("served") / "toy", wyoming_port=0) as made:
         yield made
 
 
@@ -65,7 +65,7 @@ def wyoming_answer(server: Server, data: bytes) -> bytes:
 def test_computations_count_against_most_requests(
     start: Callable[..., Server], path: str, body: dict[str, str]
 ) -> None:
-    server = start(most_requests=1)
+    server = start(max_requests=1)
     server.runner.close_after(0)
     with contextlib.closing(server.connect()) as speech:
         speech.request("POST", "/v1/audio/speech", json.dumps({"input": "Ha."}))
@@ -78,7 +78,7 @@ def test_computations_count_against_most_requests(
 
 
 def test_computations_leave_half_of_the_places_to_speech(start: Callable[..., Server]) -> None:
-    server = start(most_requests=4)
+    server = start(max_requests=4)
     server.runner.close_after(0)
     with contextlib.ExitStack() as stack:
         speech = stack.enter_context(contextlib.closing(server.connect()))
@@ -116,7 +116,7 @@ def test_computations_are_cancelled_with_their_client(
 def test_a_request_without_a_place_is_refused_before_its_body(
     start: Callable[..., Server], path: str
 ) -> None:
-    server = start(most_requests=1)
+    server = start(max_requests=1)
     server.runner.close_after(0)
     body = b" " * 200_000
     with contextlib.ExitStack() as stack:
@@ -138,36 +138,27 @@ def test_a_request_without_a_place_is_refused_before_its_body(
         assert speech.getresponse().read()
 
 
-def test_messages_of_all_sessions_are_bounded_together(start: Callable[..., Server]) -> None:
-    server = start(most_requests=2, most_bytes=10_000)
-    with contextlib.ExitStack() as stack:
-        sessions = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
-            for _ in range(3)
-        ]
-        for session in sessions:
-            session.sendall(HANDSHAKE)
-            received = b""
-            while b"session.created" not in received or not received.endswith(b"}}"):
-                received += session.recv(1 << 16)
-        for session in sessions:  # the first 8,000 bytes of a message of 9,000
-            session.sendall(b"\x81\xfe" + struct.pack("!HI", 9_000, 0) + b" " * 8_000)
-        (closed,) = select.select(sessions, [], [], 30)[0]
-        assert struct.pack("!H", 1013) + b"The messages of all sessions" in closed.recv(1 << 16)
-        sessions.remove(closed)
-        for session in sessions:
-            session.sendall(b" " * 1_000)
-            assert b"is not JSON" in session.recv(1 << 16)
+def test_session_is_closed_in_the_middle_of_a_message_that_is_too_long(start: Callable[..., Server]) -> None:
+    """Sessions hold `max_sessions` messages together, complete or not."""
+    server = start(max_message_bytes=7_000)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as session:
+        session.sendall(HANDSHAKE)
+        received = b""
+        while b"session.created" not in received or not received.endswith(b"}}"):
+            received += session.recv(1 << 16)
+        # The first 8,000 bytes of a message of 9,000.
+        session.sendall(b"\x81\xfe" + struct.pack("!HI", 9_000, 0) + b" " * 8_000)
+        assert struct.pack("!H", 1009) in session.recv(1 << 16)
 
 
 def test_events_of_all_wyoming_clients_are_bounded_together(start: Callable[..., Server]) -> None:
-    server = start(most_requests=2, most_bytes=100_000, wyoming=0)
+    server = start(max_requests=8, max_body_bytes=80_000, wyoming_port=0)
     place = ("127.0.0.1", server.wyoming.port)
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(socket.create_connection(place, timeout=30)) for _ in range(3)]
         for client in clients:  # each holds a block of 64 KiB of an event that is not complete
-            client.sendall(b'{"type": "ping", "data_length": 99999}\n' + b" " * BLOCK)
-        wait_for(lambda: sum(server.wyoming._budget._held.values()) > 3 * BLOCK)
+            client.sendall(b'{"type": "ping", "data_length": 79999}\n' + b" " * BLOCK)
+        wait_for(lambda: server.wyoming._budget.total > 9 * BLOCK)
         small = stack.enter_context(socket.create_connection(place, timeout=30))
         small.sendall(encode(Event("ping", {"text": "a" * 5_000})))
         assert b"pong" in small.recv(1 << 16)
@@ -177,7 +168,7 @@ def test_events_of_all_wyoming_clients_are_bounded_together(start: Callable[...,
 
 
 def test_bodies_are_bounded_together(start: Callable[..., Server]) -> None:
-    server = start(most_requests=2, most_bytes=2000)
+    server = start(max_requests=2, max_body_bytes=2000)
     head = b"POST /dev/ssml HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1900\r\n\r\n" + b" " * 1899
     with contextlib.ExitStack() as stack:
         for _ in range(2):
@@ -300,7 +291,7 @@ def test_connections_without_a_file_are_logged_once_a_second(caplog: pytest.LogC
 def test_wyoming_clients_that_hang_up_leave_no_traceback(
     start: Callable[..., Server], caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = start(wyoming=0)
+    server = start(wyoming_port=0)
     start_event = encode(Event("synthesize-start", {}))
     chunk = encode(Event("synthesize-chunk", {"text": "Ha. Ha. " * 50}))
     for data in (
@@ -336,9 +327,9 @@ def test_a_reload_that_fails_is_logged(
 
 
 def test_a_lack_of_memory_is_no_fault_of_the_bundle() -> None:
-    shown = error_of(MemoryError("Unable to allocate 5 GiB"))
-    assert (shown.status, shown.code) == (503, "out_of_memory")
-    assert "GiB" not in shown.message
+    shown = describe_error(MemoryError("Unable to allocate 5 GiB"))
+    assert (shown.status_code, shown.code) == (503, "out_of_memory")
+    assert "GiB" not in shown.detail
 
 
 WORDS = st.sampled_from(
@@ -451,7 +442,7 @@ def test_mutated_wyoming_events_are_no_fault(server: Server, kind: str, data: An
 @pytest.mark.parametrize("path", ["/dev/phonemize", "/dev/ssml"])
 def test_a_flood_of_computations_is_bounded(start: Callable[..., Server], path: str) -> None:
     """Others are answered meanwhile, and the end comes without a kill."""
-    server = start(most_requests=8, most_bytes=100_000)
+    server = start(max_requests=8, max_body_bytes=100_000)
     body = json.dumps({"text": "<speak>" + "Ha. " * 2000}).encode()
     statuses: list[int] = []
     server.request("POST", path, body)  # opens what reads texts

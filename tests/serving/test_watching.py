@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 import re
@@ -19,11 +18,11 @@ from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices, read_bundle
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.serving import server
-from kokoro_tvm.serving.bundles import Bundles, named_folders
+from kokoro_tvm.serving.bundles import Bundles, name_folders
+from kokoro_tvm.serving.jobs import YieldingRunner
 from kokoro_tvm.serving.logs import JsonLines, log_notices
 from kokoro_tvm.serving.metrics import Metrics
-from kokoro_tvm.serving.names import listed
-from kokoro_tvm.serving.scheduler import Yielding
+from kokoro_tvm.serving.names import list_voices
 from kokoro_tvm.serving.settings import Settings
 
 
@@ -103,33 +102,32 @@ def test_an_exception_is_logged_and_not_answered(
 def test_the_document_names_every_route_and_field(server: Server) -> None:
     found = server.get("/openapi.json").json
     assert found["openapi"] == "3.1.0"
-    speech = found["paths"]["/v1/audio/speech"]["post"]["requestBody"]["content"]["application/json"][
-        "schema"
-    ]
+    speech = server.schema("/v1/audio/speech")
     assert speech["required"] == ["input"]
     assert speech["properties"]["speed"] == {
         "anyOf": [{"type": "number", "minimum": 0.25, "maximum": 4.0}, {"type": "null"}],
         "default": 1.0,
         "description": "Speed of speech; above 1 is faster.",
+        "title": "Speed",
     }
     page = server.get("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     kept = Path(server.speak("Ha.", return_download_link=True).headers["x-download-path"]).name
     for path, operations in found["paths"].items():
         assert path in page.body.decode()
-        named = path.replace("{name}", kept if "download" in path else "toy")
+        named = path.replace("{file}", kept).replace("{name}", "toy")
         for method in operations:
             assert server.request(method.upper(), named, {}).status in (200, 400)
 
 
 def test_names_of_bundles() -> None:
-    found = named_folders(["fast=artifacts/bf16", "artifacts/cpu"])
+    found = name_folders(["fast=artifacts/bf16", "artifacts/cpu"])
     assert found == {"fast": Path("artifacts/bf16"), "cpu": Path("artifacts/cpu")}
     with pytest.raises(InputError, match="Two bundles are called 'cpu'"):
-        named_folders(["a/cpu", "b/cpu"])
+        name_folders(["a/cpu", "b/cpu"])
     for bad in ("=a", "a=", "\n=a"):
         with pytest.raises(InputError, match="is no bundle"):
-            named_folders([bad])
+            name_folders([bad])
 
 
 def opened(path: Path, threads: int | None, voices: str | None) -> Synthesizer:
@@ -145,11 +143,11 @@ def test_a_folder_of_voices_is_read_again(tmp_path: Path, monkeypatch: pytest.Mo
     table = Voices.open(read_bundle(folder)).table("af_heart")
     (voices / "af_mine.pt").write_bytes(encode_voice(table, ".pt"))
     bundles = Bundles.open({"toy": folder}, voices=str(voices))
-    listed_now = {each["id"]: each["language"] for each in listed(bundles.of("toy").voices)}
+    listed_now = {each["id"]: each["language"] for each in list_voices(bundles.of("toy").voices)}
     assert listed_now["af_mine"] == "American English" and "em_other" not in listed_now
     (voices / "em_other.npy").write_bytes(encode_voice(table[:1], ".npy"))
     bundles.reload()
-    assert {"af_mine", "em_other"} < {each["id"] for each in listed(bundles.of("toy").voices)}
+    assert {"af_mine", "em_other"} < {each["id"] for each in list_voices(bundles.of("toy").voices)}
     (voices / "em_other.npy").write_bytes(b"")
     with pytest.raises(InputError, match=r"The voice .*em_other\.npy is no \.npy file"):
         bundles.reload()
@@ -170,7 +168,7 @@ def test_a_bundle_that_changes_is_noticed_and_opened_again(
     bundles.reload()
     assert bundles.changed() == ()
     assert bundles.of("again").bundle.recipe == "another"
-    assert isinstance(bundles.of("again").runner, Yielding)
+    assert isinstance(bundles.of("again").runner, YieldingRunner)
     (folder / "bundle.json").unlink()
     assert bundles.changed() == ("toy", "again")
     with pytest.raises(BundleError):
@@ -185,13 +183,12 @@ def test_workers_divide_the_cores(
 ) -> None:
     monkeypatch.delenv("TVM_NUM_THREADS", raising=False)
     monkeypatch.setattr("kokoro_tvm.runtime.threads.usable_cores", lambda: 6)
-    monkeypatch.setattr(server, "end_within", lambda grace: None)
     write_bundle(tmp_path)
     settings = Settings(bundle=(str(tmp_path),), workers=2, **given)
-    monkeypatch.setenv("_KOKORO_TVM_SERVE", json.dumps(dataclasses.asdict(settings)))
+    monkeypatch.setenv("_KOKORO_TVM_SERVE", settings.model_dump_json())
     with (
         patch.object(Bundles, "open", side_effect=InputError("no further")) as opened,
         pytest.raises(InputError, match="no further"),
     ):
-        server.app_of_worker()
+        server.create_worker_app()
     assert opened.call_args.args[1] == threads

@@ -24,14 +24,14 @@ from wyoming.tts import (
     SynthesizeVoice,
 )
 
-from kokoro_tvm.serving.wyoming.info import voice_for
+from kokoro_tvm.serving.wyoming.info import find_voice
 
 T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("served") / "toy", wyoming=0) as made:
+    with serving(tmp_path_factory.mktemp("served") / "toy", wyoming_port=0) as made:
         yield made
 
 
@@ -124,8 +124,8 @@ def test_ssml(server: Server) -> None:
         (Synthesize("he", voice=SynthesizeVoice(language="tlh")).event(), "no voice of the language 'tlh'"),
         (Synthesize("he", text_format="html").event(), "should be text or ssml"),
         (Synthesize("").event(), "othing to s"),
-        (Synthesize("he " * 40_000).event(), "`text` has 120000 characters"),
-        (Event("synthesize", {"text": ["he"]}), "`text` should be a string"),
+        (Synthesize("he " * 40_000).event(), "The text is longer than 100000 characters"),
+        (Event("synthesize", {"text": ["he"]}), "`text`: Input should be a valid string"),
         (Event("synthesize", {"text": "he", "voice": "af_heart"}), "`voice` should be an object"),
         (Event("synthesize-stop"), "without synthesize-start"),
     ],
@@ -153,7 +153,7 @@ def test_a_text_that_fails_before_it_is_complete(server: Server) -> None:
 
 
 def test_a_failure_in_the_middle_is_no_audio_stop(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0)
+    server = start(wyoming_port=0)
     server.runner.fail_after(1)
 
     async def conversation(client: AsyncTcpClient) -> tuple[list[str], Event | None]:
@@ -165,7 +165,7 @@ def test_a_failure_in_the_middle_is_no_audio_stop(start: Callable[..., Server]) 
 
 
 def test_the_work_ends_when_the_client_goes(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0)
+    server = start(wyoming_port=0)
     server.runner.close_after(1)
 
     async def conversation(client: AsyncTcpClient) -> None:
@@ -178,7 +178,7 @@ def test_the_work_ends_when_the_client_goes(start: Callable[..., Server]) -> Non
 
 
 def test_one_client_more_than_may_be_spoken_for(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0, most_requests=1)
+    server = start(wyoming_port=0, max_requests=1)
     server.runner.close_after(0)
 
     async def conversation(client: AsyncTcpClient) -> str:
@@ -223,7 +223,7 @@ def answer_to(server: Server, data: bytes) -> list[dict[str, Any]]:
     ("data", "message"),
     [
         (b"GET / HTTP/1.1\r\n\r\n", "not JSON"),
-        (b"[1]\n", "no JSON object"),
+        (b"[1]\n", "not a JSON object"),
         (b'{"type": 3}\n', "string `type`"),
         (b'{"type": "describe", "data": []}\n{"type": "x", "data": [1]}\n', "`data` is an object"),
         (b'{"type": "describe", "data_length": -1}\n', "data_length should be"),
@@ -236,8 +236,14 @@ def answer_to(server: Server, data: bytes) -> list[dict[str, Any]]:
         (b'{"type": "x", "data": ' + b'{"a":' * 40 + b"1" + b"}" * 41 + b"\n", "nested more than"),
         (b" " * (2 << 20), "is longer than"),
         (b'{"type": "ping", "data": {"text": 1e999}}\n', "1e999 is no number"),
-        (b'{"type": "synthesize", "data": {"text": "he \\ud800"}}\n', "half of a surrogate pair"),
-        (b'{"type": "synthesize", "data": {"text": "he", "voice": {"name": "\\ud800"}}}\n', "surrogate"),
+        (
+            b'{"type": "synthesize", "data": {"text": "he \\ud800"}}\n',
+            "unable to parse raw data as a unicode",
+        ),
+        (
+            b'{"type": "synthesize", "data": {"text": "he", "voice": {"name": "\\ud800"}}}\n',
+            "unable to parse raw data as a unicode",
+        ),
     ],
 )
 def test_what_is_no_event(server: Server, data: bytes, message: str) -> None:
@@ -262,14 +268,14 @@ def test_any_bytes_are_answered_or_the_connection_closed(server: Server, data: b
 
 
 def test_a_client_that_says_nothing_is_let_go(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0, silence=0.05)
+    server = start(wyoming_port=0, idle_timeout_s=0.05)
     with raw(server) as client:
         assert b"Nothing came" in client.recv(1 << 16) + client.recv(1 << 16)
 
 
 def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> None:
     """What is computed for it ends, and others are heard meanwhile."""
-    server = start(wyoming=0, patience=0.2)
+    server = start(wyoming_port=0, write_timeout_s=0.2)
     with raw(server) as client:
         data = {"text": "He ran. [pause:300s] No. [pause:300s] Go on. [pause:300s] No."}  # 43 MB
         client.sendall(json.dumps({"type": "synthesize", "data": data}).encode() + b"\n")
@@ -284,4 +290,4 @@ def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> 
     [("en-US", "af_a"), ("en", "af_a"), ("EN_gb", "bm_b"), ("en-AU", "af_a"), ("de", None)],
 )
 def test_languages(language: str, voice: str | None) -> None:
-    assert voice_for(language, ["af_a", "bm_b", "strange"]) == voice
+    assert find_voice(language, ["af_a", "bm_b", "strange"]) == voice

@@ -1,4 +1,4 @@
-"""FLAC through libsndfile, which writes into memory what leaves at once."""
+"""FLAC by libsndfile, which writes to memory."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class FlacEncoder(Encoder):
 
 
 class _Stream(io.RawIOBase):
-    """A file whose end is taken away; what libsndfile writes over its header at last is left out."""
+    """File in memory without the header that libsndfile rewrites at the end."""
 
     def __init__(self) -> None:
         super().__init__()
         self._place = self._end = 0
-        self._kept = bytearray()
+        self._buffer = bytearray()
 
     def take(self) -> bytes:
-        taken, self._kept = self._kept, bytearray()
-        return bytes(taken)
+        data, self._buffer = self._buffer, bytearray()
+        return bytes(data)
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
         if self._place == self._end:
-            self._kept += data
+            self._buffer += data
             self._end += len(data)
         self._place += len(data)
         return len(data)
