@@ -1,10 +1,9 @@
-"""kokoro-tvm batch: speaks the lines of a manifest, each to a file of its own, here or on a cluster."""
+"""kokoro-tvm batch: speech of the lines of a manifest, each in a file, here or on a cluster."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,8 +33,8 @@ def batch(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="Folder to write to, or one that fsspec reaches (s3://BUCKET/PATH). What is there already "
-            "and has the same content is not computed again.",
+            help="Folder to write to, or one that fsspec reaches (s3://BUCKET/PATH). A file that is "
+            "present and has the same content is not computed again.",
             show_default=False,
         ),
     ],
@@ -75,12 +74,12 @@ def batch(
         )
         check_distinct((manifest,), files)
     job = BatchSettings(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
-    with nullcontext() if "://" in output else lock_folder(Path(folder)):
+    with lock_folder(folder):
         if scheduler is None:
-            coming = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
+            results = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
         else:
-            coming = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
-        _report(manifest, output, utterances, bad, coming)
+            results = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
+        _report(manifest, output, utterances, bad, results)
 
 
 def _report(
@@ -88,28 +87,28 @@ def _report(
     output: str,
     utterances: Sequence[BatchUtterance],
     bad: Sequence[BadLine],
-    coming: Iterable[UtteranceResult],
+    results: Iterable[UtteranceResult],
 ) -> None:
-    """Shows how far it is, then what was written. Raises InputError that lists the lines that were not."""
+    """Show progress and a summary. Raises InputError that lists the lines that were not spoken."""
     import time
 
     from kokoro_tvm.common.errors import InputError
 
     outcomes: list[UtteranceResult] = []
     began = time.perf_counter()
-    with typer.progressbar(coming, length=len(utterances), file=sys.stderr, label="speaking") as bar:
+    with typer.progressbar(results, length=len(utterances), file=sys.stderr, label="speaking") as bar:
         for outcome in bar:
             outcomes.append(outcome)
             for note in outcome.notes:
                 typer.secho(f"note: {manifest}:{outcome.line}: {note}", err=True)
     elapsed = time.perf_counter() - began
-    spoken = [outcome for outcome in outcomes if outcome.manner == "spoken"]
+    spoken = [outcome for outcome in outcomes if outcome.status == "spoken"]
     seconds = sum(outcome.seconds for outcome in spoken)
-    present = sum(outcome.manner == "present" for outcome in outcomes)
+    present = sum(outcome.status == "present" for outcome in outcomes)
     line = f"{output}: {len(spoken)} spoken, {seconds:.2f} s of speech in {elapsed:.2f} s"
     typer.echo(f"{line}; {present} were there" if present else line)
-    failed = [(outcome.line, outcome.message) for outcome in outcomes if outcome.manner == "failed"]
-    failed += [(each.line, each.message) for each in bad]
+    failed = [(outcome.line, outcome.message) for outcome in outcomes if outcome.status == "failed"]
+    failed += [(line.line, line.message) for line in bad]
     if failed:
         lines = "\n".join(f"{manifest}:{number}: {message}" for number, message in sorted(failed))
         number = "1 line was" if len(failed) == 1 else f"{len(failed)} lines were"

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice
@@ -94,21 +94,21 @@ async def combine(body: CombineRequest, request: Request, service: CurrentServic
 
 
 @router.get(
-    "/v1/download/{file}",
+    "/v1/download/{name}",
     summary="Gives audio that `return_download_link` has kept.",
     response_class=Response,
     responses=content_of("audio/*"),
 )
 async def download(
-    file: str,
+    file: Annotated[str, Path(alias="name")],
     service: CurrentService,
-    name: Annotated[str, Query(description="A name to save it under.")] = "",
+    save_as: Annotated[str, Query(alias="name", description="A name to save it under.")] = "",
 ) -> FileResponse:
     path = await asyncio.to_thread(service.downloads.find, file)
     return FileResponse(
         path,
         media_type=FORMATS[path.suffix[1:]].media_type,
-        filename=choose_file_name(name, file),
+        filename=choose_file_name(save_as, file),
         headers={"Cache-Control": "no-store"},
     )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from dask_processes import end, start_scheduler, start_worker, started, until
 
-from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime import Synthesizer, read_bundle
 from kokoro_tvm.serving.batch.manifest import BatchUtterance
 from kokoro_tvm.serving.batch.speaking import BatchSettings, UtteranceResult, lock_folder, speak
@@ -31,17 +31,17 @@ def job(compiled: Callable[[str], Path], tmp_path: Path) -> BatchSettings:
     return BatchSettings(str(tmp_path / "out"), "wav", str(bundle), read_bundle(bundle).sha256, 1)
 
 
-def manners(job: BatchSettings, *utterances: BatchUtterance) -> list[str]:
-    return [speak(job, each).manner for each in utterances]
+def statuses(job: BatchSettings, *utterances: BatchUtterance) -> list[str]:
+    return [speak(job, each).status for each in utterances]
 
 
 def test_what_is_there_is_not_spoken_again(job: BatchSettings) -> None:
     two = replace(ONE, line=2, name="two", seed=3)
-    assert manners(job, ONE, two) == ["spoken", "spoken"]
-    assert manners(job, ONE, two) == ["present", "present"]
+    assert statuses(job, ONE, two) == ["spoken", "spoken"]
+    assert statuses(job, ONE, two) == ["present", "present"]
     assert speak(job, replace(ONE, line=7)) == UtteranceResult(7, "present", speak(job, ONE).seconds)
     for change in ({"text": "abd."}, {"seed": 1}, {"speed": 2.0}):
-        assert manners(job, replace(ONE, **change), two) == ["spoken", "present"]  # type: ignore[arg-type]
+        assert statuses(job, replace(ONE, **change), two) == ["spoken", "present"]  # type: ignore[arg-type]
 
 
 def test_the_file_is_what_say_writes(job: BatchSettings) -> None:
@@ -64,14 +64,14 @@ def test_what_is_damaged_or_missing_is_spoken_again(
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    assert manners(job, ONE, ONE) == ["spoken", "present"]
+    assert statuses(job, ONE, ONE) == ["spoken", "present"]
     assert path.read_bytes() == before
     assert {path.name for path in Path(job.folder).iterdir()} == {"one.wav", "one.wav.json"}
 
 
 def test_a_line_that_cannot_be_spoken(job: BatchSettings) -> None:
     failed = speak(job, replace(ONE, voice="nobody"))
-    assert (failed.line, failed.manner) == (1, "failed")
+    assert (failed.line, failed.status) == (1, "failed")
     assert failed.message.startswith("There is no voice 'nobody' in this bundle.")
     assert not Path(job.folder).exists()
 
@@ -85,7 +85,7 @@ def test_a_bucket(job: BatchSettings) -> None:
     import fsspec
 
     job = replace(job, folder="memory://bucket/speech")
-    assert manners(job, ONE, ONE) == ["spoken", "present"]
+    assert statuses(job, ONE, ONE) == ["spoken", "present"]
     assert sorted(fsspec.filesystem("memory").ls("/bucket/speech", detail=False)) == [
         "/bucket/speech/one.wav",
         "/bucket/speech/one.wav.json",
@@ -165,7 +165,7 @@ def test_batch_does_not_write_over_its_manifest(end: str, job: BatchSettings, tm
 
 def test_batch_refuses_a_folder_that_another_process_writes_to(job: BatchSettings, tmp_path: Path) -> None:
     lines, folder = manifest(tmp_path, 1), tmp_path / "out"
-    with lock_folder(folder):
+    with lock_folder(str(folder)):
         done = run(str(lines), "-o", str(folder), "--bundle", job.bundle)
         assert done.returncode == 2
         assert f"Another process is writing to {folder}. Wait until" in " ".join(done.stderr.split())
@@ -173,6 +173,21 @@ def test_batch_refuses_a_folder_that_another_process_writes_to(job: BatchSetting
     assert list(folder.iterdir()) == []
     assert run(str(lines), "-o", str(folder), "--bundle", job.bundle).returncode == 0
     assert {path.name for path in folder.iterdir()} == {"line-0.wav", "line-0.wav.json"}
+
+
+def test_lock_folder_refuses_a_second_batch_in_a_bucket() -> None:
+    import fsspec
+
+    folder = "memory://bucket/locked"
+    with lock_folder(folder):
+        with pytest.raises(
+            InputError, match=r"Another batch is writing to memory://bucket/locked \(process \d+ of"
+        ):
+            with lock_folder(folder):
+                raise AssertionError
+    with lock_folder(folder):
+        pass
+    assert fsspec.filesystem("memory").ls("/bucket/locked", detail=False) == []
 
 
 @pytest.mark.nightly
