@@ -60,7 +60,7 @@ def request_table(record: type[BaseModel], base: type[BaseModel] | None = None) 
     schema = record.model_json_schema()
     schema = schema.get("anyOf", [schema])[0]
     rows = [
-        (f"`{name}`", _value(field), _field_default(name, field, schema), field["description"])
+        (f"`{name}`", _value(field), _field_default(name, field, schema), _join(field["description"]))
         for name, field in schema["properties"].items()
         if base is None or name not in base.model_fields
     ]
@@ -102,6 +102,10 @@ def _setting_default(value: Any) -> str:
     return "" if value in (None, ()) else f"`{json.dumps(value)}`"
 
 
+def _join(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _field_default(name: str, field: Any, schema: Any) -> str:
     if name in schema.get("required", ()):
         return "required"
@@ -132,7 +136,7 @@ def generated() -> dict[tuple[str, str], str]:
     for language in ("es", "fr", "it", "pt", "hi", "ja", "zh"):
         found["text.md", f"written forms {language}"] = forms_table(CASES / f"{language}.yaml")
     rows = [
-        (f"`{name}`", _setting_default(field.default), field.description or "")
+        (f"`{name}`", _setting_default(field.default), _join(field.description or ""))
         for name, field in Settings.model_fields.items()
     ]
     found["serving.md", "settings"] = _table(("setting", "default", "meaning"), rows)

@@ -56,16 +56,20 @@ class AudioBody:
         self.size: int | None = self._encoder.size
 
     def write(self, chunk: Chunk) -> bytes:
+        """Encode a chunk."""
         audio = chunk.audio * np.float32(self._gain)
         return self._encoder.write(audio) if audio.size else b""
 
     def note(self, notices: Sequence[str]) -> bytes:
+        """Encode notices."""
         return b""
 
     def close(self) -> bytes:
+        """Return the end of the body."""
         return self._encoder.close()
 
     def fail(self, error: ApiError) -> bytes | None:
+        """Return the end of the body after an error."""
         return None
 
 
@@ -83,15 +87,18 @@ class EventBody:
         self._symbols = self._frames = 0
 
     def write(self, chunk: Chunk) -> bytes:
+        """Encode a chunk."""
         self._symbols += len(chunk.piece.symbols)
         self._frames += chunk.piece.frames
         words = _event("speech.audio.words", words=describe_words(chunk.words)) if chunk.words else b""
         return words + _delta(self._audio.write(chunk))
 
     def note(self, notices: Sequence[str]) -> bytes:
+        """Encode notices."""
         return b"".join(_event("speech.audio.notice", notice=notice) for notice in notices)
 
     def close(self) -> bytes:
+        """Return the end of the body."""
         usage = {
             "input_tokens": self._symbols,
             "output_tokens": self._frames,
@@ -100,6 +107,7 @@ class EventBody:
         return _delta(self._audio.close()) + _event("speech.audio.done", usage=usage)
 
     def fail(self, error: ApiError) -> bytes:
+        """Return the end of the body after an error."""
         return _event("error", error=error.body)
 
 
@@ -140,21 +148,25 @@ class CaptionBody:
         self._notices: list[str] = []
 
     def write(self, chunk: Chunk) -> bytes:
+        """Encode a chunk."""
         self._bytes.append(self._audio.write(chunk))
         voice = {} if self._voice is None else {"voice": chunk.piece.voice or self._voice}
         self._words += [word | voice for word in describe_words(chunk.words)]
         return self._line() if self._is_lines else b""
 
     def note(self, notices: Sequence[str]) -> bytes:
+        """Encode notices."""
         self._notices += notices
         return b""
 
     def close(self) -> bytes:
+        """Return the end of the body."""
         last = self._audio.close()
         self._bytes.append(last)
         return self._line() if last or not self._is_lines else b""
 
     def fail(self, error: ApiError) -> bytes:
+        """Return the end of the body after an error."""
         return json.dumps({"error": error.body}).encode() + b"\n"
 
     def _line(self) -> bytes:

@@ -27,6 +27,7 @@ class Computation(SpeechJob):
         return -self._priority, self.arrived
 
     def before_reading(self, length: int) -> None:
+        """Yield the turn before a part of the text is read."""
         self.yield_turn()
 
     async def result(self) -> Any:

@@ -95,6 +95,7 @@ class TimedProtocol(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the timer, or close the connection if there are too many."""
         super().connection_made(transport)
         self._close = transport.close
         self._known.open.add(self)
@@ -104,6 +105,7 @@ class TimedProtocol(H11Protocol):
             self.start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timer."""
         self.stop_timer()
         self._known.open.discard(self)
         super().connection_lost(exc)
@@ -130,6 +132,7 @@ class ConnectionTimer:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request without its timer."""
         connection: TimedProtocol | None = scope.get("state", {}).get("connection")
         if connection is None:  # of the lifespan
             await self._app(scope, receive, send)

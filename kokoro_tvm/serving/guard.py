@@ -53,6 +53,7 @@ class Guard:
         self._keys = [(_digest(key), priority) for key, priority in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request, or pass it on."""
         LIMITS.set(self._settings)
         if scope["type"] == "http":
             await self._handle_request(scope, receive, send)

@@ -281,6 +281,7 @@ class YieldingRunner:
         self._runner = runner
 
     def run(self, component: str, length: int, *inputs: Any) -> tuple[Any, ...]:
+        """Run a component when the current job has its turn."""
         job = current_job()
         if job is not None:
             job.yield_turn()

@@ -25,6 +25,7 @@ class _JsonRequest(Request):
     """Request whose body FastAPI reads as JSON within the bounds of `parse_json`."""
 
     async def json(self) -> Any:
+        """Parse the body."""
         return await read_json(await self.body(), "The body")
 
 
@@ -34,6 +35,7 @@ class JsonRoute(APIRoute):
     is_computation = False
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Create the handler that reads the body as JSON."""
         handle = super().get_route_handler()
 
         async def handle_json(request: Request) -> Response:

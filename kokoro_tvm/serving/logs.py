@@ -23,6 +23,7 @@ class JsonLines(logging.Formatter):
     """Formatter: time, level, message and extra fields as JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Format a record as a line of JSON."""
         time = datetime.fromtimestamp(record.created, timezone.utc)  # noqa: UP017 - Python 3.10 has no UTC
         node = {
             "time": time.isoformat(timespec="milliseconds"),

@@ -82,7 +82,13 @@ class RequestModel(BaseModel):
     Types are strict, `null` stands for the default, and unknown fields are ignored and named in a header.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="allow", json_schema_extra=_allow_null)
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="allow",
+        json_schema_extra=_allow_null,
+        use_attribute_docstrings=True,
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -142,30 +148,24 @@ _Speed = Annotated[float, Field(ge=0.25, le=4.0)]
 _Gain = Annotated[float, Field(ge=0.0, le=10.0)]
 _Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
 
-_AS_IN_SPEECH = "As in `/v1/audio/speech`."
-_ENCODING = "How the audio is encoded."
-_FASTER = "Speed of speech; above 1 is faster."
-_FACTOR = "Factor on the audio, clipped at full scale."
-
 
 class NormalizationOptions(RequestModel):
     """Which written forms are read by rules. The lexicon reads the others as they stand."""
 
-    normalize: bool = Field(
-        default=True,
-        description="Read written forms as words. `false` switches off all that follows, and dates, times, "
-        "money.",
-    )
-    unit_normalization: bool = Field(default=True, description="Read units of measure as words: `10 km/h`.")
-    url_normalization: bool = Field(default=True, description="Read addresses of the web as words.")
-    email_normalization: bool = Field(default=True, description="Read addresses of mail as words.")
-    phone_normalization: bool = Field(default=True, description="Read telephone numbers figure by figure.")
-    optional_pluralization_normalization: bool = Field(
-        default=False, description="Accepted; `(s)` is never read as a plural."
-    )
-    replace_remaining_symbols: bool = Field(
-        default=True, description="Read signs as words: `=`, `#`, `@`, arrows, powers."
-    )
+    normalize: bool = True
+    """Read written forms as words. `false` switches off all that follows, and dates, times, money."""
+    unit_normalization: bool = True
+    """Read units of measure as words: `10 km/h`."""
+    url_normalization: bool = True
+    """Read addresses of the web as words."""
+    email_normalization: bool = True
+    """Read addresses of mail as words."""
+    phone_normalization: bool = True
+    """Read telephone numbers figure by figure."""
+    optional_pluralization_normalization: bool = False
+    """Accepted; `(s)` is never read as a plural."""
+    replace_remaining_symbols: bool = True
+    """Read signs as words: `=`, `#`, `@`, arrows, powers."""
 
     @property
     def unread(self) -> tuple[str, ...]:
@@ -184,56 +184,43 @@ class NormalizationOptions(RequestModel):
 class SpeechRequest(RequestModel):
     """Body of `POST /v1/audio/speech`."""
 
-    input: _NonEmptyText = Field(
-        description="The text to speak, with or without markup: `[pause:1.5s]`, `[voice:af_sky]`, "
-        "`[rate:1.2]`, "
-        "`[word](/phonemes/)`, or SSML."
-    )
-    model: _ModelName = Field(
-        default="kokoro", description="The name of a bundle. Any other name stands for the first."
-    )
-    voice: _Voice | None = Field(
-        default=None,
-        description="A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`. By default "
-        "`af_heart`, or "
-        "the first voice of a bundle that does not have it.",
-    )
-    response_format: AudioFormat = Field(default="mp3", description=_ENCODING)
-    speed: _Speed = Field(default=1.0, description=_FASTER)
-    stream_format: Literal["audio", "sse"] = Field(
-        default="audio", description="`audio`, or server-sent events with the audio in base64."
-    )
-    instructions: Text = Field(default="", description="Accepted and not followed: the model has none.")
-    stream: bool = Field(
-        default=True,
-        description="Send audio as it is computed. If false, send it when all of it is computed.",
-    )
-    lang_code: _Language | None = Field(
-        default=None,
-        description="The language to read in: the letter of one that the bundle speaks, or its tag, such "
-        "as `en-GB`. "
-        "By default that of the voice.",
-    )
-    volume_multiplier: _Gain = Field(default=1.0, description=_FACTOR)
-    seed: _Seed = Field(default=0, description="Seed of the noise. The same seed gives the same audio.")
-    allow_voice_tags: bool | None = Field(
-        default=None,
-        description="`true` adds the `voice` to each word of captions. Tags are followed in any case.",
-    )
-    return_download_link: bool = Field(
-        default=False,
-        description="Keep the audio for a while. The header `X-Download-Path` has its path, below `/v1`.",
-    )
-    download_format: AudioFormat | None = Field(
-        default=None, description="How the kept audio is encoded. By default as the response."
-    )
-    ssml: bool | None = Field(
-        default=None, description="Whether the text is SSML. By default it is if it begins as SSML."
-    )
-    markup: bool = Field(default=True, description="Follow markup. If false, brackets and tags are text.")
-    normalization_options: NormalizationOptions | None = Field(
-        default=None, description="Which written forms are read by rules, as below."
-    )
+    input: _NonEmptyText
+    """The text to speak, with or without markup: `[pause:1.5s]`, `[voice:af_sky]`, `[rate:1.2]`,
+    `[word](/phonemes/)`, or SSML."""
+    model: _ModelName = "kokoro"
+    """The name of a bundle. Any other name stands for the first."""
+    voice: _Voice | None = None
+    """A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`. By default `af_heart`, or the
+    first voice of a bundle that does not have it."""
+    response_format: AudioFormat = "mp3"
+    """How the audio is encoded."""
+    speed: _Speed = 1.0
+    """Speed of speech; above 1 is faster."""
+    stream_format: Literal["audio", "sse"] = "audio"
+    """`audio`, or server-sent events with the audio in base64."""
+    instructions: Text = ""
+    """Accepted and not followed: the model has none."""
+    stream: bool = True
+    """Send audio as it is computed. If false, send it when all of it is computed."""
+    lang_code: _Language | None = None
+    """The language to read in: the letter of one that the bundle speaks, or its tag, such as `en-GB`. By
+    default that of the voice."""
+    volume_multiplier: _Gain = 1.0
+    """Factor on the audio, clipped at full scale."""
+    seed: _Seed = 0
+    """Seed of the noise. The same seed gives the same audio."""
+    allow_voice_tags: bool | None = None
+    """`true` adds the `voice` to each word of captions. Tags are followed in any case."""
+    return_download_link: bool = False
+    """Keep the audio for a while. The header `X-Download-Path` has its path, below `/v1`."""
+    download_format: AudioFormat | None = None
+    """How the kept audio is encoded. By default as the response."""
+    ssml: bool | None = None
+    """Whether the text is SSML. By default it is if it begins as SSML."""
+    markup: bool = True
+    """Follow markup. If false, brackets and tags are text."""
+    normalization_options: NormalizationOptions | None = None
+    """Which written forms are read by rules, as below."""
 
     @property
     def ignored(self) -> list[str]:
@@ -250,43 +237,48 @@ class SpeechRequest(RequestModel):
 class CaptionedRequest(SpeechRequest):
     """Body of `POST /dev/captioned_speech`."""
 
-    return_timestamps: bool = Field(default=True, description="Send words with their times.")
+    return_timestamps: bool = True
+    """Send words with their times."""
 
 
 class DialogueTurn(RequestModel):
     """What one speaker says."""
 
-    voice: _Voice = Field(
-        validation_alias=AliasChoices("voice", "voice_id"),
-        description="As in `/v1/audio/speech`; also as `voice_id`.",
-    )
-    text: _NonEmptyText = Field(description="What is said, with or without markup in brackets.")
+    voice: _Voice = Field(validation_alias=AliasChoices("voice", "voice_id"))
+    """As in `/v1/audio/speech`; also as `voice_id`."""
+    text: _NonEmptyText
+    """What is said, with or without markup in brackets."""
 
 
 class DialogueRequest(RequestModel):
     """Body of `POST /dev/dialogue`."""
 
     turns: list[DialogueTurn] = Field(
-        validation_alias=AliasChoices("turns", "inputs"),
-        min_length=1,
-        max_length=10_000,
-        description="Who says what, in order: objects with `voice` and `text`; also as `inputs`.",
+        validation_alias=AliasChoices("turns", "inputs"), min_length=1, max_length=10_000
     )
-    pause_between_turns: Annotated[float, Field(ge=0.0, le=10.0)] = Field(
-        default=0.0, description="Seconds of silence between two turns."
-    )
-    model: _ModelName = Field(default="kokoro", description=_AS_IN_SPEECH)
-    response_format: AudioFormat = Field(default="mp3", description=_ENCODING)
-    speed: _Speed = Field(default=1.0, description=_FASTER)
-    stream: bool = Field(default=True, description=_AS_IN_SPEECH)
-    lang_code: _Language | None = Field(
-        default=None, description="As in `/v1/audio/speech`. By default that of each voice."
-    )
-    volume_multiplier: _Gain = Field(default=1.0, description=_FACTOR)
-    seed: _Seed = Field(default=0, description="Seed of the noise.")
-    return_download_link: bool = Field(default=False, description=_AS_IN_SPEECH)
-    download_format: AudioFormat | None = Field(default=None, description=_AS_IN_SPEECH)
-    normalization_options: NormalizationOptions | None = Field(default=None, description=_AS_IN_SPEECH)
+    """Who says what, in order: objects with `voice` and `text`; also as `inputs`."""
+    pause_between_turns: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
+    """Seconds of silence between two turns."""
+    model: _ModelName = "kokoro"
+    """As in `/v1/audio/speech`."""
+    response_format: AudioFormat = "mp3"
+    """How the audio is encoded."""
+    speed: _Speed = 1.0
+    """Speed of speech; above 1 is faster."""
+    stream: bool = True
+    """As in `/v1/audio/speech`."""
+    lang_code: _Language | None = None
+    """As in `/v1/audio/speech`. By default that of each voice."""
+    volume_multiplier: _Gain = 1.0
+    """Factor on the audio, clipped at full scale."""
+    seed: _Seed = 0
+    """Seed of the noise."""
+    return_download_link: bool = False
+    """As in `/v1/audio/speech`."""
+    download_format: AudioFormat | None = None
+    """As in `/v1/audio/speech`."""
+    normalization_options: NormalizationOptions | None = None
+    """As in `/v1/audio/speech`."""
 
     def to_speech(self, script: str) -> SpeechRequest:
         """Create the request for all turns as one text, in the voice of the first."""
@@ -298,15 +290,11 @@ class DialogueRequest(RequestModel):
 class SsmlRequest(RequestModel):
     """Body of `POST /dev/ssml`."""
 
-    text: Text = Field(
-        description="The SSML, which begins with `<speak`. Any other text comes back as it is."
-    )
-    voice: Annotated[str, Field(max_length=1024)] | None = Field(
-        default=None,
-        description="The voice that the text will be spoken in, which follows a stretch in another. "
-        "Without it, "
-        "voices and rates are left out.",
-    )
+    text: Text
+    """The SSML, which begins with `<speak`. Any other text comes back as it is."""
+    voice: Annotated[str, Field(max_length=1024)] | None = None
+    """The voice that the text will be spoken in, which follows a stretch in another. Without it, voices and
+    rates are left out."""
 
 
 class SessionRequest(RequestModel):
@@ -314,15 +302,24 @@ class SessionRequest(RequestModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: _ModelName = Field(default="kokoro", description=_AS_IN_SPEECH)
-    voice: _Voice | None = Field(default=None, description=_AS_IN_SPEECH)
-    response_format: AudioFormat = Field(default="pcm", description=_ENCODING)
-    speed: _Speed = Field(default=1.0, description=_FASTER)
-    lang_code: _Language | None = Field(default=None, description=_AS_IN_SPEECH)
-    volume_multiplier: _Gain = Field(default=1.0, description=_FACTOR)
-    seed: _Seed = Field(default=0, description="Seed of the noise.")
-    markup: bool = Field(default=True, description=_AS_IN_SPEECH)
-    words: bool = Field(default=True, description="Send words with their times.")
+    model: _ModelName = "kokoro"
+    """As in `/v1/audio/speech`."""
+    voice: _Voice | None = None
+    """As in `/v1/audio/speech`."""
+    response_format: AudioFormat = "pcm"
+    """How the audio is encoded."""
+    speed: _Speed = 1.0
+    """Speed of speech; above 1 is faster."""
+    lang_code: _Language | None = None
+    """As in `/v1/audio/speech`."""
+    volume_multiplier: _Gain = 1.0
+    """Factor on the audio, clipped at full scale."""
+    seed: _Seed = 0
+    """Seed of the noise."""
+    markup: bool = True
+    """As in `/v1/audio/speech`."""
+    words: bool = True
+    """Send words with their times."""
 
     def to_speech(self) -> SpeechRequest:
         """Create the request for a speech whose text comes later."""
@@ -332,24 +329,27 @@ class SessionRequest(RequestModel):
 class PhonemizeRequest(RequestModel):
     """Body of `POST /dev/phonemize`."""
 
-    text: Annotated[str, Field(min_length=1), MaxLength("max_phonemize_characters")] = Field(
-        description="The text."
-    )
-    language: _Language | None = Field(
-        default=None,
-        description="As `lang_code` in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro.",
-    )
+    text: Annotated[str, Field(min_length=1), MaxLength("max_phonemize_characters")]
+    """The text."""
+    language: _Language | None = None
+    """As `lang_code` in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro."""
 
 
 class PhonemesRequest(RequestModel):
     """Body of `POST /dev/generate_from_phonemes`."""
 
-    phonemes: _NonEmptyText = Field(description="Phonemes in misaki's alphabet, an utterance a line.")
-    model: _ModelName = Field(default="kokoro", description=_AS_IN_SPEECH)
-    voice: _Voice | None = Field(default=None, description=_AS_IN_SPEECH)
-    response_format: AudioFormat = Field(default="wav", description=_ENCODING)
-    speed: _Speed = Field(default=1.0, description=_FASTER)
-    seed: _Seed = Field(default=0, description="Seed of the noise.")
+    phonemes: _NonEmptyText
+    """Phonemes in misaki's alphabet, an utterance a line."""
+    model: _ModelName = "kokoro"
+    """As in `/v1/audio/speech`."""
+    voice: _Voice | None = None
+    """As in `/v1/audio/speech`."""
+    response_format: AudioFormat = "wav"
+    """How the audio is encoded."""
+    speed: _Speed = 1.0
+    """Speed of speech; above 1 is faster."""
+    seed: _Seed = 0
+    """Seed of the noise."""
 
 
 def _allow_bare_voices(schema: dict[str, Any]) -> None:
@@ -363,7 +363,8 @@ class CombineRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra=_allow_bare_voices)
 
-    voices: _Voices = Field(description="A mix, or a list of voices.")
+    voices: _Voices
+    """A mix, or a list of voices."""
 
     @model_validator(mode="before")
     @classmethod

@@ -74,6 +74,7 @@ class ComputedResponse(Response):
         self._job = job
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
         watcher = asyncio.create_task(_cancel_on_hangup(self._job, receive))
         try:
             async with self._job:
@@ -119,6 +120,7 @@ class SpeechResponse(Response):
         self._is_whole = is_whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
         watcher = asyncio.create_task(_cancel_on_hangup(self._job, receive))
         try:
             async with self._job:

@@ -43,122 +43,88 @@ class Settings(BaseSettings):
         env_prefix=PREFIX,
         extra="forbid",
         frozen=True,
+        use_attribute_docstrings=True,
         cli_prog_name="kokoro-tvm serve",
         cli_kebab_case=True,
         cli_implicit_flags=True,
         cli_hide_none_type=True,
     )
 
-    config: Path | None = Field(default=None, description="YAML file of settings, by their names here.")
-    bundle: _Names = Field(
-        default=(),
-        description="Folder of a bundle, `NAME=DIR` to name it. Several may be given; the first speaks for "
-        "models "
-        "that have no bundle of their name.",
-    )
-    voices: str | None = Field(
-        default=None,
-        description="Folder of your own voices, beside those of every bundle: .pt, .npy, .bin or "
-        ".safetensors files, "
-        "each named as its file. SIGHUP reads it again.",
-    )
-    host: str = Field(default="127.0.0.1", description="Address to listen at.")
-    port: _Port = Field(default=8880, description="Port to listen at.")
-    wyoming_port: _Port | None = Field(default=None, description="Port of Wyoming, for Home Assistant.")
-    workers: Annotated[int, Field(ge=1, le=256)] = Field(
-        default=1, description="Processes, which share the pages of the weights."
-    )
-    threads: Annotated[int, Field(ge=1, le=1024)] | None = Field(
-        default=None, description="Threads that compute in each process. By default its share of the cores."
-    )
-    api_key: _Names = Field(
-        default=(),
-        description="Key that requests must have as `Authorization: Bearer KEY`. Several may be given.",
-    )
-    priority_key: _Names = Field(
-        default=(), description="Key whose requests go before all others. Several may be given."
-    )
-    hosts: _Names = Field(
-        default=(),
-        description="Name by which clients reach the server, or `*`. Several may be given. Addresses and "
-        "names "
-        "without a dot need none, nor does a server with `api_key`.",
-    )
-    cors: _Names = Field(
-        default=(), description="Origin whose pages may send requests, or `*`. Several may be given."
-    )
-    max_requests: Annotated[int, Field(ge=1, le=4096)] = Field(
-        default=64,
-        description="Requests that are spoken or wait at a time. More are refused with status 429.",
-    )
-    max_connections: _Count = Field(default=4096, description="Connections at a time. More are closed.")
-    max_head_bytes: _Count = Field(default=1 << 16, description="Bytes of the head of a request.")
-    max_body_bytes: _Count = Field(
-        default=1 << 20, description="Bytes of the body of a request and of each part of a Wyoming event."
-    )
-    max_message_bytes: _Count = Field(
-        default=1 << 18, description="Bytes of a WebSocket message. A longer one closes the session."
-    )
-    max_characters: _Count = Field(
-        default=100_000,
-        description="Characters of a text, or of its phonemes. 100,000 are two hours of speech.",
-    )
-    max_phonemize_characters: _Count = Field(
-        default=10_000, description="Characters of a text for `/dev/phonemize`."
-    )
-    max_sessions: Annotated[int, Field(ge=0)] = Field(
-        default=256,
-        description="WebSocket sessions at a time, and as many clients of Wyoming. More are refused.",
-    )
-    max_session_speeches: _Count = Field(
-        default=8, description="Speeches of a WebSocket session that wait or are spoken. More fail."
-    )
-    max_speech_s: Annotated[float, Field(ge=1)] = Field(
-        default=36_000.0, description="Seconds that a speech may last."
-    )
-    max_pause_s: Annotated[float, Field(ge=0)] = Field(
-        default=300.0, description="Seconds that a pause may last."
-    )
-    audio_buffer_s: Annotated[float, Field(ge=0)] = Field(
-        default=60.0, description="Seconds of audio that are computed ahead for a client that reads slowly."
-    )
-    write_timeout_s: _Seconds = Field(
-        default=120.0, description="Seconds after which a client that reads nothing is disconnected."
-    )
-    request_timeout_s: _Seconds = Field(
-        default=20.0, description="Seconds in which the head of a request, and then its body, must arrive."
-    )
-    idle_timeout_s: _Seconds = Field(
-        default=300.0,
-        description="Seconds after which a WebSocket session or a client of Wyoming that sends nothing is "
-        "closed, "
-        "unless complete texts are still spoken for it.",
-    )
-    first_audio_priority_s: Annotated[float, Field(ge=0)] = Field(
-        default=30.0,
-        description="Seconds for which a request without audio so far goes before those with audio. After "
-        "them, "
-        "the request that has waited longest goes first.",
-    )
-    shutdown_timeout_s: Annotated[float, Field(ge=0)] = Field(
-        default=30.0, description="Seconds that requests may take to end after SIGTERM."
-    )
-    cache: str | None = Field(
-        default=None,
-        description="Folder, or URL that fsspec reaches, of spoken pieces, which are not computed again.",
-    )
-    cache_size_mib: _Count = Field(default=1024, description="MiB that the cache may have.")
-    download_folder: str | None = Field(
-        default=None,
-        description="Folder of the audio that `return_download_link` keeps. By default a temporary one.",
-    )
-    download_size_mib: _Count = Field(default=256, description="MiB that the kept audio may have.")
-    download_age_s: Annotated[float, Field(ge=1)] = Field(
-        default=3600.0, description="Seconds that audio is kept."
-    )
-    log_texts: bool = Field(
-        default=False, description="Log the texts of requests, and notices about their words."
-    )
+    config: Path | None = None
+    """YAML file of settings, by their names here."""
+    bundle: _Names = ()
+    """Folder of a bundle, `NAME=DIR` to name it. Several may be given; the first speaks for models that have
+    no bundle of their name."""
+    voices: str | None = None
+    """Folder of your own voices, beside those of every bundle: .pt, .npy, .bin or .safetensors files, each
+    named as its file. SIGHUP reads it again."""
+    host: str = "127.0.0.1"
+    """Address to listen at."""
+    port: _Port = 8880
+    """Port to listen at."""
+    wyoming_port: _Port | None = None
+    """Port of Wyoming, for Home Assistant."""
+    workers: Annotated[int, Field(ge=1, le=256)] = 1
+    """Processes, which share the pages of the weights."""
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Threads that compute in each process. By default its share of the cores."""
+    api_key: _Names = ()
+    """Key that requests must have as `Authorization: Bearer KEY`. Several may be given."""
+    priority_key: _Names = ()
+    """Key whose requests go before all others. Several may be given."""
+    hosts: _Names = ()
+    """Name by which clients reach the server, or `*`. Several may be given. Addresses and names without a dot
+    need none, nor does a server with `api_key`."""
+    cors: _Names = ()
+    """Origin whose pages may send requests, or `*`. Several may be given."""
+    max_requests: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Requests that are spoken or wait at a time. More are refused with status 429."""
+    max_connections: _Count = 4096
+    """Connections at a time. More are closed."""
+    max_head_bytes: _Count = 1 << 16
+    """Bytes of the head of a request."""
+    max_body_bytes: _Count = 1 << 20
+    """Bytes of the body of a request and of each part of a Wyoming event."""
+    max_message_bytes: _Count = 1 << 18
+    """Bytes of a WebSocket message. A longer one closes the session."""
+    max_characters: _Count = 100_000
+    """Characters of a text, or of its phonemes. 100,000 are two hours of speech."""
+    max_phonemize_characters: _Count = 10_000
+    """Characters of a text for `/dev/phonemize`."""
+    max_sessions: Annotated[int, Field(ge=0)] = 256
+    """WebSocket sessions at a time, and as many clients of Wyoming. More are refused."""
+    max_session_speeches: _Count = 8
+    """Speeches of a WebSocket session that wait or are spoken. More fail."""
+    max_speech_s: Annotated[float, Field(ge=1)] = 36_000.0
+    """Seconds that a speech may last."""
+    max_pause_s: Annotated[float, Field(ge=0)] = 300.0
+    """Seconds that a pause may last."""
+    audio_buffer_s: Annotated[float, Field(ge=0)] = 60.0
+    """Seconds of audio that are computed ahead for a client that reads slowly."""
+    write_timeout_s: _Seconds = 120.0
+    """Seconds after which a client that reads nothing is disconnected."""
+    request_timeout_s: _Seconds = 20.0
+    """Seconds in which the head of a request, and then its body, must arrive."""
+    idle_timeout_s: _Seconds = 300.0
+    """Seconds after which a WebSocket session or a client of Wyoming that sends nothing is closed, unless
+    complete texts are still spoken for it."""
+    first_audio_priority_s: Annotated[float, Field(ge=0)] = 30.0
+    """Seconds for which a request without audio so far goes before those with audio. After them, the request
+    that has waited longest goes first."""
+    shutdown_timeout_s: Annotated[float, Field(ge=0)] = 30.0
+    """Seconds that requests may take to end after SIGTERM."""
+    cache: str | None = None
+    """Folder, or URL that fsspec reaches, of spoken pieces, which are not computed again."""
+    cache_size_mib: _Count = 1024
+    """MiB that the cache may have."""
+    download_folder: str | None = None
+    """Folder of the audio that `return_download_link` keeps. By default a temporary one."""
+    download_size_mib: _Count = 256
+    """MiB that the kept audio may have."""
+    download_age_s: Annotated[float, Field(ge=1)] = 3600.0
+    """Seconds that audio is kept."""
+    log_texts: bool = False
+    """Log the texts of requests, and notices about their words."""
 
     @classmethod
     def settings_customise_sources(
@@ -169,6 +135,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the command line, then the environment, then the file."""
         return init_settings, env_settings, _ConfigFile(settings_cls)
 
 

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -106,7 +106,9 @@ def _lock_remote(folder: str) -> Iterator[None]:
         system.makedirs(root, exist_ok=True)
         system.pipe_file(lock, owner.encode(), mode="create")  # which s3fs and gcsfs do atomically
     except FileExistsError as error:
-        owner = system.cat_file(lock).decode("utf-8", "replace")
+        owner = "unknown process"
+        with suppress(FileNotFoundError):  # it has just ended
+            owner = system.cat_file(lock).decode("utf-8", "replace")
         raise InputError(
             f"Another batch is writing to {folder} ({shorten(owner)}). Wait until it has ended, name another "
             f"folder, or delete {_LOCK} in it if that process was killed."

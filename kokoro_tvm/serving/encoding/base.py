@@ -62,9 +62,11 @@ class PcmEncoder(Encoder):
     media_type = "audio/pcm"
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         return as_int16(samples)
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         return b""
 
 
@@ -79,9 +81,11 @@ class WavEncoder(PcmEncoder):
         self.size = None if samples is None else len(self._header) + 2 * samples
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         return self._take_header() + super().write(samples)
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         return self._take_header()
 
     def _take_header(self) -> bytes:

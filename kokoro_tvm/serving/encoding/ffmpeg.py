@@ -32,6 +32,7 @@ class _FfmpegEncoder(Encoder):
         self._track.bit_rate = BITS_A_SECOND
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         block = np.clip(samples, -1.0, 1.0, dtype=np.float32).reshape(1, -1)
         frame = self._av.AudioFrame.from_ndarray(block, format="flt", layout="mono")
         frame.sample_rate = SAMPLE_RATE
@@ -39,6 +40,7 @@ class _FfmpegEncoder(Encoder):
         return self._output.take()
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         self._file.mux(self._track.encode(None))
         self._file.close()
         return self._output.take()

@@ -25,10 +25,12 @@ class FlacEncoder(Encoder):
         self._file = soundfile.SoundFile(self._output, "w", SAMPLE_RATE, 1, format="FLAC", subtype="PCM_16")
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         self._file.write(np.frombuffer(as_int16(samples), "<i2"))
         return self._output.take()
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         self._file.close()
         return self._output.take()
 

@@ -31,7 +31,9 @@ class Mp3Encoder(Encoder):
         self._encoder = encoder
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         return bytes(self._encoder.encode(as_int16(samples)))
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         return bytes(self._encoder.flush())

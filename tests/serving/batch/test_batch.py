@@ -179,12 +179,14 @@ def test_lock_folder_refuses_a_second_batch_in_a_bucket() -> None:
     import fsspec
 
     folder = "memory://bucket/locked"
-    with lock_folder(folder):
-        with pytest.raises(
+    with (
+        lock_folder(folder),
+        pytest.raises(
             InputError, match=r"Another batch is writing to memory://bucket/locked \(process \d+ of"
-        ):
-            with lock_folder(folder):
-                raise AssertionError
+        ),
+        lock_folder(folder),
+    ):
+        raise AssertionError
     with lock_folder(folder):
         pass
     assert fsspec.filesystem("memory").ls("/bucket/locked", detail=False) == []
