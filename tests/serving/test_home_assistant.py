@@ -145,6 +145,6 @@ def test_speeches_one_after_another_and_at_the_same_time(server: Server) -> None
 def test_the_docs_name_the_port_that_it_is_told() -> None:
     page = (Path(__file__).parents[2] / "docs/serving.md").read_text(encoding="utf-8")
     section = page.partition("### Home Assistant\n")[2].partition("\n## ")[0]
-    assert "--wyoming 10200" in section
-    assert "KOKORO_TVM_SERVE_WYOMING=10200" in section
+    assert "--wyoming-port 10200" in section
+    assert "KOKORO_TVM_SERVE_WYOMING_PORT=10200" in section
     assert "port 10200" in section
