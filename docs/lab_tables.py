@@ -1,4 +1,4 @@
-"""The tables of docs/accuracy.md that `kokoro-tvm validate lengths` and `tails` measured."""
+"""The tables of docs/lab/accuracy.md that `kokoro-tvm validate lengths` and `tails` measured."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 from lab_tables import put_lab
-from machines_table import put_machines
-from markdown_tables import put, replace
+from markdown_tables import merge, put, replace
 from numpy.typing import NDArray
 
 from kokoro_tvm import Synthesizer
@@ -52,7 +51,7 @@ def main() -> None:
         "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
         "load": lambda: put_load(DOCS / "serving.md", ARTIFACTS / "load.json"),
         "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
-        "lab": lambda: put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab"),
+        "lab": lambda: put_lab(DOCS / "lab/accuracy.md", ARTIFACTS / "lab"),
     }
     if sys.argv[1:]:
         parts[sys.argv[1]]()
@@ -98,16 +97,32 @@ def _put_bench(path: Path) -> None:
     peaks = " and ".join(f"{v / 1e9:.0f} GFLOP/s in {name}" for name, v in result.peak_flops_per_s.items())
     caption = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
     caption += f"Peak: {peaks}. "
-    if result.kernels is not None:
-        caption += f"Kernels `{result.kernels}`. "
     if not result.complete:
         caption += "The run was cut off before its end. "
     replace(path, "bench-machine", f"{caption}{_busy(result.others_cores)}{result.date}.")
-    put_machines(path, [result, *map(Result.read, sorted(ARTIFACTS.glob("bench-*.json")))])
+    for measured in (result, *map(Result.read, sorted(ARTIFACTS.glob("bench-*.json")))):
+        merge(path, "bench-machines", 2, _machine_rows(measured))
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
-    put(path, "bench-components", _bench_components_table(result))
+    put(DOCS / "lab/performance.md", "bench-components", _bench_components_table(result))
     draw_chart(DOCS / "bench.png", result)
+
+
+def _machine_rows(result: Result) -> Iterator[list[str]]:
+    """Yield the median seconds of each bundle on this machine, and their share of its fastest peer's time."""
+    machine = f"{result.machine.cpu}, {result.threads} threads"
+    machine += f", peers held to {result.isa.upper()}" if result.isa else ""
+    titles = {system.name: system.title for system in result.systems}
+    for system in (system for system in result.systems if system.ours):
+        against = "best float32 peer" if system.precision == "float32" else "best peer"
+        ratios = {c.text: c for c in result.comparisons if (c.name, c.against) == (system.name, against)}
+        cells = [
+            f"{timed.median_s:.2f} s, {ratio.ratio:.2f} of {titles[ratio.of]}"
+            if (timed := system.on(text)) and (ratio := ratios.get(text))
+            else "not run"
+            for text in ("short", "medium", "long")
+        ]
+        yield [machine, f"`{system.name}`", result.date, *cells]
 
 
 def _bench_table(result: Result) -> Iterator[list[str]]:
@@ -153,7 +168,7 @@ def _bench_components_table(result: Result) -> Iterator[list[str]]:
 def _put_end_to_end(path: Path) -> None:
     found = json.loads((ARTIFACTS / "e2e.json").read_text(encoding="utf-8"))
     put(path, "e2e", _end_to_end_table(found))
-    put(path, "e2e-utterances", _end_to_end_utterances(found))
+    put(DOCS / "lab/accuracy.md", "e2e-utterances", _end_to_end_utterances(found))
 
 
 def _end_to_end_table(found: dict[str, Any]) -> Iterator[list[str]]:

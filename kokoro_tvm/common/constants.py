@@ -1,4 +1,4 @@
-"""What every Kokoro model has in common: rates, channels, components and their axes (no torch, no numpy).
+"""Constants of every Kokoro model: rates, channels, components and their axes.
 
 None of these is a setting. `config.json` says some of them again; `kokoro_tvm.model.signatures` reads it.
 """
@@ -31,15 +31,15 @@ COMPONENT_AXES: Mapping[str, Axis] = {
     "f0n": "frames",
     "decoder": "frames",
 }
-"""The five components in the order they are built and run, each with the axis its length is counted on."""
+"""The five components in the order they are built and run, each with the axis of its length."""
 
 COMPONENTS = tuple(COMPONENT_AXES)
 
 SAMPLE_RATE = 24_000
-"""Samples of audio a second."""
+"""Samples of audio per second."""
 
 SAMPLES_PER_FRAME = 600
-"""Samples of audio for one frame, which is what a duration counts."""
+"""Samples of audio per frame; durations count frames."""
 
 FRAMES_PER_SECOND = SAMPLE_RATE // SAMPLES_PER_FRAME
 
@@ -47,9 +47,11 @@ NOISE_CHANNELS = 9
 """Sines of the harmonic source, each with noise of its own: the pitch and eight overtones."""
 
 STYLE_DIM = 128
-"""Half of a voice's row: the decoder takes the first half, duration and f0n the second."""
+"""Half of a row of a voice: the decoder takes the first half, duration and f0n the second."""
 
 STORAGE_STEPS: Mapping[str, int] = {"tokens": 512, "frames": 1280}
-"""Memory is reserved for the next multiple of so many tokens or frames: of frames for 32 seconds, for few
-utterances are longer, so that all share their memory. Where memory costs as soon as it is reserved, as on
-GPUs and in WebAssembly, every length has its own."""
+"""Memory is reserved for the next multiple of this many tokens or frames, so that most utterances share it.
+
+1,280 frames are 32 seconds; few utterances are longer. GPUs and WebAssembly, where reserved memory costs,
+reserve memory of the exact length instead.
+"""

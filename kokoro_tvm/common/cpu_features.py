@@ -1,4 +1,4 @@
-"""CPU features by LLVM's names: which compiled code may use, and how Linux says that a CPU has them."""
+"""CPU features by LLVM's names, and their names in /proc/cpuinfo."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = [
 
 CPUINFO = Path("/proc/cpuinfo")
 
-# LLVM's name -> the word in /proc/cpuinfo. All that a compiler may choose for arithmetic, bits and memory is
-# here, and what kernels use by name; what only an operating system uses (page keys, monitors) is not.
+# LLVM's name -> the name in /proc/cpuinfo, of features that compilers and kernels use. Features that only
+# operating systems use are not listed.
 X86: Mapping[str, str] = {
     "sse2": "sse2",
     "sse3": "pni",
@@ -102,39 +102,39 @@ ARM: Mapping[str, str] = {
 }
 
 BFLOAT16 = "avx512bf16"
-FLOAT16 = frozenset({"f16c", "neon"})  # each widens vectors of float16
-# Tiles that multiply bfloat16: kernels name them, and Linux gives them to a process that requests them.
+FLOAT16 = frozenset({"f16c", "neon"})  # each converts vectors of float16 to float32
+# Tile registers that multiply bfloat16; a process has to request them from Linux.
 AMX = frozenset({"amx-tile", "amx-bf16"})
 
-# Single letters alone: Linux' other ways to ask need a kernel of 2023.
+# Extensions of one letter; asking Linux for others needs a kernel of 2023.
 RISCV: Mapping[str, str] = {name: name for name in "mafdcv"}
 
-# Of WebAssembly: a product and a sum in one instruction, which not every CPU rounds alike.
+# WebAssembly: a fused multiply-add, which CPUs round differently.
 RELAXED = "relaxed-simd"
-# Whoever lacks one refuses to compile the module.
+# An engine that lacks one refuses to compile the module.
 WASM: Mapping[str, str] = {name: name for name in ("simd128", "atomics", RELAXED)}
 
 FEATURES = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV, "wasm32": WASM}
-"""By architecture."""
+"""Names in /proc/cpuinfo by architecture and LLVM's name."""
 
 _V2 = frozenset({"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-# Recipes whose bundles run on every CPU of a level, the more capable first, and what such a CPU has.
+# Recipes whose bundles run on every CPU of a level, the highest level first, and the features of the level.
 PORTABLE: Mapping[str, frozenset[str]] = {"x86-64-v4": _V4, "x86-64-v3": _V3, "x86-64-v2": _V2}
 
 
 def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:
-    """What this CPU has of X86, ARM or RISCV, by LLVM's names; None where Linux does not say."""
+    """Return the features of this CPU by LLVM's names, or None if the system does not list them."""
     if not cpuinfo.is_file():
         return None
-    with cpuinfo.open(encoding="utf-8") as lines:  # read no further than the first core: it takes time
+    with cpuinfo.open(encoding="utf-8") as lines:  # only the first core is read: the file is slow
         for line in lines:
             key, _, words = line.partition(":")
             if key.strip() in ("flags", "Features"):
-                had = set(words.split())
-                table = ARM if "asimd" in had else X86
-                return frozenset(name for name, word in table.items() if word in had)
+                flags = set(words.split())
+                table = ARM if "asimd" in flags else X86
+                return frozenset(name for name, word in table.items() if word in flags)
             if key.strip() == "isa":  # rv64imafdc_zicsr_zifencei
                 letters = words.strip().removeprefix("rv64").partition("_")[0]
                 return frozenset(letters) & RISCV.keys()

@@ -11,7 +11,7 @@ _CHUNK = 1 << 20  # bytes
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

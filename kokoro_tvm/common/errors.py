@@ -1,5 +1,4 @@
-"""Everything that can go wrong, by who can mend it; the command line turns each into a paragraph and an exit
-status."""
+"""Error classes by who can fix the fault; the command line prints the message and returns the exit code."""
 
 from __future__ import annotations
 
@@ -16,8 +15,11 @@ __all__ = [
 
 
 class KokoroTvmError(Exception):
-    """What happened, where, and what to do about it, in one paragraph that ends with a full stop; `exit_code`
-    is the process's status."""
+    """An error whose message says what is wrong, where, and what to do.
+
+    Attributes:
+        exit_code: Exit status of the process.
+    """
 
     exit_code = 1
 
@@ -26,7 +28,7 @@ class KokoroTvmError(Exception):
 
 
 def sentence(message: str) -> str:
-    """A message of one line with a full stop, where it has no end; one of several lines as it is."""
+    """Add a full stop to a message of one line that has no end."""
     ended = not message or "\n" in message or message.endswith((".", "?", "!", "…"))
     return message if ended else f"{message}."
 
@@ -38,7 +40,7 @@ class RecipeError(KokoroTvmError):
 
 
 class InputError(KokoroTvmError):
-    """What the user requested to be spoken (text, voice, speed, noise) cannot be."""
+    """The user's input (text, voice, speed, file) cannot be used."""
 
     exit_code = 2
 
@@ -62,11 +64,16 @@ class BundleError(KokoroTvmError):
 
 
 class OutOfMemoryError(BundleError):
-    """The machine, or the limit of this process, has too little memory for what was requested."""
+    """The machine, or the limit of this process, has too little memory for a request."""
 
     @classmethod
     def of(cls, what: str, why: str) -> OutOfMemoryError:
-        """what: that wanted memory; why: how much of it, as far as the allocator says."""
+        """Return the error of an allocation.
+
+        Args:
+            what: Name of what needed the memory.
+            why: The allocator's message.
+        """
         return cls(
             f"Memory ran out: {what} ({why}). Speak the text in shorter parts, end other programs, or raise "
             "the limit of memory."

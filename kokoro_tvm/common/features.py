@@ -1,4 +1,4 @@
-"""What a kernel may use of the machine it is compiled for; never the machine's name."""
+"""Features of a machine that kernels choose by; kernels never ask for the machine's name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ __all__ = ["Features", "Workgroup"]
 
 @dataclass(frozen=True)
 class Workgroup:
-    """Limits of a GPU's workgroups. threads: how many one may have; shared_bytes: of the memory they
-    share."""
+    """Limits of a GPU's workgroups.
+
+    Attributes:
+        threads: Threads per workgroup.
+        shared_bytes: Bytes of shared memory per workgroup.
+    """
 
     threads: int
     shared_bytes: int
@@ -20,14 +24,21 @@ class Workgroup:
 
 @dataclass(frozen=True)
 class Features:
-    """lanes: float32 values in one vector register; registers: how many such registers there are; precision:
-    of the operands where a layer tolerates rounding, a name of `kernels.cpu.operand.OPERANDS`; kernels: which
-    kernels the machine can run, "cpu" or "gpu"; by_lane: whether a multiplication takes one lane of a
-    register as its factor, for all lanes (NEON), so that values are better read as whole vectors than spread
-    while they are read; eager_memory: whether memory costs as soon as it is reserved, rather than when it is
-    touched; tiles: whether there are registers of 16 rows of 16 lanes that multiply pairs of bfloat16 (AMX);
-    matrices: whether a GPU's subgroups multiply matrices of float16 and add up float32 (tensor cores);
-    workgroup: of a GPU."""
+    """Features of a machine.
+
+    Attributes:
+        lanes: float32 values per vector register.
+        registers: Number of vector registers.
+        precision: Precision of operands of layers that tolerate rounding, a name of
+            `kernels.cpu.operand.OPERANDS`.
+        kernels: Kind of kernels that the machine runs, "cpu" or "gpu".
+        by_lane: A multiplication can take one lane of a register as its factor for all lanes (NEON), so that
+            loading whole vectors is faster than broadcasting single values.
+        eager_memory: Memory costs when it is reserved, not when it is touched.
+        tiles: There are tile registers, 16 rows of 16 lanes, that multiply pairs of bfloat16 (AMX).
+        matrices: Subgroups of a GPU multiply matrices of float16 and accumulate in float32 (tensor cores).
+        workgroup: Limits of a GPU's workgroups; None for CPUs.
+    """
 
     lanes: int
     registers: int
@@ -40,12 +51,13 @@ class Features:
     workgroup: Workgroup | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Without what a machine lacks, so that a new ability changes no other's keys."""
+        """Return the features that the machine has; a new feature then changes no key of other machines."""
         data = asdict(self)
         absent = [f.name for f in fields(self) if f.default in (False, None) and not data[f.name]]
         return {name: value for name, value in data.items() if name not in absent}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Features:
+        """Return the features that `to_json` returned."""
         workgroup = data.get("workgroup")
         return cls(**{**data, "workgroup": Workgroup(**workgroup) if workgroup else None})

@@ -1,4 +1,4 @@
-"""Modules of this package that are found by a name in a recipe: a patch, a pass, a kind of target."""
+"""Import of modules by names in a recipe: patches, passes, kinds of targets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from types import ModuleType
 __all__ = ["LOADED", "load"]
 
 LOADED = "kokoro_tvm.loaded"
-"""The audit event of each, with the module's name: it is then among what a stage used."""
+"""Audit event of an import, with the module's name; the engine records it as code that a stage used."""
 
 
 def load(module: str) -> ModuleType:
-    """Imports a module by its whole name. Raises as an import does."""
+    """Import a module by its full name. Raises ImportError."""
     sys.audit(LOADED, module)
     return import_module(module)

@@ -1,4 +1,4 @@
-"""Files that are written for somebody: whole or not at all, links followed; pipes and devices as they are."""
+"""Output files: written atomically, through links; pipes and devices are written directly."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ STANDARD_OUTPUT = Path("-")
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is `-`, or leads to a pipe or a device: no file that another could take the place of."""
+    """Return whether a path is `-`, a pipe or a device, which cannot be replaced atomically."""
     return path == STANDARD_OUTPUT or not stat.S_ISREG(_mode(path))
 
 
 def real_path(path: Path) -> Path:
-    """What a path leads to, where it is a link; there may be nothing yet."""
+    """Resolve a path if it is a link; its target need not exist."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def check_place(path: Path) -> None:
-    """Raise InputError when nothing can be written to `path`: it is a folder, or its folder is not there."""
+    """Raise InputError if `path` cannot be written: it is a folder, or its folder is missing or read-only."""
     if path == STANDARD_OUTPUT:
         return
     if stat.S_ISDIR(_mode(path)):
@@ -52,7 +52,7 @@ def check_place(path: Path) -> None:
 
 
 def check_distinct(inputs: Iterable[Path | None], outputs: Iterable[Path | None]) -> None:
-    """Raise InputError when a file to write is one that is read, or another one to write, links resolved."""
+    """Raise InputError if an output is also an input or another output, with links resolved."""
     others: list[tuple[Path, str]] = [(path, "read") for path in inputs if path is not None]
     for path in outputs:
         if path is None or is_stream(path):
@@ -64,7 +64,7 @@ def check_distinct(inputs: Iterable[Path | None], outputs: Iterable[Path | None]
 
 
 def _is_same_file(path: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, or would once both are written."""
+    """Return whether two paths are one file, or will be one when both are written."""
     if os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other)):
         return True
     return path.exists() and other.exists() and path.samefile(other)  # hard links, file systems without case
@@ -72,9 +72,9 @@ def _is_same_file(path: Path, other: Path) -> bool:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A path whose file takes the place of `path` when the block ends well, and is removed otherwise.
+    """Yield a temporary path that replaces `path` if the block succeeds, and is removed otherwise.
 
-    Where `path` is a stream, the bytes of that file are written to it. Raises InputError where that fails.
+    The bytes are copied to `path` if it is a stream. Raises InputError if `path` cannot be written.
     """
     if is_stream(path):
         from tempfile import TemporaryDirectory  # slow to import, and `import kokoro_tvm.runtime` is not
@@ -86,7 +86,7 @@ def whole_file(path: Path) -> Iterator[Path]:
                 shutil.copyfileobj(content, stream)
         return
     target = real_path(path)
-    # Of another name every time: a run that was killed may have left its part.
+    # A new name every time: a run that was killed may have left its file.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     with _written(path):
         try:
@@ -98,8 +98,12 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[BinaryIO]:
-    """A stream to write to, see `is_stream`. Raises InputError where that fails, and BrokenPipeError
-    if nobody reads standard output any more."""
+    """Open a stream (see `is_stream`) to write bytes.
+
+    Raises:
+        InputError: The stream cannot be written.
+        BrokenPipeError: Nobody reads standard output any more.
+    """
     with _written(path):
         stream = open(1 if path == STANDARD_OUTPUT else path, "wb", closefd=path != STANDARD_OUTPUT)  # noqa: SIM115
         try:
@@ -111,7 +115,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file of UTF-8 text. Raises InputError where it cannot be written."""
+    """Write a file of UTF-8 text atomically. Raises InputError if it cannot be written."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -123,14 +127,14 @@ def _written(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if path == STANDARD_OUTPUT and isinstance(error, BrokenPipeError):
-            raise  # its reader has enough: the command ends quietly
+            raise  # its reader has read enough: the command ends without a message
         raise InputError(
             f"{name} cannot be written: {error.strerror or error}. Name another file."
         ) from error
 
 
 def _mode(path: Path) -> int:
-    """The kind of what a path leads to; that of a file where there is nothing yet."""
+    """Return the file mode of a path, and that of a regular file if nothing exists there."""
     with _written(path):
         try:
             return path.stat().st_mode

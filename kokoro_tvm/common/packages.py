@@ -1,4 +1,4 @@
-"""Which Python packages the project needs for what, and what to do about one that is missing."""
+"""Python packages of the project and of its extras, and what to install for a missing one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STOCK_PACKAGES = ("kokoro", "misaki")
 _STOCK_EXCLUDES = (3, 13)  # the first Python that their metadata excludes
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-# Modules whose package has another name.
+# Module -> package of another name.
 _PACKAGES = {
     "yaml": "PyYAML",
     "tvm": "apache-tvm",
@@ -44,29 +44,29 @@ _PACKAGES = {
 
 
 def requirements() -> list[tuple[str, str]]:
-    """(requirement, extra that wants it, "" for all), as the installed kokoro-tvm names them."""
+    """Return (requirement, extra) of the installed kokoro-tvm; the extra is "" for its dependencies."""
     lines = importlib.metadata.requires("kokoro-tvm") or []
     split = (line.partition(";") for line in lines)
     return [(r.strip(), marker.partition("extra == ")[2].strip("\"' ")) for r, _, marker in split]
 
 
 def advice(missing: Iterable[str]) -> str:
-    """What to install for packages, or modules of packages, that are missing."""
+    """Return the pip command that installs missing packages, or the packages of missing modules."""
     extras = {_bare(_NAME.match(r)[0]): extra for r, extra in reversed(requirements())}  # type: ignore[index]
-    wanted = {extras.get(_bare(_PACKAGES.get(name, name)), "") for name in missing}
-    named = ",".join(sorted(wanted - {""}))
-    return f"pip install 'kokoro-tvm[{named}]'" if named else f"pip install {' '.join(missing)}"
+    needed = {extras.get(_bare(_PACKAGES.get(name, name)), "") for name in missing}
+    listed = ",".join(sorted(needed - {""}))
+    return f"pip install 'kokoro-tvm[{listed}]'" if listed else f"pip install {' '.join(missing)}"
 
 
 @cache
 def missing(extra: str) -> tuple[str, ...]:
-    """The packages of an extra that are not installed."""
-    names = [_NAME.match(r)[0] for r, wanted in requirements() if wanted == extra]  # type: ignore[index]
+    """Return the packages of an extra that are not installed."""
+    names = [_NAME.match(r)[0] for r, owner in requirements() if owner == extra]  # type: ignore[index]
     return tuple(name for name in names if not is_installed(name))
 
 
 def require_build() -> None:
-    """Raises BuildError where a package that builds need is not installed."""
+    """Raise BuildError if a package that builds need is not installed."""
     install_stock_packages()
     if names := missing("build"):
         what = "packages are" if len(names) > 1 else "package is"
@@ -100,15 +100,15 @@ def install_stock_packages() -> None:
 
 
 def folder_of(module: str) -> Path:
-    """The folder of an installed package, found without importing it. Raises BuildError."""
-    found = importlib.util.find_spec(module)
-    if found is None or found.origin is None:
+    """Return the folder of an installed package without importing it. Raises BuildError."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
         raise BuildError(f"{module} is not installed: `pip install -e '.[build]'` brings it")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def is_installed(name: str) -> bool:
-    """Whether a distribution is installed; nothing of it is imported."""
+    """Return whether a distribution is installed, without importing it."""
     try:
         importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The platforms that code is for, by LLVM's triples, and the one this process is on."""
+"""Platforms of code, by LLVM's triples, and the platform of this process."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 __all__ = ["WEB", "Platform", "platform_of", "this_platform"]
 
-_ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other words for LLVM's
+_ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other names -> LLVM's
 _SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "darwin", "macos": "darwin", "ios": "ios"}
 
 
 @dataclass(frozen=True)
 class Platform:
-    """architecture: as LLVM calls it; system: linux, windows, darwin or ios, empty for another one."""
+    """An architecture and a system.
+
+    Attributes:
+        architecture: LLVM's name.
+        system: linux, windows, darwin, ios, or "" for another one.
+    """
 
     architecture: str
     system: str
@@ -28,17 +33,17 @@ class Platform:
 
 
 WEB = Platform("wasm32", "")
-"""Browsers, and whatever else runs WebAssembly."""
+"""Browsers and other engines of WebAssembly."""
 
 
 def platform_of(triple: str) -> Platform:
-    """Of an LLVM triple, whose system may have a version: `arm64-apple-macos11.0`."""
+    """Return the platform of an LLVM triple, whose system may have a version: `arm64-apple-macos11.0`."""
     architecture, *words = triple.split("-")
-    found = (s for word in words for prefix, s in _SYSTEMS.items() if word.startswith(prefix))
-    return Platform(_ARCHITECTURES.get(architecture, architecture), next(found, ""))
+    systems = (s for word in words for prefix, s in _SYSTEMS.items() if word.startswith(prefix))
+    return Platform(_ARCHITECTURES.get(architecture, architecture), next(systems, ""))
 
 
 def this_platform() -> Platform:
-    """Of this process."""
+    """Return the platform of this process."""
     machine, system = platform.machine(), platform.system().lower()
     return Platform(_ARCHITECTURES.get(machine, machine), _SYSTEMS.get(system, ""))

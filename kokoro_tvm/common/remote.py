@@ -1,4 +1,4 @@
-"""Folders that fsspec reaches: on a disk, on a web server, in a bucket."""
+"""Folders that fsspec opens: on a disk, on a web server, in a bucket."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class TooLargeError(Exception):
 
 
 def has_protocol(url: str, protocols: tuple[str, ...]) -> bool:
-    """Whether any part of a URL (fsspec chains them with ::) has one of these protocols."""
+    """Return whether any part of a URL (fsspec chains them with ::) has one of these protocols."""
     return any(part.lower().startswith(tuple(f"{p}:" for p in protocols)) for part in url.split("::"))
 
 
 def unreachable(url: str) -> str | None:
-    """Why no installed library can read a URL; None where one can."""
+    """Return why no installed library can read a URL, or None if one can."""
     from fsspec import get_filesystem_class
     from fsspec.utils import get_protocol
 
@@ -48,10 +48,10 @@ def unreachable(url: str) -> str | None:
 
 
 def open_folder(url: str) -> tuple[AbstractFileSystem, str]:
-    """The file system of a folder, and the folder's path in it."""
+    """Return the file system of a folder, and the folder's path in it."""
     from fsspec.core import url_to_fs
 
-    # Listings that are kept would hide what others have written since.
+    # Cached listings would hide what others have written since.
     system, root = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
     return system, str(root)
 
@@ -59,7 +59,7 @@ def open_folder(url: str) -> tuple[AbstractFileSystem, str]:
 def read_portions(system: AbstractFileSystem, path: str, limit: int) -> Iterator[bytes]:
     """Yield the content of a file; raise TooLargeError after more than `limit` bytes.
 
-    A web server's answer is read as it comes: what says how long it is may be false.
+    A web server's answer is read as it arrives: the length that it announces may be false.
     """
     size = 0
     # With a size, fsspec does not ask for one, which would report every failure as a missing file.
@@ -74,7 +74,7 @@ def read_portions(system: AbstractFileSystem, path: str, limit: int) -> Iterator
 
 @contextmanager
 def whole_file(system: AbstractFileSystem, path: str) -> Iterator[str]:
-    """The name under which to write a file: it gets its own name afterwards, so nobody sees half of it."""
+    """Yield a temporary name for a file, which is renamed to `path` if the block succeeds."""
     folder, _, name = path.rpartition("/")
     partial = f"{folder}/.{name}.{uuid4().hex}"
     system.makedirs(folder, exist_ok=True)
@@ -82,6 +82,6 @@ def whole_file(system: AbstractFileSystem, path: str) -> Iterator[str]:
         yield partial
         system.mv(partial, path)
     except BaseException:
-        with contextlib.suppress(Exception):  # the error that is there already says more
+        with contextlib.suppress(Exception):  # the first error says more
             system.rm_file(partial)
         raise

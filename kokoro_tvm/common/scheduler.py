@@ -1,4 +1,4 @@
-"""A Dask scheduler, whose workers run what this process submits."""
+"""Client of a Dask scheduler, whose workers run what this process submits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ __all__ = ["completed", "connect"]
 
 _CONNECT_TIMEOUT_S = 20.0
 _POLL_INTERVAL_S = 1.0  # between looks at the scheduler's workers
-_WAITING_AFTER_S = 2.0  # without a worker until that is told
+_NOTIFY_AFTER_S = 2.0  # without a worker
 
 
 def connect(address: str) -> Any:
-    """A client of the scheduler at `address`, to be closed.
+    """Return a client of the scheduler at `address`; the caller closes it.
 
-    Raises BuildError where it cannot be reached, InputError without the library to do it.
+    Raises:
+        BuildError: The scheduler cannot be reached.
+        InputError: The extra `dask` is not installed.
     """
     try:
         from distributed import Client
@@ -57,7 +59,7 @@ def completed(
             if present or workers:  # a wait begins when the last worker is gone
                 idle_since, is_told = now, False
             workers = present
-        if not workers and not is_told and now - idle_since >= _WAITING_AFTER_S:
+        if not workers and not is_told and now - idle_since >= _NOTIFY_AFTER_S:
             notify(f"waiting for workers: start one with `dask worker {address} --nthreads 1`")
             is_told = True
         try:
@@ -71,7 +73,7 @@ def completed(
 
 
 def _workers(client: Any, address: str) -> set[str]:
-    """Addresses of the scheduler's workers."""
+    """Return the addresses of the scheduler's workers."""
     if client.status not in ("running", "connecting"):
         raise _gone(address)
     try:

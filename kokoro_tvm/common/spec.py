@@ -1,4 +1,4 @@
-"""What every part of a recipe is made of: a frozen record that knows its keys, and words of a given form."""
+"""Base class of recipe records, and types of strings with a pattern."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _CPU = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 _EMULATED = r"^[A-Za-z0-9][A-Za-z0-9._-]*(,[A-Za-z0-9._+-]+(=[A-Za-z0-9._-]+)?)*$"
 _GPU_ARCHITECTURE = r"^sm_[0-9]+$"
 
-# What a pattern asks for, in words: an error says these instead of showing a regular expression.
+# Pattern -> its description in errors.
 PATTERNS: dict[str, str] = {
     _NAME: "a name of lower-case letters, digits, - and _ (at most 64)",
     _EXTENDED: "the name of a recipe, or of a part of recipes, which begins with _",
@@ -102,16 +102,16 @@ TvmPass = Annotated[str, Field(pattern=_TVM_PASS)]
 
 
 class Spec(BaseModel):
-    """A frozen record: unknown keys are refused, text is never taken for a number, sequences are tuples."""
+    """A frozen record that refuses unknown keys and converts no types; sequences are tuples."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    key_word: ClassVar[str] = "key"  # what an error calls the keys of this record
+    key_word: ClassVar[str] = "key"  # for a key of this record in errors
 
     @model_validator(mode="before")
     @classmethod
     def _know_every_key(cls, data: Any) -> Any:
-        """Refuse an unknown key first: of a key with a typo, "missing" would be the wrong thing to say."""
+        # Checked first: for a key with a typo, "missing" would be the wrong error.
         if isinstance(data, dict):
             valid = tuple(cls.model_fields)
             for key in data:
@@ -122,7 +122,7 @@ class Spec(BaseModel):
 
 
 class TargetSpec(Spec):
-    """A recipe's `target`, whatever its kind: `kokoro_tvm.targets` has one class a kind."""
+    """A recipe's `target`; `kokoro_tvm.targets` has a subclass for every kind."""
 
     kind: str
     run: bool = Field(
@@ -133,12 +133,12 @@ class TargetSpec(Spec):
 
     @property
     def not_run(self) -> str:
-        """Why the code is not run, by the recipe's own choice; "" where it says nothing against it."""
+        """Reason why the code is not run, or "" if the recipe lets it run."""
         return "" if self.run else "the recipe's target says `run: false`"
 
 
 def distinct(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words as they are. Raises when one is listed twice."""
+    """Return the words. Raises PydanticCustomError if one is listed twice."""
     if len(set(words)) == len(words):
         return words
     for index, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""Words in messages: the nearest valid one, a list of choices, what fits on a line."""
+"""Text of messages: the nearest valid word, lists of choices, shortened words, numbers, durations."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from pathlib import Path
 
 __all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number", "shown_seconds", "truncate"]
 
-_LISTED = 60  # choices at most that a message lists: all voices, but not all CPUs
-_NEAR = 0.59  # difflib's ratio above which two words count as one with a typo: `zen4` and `znver4` are 0.6
+_MAX_CHOICES = 60  # that a message lists: all voices, but not all CPUs
+_NEAR = 0.59  # difflib's ratio above which a word counts as a typo of another: `zen4` and `znver4` are 0.6
 
-_LONGEST_BITS = 256  # of a number that is shown
+_MAX_BITS = 256  # of a number in a message
 
 
 def hint(word: str, valid: Sequence[str]) -> str:
-    """`; did you mean ...?`, or all there is to choose from when nothing is near."""
+    """Return `; did you mean ...?`, or the list of choices if no word is near."""
     near = nearest(word, valid)
     if near is not None:
         return f"; did you mean `{near}`?"
     if not valid:
         return "; there is none to choose from"
-    if len(valid) > _LISTED:
+    if len(valid) > _MAX_CHOICES:
         return f"; none of the {len(valid)} that there are is like it"
     return f"; the only one is {either(valid)}" if len(valid) == 1 else f"; it can be {either(valid)}"
 
 
 def nearest(word: str, valid: Iterable[str]) -> str | None:
-    """The valid word most like `word`, upper and lower case being alike; None when none is near.
+    """Return the valid word most like `word`, ignoring case, or None if none is near.
 
-    A word one slip of the finger away comes first, then difflib's ratio decides.
+    A word with one typo comes first, then difflib's ratio decides.
     """
-    from difflib import SequenceMatcher  # for an error alone
+    from difflib import SequenceMatcher  # only errors need it
 
-    wanted = word.lower()[:100]
+    lower = word.lower()[:100]
     matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted)
+    matcher.set_seq2(lower)
     best, best_score = None, (False, _NEAR)
     for candidate in valid:
         matcher.set_seq1(candidate.lower())
-        score = _one_slip(wanted, candidate.lower()), matcher.ratio()
+        score = _has_one_typo(lower, candidate.lower()), matcher.ratio()
         if score > best_score:
             best, best_score = candidate, score
     return best
 
 
 def either(words: Iterable[str]) -> str:
-    """`a`, `b` or `c`."""
+    """Return "`a`, `b` or `c`"."""
     quoted = [f"`{word}`" for word in words]
     if len(quoted) < 2:
         return "".join(quoted) or "nothing"
@@ -54,7 +54,7 @@ def either(words: Iterable[str]) -> str:
 
 
 def shorten(word: str) -> str:
-    """The word on one line, at most 40 characters of it: what a message can quote."""
+    """Return at most 40 characters of a word, all printable, to quote in a message."""
     word = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in word[:41])
     return truncate(word)
 
@@ -64,35 +64,35 @@ def truncate(text: str, most: int = 40) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _one_slip(left: str, right: str) -> bool:
-    """Whether one letter added, dropped, replaced or swapped with its neighbour makes one word the other."""
-    start = _alike(left, right)
+def _has_one_typo(left: str, right: str) -> bool:
+    """Return whether one letter is added, dropped, replaced or swapped with its neighbour."""
+    start = _count_equal(left, right)
     left, right = left[start:], right[start:]
-    end = _alike(left[::-1], right[::-1])
+    end = _count_equal(left[::-1], right[::-1])
     left, right = left[: len(left) - end], right[: len(right) - end]
     return max(len(left), len(right)) <= 1 or (len(left) == 2 and left == right[::-1])
 
 
-def _alike(left: str, right: str) -> int:
-    """How many letters both begin with."""
+def _count_equal(left: str, right: str) -> int:
+    """Count the letters with which both words begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
 def as_typed(path: Path) -> Path:
-    """As one would type it from here: relative to the working directory if it lies below."""
+    """Return a path relative to the working directory if it is below that."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def show_number(value: object) -> str:
-    """A value as messages have it; of a whole number that is too long to be read, its length."""
-    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+    """Return a value for a message; for a huge whole number, its length."""
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)
 
 
 def shown_seconds(seconds: float) -> str:
-    """0.4 s, 32 s, 3 min 50 s, 1 h 02 min; sizes are `rich.filesize.decimal`'s."""
+    """Return a duration: 0.4 s, 32 s, 3 min 50 s, 1 h 02 min."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)

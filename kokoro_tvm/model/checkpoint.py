@@ -1,4 +1,4 @@
-"""Fetches the checkpoint: the first source that answers, held against the recipe's pins, and converted."""
+"""Fetching of a checkpoint: download from a source, verify against the recipe's digests, convert."""
 
 from __future__ import annotations
 
@@ -28,42 +28,49 @@ HOW_TO_SUPPLY = (
     ".onnx files are understood)"
 )
 
-HOW_TO_MEND = (
+HOW_TO_FIX = (
     "Put the file where `checkpoint: sources:` of the model's recipe has it (a relative path starts from the "
     "folder with recipes/), or correct the recipe"
 )
 
 
 def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: Log | None = None) -> None:
-    """Fills the empty folder `out` from the first source that answers (files: `checkpoint_files.FILES`).
+    """Write the files of a checkpoint (`checkpoint_files.FILES`) from the first source that answers.
 
-    root: what relative paths of a `file` source start from (the working directory). log: receives lines of
-    progress. Downloads lie in `out` meanwhile. Raises BuildError when no source answers (each is listed with
-    its reason), or when a source has anything else than what is pinned; the sources behind that one are not
-    tried.
+    Args:
+        checkpoint: Sources and digests.
+        out: Empty folder, which holds downloads meanwhile.
+        root: Folder that relative paths of a `file` source start from; the working directory by default.
+        log: Called with lines of progress.
+
+    Raises:
+        BuildError: No source answers, or a source has other files than the pinned ones; later sources are not
+            tried then.
     """
-    say = log or (lambda line: None)
+    log = log or (lambda line: None)
     config = _shipped(checkpoint)
     start = time.monotonic()
     first = checkpoint.sources[0]
-    if isinstance(first, SyntheticSource):  # which is the only one
-        label = _draw(checkpoint, first, config, out, say)
+    if isinstance(first, SyntheticSource):  # which is the only source
+        label = _draw(checkpoint, first, config, out, log)
     else:
 
-        def obtained(source: Source, work: Path) -> None:
+        def obtain_and_store(source: Source, work: Path) -> None:
             assert not isinstance(source, SyntheticSource)
-            wanted = None if config is not None else checkpoint.config.file
-            material = obtain(source, checkpoint.voices.all_names, wanted, work, root or Path(), say)
-            _store(material, checkpoint, yield_of(checkpoint, source), config, out, say)
+            config_name = None if config is not None else checkpoint.config.file
+            material = obtain(source, checkpoint.voices.all_names, config_name, work, root or Path(), log)
+            _store(material, checkpoint, yield_of(checkpoint, source), config, out, log)
 
         labelled = [(describe(source), source) for source in checkpoint.sources]
-        advice = HOW_TO_MEND if config is None else HOW_TO_SUPPLY
-        label = first_that_answers("the checkpoint", labelled, obtained, out / "downloads", say, advice)
-    say(f"checkpoint ready after {time.monotonic() - start:.0f} s, from {label}")
+        advice = HOW_TO_FIX if config is None else HOW_TO_SUPPLY
+        label = first_that_answers(
+            "the checkpoint", labelled, obtain_and_store, out / "downloads", log, advice
+        )
+    log(f"checkpoint ready after {time.monotonic() - start:.0f} s, from {label}")
 
 
 def _shipped(checkpoint: Checkpoint) -> bytes | None:
-    """The configuration, where this package ships one of its name."""
+    """Return the configuration if this package ships a file of its name."""
     path = Path(__file__).with_name(checkpoint.config.file)
     if not path.is_file():
         return None
@@ -71,8 +78,8 @@ def _shipped(checkpoint: Checkpoint) -> bytes | None:
     return path.read_bytes()
 
 
-def _draw(checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None, out: Path, say: Log) -> str:
-    """Stores random weights; their description."""
+def _draw(checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None, out: Path, log: Log) -> str:
+    """Write random weights, and return their description."""
     from kokoro_tvm.model.synthetic import draw
 
     if config is None:
@@ -81,7 +88,7 @@ def _draw(checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None,
             f"no {checkpoint.config.file!r} (checkpoint: config: file)"
         )
     label = describe(source)
-    say(f"drawing weights, {label}: what is built of them does not speak")
+    log(f"drawing weights, {label}: what is built of them does not speak")
     write_checkpoint(out, *draw(source.size, source.seed, config), yield_of(checkpoint, source))
     return label
 
@@ -92,9 +99,9 @@ def _store(
     yielded: dict[str, Any],
     config: bytes | None,
     out: Path,
-    say: Log,
+    log: Log,
 ) -> None:
-    """Verifies what a source brought, and converts it."""
+    """Verify the files of a source, and convert them."""
     if material.config is not None:
         check_sha256(material.config, checkpoint.config.sha256, str(material.config))
         config = material.config.read_bytes()
@@ -104,13 +111,13 @@ def _store(
         path = voice_file(material.voices, name)
         check_sha256(path, sha256, str(path))
     voices = read_voices(material.voices, checkpoint.voices.all_names)
-    expected, got = checkpoint.voices.sha256, values_sha256(voices)
-    if expected is not None and got != expected:
+    expected, actual = checkpoint.voices.sha256, values_sha256(voices)
+    if expected is not None and actual != expected:
         raise BuildError(
             f"the voices in {material.voices} are not the pinned ones: expected sha256 {expected} of their "
-            f"values, got {got}"
+            f"values, got {actual}"
         )
-    say(f"reading the weights out of {material.weights.name}")
+    log(f"reading the weights out of {material.weights.name}")
     shapes = expected_shapes(json.loads(config))
     read: Callable[..., Any] = load(f"kokoro_tvm.model.formats.{yielded['format']}").read
     state = complete_state(read(material.weights, shapes), shapes, str(material.weights))

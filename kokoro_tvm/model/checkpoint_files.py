@@ -1,4 +1,4 @@
-"""The files of a checkpoint folder, and how they are written: equal content gives equal bytes."""
+"""The files of a checkpoint folder; equal content gives equal bytes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,18 @@ def write_checkpoint(
     config: bytes,
     yielded: Mapping[str, Any],
 ) -> None:
-    """Writes `FILES`, checkpoint.json (`yielded`, one of `kokoro_tvm.model.yields`) last.
+    """Write `FILES`, checkpoint.json last.
 
-    state: the complete stock state dict, float32. voices: name to float32 (510, 256). The metadata of
-    weights.safetensors are `sha256`, of the file they are from (of the values, where they are synthetic), and
-    `synthetic`, "true" or "false"; of voices.safetensors, `sha256` of the values.
+    The metadata of weights.safetensors are `sha256`, of the source file (of the values if they are
+    synthetic), and `synthetic`, "true" or "false". The metadata of voices.safetensors are `sha256`, of the
+    values.
+
+    Args:
+        folder: Folder to write to.
+        state: The complete stock state dict, float32.
+        voices: Name to float32 (510, 256).
+        config: Content of config.json.
+        yielded: Content of checkpoint.json, one of `kokoro_tvm.model.yields`.
     """
     synthetic = yielded["format"] == "synthetic"
     sha256 = values_sha256(state) if synthetic else yielded["weights"]
@@ -41,12 +48,12 @@ def write_checkpoint(
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether all files of a checkpoint are in the folder."""
+    """Return whether a folder has all files of a checkpoint."""
     return all((Path(folder) / name).is_file() for name in FILES)
 
 
 def values_sha256(tensors: Mapping[str, torch.Tensor]) -> str:
-    """SHA-256 of all values as little-endian float32, joined in the order of the mapping."""
+    """Return the SHA-256 of all values as little-endian float32, in the order of the mapping."""
     digest = hashlib.sha256()
     for tensor in tensors.values():
         digest.update(tensor.numpy().astype("<f4", copy=False).tobytes())

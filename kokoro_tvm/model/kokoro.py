@@ -35,15 +35,20 @@ def build_model(
     dtype: torch.dtype = torch.float32,
     device: str | torch.device = "cpu",
 ) -> KModel:
-    """Builds the stock model in evaluation mode, frozen, with `disable_complex=False` (the one people hear).
+    """Build the stock model in evaluation mode, frozen, with `disable_complex=False`, the one people hear.
 
-    config: what `load_config` returns (hyperparameters and vocabulary).
-    state: every key of `KModel.state_dict()`, any floating dtype; copied, strict. None leaves the weights as
-        initialised, which is meant for device "meta": a model of shapes only (its buffers are meta as well).
-    dtype: float32, or float64 for the yardstick. `KModel.forward_with_tokens` creates tensors of torch's
-    default
-        dtype, so run a float64 model inside `default_dtype(torch.float64)`.
-    Neither the hub nor the global random state is touched. Raises BuildError when the state does not fit.
+    Neither the hub nor the global random state is touched.
+
+    Args:
+        config: Hyperparameters and vocabulary, from `load_config`.
+        state: Every key of `KModel.state_dict()`, any floating dtype; copied. None keeps initial weights, for
+            device "meta": a model of shapes only.
+        dtype: float32, or float64 for the reference. `KModel.forward_with_tokens` creates tensors of torch's
+            default dtype: run a float64 model inside `default_dtype(torch.float64)`.
+        device: Device of the parameters.
+
+    Raises:
+        BuildError: The state does not fit.
     """
     model = construct(config, torch.device(device))
     if state is not None:
@@ -60,12 +65,12 @@ def build_model(
 
 
 def construct(config: Mapping[str, Any], device: torch.device) -> KModel:
-    """Puts the stock submodules together as KModel.__init__ does, less its downloads; weights as initialised.
+    """Assemble the stock submodules as KModel.__init__ does, without its downloads; weights are initial ones.
 
-    The global random state stays as it is.
+    The global random state does not change.
     """
     with warnings.catch_warnings():
-        # weight_norm's deprecation and an LSTM dropout that does nothing: the stock classes' own business.
+        # The stock classes warn of weight_norm's deprecation and of an LSTM dropout without effect.
         warnings.simplefilter("ignore")
         from kokoro.istftnet import Decoder
         from kokoro.model import KModel
@@ -103,14 +108,14 @@ def construct(config: Mapping[str, Any], device: torch.device) -> KModel:
 
 
 def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The keys of the stock state dict for this configuration, each with its shape."""
+    """Return the keys and shapes of the stock state dict for a configuration."""
     model = construct(config, torch.device("meta"))
     return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
 @contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """Sets torch's default dtype within the block and puts the old one back, whatever happens."""
+    """Set torch's default dtype while the block runs."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -120,14 +125,14 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 
 def load_state(folder: Path) -> dict[str, torch.Tensor]:
-    """Reads `weights.safetensors` of a checkpoint folder: the stock keys, float32."""
+    """Read `weights.safetensors` of a checkpoint folder: the stock keys, float32."""
     from safetensors.torch import load_file
 
     return load_file(_file(folder, "weights.safetensors"))
 
 
 def load_config(folder: Path) -> dict[str, Any]:
-    """Reads `config.json` of a checkpoint folder: hyperparameters and vocabulary (symbol to token id)."""
+    """Read `config.json` of a checkpoint folder: hyperparameters and vocabulary (symbol to token id)."""
     return dict(json.loads(_file(folder, "config.json").read_text(encoding="utf-8")))
 
 
@@ -139,16 +144,14 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def shipped_config() -> dict[str, Any]:
-    """The configuration of Kokoro-82M v1.0 as published, which comes with this package."""
+    """Return the configuration of Kokoro-82M v1.0, which this package ships."""
     return dict(json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8")))
 
 
 def _fold_stale_weights(model: torch.nn.Module) -> None:
-    """Recomputes every weight-normed `weight` from g and v.
-
-    Old-style weight_norm refreshes it only when the module runs; until then it holds the initial values, in
-    the initial dtype, tied to a gradient graph that forbids deepcopy.
-    """
+    """Recompute every weight-normed `weight` from g and v."""
+    # Old-style weight_norm updates it only when the module runs. Until then it has the initial values and
+    # dtype, and a gradient graph that forbids deepcopy.
     from torch.nn.utils.weight_norm import WeightNorm
 
     for module in model.modules():

@@ -1,4 +1,4 @@
-"""Whether a server can be reached at all, within seconds."""
+"""A probe that tells within seconds whether a server can be reached."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ PROBE_TIMEOUT_S = 5.0
 
 
 def unreachable(url: str) -> str | None:
-    """Why no answer comes from a server within a few seconds; None where one does, be it unfriendly.
-
-    In a thread of its own, because looking up a name has no timeout.
-    """
+    """Return why a server does not answer within a few seconds, or None if it does, even with an error."""
     outcome: list[Exception | None] = []
 
-    def ask() -> None:
+    def ask() -> None:  # in a thread, because looking up a name has no timeout
         try:
             with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=PROBE_TIMEOUT_S):
                 outcome.append(None)

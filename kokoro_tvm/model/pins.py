@@ -1,4 +1,4 @@
-"""Checks a file against its pin."""
+"""Check of a file against its digest."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["check_sha256"]
 
 
 def check_sha256(path: Path, expected: str, what: str) -> None:
-    """Raises BuildError unless the file's SHA-256 is the expected one; `what` names the file for people."""
-    got = file_sha256(path)
-    if got != expected:
+    """Raise BuildError unless a file has the expected SHA-256; `what` names the file for people."""
+    actual = file_sha256(path)
+    if actual != expected:
         raise BuildError(
-            f"{what} is not the pinned file: expected sha256 {expected}, got {got} "
+            f"{what} is not the pinned file: expected sha256 {expected}, got {actual} "
             f"({path.stat().st_size:,} bytes); it is damaged, cut short or another version"
         )

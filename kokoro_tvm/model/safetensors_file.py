@@ -1,7 +1,6 @@
-"""Writes safetensors files whose bytes depend on nothing but their content.
+"""Writing of safetensors files whose bytes depend on their content alone.
 
-The library's own writer puts the metadata in an order that changes from process to process; digests of what
-we store would change with it.
+The library's own writer orders metadata differently in every process, which would change digests.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _DTYPES = {"float64": "F64", "float32": "F32", "int64": "I64", "int32": "I32", "
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
-    """Writes float32 tensors in the given order."""
+    """Write float32 tensors in the order of the mapping."""
     for name, tensor in tensors.items():
         if str(tensor.dtype) != "torch.float32":
             raise TypeError(f"{name}: float32 expected, got {tensor.dtype}")
@@ -31,8 +30,10 @@ def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
-    """Writes float64, float32, int64, int32 and uint8 arrays in the given order (format:
-    huggingface.co/docs/safetensors, "Format")."""
+    """Write float64, float32, int64, int32 and uint8 arrays in the order of the mapping.
+
+    The format is described at huggingface.co/docs/safetensors, "Format".
+    """
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     offset = 0
     for name, array in arrays.items():

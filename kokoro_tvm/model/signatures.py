@@ -1,6 +1,6 @@
-"""What goes into each compiled component and what comes out: names, shapes, dtypes, units (no torch here).
+"""Inputs and outputs of the compiled components: names, shapes, dtypes, units.
 
-Shapes hold integers and, on the component's own axis, words: "T" (tokens), "F" (frames), a multiple ("2*F").
+Shapes have integers and, on the component's axis, symbols: "T" (tokens), "F" (frames), a multiple ("2*F").
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SYMBOL = {"tokens": "T", "frames": "F"}
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """One tensor; `meaning` says what it is and in which unit."""
+    """A tensor; `meaning` says what it is and in which unit."""
 
     name: str
     dtype: str
@@ -36,7 +36,7 @@ class TensorSpec:
     meaning: str
 
     def at(self, length: int) -> TensorSpec:
-        """The same with numbers only, `length` tokens or frames long."""
+        """Return the tensor of a length in tokens or frames, with numbers only in its shape."""
         return TensorSpec(self.name, self.dtype, tuple(extent(e, length) for e in self.shape), self.meaning)
 
 
@@ -46,7 +46,7 @@ LENGTH = TensorSpec("length", "int64", (1,), "how many tokens or frames are vali
 
 @dataclass(frozen=True)
 class Signature:
-    """One component; `function` is its entry in a library, `symbol` its axis in shapes."""
+    """Inputs and outputs of a component."""
 
     component: str
     axis: str
@@ -56,11 +56,12 @@ class Signature:
 
     @property
     def function(self) -> str:
+        """Name of the function in a library."""
         return f"{self.component}_{self.entry}"
 
     @property
     def seeded(self) -> Signature | None:
-        """The entry that draws the noise it is not given; None where there is no noise."""
+        """Signature of the entry that draws its own noise; None if the component takes no noise."""
         if all(tensor.name != "noise" for tensor in self.inputs):
             return None
         inputs = tuple(SEED if tensor.name == "noise" else tensor for tensor in self.inputs)
@@ -68,12 +69,13 @@ class Signature:
 
     @property
     def symbol(self) -> str:
+        """Symbol of the axis in shapes."""
         return _SYMBOL[self.axis]
 
     def resolved(self, policy: str, bucket: int) -> Signature:
-        """The signature of one artifact: symbolic for "exact", `bucket` long for "masked" and "padded".
+        """Return the signature of an artifact: symbolic for "exact", `bucket` long for "masked" and "padded".
 
-        "masked" has the valid length as its last input.
+        For "masked", the valid length is the last input.
         """
         if policy == "exact":
             return self
@@ -84,7 +86,7 @@ class Signature:
 
 
 def extent(value: int | str, length: int) -> int:
-    """A number for an entry of a shape: "600*F" with length 3 is 1800."""
+    """Return the number for an entry of a shape: "600*F" with length 3 is 1800."""
     if isinstance(value, int):
         return value
     factor, _, _symbol = value.rpartition("*")
@@ -92,12 +94,12 @@ def extent(value: int | str, length: int) -> int:
 
 
 def signatures(config: Mapping[str, Any]) -> dict[str, Signature]:
-    """The five signatures of a model of this configuration (the content of config.json)."""
+    """Return the signatures of a model by component; `config` is the content of config.json."""
     return _table(config["hidden_dim"], config["style_dim"], samples_per_frame(config))
 
 
 def samples_per_frame(config: Mapping[str, Any]) -> int:
-    """Samples of audio for one frame: the decoder doubles its steps, the vocoder multiplies them further."""
+    """Return samples of audio per frame: the decoder doubles its steps, the vocoder multiplies them."""
     net = config["istftnet"]
     return 2 * math.prod(net["upsample_rates"]) * int(net["gen_istft_hop_size"])
 

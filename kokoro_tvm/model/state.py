@@ -1,4 +1,4 @@
-"""A state dict as a file holds it, brought to exactly the keys and shapes of the stock model."""
+"""Conversion of a file's state dict to the keys and shapes of the stock model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from kokoro_tvm.common.errors import BuildError
 
 __all__ = ["complete_state"]
 
-# What inference never reads, or reads as a constant, and checkpoints therefore leave out, all or none of it:
-# the affine part of AdaIN's instance norm (added to the stock classes after training) and ALBERT's pooler.
+# Tensors that checkpoints may leave out, all or none of a group, because inference does not read them or
+# reads a constant: the affine part of AdaIN's instance norm (added to the stock classes after training),
+# ALBERT's pooler.
 OPTIONAL = (
     re.compile(r"(\.|^)(norm\d?|adain\d\.\d+)\.norm\.(weight|bias)$"),
     re.compile(r"^bert\.pooler\.(weight|bias)$"),
@@ -24,11 +25,18 @@ SAVED_BUFFERS = {"bert.embeddings.position_ids", "bert.embeddings.token_type_ids
 def complete_state(
     state: Mapping[str, torch.Tensor], expected: Mapping[str, tuple[int, ...]], where: str
 ) -> dict[str, torch.Tensor]:
-    """The same state with the expected keys in the expected order, float32, contiguous.
+    """Return a state with the expected keys in their order, float32, contiguous.
 
-    Fills in what checkpoints leave out by convention (AdaIN's affine part 1/0, the unused pooler 0) and
-    nothing else. Raises BuildError naming every missing and extra tensor, a wrong shape, or a value that is
-    not finite.
+    Optional tensors that are missing are filled in: AdaIN's affine part with 1 and 0, the unused pooler with
+    0.
+
+    Args:
+        state: Tensors of a file by stock key.
+        expected: Shape of every tensor of the stock model.
+        where: Name of the file, for errors.
+
+    Raises:
+        BuildError: A tensor is missing or unknown, has a wrong shape, or a value that is not finite.
     """
     state = {key: value for key, value in state.items() if key not in SAVED_BUFFERS}
     for pattern in OPTIONAL:

@@ -1,8 +1,7 @@
-"""Seeded random weights for tests, of the stock shapes or the smallest ones the stock classes allow.
+"""Seeded random weights for tests, of the stock shapes or of the smallest that the stock classes allow.
 
-Every layer keeps the variance of what it gets, so that nothing dies or explodes; what matters for a test is
-set on purpose: two to four frames a token, a pitch around 130 Hz that is unvoiced here and there, audio well
-within 1.
+Every layer keeps the variance of its input, so that activations neither vanish nor explode. Tests need: two
+to four frames per token, a pitch around 130 Hz with unvoiced frames, audio well within 1.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from kokoro_tvm.model.voices import VOICE_SHAPE
 
 __all__ = ["draw", "synthetic_state", "synthetic_voices", "toy_config"]
 
-# Names of real voices, so that recipes that name them work.
+# Names of real voices, because recipes name them.
 VOICES = ("af_bella", "af_heart", "am_adam", "am_michael", "bf_emma", "bm_george")
-FRAMES_A_TOKEN = 2.8
+FRAMES_PER_TOKEN = 2.8
 PITCH_HZ, PITCH_SPREAD_HZ = 130.0, 75.0
 LOG_MAGNITUDE = -1.0
-# Standard deviation of what the predictor's last block yields with these weights, measured.
+# Measured standard deviation of the output of the predictor's last block with these weights.
 BLOCK_SPREAD = 0.3
 
 
 def draw(
     size: str, seed: int, config: bytes
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], bytes]:
-    """State dict, voices and config.json of the seed; size: "full" as `config` has it, or "toy"."""
+    """Return state dict, voices and config.json of a seed; `size` is "full" (as in `config`) or "toy"."""
     parsed: dict[str, Any] = json.loads(config)
     if size == "toy":
         parsed = toy_config(parsed)
@@ -40,10 +39,8 @@ def draw(
 
 
 def toy_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The smallest configuration of the stock classes with the same vocabulary, lengths and frame rate.
-
-    The decoder fixes 1024, 512 and 64 channels itself, which fixes hidden_dim and upsample_initial_channel.
-    """
+    """Return the smallest configuration with the same vocabulary, lengths and frame rate."""
+    # The decoder has fixed 1024, 512 and 64 channels, so hidden_dim and upsample_initial_channel are fixed.
     istftnet = dict(config["istftnet"]) | {
         "resblock_kernel_sizes": [3],
         "resblock_dilation_sizes": [[1, 3, 5]],
@@ -58,7 +55,7 @@ def toy_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def synthetic_voices(seed: int) -> dict[str, torch.Tensor]:
-    """A few voices, float32 (510, 256): one style each, that changes a little with the number of phonemes."""
+    """Return voices, float32 (510, 256): a style each, which changes a little with the number of phonemes."""
     generator = torch.Generator().manual_seed(seed)
     rows, columns = VOICE_SHAPE
     voices: dict[str, torch.Tensor] = {}
@@ -69,7 +66,7 @@ def synthetic_voices(seed: int) -> dict[str, torch.Tensor]:
 
 
 def synthetic_state(config: Mapping[str, Any], seed: int) -> dict[str, torch.Tensor]:
-    """A complete stock state dict (float32) for the configuration; the same seed gives the same bits."""
+    """Return a complete stock state dict, float32; the same seed gives the same bits."""
     generator = torch.Generator().manual_seed(seed)
     rates = list(config["istftnet"]["upsample_rates"])
     return {key: _tensor(key, shape, rates, generator) for key, shape in expected_shapes(config).items()}
@@ -104,12 +101,12 @@ def _tensor(key: str, shape: tuple[int, ...], rates: list[int], generator: torch
 
 
 def _gain(module: str, shape: tuple[int, ...], rates: list[int]) -> float:
-    """The row norm with which a weight-normed convolution keeps (or halves) the spread of its input."""
+    """Return the row norm with which a weight-normed convolution keeps (or halves) its input's spread."""
     name = module.rpartition(".")[2]
     if name == "pool":
         return math.sqrt(2.0)
     if module.startswith("decoder.generator.ups."):
-        # A transposed convolution: half as many channels come out, and only 1/rate of the taps meet a sample.
+        # A transposed convolution: the output has half the channels, and a sample gets 1/rate of the taps.
         return math.sqrt(rates[int(name)] / 2.0)
     if name == "conv_post":
         return 0.25
@@ -117,9 +114,10 @@ def _gain(module: str, shape: tuple[int, ...], rates: list[int]) -> float:
 
 
 def _duration(leaf: str, shape: tuple[int, ...], noise: torch.Tensor) -> torch.Tensor:
-    """`max_dur` sigmoids that sum to about FRAMES_A_TOKEN; they share a direction, so that tokens differ."""
+    """Return weights of `max_dur` sigmoids that sum to about FRAMES_PER_TOKEN."""
     classes = shape[0]
     if leaf == "bias":
-        share = FRAMES_A_TOKEN / classes
+        share = FRAMES_PER_TOKEN / classes
         return math.log(share / (1.0 - share)) + 0.1 * noise
+    # The sigmoids share a direction, so that the durations of tokens differ.
     return (noise[:1] + 0.2 * noise) / math.sqrt(shape[1])

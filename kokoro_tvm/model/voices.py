@@ -14,14 +14,14 @@ from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, VOICE_ROWS, read_voi
 
 __all__ = ["VOICE_SHAPE", "read_voices", "voice_file"]
 
-# The first half of a row goes to the decoder, the other to the predictor.
+# The decoder takes the first half of a row, the predictor the second.
 VOICE_SHAPE = (VOICE_ROWS, 2 * STYLE_DIM)
 
 
 def read_voices(folder: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
-    """Reads a file of each voice (NAME.pt, .npy, .bin or .safetensors), in that order.
+    """Read the file of every voice: NAME.pt, .npy, .bin or .safetensors.
 
-    Raises BuildError for a name with no file, or with several, and for a file that is no voice.
+    Raises BuildError if a voice has no file, or several, or its file is not a voice.
     """
     voices: dict[str, torch.Tensor] = {}
     for name in names:
@@ -34,9 +34,9 @@ def read_voices(folder: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
 
 
 def voice_file(folder: Path, name: str) -> Path:
-    """The one file of a voice in a folder. Raises BuildError where there is none, or several."""
-    found = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
-    if len(found) != 1:
-        what = "is there several times; keep one of them" if found else "is not there"
+    """Return the file of a voice in a folder. Raises BuildError if there is none, or several."""
+    files = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
+    if len(files) != 1:
+        what = "is there several times; keep one of them" if files else "is not there"
         raise BuildError(f"{folder}: the voice {name!r} {what} (as {', '.join(SUFFIXES)})")
-    return found[0]
+    return files[0]

@@ -1,7 +1,7 @@
-"""What a checkpoint's sources can yield: all that decides about the stored bytes, and nothing else.
+"""Yields of a checkpoint's sources: everything that determines the stored bytes, and nothing else.
 
-Two sources that give the same bytes have the same yield. Where a file is from, the order of the sources and
-whichever other sources a recipe lists are no part of it. Nothing here needs torch.
+Two sources that give the same bytes have the same yield. The place of a file, the order of the sources and
+other sources of a recipe are not part of it, so that they change no key. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ __all__ = ["converters", "yield_of", "yields"]
 
 
 def yields(checkpoint: Checkpoint) -> tuple[dict[str, Any], ...]:
-    """The distinct yields of all sources, in the order the sources are tried."""
-    found = [yield_of(checkpoint, source) for source in checkpoint.sources]
-    return tuple(one for index, one in enumerate(found) if one not in found[:index])
+    """Return the distinct yields of all sources, in the order of the sources."""
+    candidates = [yield_of(checkpoint, source) for source in checkpoint.sources]
+    return tuple(value for index, value in enumerate(candidates) if value not in candidates[:index])
 
 
 def yield_of(checkpoint: Checkpoint, source: Source) -> dict[str, Any]:
-    """What one source yields: its weights by SHA-256 and format, the voices, the configuration.
+    """Return the yield of a source: SHA-256 and format of its weights, the voices, the configuration.
 
-    Of a synthetic source, what it is drawn from.
+    The yield of a synthetic source is what it is drawn from.
     """
     config = {"config": checkpoint.config.sha256}
     if isinstance(source, SyntheticSource):
@@ -42,7 +42,7 @@ def yield_of(checkpoint: Checkpoint, source: Source) -> dict[str, Any]:
 
 
 def converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
-    """The functions, "module:name", that turn what was obtained into the stored files."""
+    """Return the functions, "module:name", that convert a source's files to the stored files."""
     if yielded["format"] == "synthetic":
         return "kokoro_tvm.model.synthetic:draw", "kokoro_tvm.model.checkpoint_files:write_checkpoint"
     return (
@@ -54,7 +54,7 @@ def converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _weights(source: HuggingFaceSource | NpmSource | FileSource) -> tuple[str, str]:
-    """Name and SHA-256 of a source's file of weights."""
+    """Return name and SHA-256 of a source's file of weights."""
     if isinstance(source, HuggingFaceSource):
         return source.weights.file, source.weights.sha256
     if isinstance(source, NpmSource):

@@ -1,19 +1,18 @@
-"""Recipes: YAML with positions, read into frozen specs; every error says where and what to write instead."""
+"""Recipes: YAML files read into frozen specs; an error has its place and what to write instead."""
 
 from __future__ import annotations
 
-from kokoro_tvm.recipe._source import LocatedRecipeError
 from kokoro_tvm.recipe.checkpoint import Checkpoint, FileSource, NpmSource, SyntheticSource
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
-from kokoro_tvm.recipe.folder import find, find_recipe, list_models, list_recipes, recipe_files
 from kokoro_tvm.recipe.gates import Gates
-from kokoro_tvm.recipe.load import Loaded, check_file, load_built, load_recipe, read_recipe
-from kokoro_tvm.recipe.origin import origins
+from kokoro_tvm.recipe.index import RecipeIndex, list_models, list_recipes, recipe_files
+from kokoro_tvm.recipe.load import LoadedRecipe, check_file, load_built, load_recipe, read_recipe
+from kokoro_tvm.recipe.origin import list_origins
 from kokoro_tvm.recipe.overrides import is_try, write_try
 from kokoro_tvm.recipe.parts import PassContext, UtteranceSpec
 from kokoro_tvm.recipe.resolved import ArtifactSpec, Recipe
-from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choices, schedule_path, write_schedule
-from kokoro_tvm.recipe.schema import json_schema
+from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choose_layers, schedule_path, write_schedule
+from kokoro_tvm.recipe.schema import build_schema
 from kokoro_tvm.recipe.show import to_yaml
 
 __all__ = [
@@ -22,27 +21,25 @@ __all__ = [
     "FileSource",
     "Gates",
     "LayerChoice",
-    "Loaded",
-    "LocatedRecipeError",
+    "LoadedRecipe",
     "ModelFile",
     "NpmSource",
     "PassContext",
     "Recipe",
+    "RecipeIndex",
     "Schedule",
     "SyntheticSource",
     "TargetFile",
     "UtteranceSpec",
+    "build_schema",
     "check_file",
-    "choices",
-    "find",
-    "find_recipe",
+    "choose_layers",
     "is_try",
-    "json_schema",
     "list_models",
+    "list_origins",
     "list_recipes",
     "load_built",
     "load_recipe",
-    "origins",
     "read_recipe",
     "recipe_files",
     "schedule_path",

@@ -1,4 +1,4 @@
-"""What the checkpoint is, by digest, and where it comes from: sources tried in the recipe's order."""
+"""Specs of a checkpoint: its digests, and the sources of its files, in the order they are tried."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ class PinnedWeights(PinnedFile):
 
 
 class PinnedVoices(Spec):
-    """The voices of the model: by a digest of their values, the same whichever source they are from, or by
-    the digests of their files."""
+    """The voices of a model: a digest of their values, or the digests of their files."""
 
     names: tuple[VoiceName, ...] = Field(
         default=(),
@@ -95,7 +94,7 @@ class PinnedVoices(Spec):
     @model_validator(mode="before")
     @classmethod
     def _files_come_first(cls, data: Any) -> Any:
-        """Where a recipe gives files, names and digest are those of one that it extends."""
+        """Drop inherited names and digest if the recipe itself gives files."""
         if isinstance(data, dict) and data.get("files"):
             return {key: value for key, value in data.items() if key not in ("names", "sha256")}
         return data
@@ -130,7 +129,7 @@ class NpmPackage(Spec):
 
 
 class NpmShards(Spec):
-    """A file cut in parts that lie in the packages; the parts in number order make the whole."""
+    """A file in numbered parts, which are in npm packages."""
 
     pattern: str = Field(description="File name of a part; `{}` is its number, from 0.", max_length=200)
     count: int = Field(ge=1, le=1000, description="Number of parts.")
@@ -151,12 +150,12 @@ class NpmShards(Spec):
         return pattern
 
     def file_names(self) -> tuple[str, ...]:
-        """File names of the parts in the order they are joined."""
+        """Return the file names of the parts in the order they are joined."""
         return tuple(self.pattern.format(number) for number in range(self.count))
 
 
 class NpmVoices(Spec):
-    """A package with a folder of voices, each NAME.bin of 510 x 256 little-endian float32."""
+    """A package with a folder of voices: NAME.bin, 510 x 256 little-endian float32."""
 
     package: NpmName = Field(description="The package with the voices.")
     version: NpmVersion = Field(description="Its exact version.")
@@ -167,7 +166,7 @@ class NpmVoices(Spec):
 
 
 class NpmSource(Spec):
-    """The weights as an ONNX export, cut in parts over npm packages."""
+    """An ONNX export of the weights, in parts in npm packages."""
 
     kind: Literal["npm"] = Field(
         description="An ONNX export, in parts in npm packages. Their scripts are not run."
@@ -178,7 +177,7 @@ class NpmSource(Spec):
 
 
 class FileSource(Spec):
-    """A file the user supplies: .pth, .safetensors or .onnx, distinguished by its suffix."""
+    """A file that the user supplies: .pth, .safetensors or .onnx."""
 
     kind: Literal["file"] = Field(description="A file you have.")
     path: Annotated[str, AfterValidator(_weights_file)] = Field(
@@ -212,7 +211,7 @@ Source = Annotated[HuggingFaceSource | NpmSource | FileSource | SyntheticSource,
 
 
 class Checkpoint(Spec):
-    """The model's configuration and voices, and the sources of its weights."""
+    """The configuration and voices of a model, and the sources of its weights."""
 
     config: PinnedFile = Field(
         description="Hyperparameters and vocabulary: a file that kokoro-tvm ships (`kokoro-82m.json`), else "
@@ -224,7 +223,7 @@ class Checkpoint(Spec):
     @field_validator("sources")
     @classmethod
     def _synthetic_stands_alone(cls, sources: tuple[Source, ...]) -> tuple[Source, ...]:
-        """Random weights behind real ones would be chosen silently on the first day without a network."""
+        # Random weights behind real ones would be chosen silently on the first day without a network.
         for index, source in enumerate(sources):
             if isinstance(source, SyntheticSource) and len(sources) > 1:
                 raise PydanticCustomError(

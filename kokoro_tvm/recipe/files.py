@@ -1,4 +1,4 @@
-"""The two kinds of recipe file, with what they extend."""
+"""The two kinds of recipe file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kokoro_tvm.recipe.parts import (
     Bits,
     Buckets,
     Components,
-    Extending,
+    ExtendableSpec,
     Languages,
     Length,
     PassContext,
@@ -30,7 +30,7 @@ from kokoro_tvm.recipe.parts import (
 )
 from kokoro_tvm.targets import target_kind, tools_for
 
-__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "kind_of"]
+__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "detect_kind"]
 
 DEFAULT_TIMEOUT_S = 900
 
@@ -46,7 +46,7 @@ def _distinct_names(utterances: tuple[UtteranceSpec, ...]) -> tuple[UtteranceSpe
     return utterances
 
 
-class ModelFile(Extending):
+class ModelFile(ExtendableSpec):
     """A model: weights, components with their patches, passes, gates and the utterances it is tested on."""
 
     checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
@@ -78,16 +78,16 @@ class ModelFile(Extending):
 
     @model_validator(mode="after")
     def _utterances_have_voices(self) -> ModelFile:
-        """Also where the utterances are those of a model that this one extends, whose voices were others."""
-        known = self.checkpoint.voices.all_names
+        # Utterances may be inherited from a model with other voices.
+        names = self.checkpoint.voices.all_names
         for index, utterance in enumerate(self.utterances):
-            if utterance.voice not in known:
+            if utterance.voice not in names:
                 raise PydanticCustomError(
                     "unknown_voice",
                     "the model has no voice `{voice}`; it has {known}",
                     {
                         "voice": utterance.voice,
-                        "known": ", ".join(known[:8]) + (", …" if len(known) > 8 else ""),
+                        "known": ", ".join(names[:8]) + (", …" if len(names) > 8 else ""),
                         "path": ("utterances", index, "voice"),
                     },
                 )
@@ -95,52 +95,40 @@ class ModelFile(Extending):
 
     @model_validator(mode="after")
     def _gates_have_what_they_judge(self) -> ModelFile:
-        """A gate that nothing meets or misses would look like one that was met."""
+        # A gate that judges nothing would look like one that was met.
         limits = self.gates.phonemes.model_dump()
-        given = [name for name, limit in limits.items() if limit is not None]
-        if self.front_end is None and given:
+        judged = [name for name, limit in limits.items() if limit is not None]
+        if self.front_end is None and judged:
             raise PydanticCustomError(
                 "gate_without_front_end",
                 "a gate of the phonemes needs `front_end`; give one, or leave the gate out",
-                {"path": ("gates", "phonemes", given[0])},
+                {"path": ("gates", "phonemes", judged[0])},
             )
         return self
 
 
-def _axes(schema: dict[str, Any]) -> None:
-    """The keys of a matrix: its axes, whose names are paths of fields, beside `name` and `exclude`."""
+def _describe_axes(schema: dict[str, Any]) -> None:
+    """Describe the keys of a matrix in a JSON Schema: paths of fields."""
     scalar = {"type": ["string", "number", "boolean", "null"]}
     labelled = {"type": "object", "minProperties": 1}
     names = [name for name in TargetFile.model_fields if name not in ("extends", "matrix")]
     schema |= {
         "type": "object",
-        "properties": {
-            "name": {
-                "type": "string",
-                "description": 'How its recipes are called, "{mcpu}-{precision}": a field, or the last word '
-                "of its path, stands for its label. The default is all labels with `-` between.",
-            },
-            "exclude": {
-                "type": "array",
-                "items": {"type": "object", "additionalProperties": scalar},
-                "description": "Combinations that are left out, [{mcpu: x86-64-v2, precision: bfloat16}].",
-            },
-            **{name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
-        },
+        "properties": {name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
         "additionalProperties": {"anyOf": [{"type": "array", "items": scalar, "minItems": 1}, labelled]},
     }
     del schema["anyOf"]
 
 
-class TargetFile(Extending):
+class TargetFile(ExtendableSpec):
     """What to build of a model, for which machine; it may override the model's recipe."""
 
     matrix: dict[str, Any] | None = Field(
         default=None,
         description="Fields, by paths such as `target.mcpu`, with a list of choices or a mapping of labels "
-        "to choices: every combination is a recipe, its choices over the rest of the file. The name comes "
-        "from the labels (`name`); `exclude` leaves combinations out.",
-        json_schema_extra=_axes,
+        "to choices: every combination is a recipe, its choices over the rest of the file, called as its "
+        "labels with `-` between them.",
+        json_schema_extra=_describe_axes,
     )
 
     model: Name = Field(description="Name of the model recipe, a file beside this one or in `recipes/`.")
@@ -200,12 +188,12 @@ class TargetFile(Extending):
     @model_validator(mode="after")
     def _kind_has_precision(self) -> TargetFile:
         kind = self.target.kind
-        known = target_kind(kind).precisions
-        if self.precision not in known:
+        precisions = target_kind(kind).precisions
+        if self.precision not in precisions:
             raise PydanticCustomError(
                 "precision_of_kind",
                 "a target of kind {kind} computes in {known}",
-                {"path": ("precision",), "kind": kind, "known": " or ".join(known)},
+                {"path": ("precision",), "kind": kind, "known": " or ".join(precisions)},
             )
         return self
 
@@ -235,8 +223,8 @@ class TargetFile(Extending):
         return self
 
 
-def kind_of(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
-    """The kind of recipe that the keys belong to, also if some of them have typos."""
+def detect_kind(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
+    """Return the kind of recipe that the keys belong to, even if some have typos."""
     model = len(set(ModelFile.model_fields) & set(data))
     target = len(set(TargetFile.model_fields) & set(data))
     if "checkpoint" in data and "target" not in data:

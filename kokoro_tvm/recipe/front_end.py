@@ -1,4 +1,4 @@
-"""What the text front end is made of, by digest, and where that comes from: sources tried in order."""
+"""Specs of the text front end's files: their digests, and their sources, in the order they are tried."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HttpsSource(Spec):
 
 
 class PypiSource(Spec):
-    """A wheel of the package index that pip is set up for; only its files are read, its code never runs."""
+    """A wheel of the package index that pip is set up for. Its files are read; its code is not run."""
 
     kind: Literal["pypi"] = Field(
         description="A wheel of the package index, fetched with pip. Its code is not run."
@@ -45,7 +45,7 @@ class PypiSource(Spec):
 
 
 class InstalledSource(Spec):
-    """A package that is installed beside this one; only its files are read."""
+    """A package of this environment. Its files are read; its code is not run."""
 
     kind: Literal["installed"] = Field(description="A package of the environment that builds.")
     package: PypiName = Field(description="The package.")
@@ -54,7 +54,7 @@ class InstalledSource(Spec):
 
 
 class ArchiveFileSource(Spec):
-    """An archive the user supplies."""
+    """An archive that the user supplies."""
 
     kind: Literal["file"] = Field(description="A wheel, or another zip file, that you have.")
     path: str = Field(min_length=1, max_length=4096, description="Relative to the repository's root.")
@@ -63,7 +63,7 @@ class ArchiveFileSource(Spec):
 
 
 class NpmFilesSource(Spec):
-    """Packages of the npm registry, of which files are read; the first folder of each names its package."""
+    """Packages of the npm registry; the first folder of a file's path names its package."""
 
     kind: Literal["npm"] = Field(
         description="Packages of the npm registry, named by the files' first folder."
@@ -78,7 +78,7 @@ PackageSource = Annotated[
 
 
 class PinnedFiles(Spec):
-    """Files by digest, the same whichever source they are from, and those sources."""
+    """Files by digest, and their sources."""
 
     files: dict[RelativePath, Sha256] = Field(description="Path in the source's folder, and SHA-256.")
     sources: tuple[PackageSource, ...] = Field(min_length=1, description="Sources, tried in this order.")
@@ -92,7 +92,7 @@ class PinnedFiles(Spec):
 
 
 class FrontEndSpec(Spec):
-    """Tagger and lexicon of the English front end, and what Unicode CLDR knows of every language."""
+    """Tagger and lexicon of the English front end, and Unicode CLDR's data of every language."""
 
     tagger: PinnedFiles = Field(description="spaCy's small English model.")
     lexicon: PinnedFiles = Field(description="misaki's lexicon of American and of British English.")

@@ -1,4 +1,4 @@
-"""Gates: the numbers an artifact must meet before it counts."""
+"""Gates: limits that an artifact must meet before it gets into a bundle."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _MEDIAN_GAIN = (
 
 
 def _given(description: str) -> Any:
-    """A number that a recipe has to give."""
+    """Return a limit that a recipe has to give."""
     return Field(description=description + _OFF)
 
 
 def _not_given(description: str) -> Any:
-    """A number that may be left out; the schema shows no default, for null has a meaning of its own."""
+    """Return an optional limit. The schema shows no default: a null in a recipe has a meaning of its own."""
     return Field(
         default=None,
         description=description + _OFF,
@@ -62,7 +62,7 @@ class _Ratios(Spec):
 
 
 class SignalGate(_Ratios):
-    """For a component whose output feeds another; its frames are the tokens or frames of its axis."""
+    """Gate of a component whose output feeds another; a frame is a token or frame of its axis."""
 
     min_snr_db: _Decibels | None = _given(_SNR)
     min_median_gain_db: _Decibels | None = _not_given(_MEDIAN_GAIN)
@@ -84,7 +84,7 @@ class _AudioRatios(_Ratios):
 
 
 class AudioGate(_AudioRatios):
-    """For what is heard; its frames are of 600 samples."""
+    """Gate of audio; a frame is 600 samples."""
 
     min_snr_db: _Decibels | None = _given(_SNR)
     min_gain_db: _Decibels | None = _given(_GAIN)
@@ -92,13 +92,13 @@ class AudioGate(_AudioRatios):
 
 
 class CorpusGate(_AudioRatios):
-    """For `kokoro-tvm validate e2e` on anything but the recipe's own utterances; no build asks for it."""
+    """Gate of `kokoro-tvm validate e2e` on a corpus; builds do not judge it."""
 
     min_median_gain_db: _Decibels | None = _not_given(_MEDIAN_GAIN)
 
 
 class ThroughputGate(Spec):
-    """For how fast the decoder computes; not run where its code is emulated, or for a GPU."""
+    """Gate of the decoder's speed; not run for emulated code or a GPU."""
 
     min_peak_share: _Multiple | None = _not_given(
         "Least FLOP/s of the decoder on one core, a convolution counted as done directly, in multiples of "
@@ -107,7 +107,7 @@ class ThroughputGate(Spec):
 
 
 class IntelligibilityGate(Spec):
-    """For what a speech recogniser understands; needs the extra `asr`."""
+    """Gate of what a speech recogniser understands; needs the extra `asr`."""
 
     max_word_error_increase: _Share | None = _not_given(
         "How much larger the word error rate may be than stock PyTorch's, at most; 0.01 is 1 %."
@@ -115,7 +115,7 @@ class IntelligibilityGate(Spec):
 
 
 class PhonemesGate(Spec):
-    """For the text front end, of American and of British English each."""
+    """Gate of the text front end, for American and for British English."""
 
     max_known_word_errors: _Count | None = _not_given(
         "How many words that a lexicon has may be read otherwise than by misaki, at most."

@@ -1,4 +1,4 @@
-"""Loads recipes by name or path: reads them with what they extend and resolves a target over its model."""
+"""Loading of recipes by name or path: read, merge, validate, and resolve a target over its model."""
 
 from __future__ import annotations
 
@@ -8,146 +8,172 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_tvm.common.errors import RecipeError
-from kokoro_tvm.common.words import hint
-from kokoro_tvm.recipe._yaml import YamlNode
+from kokoro_tvm.common.words import hint, shorten
+from kokoro_tvm.common.yaml_file import YamlNode
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
-from kokoro_tvm.recipe.folder import (
+from kokoro_tvm.recipe.index import (
+    PART,
     ROOT,
-    Written,
-    find,
-    find_recipe,
+    RawRecipe,
+    RecipeIndex,
+    check_single,
     is_model,
-    list_models,
     list_recipes,
-    whole,
-    written,
+    read_file,
 )
-from kokoro_tvm.recipe.gate_sets import gates_of_other_precision, whole_gates, with_gates
-from kokoro_tvm.recipe.inherit import without
-from kokoro_tvm.recipe.overrides import is_try, overridden, read_try
-from kokoro_tvm.recipe.problems import check, place
+from kokoro_tvm.recipe.merge import resolve_gates, without
+from kokoro_tvm.recipe.overrides import apply_overrides, is_try, read_try
 from kokoro_tvm.recipe.resolved import Recipe, resolve
 from kokoro_tvm.recipe.schedule import read_schedules
+from kokoro_tvm.recipe.validate import validate
 
-__all__ = ["Loaded", "check_file", "load_built", "load_recipe", "read_recipe"]
+__all__ = ["LoadedRecipe", "check_file", "load_built", "load_recipe", "read_recipe"]
+
+_OF_TARGETS = ("model", "target", "buckets")
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A resolved target recipe, and what it was resolved of, with every value's place: the target's recipe
-    and the model's, each over what it extends."""
+class LoadedRecipe:
+    """A resolved target recipe with its sources.
+
+    Attributes:
+        path: File that has the recipe.
+        target: The target's recipe over what it extends, with complete gates.
+        model: The model's recipe over what it extends, with complete gates.
+    """
 
     recipe: Recipe
+    path: Path
     target: YamlNode
     model: YamlNode
 
     @property
     def warning(self) -> str | None:
-        """What is allowed, but seldom meant."""
-        return gates_of_other_precision(self.target, self.model)
+        """Message about gates that nobody wrote for the recipe's precision, or None."""
+        precision = self.target.get("precision")
+        if precision is None or precision.value == "float32" or self.target.get("gates") is not None:
+            return None
+        return precision.span.message(
+            f"`precision`: the gates are the model's, which are for float32, since its `gate_sets` have no "
+            f"`{precision.value}`; write `gates`"
+        )
 
 
 def load_recipe(
-    path_or_name: str | os.PathLike[str],
-    root: Path = ROOT,
-    overrides: Sequence[str] = (),
+    path_or_name: str | os.PathLike[str], root: Path = ROOT, overrides: Sequence[str] = ()
 ) -> Recipe:
-    """The resolved target recipe: NAME means the one that `root` has, a path is taken as it is.
+    """Return a resolved target recipe.
 
-    What it extends, and the model's recipe, is looked for beside the file, then in `root`. `overrides`,
-    FIELD=VALUE each, are put over all. Raises RecipeError.
+    Args:
+        path_or_name: A file, or the name of a recipe in `root`.
+        root: Folder with recipes that it extends, and its model, unless they are beside the file.
+        overrides: FIELD=VALUE each, put over the recipe.
+
+    Raises:
+        RecipeError: The recipe, or one that it needs, is missing or faulty.
     """
     return read_recipe(path_or_name, root, overrides).recipe
 
 
 def load_built(name: str, root: Path) -> Recipe:
-    """The recipe that a bundle in the folder with `recipes/` and `artifacts/` was built by, a try's too.
+    """Return the recipe that a bundle was built by, with the overrides of a try.
 
-    Raises RecipeError.
+    `root` has `recipes/` and `artifacts/`. Raises RecipeError if the recipe, or the try's record, is missing.
     """
     recipe, overrides = read_try(root / "artifacts", name) if is_try(name) else (name, [])
     return load_recipe(recipe, root / "recipes", overrides=overrides)
 
 
 def read_recipe(
-    path_or_name: str | os.PathLike[str],
-    root: Path = ROOT,
-    overrides: Sequence[str] = (),
-) -> Loaded:
-    """The same, with the place of every value."""
-    recipe = overridden(find_recipe(path_or_name, root), overrides)
-    loaded = _load(recipe, root)
+    path_or_name: str | os.PathLike[str], root: Path = ROOT, overrides: Sequence[str] = ()
+) -> LoadedRecipe:
+    """Return a target recipe as `load_recipe` does, with the place of every value."""
+    word = os.fspath(path_or_name)
+    if isinstance(path_or_name, os.PathLike) or word.endswith((".yaml", ".yml")) or set(word) & set("/\\"):
+        recipe, *others = read_file(Path(word))
+        check_single([recipe, *others] if others else [], "this file")
+        index = RecipeIndex((recipe.path.parent, root))
+    else:
+        index = RecipeIndex([root])
+        match = None if word.startswith(PART) else index.find(word)
+        if match is None:
+            raise RecipeError(f"{root}: there is no recipe `{shorten(word)}`{hint(word, list_recipes(root))}")
+        recipe = match
+    loaded = _load(apply_overrides(recipe, overrides), index)
     if isinstance(loaded, ModelFile):
+        names = ", ".join(list_recipes(recipe.path.parent))
         raise RecipeError(
             f"{recipe.path}: a model recipe says what a model is; to build, name a recipe with a target"
-            f"{_listed(list_recipes(recipe.path.parent))}."
+            f"{f' ({names})' if names else ''}."
         )
     return loaded
 
 
-def check_file(path: Path, root: Path = ROOT) -> tuple[Loaded | ModelFile, ...]:
-    """The recipes of a file, targets' resolved. Raises RecipeError."""
-    return tuple(_load(recipe, root) for recipe in written(path))
+def check_file(path: Path, root: Path = ROOT) -> tuple[LoadedRecipe | ModelFile, ...]:
+    """Return the recipes of a file, targets' resolved.
+
+    Raises:
+        RecipeError: One of them is faulty, or another file beside it has a recipe of the name.
+    """
+    recipes, index = read_file(path), RecipeIndex((path.parent, root))
+    for recipe in recipes:
+        index.find(recipe.name)
+    return tuple(_load(recipe, index) for recipe in recipes)
 
 
-def _load(recipe: Written, root: Path) -> Loaded | ModelFile:
-    folders = (recipe.path.parent, root)
-    tree = whole(recipe, folders)
+def _load(recipe: RawRecipe, index: RecipeIndex) -> LoadedRecipe | ModelFile:
+    tree = index.resolve(recipe)
     if is_model(tree):
-        return _check_model(with_gates(tree, tree))
-    model_tree = _model_of(tree, folders)
-    if model_tree is None:
-        target = check(without(tree, "gates"), TargetFile)
-        raise _no_model(target.model, tree, folders)
-    tree = with_gates(tree, model_tree)
-    model_tree = with_gates(model_tree, model_tree)
-    target = check(whole_gates(tree, model_tree), TargetFile)
-    model = _check_model(model_tree)
+        _check_extends_no_model(recipe, index)
+        return validate(resolve_gates(tree, tree), ModelFile)
+    model_tree = _find_model(tree, index)
+    tree, model_tree = resolve_gates(tree, model_tree), resolve_gates(model_tree, model_tree)
+    model = validate(model_tree, ModelFile)
+    target = validate(tree, TargetFile)
     _check_padded(tree, target)
     _check_utterances(tree, target, model)
     resolved = resolve(recipe.name, target, model, read_schedules(recipe.path.parent))
-    return Loaded(resolved, tree, model_tree)
+    return LoadedRecipe(resolved, recipe.path, tree, model_tree)
 
 
-def _model_of(tree: YamlNode, folders: Sequence[Path]) -> YamlNode | None:
-    """The recipe of a target's model; None where it names none that there is."""
-    name = place(tree, ["model"])[0].scalar
-    for folder in folders:
-        found = find(name, [folder]) if isinstance(name, str) else None
-        if found and is_model(model := whole(found, folders)):
-            return model
-    return None
+def _find_model(tree: YamlNode, index: RecipeIndex) -> YamlNode:
+    """Return the recipe of a target's model. Raises RecipeError."""
+    name = tree.get("model")
+    recipe = None if name is None or not isinstance(name.value, str) else index.find(name.value)
+    model = None if recipe is None else index.resolve(recipe)
+    if model is not None and is_model(model):
+        return model
+    word = validate(without(tree, "gates"), TargetFile).model  # which reports a missing name, or no name
+    what = f"`{word}` is a target recipe, not a model" if model else f"there is no model recipe `{word}`"
+    assert name is not None
+    raise name.span.error(f"`model`: {what}{hint(word, sorted(index.names(models=True)))}")
 
 
-def _no_model(name: str, tree: YamlNode, folders: Sequence[Path]) -> RecipeError:
-    what = f"there is no model recipe `{name}`"
-    if find(name, folders):
-        what = f"`{name}` is a target recipe, not a model"
-    value, _, _ = place(tree, ["model"])
-    return value.span.error(f"`model`: {what}{hint(name, list_models(folders))}")
-
-
-def _check_model(tree: YamlNode) -> ModelFile:
-    return check(whole_gates(tree, tree), ModelFile)
+def _check_extends_no_model(recipe: RawRecipe, index: RecipeIndex) -> None:
+    names = recipe.tree.get("extends")
+    if names is None or not set(_OF_TARGETS) & set(recipe.tree.entries):
+        return
+    for name in names.items or [names]:
+        base = index.find(str(name.value))
+        if base is not None and is_model(index.resolve(base)):
+            word = name.value
+            raise name.span.error(
+                f"`extends`: `{word}` is a model; a target recipe names it as its own, `model: {word}`"
+            )
 
 
 def _check_padded(tree: YamlNode, target: TargetFile) -> None:
-    """`padded` keeps a known fault to debug with; promising to enforce its gates would be a lie."""
+    """Refuse to enforce the gates of `padded`: it computes something else than the model."""
     enforce = tree.get("gates", "enforce")
-    if target.length == "padded" and enforce is not None and enforce.scalar:
-        problem = "with length: padded, gates only report; enforce cannot be true"
-        raise enforce.span.error(f"`gates.enforce`: {problem}")
+    if target.length == "padded" and enforce is not None and enforce.value:
+        raise enforce.span.error(
+            "`gates.enforce`: with length: padded, gates only report; enforce cannot be true"
+        )
 
 
 def _check_utterances(tree: YamlNode, target: TargetFile, model: ModelFile) -> None:
-    """Raises RecipeError for an utterance that the model does not have."""
     names = [utterance.name for utterance in model.utterances]
     for index, name in enumerate(target.utterances or ()):
         if name not in names:
-            value, _, _ = place(tree, ["utterances", index])
             problem = f"`{target.model}` has no utterance `{name}`{hint(name, names)}"
-            raise value.span.error(f"`utterances[{index}]`: {problem}")
-
-
-def _listed(names: list[str]) -> str:
-    return f" ({', '.join(names)})" if names else ""
+            raise tree.entries["utterances"].items[index].span.error(f"`utterances[{index}]`: {problem}")

@@ -1,4 +1,4 @@
-"""Where every value of a resolved recipe is written, file and line, and what it stands in place of."""
+"""Where every value of a resolved recipe is written, and which values it overrides."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kokoro_tvm.recipe._source import Span
-from kokoro_tvm.recipe._yaml import YamlNode
-from kokoro_tvm.recipe.load import Loaded
+from kokoro_tvm.common.words import truncate
+from kokoro_tvm.common.yaml_file import Span, YamlNode
+from kokoro_tvm.recipe.load import LoadedRecipe
 
-__all__ = ["Origin", "origins"]
+__all__ = ["Origin", "list_origins"]
 
-_WIDEST = 40  # characters of a value that are shown
 _Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A value (`gates.decoder.min_snr_db`), as YAML has it, and where it is written; then what it overrides,
-    the nearest first. No place: it is the default."""
+    """A value of a recipe and its places.
+
+    Attributes:
+        path: `gates.decoder.min_snr_db`.
+        value: The value in YAML.
+        places: Where it is written, then what it overrides, the nearest first; empty for a default.
+    """
 
     path: str
     value: str
     places: tuple[Span, ...]
 
 
-def origins(loaded: Loaded) -> Iterator[Origin]:
-    """Every value of the recipe but its name and the schedules, in the order in which they are shown."""
+def list_origins(loaded: LoadedRecipe) -> Iterator[Origin]:
+    """Yield every value of the recipe but its name and the schedules, in the order of its fields."""
     for path, value in _leaves(loaded.recipe.model_dump(mode="json", exclude={"name", "schedules"})):
-        places = tuple(span for node in _nodes(loaded, path, value) for span in _chain(node))
+        places = dict.fromkeys(span for node in _nodes(loaded, path, value) for span in _chain(node))
         shown = json.dumps(value, ensure_ascii=False).replace('"', "")
-        yield Origin(".".join(path), shown if len(shown) <= _WIDEST else f"{shown[:_WIDEST]}…", places)
+        yield Origin(".".join(path), truncate(shown), tuple(places))
 
 
 def _leaves(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
-    """Scalars and lists, each with its path."""
+    """Yield scalars and lists with their paths."""
     if not isinstance(value, Mapping) or not value:
         yield path, value
         return
@@ -44,8 +48,8 @@ def _leaves(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
         yield from _leaves(inner, (*path, key))
 
 
-def _nodes(loaded: Loaded, path: _Path, value: Any) -> Iterator[YamlNode]:
-    """What the target's recipe says of it, then what the model's does."""
+def _nodes(loaded: LoadedRecipe, path: _Path, value: Any) -> Iterator[YamlNode]:
+    """Yield what the target's recipe says of a field, then what the model's does."""
     in_target, in_model = path, path
     if path == ("judged",):
         in_target, in_model = ("utterances",), ()
@@ -60,7 +64,7 @@ def _nodes(loaded: Loaded, path: _Path, value: Any) -> Iterator[YamlNode]:
             yield node
 
 
-def _chain(node: YamlNode) -> Iterator[Span]:
-    yield node.span
-    if node.over is not None:
-        yield from _chain(node.over)
+def _chain(node: YamlNode | None) -> Iterator[Span]:
+    while node is not None:
+        yield node.span
+        node = node.base

@@ -1,4 +1,4 @@
-"""Overrides for a try, `buckets.frames=[512]`: what is put over a recipe without writing one."""
+"""Tries: a recipe with overrides such as `buckets.frames=[512]`, without a file of its own."""
 
 from __future__ import annotations
 
@@ -12,45 +12,34 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.common.words import either, shorten
-from kokoro_tvm.recipe._source import RecipeText
-from kokoro_tvm.recipe._yaml import YamlNode, parse
-from kokoro_tvm.recipe.folder import Written
-from kokoro_tvm.recipe.gate_sets import spelled_out
-from kokoro_tvm.recipe.inherit import merge
-from kokoro_tvm.recipe.matrix import nested
+from kokoro_tvm.common.yaml_file import YamlNode, YamlText, parse_yaml
+from kokoro_tvm.recipe.index import RawRecipe
+from kokoro_tvm.recipe.merge import expand_gates_name, merge, nest
 
-__all__ = ["is_try", "overridden", "read_try", "tried_name", "write_try"]
+__all__ = ["apply_overrides", "is_try", "read_try", "write_try"]
 
-_NO_VALUES = ("extends", "matrix", "sets")
-_LONGEST = 80  # characters of a name that lists its overrides
-
-
-def tried_name(name: str, overrides: Sequence[str]) -> str:
-    """What a recipe is called with overrides: `cpu+buckets-frames-512`, which no recipe can be called."""
-    slugs = [re.sub("[^a-z0-9]+", "-", word.lower()).strip("-") for word in overrides]
-    listed = "+".join((name, *slugs))
-    digest = hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8]
-    return listed if len(listed) <= _LONGEST else f"{name}+{digest}"
+_FORBIDDEN = ("extends", "matrix", "sets")
+_MAX_NAME_CHARACTERS = 80  # of a name that lists its overrides
 
 
 def is_try(name: str) -> bool:
-    """Whether a name is that of a recipe with overrides."""
+    """Return whether a name is that of a recipe with overrides."""
     return "+" in name
 
 
 def write_try(artifacts: Path, recipe: str, overrides: Sequence[str]) -> None:
-    """Writes down what a recipe is tried with, for whoever measures what is built."""
-    path = _record(artifacts, tried_name(recipe, overrides))
+    """Record the overrides of a try for commands that measure what it built."""
+    path = _record(artifacts, _name(recipe, overrides))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"recipe": recipe, "overrides": list(overrides)}), encoding="utf-8")
 
 
 def read_try(artifacts: Path, name: str) -> tuple[str, list[str]]:
-    """The recipe and the overrides of a try that was built here. Raises RecipeError."""
+    """Return the recipe and the overrides of a try that was built here. Raises RecipeError."""
     path = _record(artifacts, name)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found["recipe"], found["overrides"]
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return record["recipe"], record["overrides"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         recipe = name.partition("+")[0]
         raise RecipeError(
@@ -60,26 +49,35 @@ def read_try(artifacts: Path, name: str) -> tuple[str, list[str]]:
         ) from error
 
 
-def _record(artifacts: Path, name: str) -> Path:
-    return artifacts / ".build" / name / "try.json"
+def apply_overrides(recipe: RawRecipe, overrides: Sequence[str]) -> RawRecipe:
+    """Put FIELD=VALUE, each value in YAML, over a recipe.
 
-
-def overridden(recipe: Written, overrides: Sequence[str]) -> Written:
-    """The recipe with FIELD=VALUE, each as YAML has it, over all that it says; unchanged without any.
-
-    Raises RecipeError, whose place is in the override.
+    Raises:
+        RecipeError: An override is faulty; its place is in the override.
     """
     if not overrides:
         return recipe
-    own = reduce(merge, [recipe.own, *map(_tree, overrides)])
-    return replace(recipe, name=tried_name(recipe.name, overrides), own=replace(own, span=recipe.own.span))
+    tree = reduce(merge, [recipe.tree, *map(_parse, overrides)])
+    return replace(recipe, name=_name(recipe.name, overrides), tree=replace(tree, span=recipe.tree.span))
 
 
-def _tree(word: str) -> YamlNode:
-    field, given, value = word.partition("=")
-    if not given:
+def _parse(word: str) -> YamlNode:
+    field, equals, value = word.partition("=")
+    if not equals:
         raise RecipeError(f"--with {shorten(word)}: write FIELD=VALUE, such as buckets.frames=[512].")
-    (path, entry), *_ = (parse(RecipeText("--with", f"{field}: {value}")).entries or {}).items()
-    if path.split(".")[0] in _NO_VALUES:
-        raise entry.key.error(f"{either(_NO_VALUES)} cannot be tried: write a recipe")
-    return spelled_out(nested(path, entry.key, entry.value))
+    (path, node), *_ = parse_yaml(YamlText("--with", f"{field}: {value}")).entries.items()
+    if path.split(".")[0] in _FORBIDDEN:
+        raise node.key.error(f"{either(_FORBIDDEN)} cannot be tried: write a recipe")
+    return expand_gates_name(nest(path, node))
+
+
+def _name(name: str, overrides: Sequence[str]) -> str:
+    """Return `cpu+buckets-frames-512`, which no recipe can be called."""
+    slugs = [re.sub("[^a-z0-9]+", "-", word.lower()).strip("-") for word in overrides]
+    listed = "+".join((name, *slugs))
+    digest = hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8]
+    return listed if len(listed) <= _MAX_NAME_CHARACTERS else f"{name}+{digest}"
+
+
+def _record(artifacts: Path, name: str) -> Path:
+    return artifacts / ".build" / name / "try.json"

@@ -33,7 +33,7 @@ __all__ = [
     "Buckets",
     "ComponentSpec",
     "Components",
-    "Extending",
+    "ExtendableSpec",
     "LanguageSpec",
     "Languages",
     "Length",
@@ -48,7 +48,7 @@ __all__ = [
     "Runtime",
     "Target",
     "UtteranceSpec",
-    "modules",
+    "list_modules",
 ]
 
 Length = Literal["exact", "masked", "padded"]
@@ -60,10 +60,10 @@ MAX_FRAMES = 5120
 
 
 def _module_of(folder: str, what: str) -> Callable[[str], str]:
-    """A check that a name is one of `modules`."""
+    """Return a validator: a name is one of `list_modules`."""
 
     def check(word: str) -> str:
-        if word not in (valid := modules(folder)):
+        if word not in (valid := list_modules(folder)):
             context = {"what": what, "word": word, "valid": valid}
             raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
         return word
@@ -72,8 +72,8 @@ def _module_of(folder: str, what: str) -> Callable[[str], str]:
 
 
 @cache
-def modules(folder: str) -> list[str]:
-    """Names of the modules of a folder of the package, as `model/patches`; none is imported."""
+def list_modules(folder: str) -> list[str]:
+    """Return the names of the modules of a folder such as `model/patches`, without importing one."""
     paths = (Path(__file__).parents[1] / folder).glob("*.py")
     return sorted(path.stem for path in paths if not path.stem.startswith("_"))
 
@@ -107,9 +107,8 @@ TvmConfig = Annotated[
 RecipeSets = Annotated[tuple[RecipeSet, ...], AfterValidator(distinct)]
 
 
-class Extending(Spec):
-    """What may be written as a difference; the key is gone when a record is checked, what it names is in its
-    place."""
+class ExtendableSpec(Spec):
+    """A recipe that may be written as a difference; `extends` is resolved before validation."""
 
     extends: Extended | tuple[Extended, ...] | None = Field(
         default=None,
@@ -119,7 +118,7 @@ class Extending(Spec):
 
 
 class Runtime(Spec):
-    """What a bundle brings to speak with, besides the TVM runtime."""
+    """Runtimes that a bundle contains besides the TVM runtime."""
 
     c: bool = Field(
         default=False,
@@ -128,7 +127,7 @@ class Runtime(Spec):
 
 
 class Resources(Spec):
-    """What one compile takes of the machine that builds."""
+    """Resources of the build machine that one compile takes."""
 
     memory_gb: float = Field(
         default=1.5,
@@ -155,7 +154,7 @@ else:
 
 
 class Buckets(Spec):
-    """The largest lengths compiled for, per axis; an input takes the smallest that holds it."""
+    """The largest lengths compiled for, per axis; an input takes the smallest that fits."""
 
     tokens: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MAX_TOKENS)], ...],
@@ -170,7 +169,7 @@ class Buckets(Spec):
 
 
 class ComponentSpec(Spec):
-    """A part of the model compiled on its own."""
+    """A separately compiled part of the model."""
 
     axis: Axis = Field(
         description="The axis of the component's length: `frames` for `f0n` and `decoder`, `tokens` for "
@@ -205,7 +204,7 @@ class PassContext(Spec):
 
 
 class UtteranceSpec(Spec):
-    """An utterance that artifacts are compared with the reference on."""
+    """An utterance on which artifacts are compared with the reference."""
 
     name: Name = Field(description="Name in reports. Names must differ.")
     phonemes: str = Field(
@@ -238,8 +237,8 @@ class Components(Spec):
     @model_validator(mode="after")
     def _axes_are_the_models(self) -> Components:
         for name, axis in COMPONENT_AXES.items():
-            given: ComponentSpec = getattr(self, name)
-            if given.axis != axis:
+            component: ComponentSpec = getattr(self, name)
+            if component.axis != axis:
                 raise PydanticCustomError(
                     "wrong_axis",
                     "the length of {name} is counted in {axis}",
@@ -264,6 +263,6 @@ class PatchOverrides(Spec):
     f0n: PatchList | None = Field(default=None, description="Patches of f0n.")
     decoder: PatchList | None = Field(default=None, description="Patches of decoder.")
 
-    def given(self) -> dict[str, Any]:
-        """Component to patches, for the components that were given any list, an empty one too."""
+    def by_component(self) -> dict[str, Any]:
+        """Return the patches of every component that has a list, an empty one too."""
         return {name: patches for name in COMPONENT_AXES if (patches := getattr(self, name)) is not None}

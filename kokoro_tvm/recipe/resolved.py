@@ -1,4 +1,4 @@
-"""A resolved recipe: everything a build reads, defaults and overrides applied, nothing implied."""
+"""Resolved recipes: everything that a build reads, with defaults and overrides applied."""
 
 from __future__ import annotations
 
@@ -38,15 +38,17 @@ class ArtifactSpec(Spec):
 
     @property
     def id(self) -> str:
-        """decoder-5120"""
+        """Name of the artifact: `decoder-5120`."""
         return f"{self.component}-{self.bucket}"
 
 
 class Recipe(Spec):
-    """A target recipe over its model's; `components` is in the order of the build.
+    """A target recipe over its model's.
 
-    judged: names of the utterances that the gates are run on; schedules: those of all CPUs, of which the one
-    for the resolved target's features decides how layers are computed.
+    Attributes:
+        components: Components in the order of the build.
+        judged: Names of the utterances that the gates are run on.
+        schedules: Schedules of all CPUs; the one for the target's features decides how layers are computed.
     """
 
     name: str
@@ -72,22 +74,24 @@ class Recipe(Spec):
     schedules: tuple[Schedule, ...] = ()
 
     def target_of(self, component: str) -> TargetSpec:
-        """What a component is compiled for."""
+        """Return the target that a component is compiled for."""
         return target_kind(self.target.kind).of_component(self.target, component)
 
     def precision_of(self, target: TargetSpec) -> Precision:
-        """What is computed in by the recipe's target, or by its host, which stays with float32."""
+        """Return the precision of the recipe's target, or float32 for its host."""
         return self.precision if target == self.target else "float32"
 
     def utterance(self, name: str | None = None) -> UtteranceSpec:
-        """The utterance of this name, the first unless one is given. Raises InputError."""
-        known = {utterance.name: utterance for utterance in self.utterances}
-        if name is not None and name not in known:
-            raise InputError(f"The recipe {self.name} has no utterance {name!r}; it has {', '.join(known)}.")
-        return self.utterances[0] if name is None else known[name]
+        """Return the utterance of a name, or the first one. Raises InputError."""
+        by_name = {utterance.name: utterance for utterance in self.utterances}
+        if name is not None and name not in by_name:
+            raise InputError(
+                f"The recipe {self.name} has no utterance {name!r}; it has {', '.join(by_name)}."
+            )
+        return self.utterances[0] if name is None else by_name[name]
 
     def artifacts(self) -> tuple[ArtifactSpec, ...]:
-        """Every (component, bucket), in the order they are built."""
+        """Return every (component, bucket) in the order of the build."""
         return tuple(
             ArtifactSpec(component=name, axis=component.axis, bucket=bucket, length=self.length)
             for name, component in self.components.items()
@@ -96,11 +100,8 @@ class Recipe(Spec):
 
 
 def resolve(name: str, target: TargetFile, model: ModelFile, schedules: tuple[Schedule, ...] = ()) -> Recipe:
-    """The target recipe `name` over its model: each override replaces what the model says.
-
-    The target's gates are whole already (`gate_sets.whole_gates`).
-    """
-    patches = target.patches.given() if target.patches else {}
+    """Return a target recipe over its model. Its gates are complete (`merge.resolve_gates`)."""
+    patches = target.patches.by_component() if target.patches else {}
     gates, context = target.gates or model.gates, model.pass_context
     if target.pass_context:
         context = context.model_copy(update=target.pass_context.model_dump(exclude_unset=True))

@@ -1,4 +1,4 @@
-"""The JSON Schema of recipe files, by which editors complete and check them."""
+"""JSON Schema of recipe files, with which editors complete and check them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from pydantic.json_schema import models_json_schema
 
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 
-__all__ = ["json_schema"]
+__all__ = ["build_schema"]
 
 _URL = "https://json-schema.org/draft/2020-12/schema"
-_DIFFERENCE = "Difference"  # what the name of a record ends in that may lack keys
+_DIFFERENCE = "Difference"  # suffix of the names of records that may lack keys
 
 
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of a recipe file: a model's where `checkpoint` stands, otherwise a target's. With
-    `extends` or `matrix`, any key may be left out."""
+def build_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a recipe file: a model's if it has `checkpoint`, otherwise a target's.
+
+    With `extends` or `matrix`, any key may be left out.
+    """
     references, schema = models_json_schema([(ModelFile, "validation"), (TargetFile, "validation")])
     model, target = (references[record, "validation"] for record in (ModelFile, TargetFile))
     definitions = schema["$defs"]
@@ -39,7 +41,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _gates_by_name(definitions: dict[str, Any]) -> None:
-    """A target's gates, and a model's sets of them, may lack keys; a set may be named in place of gates."""
+    """Let a target's gates and a model's sets lack keys, and let the name of a set stand for gates."""
     gates = {"$ref": "#/$defs/Gates"}
     some = _differences(definitions, gates)
     name = {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}
@@ -51,10 +53,12 @@ def _gates_by_name(definitions: dict[str, Any]) -> None:
 
 
 def _differences(definitions: dict[str, Any], node: Any) -> Any:
-    """The schema of a mapping of which any key may be left out, and so on in the mappings inside it. Lists
-    are replaced as a whole, so what stands in them is whole too."""
+    """Return the schema of a mapping whose keys, and those of the mappings inside it, are all optional.
+
+    Lists are replaced as a whole: their items keep their required keys.
+    """
     if isinstance(node, list):
-        return [_differences(definitions, each) for each in node]
+        return [_differences(definitions, item) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:

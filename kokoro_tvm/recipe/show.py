@@ -1,4 +1,4 @@
-"""Writes records as YAML that the strict reader reads back to the same values."""
+"""Records written as YAML, which `common.yaml_file` reads back to the same values."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from kokoro_tvm.recipe._scalar import ScalarError, plain
+from kokoro_tvm.common.yaml_file import parse_scalar
 
 __all__ = ["to_yaml"]
 
-_LINE = 100  # characters a collection may take to stand on one line
+_MAX_LINE_CHARACTERS = 100  # of a collection on one line
 
 
 class _Dumper(yaml.SafeDumper):
-    """Short collections on one line; text in quotes where it would be read as another value; no aliases."""
+    """YAML dumper with short collections on one line, quotes where they are needed, and no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -37,15 +37,15 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _fits(parts: list[yaml.Node]) -> bool:
-    """Whether a collection of these is innermost and short."""
+    """Return whether a collection of these is innermost and short."""
     lengths = [len(part.value) + 4 for part in parts if isinstance(part, yaml.ScalarNode) or not part.value]
-    return len(lengths) == len(parts) and sum(lengths) <= _LINE
+    return len(lengths) == len(parts) and sum(lengths) <= _MAX_LINE_CHARACTERS
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     try:
-        same = plain(text) == text
-    except ScalarError:
+        same = parse_scalar(text) == text
+    except ValueError:
         same = False
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if same else '"')
 
@@ -54,6 +54,6 @@ _Dumper.add_representer(str, _text)
 
 
 def to_yaml(record: BaseModel) -> str:
-    """The record with every default, keys in the order of its fields."""
+    """Return a record as YAML, with every default, keys in the order of its fields."""
     data = record.model_dump(mode="json")
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)

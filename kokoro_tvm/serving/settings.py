@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_settings import (
     BaseSettings,
     CliApp,
@@ -19,6 +19,7 @@ from pydantic_settings import (
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import hint, shorten
+from kokoro_tvm.common.yaml_file import parse_yaml, read_text
 
 __all__ = ["PREFIX", "Settings", "option", "read_settings", "variable"]
 
@@ -140,28 +141,29 @@ class Settings(BaseSettings):
 
 
 class _ConfigFile(PydanticBaseSettingsSource):
-    """The YAML file that the setting `config` names."""
+    """The YAML file that the setting `config` names. Errors show the place in the file."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
         raise NotImplementedError  # all values are read at once
 
     def __call__(self) -> dict[str, Any]:
-        path = self.current_state.get("config")
-        return {} if path is None else _read_yaml(Path(path))
+        path, fields = self.current_state.get("config"), self.settings_cls.model_fields
+        if path is None:
+            return {}
+        nodes = parse_yaml(read_text(Path(path), InputError), strings=True).entries
+        for name, node in nodes.items():
+            if name not in fields:
+                raise node.key.error(f"unknown setting `{shorten(name)}`{hint(name, list(fields))}")
+            try:
+                TypeAdapter(fields[name].rebuild_annotation()).validate_python(node.data())
+            except ValidationError as error:
+                raise node.span.error(f"`{name}`: {_describe(error)}") from None
+        return {name: node.data() for name, node in nodes.items()}
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        node = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"The configuration {path} cannot be read: {error.strerror}.") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"The configuration {path} is not YAML: {error}.") from error
-    if not isinstance(node, dict | None):
-        raise InputError(f"The configuration {path} is no mapping. Write lines of `setting: value`.")
-    return node or {}
+def _describe(error: ValidationError) -> str:
+    details = error.errors()[0]
+    return f"{details['msg']}, but is {details['input']!r}"
 
 
 def option(name: str) -> str:
@@ -192,11 +194,5 @@ def read_settings(arguments: Sequence[str]) -> Settings:
         options = [option(name) for name in Settings.model_fields]
         raise InputError(message + (hint(unknown[0], options) if unknown else "")) from None
     except ValidationError as error:
-        details = error.errors()[0]
-        name = str(details["loc"][0])
-        if details["type"] == "extra_forbidden":
-            message = f"unknown setting `{shorten(name)}`{hint(name, list(Settings.model_fields))}"
-        else:
-            sources = f"{option(name)}, {variable(name)}"
-            message = f"invalid setting `{name}` ({sources}): {details['msg']}, but is {details['input']!r}."
-        raise InputError(message) from None
+        name = str(error.errors()[0]["loc"][0])
+        raise InputError(f"{option(name)} or {variable(name)}: {_describe(error)}.") from None

@@ -1,4 +1,4 @@
-"""Errors are sentences: each ends with a full stop, wherever it is raised."""
+"""Messages of errors."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issu
         ("", ""),
     ],
 )
-def test_a_message_ends_with_a_full_stop(kind: type[KokoroTvmError], message: str, shown: str) -> None:
+def test_error_message_ends_with_a_full_stop(kind: type[KokoroTvmError], message: str, shown: str) -> None:
     assert str(kind(message)) == shown
     assert sentence(shown) == shown
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_so_does_what_is_said_of_a_recipe(path: Path) -> None:
+def test_recipe_message_ends_with_a_full_stop(path: Path) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]
     assert re.search(r"[.?]$", first)
     assert not re.search(r"[.?]{2}$", first)
 
 
-def test_an_error_that_went_through_another_process_is_the_same() -> None:
+def test_error_survives_pickling() -> None:
     first = BuildError("gone")
     assert str(BuildError(str(first))) == str(first) == "gone."

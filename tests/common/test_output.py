@@ -1,4 +1,4 @@
-"""Where files are written: links are followed, pipes and devices are written to, stale parts do no harm."""
+"""Output files: links, pipes, devices, files of killed runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fifo(tmp_path: Path) -> Path:
 
 
 class Reader(threading.Thread):
-    """Reads what is written to a pipe, to its end."""
+    """Thread that reads a pipe to its end."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(daemon=True)
@@ -44,13 +44,13 @@ class Reader(threading.Thread):
         return self.data
 
 
-@pytest.mark.parametrize("there", [True, False], ids=["file", "nothing"])
-def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path, there: bool) -> None:
+@pytest.mark.parametrize("exists", [True, False], ids=["file", "nothing"])
+def test_whole_file_writes_through_a_link(tmp_path: Path, exists: bool) -> None:
     (tmp_path / "elsewhere").mkdir()
     target, link, second = tmp_path / "elsewhere" / "a.txt", tmp_path / "link", tmp_path / "second"
     link.symlink_to(Path("elsewhere") / "a.txt")
     second.symlink_to(link)
-    if there:
+    if exists:
         target.write_text("old")
     write_text(second, "new")
     assert (second.readlink(), link.readlink()) == (link, Path("elsewhere/a.txt"))
@@ -58,7 +58,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path, there: boo
     assert [path.name for path in target.parent.iterdir()] == ["a.txt"]
 
 
-def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
+def test_check_place_resolves_links(tmp_path: Path) -> None:
     (tmp_path / "nowhere").symlink_to(tmp_path / "no" / "a.wav")
     (tmp_path / "folder").symlink_to(tmp_path)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -73,7 +73,7 @@ def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_a_pipe_stays_a_pipe(fifo: Path) -> None:
+def test_whole_file_writes_into_a_pipe(fifo: Path) -> None:
     reader = Reader(fifo)
     write_wav(fifo, TONE, 24000)
     write_wav(fifo.with_name("a.wav"), TONE, 24000)
@@ -83,7 +83,7 @@ def test_a_pipe_stays_a_pipe(fifo: Path) -> None:
 
 
 @POSIX
-def test_a_link_to_a_pipe(fifo: Path) -> None:
+def test_whole_file_writes_through_a_link_to_a_pipe(fifo: Path) -> None:
     link = fifo.with_name("link")
     link.symlink_to(fifo)
     reader = Reader(fifo)
@@ -102,7 +102,7 @@ def test_a_link_to_a_pipe(fifo: Path) -> None:
         pytest.param("m4b", marks=pytest.mark.slow("needs ffmpeg, which imageio-ffmpeg brings")),
     ],
 )
-def test_formats_whose_writers_seek(fifo: Path, format: str) -> None:
+def test_formats_with_seeking_writers_can_be_piped(fifo: Path, format: str) -> None:
     reader = Reader(fifo)
     assert check_audio_file(fifo, format) == format
     write_audio(fifo, [TONE], 24000, format)
@@ -114,7 +114,7 @@ def test_formats_whose_writers_seek(fifo: Path, format: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/null").is_char_device(), reason="there is no /dev/null here")
-def test_a_device_stays_a_device(tmp_path: Path) -> None:
+def test_whole_file_writes_into_a_device(tmp_path: Path) -> None:
     link = tmp_path / "null"
     link.symlink_to("/dev/null")
     assert is_stream(link)
@@ -125,12 +125,12 @@ def test_a_device_stays_a_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full here")
-def test_a_device_that_takes_nothing() -> None:
+def test_full_device_is_reported() -> None:
     with pytest.raises(InputError, match="/dev/full cannot be written: No space left on device"):
         write_text(Path("/dev/full"), "text")
 
 
-def test_standard_output() -> None:
+def test_dash_is_standard_output() -> None:
     code = (
         "import numpy as np; from kokoro_tvm.runtime.documents.writers import write_audio;"
         "write_audio('-', [np.zeros(5, np.float32)], 24000)"
@@ -148,8 +148,7 @@ def test_standard_output() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac"])
-def test_parts_that_other_runs_left(tmp_path: Path, name: str) -> None:
-    """One of this very process among them: in containers all have number 1."""
+def test_whole_file_ignores_files_of_killed_runs(tmp_path: Path, name: str) -> None:
     stale = [tmp_path / f".{name}{middle}.part" for middle in ("", f".{os.getpid()}")]
     for path in stale:
         path.write_bytes(b"stale")
@@ -158,8 +157,7 @@ def test_parts_that_other_runs_left(tmp_path: Path, name: str) -> None:
     assert [path.read_bytes() for path in stale] == [b"stale", b"stale"]
 
 
-def test_two_writers_of_one_file(tmp_path: Path) -> None:
-    """Threads of one process too: the last that ends well is the one that is read."""
+def test_whole_file_keeps_the_last_of_two_writers(tmp_path: Path) -> None:
     with whole_file(tmp_path / "a") as first:
         first.write_text("first")
         with whole_file(tmp_path / "a") as second:

@@ -22,10 +22,10 @@ from kokoro_tvm.common.words import shown_seconds
         (86_400, "24 h 00 min"),
     ],
 )
-def test_seconds(seconds: float, result: str) -> None:
+def test_format_seconds(seconds: float, result: str) -> None:
     assert shown_seconds(seconds) == result
 
 
 @given(st.floats(0, 1e9))
-def test_they_stay_short(value: float) -> None:
+def test_format_seconds_stays_short(value: float) -> None:
     assert len(shown_seconds(value)) <= 15

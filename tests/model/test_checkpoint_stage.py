@@ -64,9 +64,7 @@ def keys(stage: Stage) -> list[str]:
     return [digest(one) for one in stage.derivations()]
 
 
-def test_another_way_to_the_same_bytes_is_the_same_key(
-    declared: Declared, npm_source: Source, hub: Source
-) -> None:
+def test_key_ignores_the_place_of_equal_files(declared: Declared, npm_source: Source, hub: Source) -> None:
     built = declared(npm_source)
     assert built.run() == "built"
     moved = npm_source | {
@@ -81,7 +79,7 @@ def test_another_way_to_the_same_bytes_is_the_same_key(
     assert declared({"kind": "file", **save}).is_current()  # the same file from the user's own disk
 
 
-def test_another_pin_is_another_key(declared: Declared, npm_source: Source) -> None:
+def test_key_depends_on_every_digest(declared: Declared, npm_source: Source) -> None:
     declared(npm_source).run()
     stage = declared(npm_source)
     others = [
@@ -94,7 +92,7 @@ def test_another_pin_is_another_key(declared: Declared, npm_source: Source) -> N
     assert len({stage.key(), *(other.key() for other in others)}) == 4
 
 
-def test_two_formats_of_equal_weights_have_keys_of_their_own(
+def test_key_depends_on_the_format(
     declared: Declared, npm_source: Source, hub: Source, home: Path, tiny: dict[str, torch.Tensor]
 ) -> None:
     save_file(tiny, home / "k.safetensors")
@@ -102,7 +100,7 @@ def test_two_formats_of_equal_weights_have_keys_of_their_own(
     assert len({*keys(declared(npm_source, hub, same))}) == 3
 
 
-def test_a_cache_never_hands_out_the_files_of_another_yield(
+def test_cache_returns_only_files_of_the_yield(
     declared: Declared, npm_source: Source, hub: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One machine reaches npm alone, others the hub; what each stores is what its key says."""
@@ -133,7 +131,7 @@ def test_a_cache_never_hands_out_the_files_of_another_yield(
         assert contents(stage) == contents(like)
 
 
-def test_a_source_that_lies_leaves_nothing_behind(declared: Declared, npm_source: Source) -> None:
+def test_source_with_other_files_leaves_no_record(declared: Declared, npm_source: Source) -> None:
     lying = npm_source | {"shards": npm_source["shards"] | {"sha256": "1" * 64}}
     stage = declared(lying)
     with pytest.raises(BuildError, match=r"from npm tiny-a@1\.0\.0 tiny-b@1\.0\.0 is refused"):
@@ -163,7 +161,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ("model/pins.py", ""),
         ("model/voices.py", ""),  # the values of voices are pinned, however they were read
         ("model/checkpoint.py", ""),
-        ("errors.py", ""),
+        ("common/errors.py", ""),
         ("recipe/checkpoint.py", ""),
         ("model/synthetic.py", ""),
         ("model/formats/safetensors.py", ""),
@@ -175,7 +173,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ("model/safetensors_file.py", "onnx pth"),
     ],
 )
-def test_only_the_code_that_converts_counts(
+def test_key_depends_only_on_converting_code(
     declared: Declared, npm_source: Source, hub: Source, package: Path, file: str, concerned: str
 ) -> None:
     changed = edit(
@@ -187,7 +185,7 @@ def test_only_the_code_that_converts_counts(
 
 
 @pytest.mark.parametrize("file", ["formats/onnx.py", "formats/pth.py", "state.py", "sources/npm.py"])
-def test_the_wording_of_errors_counts_nowhere(
+def test_key_ignores_the_wording_of_errors(
     declared: Declared, npm_source: Source, hub: Source, package: Path, file: str
 ) -> None:
     def reword(text: str) -> str:

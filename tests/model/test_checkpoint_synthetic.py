@@ -16,7 +16,7 @@ PHONEMES = "həlˈO wˈɜɹld."
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_toy_behaves_like_a_voice(fetched: Callable[..., Path], seed: int) -> None:
+def test_synthetic_toy_produces_plausible_audio(fetched: Callable[..., Path], seed: int) -> None:
     source = {"kind": "synthetic", "seed": seed, "size": "toy"}
     lines: list[str] = []
     folder = fetched(source, log=lines.append)
@@ -37,7 +37,7 @@ def test_a_toy_behaves_like_a_voice(fetched: Callable[..., Path], seed: int) -> 
     assert out.audio.isfinite().all() and out.audio.std() > 0.005 and out.audio.abs().max() < 1.0
 
 
-def test_the_seed_decides() -> None:
+def test_synthetic_weights_depend_on_the_seed() -> None:
     config = toy_config(shipped_config())
     one, same, other = (synthetic_state(config, seed) for seed in (3, 3, 4))
     assert all(torch.equal(one[key], same[key]) for key in one)
@@ -47,7 +47,7 @@ def test_the_seed_decides() -> None:
     assert not torch.equal(voices["af_heart"], synthetic_voices(4)["af_heart"])
 
 
-def test_full_size_has_the_real_shapes() -> None:
+def test_synthetic_full_size_has_the_stock_shapes() -> None:
     config = shipped_config()
     state = synthetic_state(config, 0)
     assert {key: tuple(value.shape) for key, value in state.items()} == expected_shapes(config)

@@ -26,7 +26,7 @@ def folder() -> Path:
     return ROOT / "artifacts" / "checkpoint" / "kokoro-82m"
 
 
-def test_every_tensor_and_voice_is_there(folder: Path) -> None:
+def test_checkpoint_has_every_tensor_and_voice(folder: Path) -> None:
     with safe_open(folder / "weights.safetensors", "pt") as file:
         assert file.metadata()["synthetic"] == "false"
     build_model(load_config(folder), load_state(folder))
@@ -37,7 +37,7 @@ def test_every_tensor_and_voice_is_there(folder: Path) -> None:
     assert values_sha256({name: voices[name] for name in pinned.names}) == pinned.sha256
 
 
-def test_it_says_hello(folder: Path) -> None:
+def test_checkpoint_says_hello(folder: Path) -> None:
     model = build_model(load_config(folder), load_state(folder))
     style = load_file(folder / "voices.safetensors")["af_heart"][len(PHONEMES) - 1][None]
     torch.manual_seed(0)

@@ -55,7 +55,7 @@ def run(name: str, model: Any, *arguments: Tensor) -> tuple[Tensor, ...]:
 
 @pytest.mark.parametrize("name", COMPONENTS)
 @pytest.mark.parametrize("steps", [1, STEPS])
-def test_outputs_are_as_signed(name: str, steps: int, model: Any) -> None:
+def test_component_outputs_match_the_signature(name: str, steps: int, model: Any) -> None:
     outputs = run(name, model, *inputs(name, steps))
     specs = [spec.at(steps) for spec in SIGNATURES[name].outputs]
     assert [(tuple(t.shape), t.dtype) for t in outputs] == [(s.shape, getattr(torch, s.dtype)) for s in specs]
@@ -66,7 +66,7 @@ def test_outputs_are_as_signed(name: str, steps: int, model: Any) -> None:
     ("name", "length"),
     [(name, length) for name in COMPONENTS for length in (1, 3) if (name, length) != ("decoder", 3)],
 )
-def test_masked_is_exact_on_the_valid_part_and_zero_beyond(name: str, length: int, model: Any) -> None:
+def test_component_masks_outputs_beyond_the_length(name: str, length: int, model: Any) -> None:
     component = build_component(name, model)
     with apply_patches(PATCHES[name], component), torch.no_grad():
         check_masked(name, length, component)
@@ -99,22 +99,22 @@ def check_masked(name: str, length: int, component: Callable[..., tuple[Tensor, 
             assert error < (2e-2 if name == "decoder" else 1e-4)
 
 
-def test_parameters_are_the_folded_stock_ones_each_in_its_place() -> None:
+def test_component_parameters_are_the_folded_stock_ones() -> None:
     model = build_model(shipped_config(), None, device="meta")
     stock = {name: tuple(t.shape) for name, t in fold_weight_norm(model.state_dict()).items()}
-    found: dict[str, tuple[int, ...]] = {}
+    parameters: dict[str, tuple[int, ...]] = {}
     for name in COMPONENTS:
         component = build_component(name, model)
         with apply_patches(PATCHES[name], component):
             assert not list(component.named_buffers())
             mine = {n: tuple(p.shape) for n, p in component.named_parameters()}
-        assert not mine.keys() & found.keys(), "a parameter belongs to one component"
-        found |= mine
-    assert stock.keys() - found.keys() == {"bert.pooler.weight", "bert.pooler.bias"}
-    assert all(stock[name] == shape for name, shape in found.items())
+        assert not mine.keys() & parameters.keys(), "a parameter belongs to one component"
+        parameters |= mine
+    assert stock.keys() - parameters.keys() == {"bert.pooler.weight", "bert.pooler.bias"}
+    assert all(stock[name] == shape for name, shape in parameters.items())
 
 
-def test_building_and_patching_leave_the_model_stock() -> None:
+def test_build_component_leaves_the_model_unchanged() -> None:
     model = build_model(shipped_config(), None, device="meta")
     before = {name: sorted(m.__dict__) for name, m in model.named_modules()}
     names = list(model.state_dict())
@@ -126,7 +126,7 @@ def test_building_and_patching_leave_the_model_stock() -> None:
     assert len(list(model.named_buffers())) == 2
 
 
-def test_a_patched_model_is_refused() -> None:
+def test_build_component_refuses_a_patched_model() -> None:
     model = build_model(shipped_config(), None, device="meta")
     with (
         apply_patches(["albert"], model),
@@ -135,7 +135,7 @@ def test_a_patched_model_is_refused() -> None:
         build_component("bert", model)
 
 
-def test_unknown_component() -> None:
+def test_build_component_refuses_an_unknown_name() -> None:
     with pytest.raises(BuildError, match="unknown component 'vocoder': there are bert, duration"):
         build_component("vocoder", None)
 
@@ -152,7 +152,7 @@ def test_decoder_refuses_curves_of_another_length() -> None:
 
 @pytest.mark.slow("builds the real weights")
 @pytest.mark.weights
-def test_chained_components_speak_like_the_stock_model() -> None:
+def test_chained_components_equal_the_stock_model() -> None:
     """Real weights, float64, the same noise: what differs are float32 constants inside the stock source."""
     if not CHECKPOINT.is_dir():
         pytest.skip("no real weights in artifacts/checkpoint/kokoro-82m")
@@ -190,5 +190,5 @@ def test_chained_components_speak_like_the_stock_model() -> None:
     assert snr_db(audio[0].numpy(), truth.audio) > 60, "rounding decides between pi and -pi in the truth"
 
 
-def test_shipped_recipe_lists_patches_for_every_component() -> None:
+def test_shipped_recipe_patches_every_component() -> None:
     assert set(PATCHES) == set(COMPONENTS)

@@ -100,7 +100,7 @@ def fetched(hub: Hub, tmp_path: Path) -> Callable[..., Path]:
     return run
 
 
-def test_the_configuration_is_the_repositorys(hub: Hub, fetched: Callable[..., Path]) -> None:
+def test_hub_source_downloads_the_configuration(hub: Hub, fetched: Callable[..., Path]) -> None:
     """Of that commit, and no other file than those that are pinned."""
     out = fetched()
     assert (out / "config.json").read_bytes() == CONFIG
@@ -109,7 +109,9 @@ def test_the_configuration_is_the_repositorys(hub: Hub, fetched: Callable[..., P
 
 
 @pytest.mark.parametrize("part", ["config", "weights"])
-def test_another_digest_is_refused_by_name(fetched: Callable[..., Path], part: str, tmp_path: Path) -> None:
+def test_hub_source_names_the_file_with_another_digest(
+    fetched: Callable[..., Path], part: str, tmp_path: Path
+) -> None:
     name = {"config": "config.json", "weights": "model.pth"}[part]
     with pytest.raises(
         BuildError,
@@ -120,7 +122,7 @@ def test_another_digest_is_refused_by_name(fetched: Callable[..., Path], part: s
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_repository_without_a_configuration(hub: Hub, fetched: Callable[..., Path]) -> None:
+def test_hub_source_reports_a_missing_configuration(hub: Hub, fetched: Callable[..., Path]) -> None:
     del hub.files["config.json"]
     with pytest.raises(
         BuildError, match=r"no source .* \(1\) huggingface .*: config.json cannot be downloaded: "
@@ -128,7 +130,7 @@ def test_a_repository_without_a_configuration(hub: Hub, fetched: Callable[..., P
         fetched()
 
 
-def test_a_download_that_ends_early(
+def test_hub_source_reports_an_interrupted_download(
     hub: Hub, fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)  # and tries again

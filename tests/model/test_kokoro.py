@@ -39,7 +39,7 @@ def style() -> torch.Tensor:
     return synthetic_voices(0)["af_heart"][len(PHONEMES) - 1][None]
 
 
-def test_it_is_what_kmodel_builds_from_the_same_file(
+def test_build_model_equals_kmodel(
     model: Any, config: dict[str, Any], state: dict[str, torch.Tensor], style: torch.Tensor
 ) -> None:
     from kokoro.model import KModel
@@ -64,7 +64,7 @@ def test_it_is_what_kmodel_builds_from_the_same_file(
     assert torch.equal(got.audio, expected.audio)
 
 
-def test_neither_network_nor_random_state_is_touched(
+def test_build_model_uses_neither_network_nor_random_state(
     config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
@@ -77,7 +77,7 @@ def test_neither_network_nor_random_state_is_touched(
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_float64_agrees_with_float32(
+def test_build_model_float64_agrees_with_float32(
     model: Any, config: dict[str, Any], state: dict[str, torch.Tensor], style: torch.Tensor
 ) -> None:
     double = build_model(config, state, dtype=torch.float64)
@@ -97,7 +97,7 @@ def test_float64_agrees_with_float32(
     torch.testing.assert_close(d64.float(), d32, rtol=1e-4, atol=1e-4)
 
 
-def test_default_dtype_comes_back_after_an_error() -> None:
+def test_default_dtype_is_restored_after_an_error() -> None:
     before = torch.get_default_dtype()
     with pytest.raises(ZeroDivisionError), default_dtype(torch.float64):
         assert torch.get_default_dtype() == torch.float64
@@ -105,42 +105,42 @@ def test_default_dtype_comes_back_after_an_error() -> None:
     assert torch.get_default_dtype() == before
 
 
-def test_the_meta_device_holds_shapes_only(config: dict[str, Any]) -> None:
+def test_build_model_on_meta_holds_shapes_only(config: dict[str, Any]) -> None:
     model = build_model(config, None, device="meta")
     tensors = [*model.parameters(), *model.buffers(), model.decoder.generator.stft.window]
     assert {str(tensor.device) for tensor in tensors} == {"meta"}
     assert not model.training and not any(parameter.requires_grad for parameter in model.parameters())
 
 
-def test_folded_weights_are_those_of_the_state_and_copies_are_allowed(
-    model: Any, state: dict[str, torch.Tensor]
-) -> None:
+def test_build_model_folds_weights_and_can_be_copied(model: Any, state: dict[str, torch.Tensor]) -> None:
     copied = copy.deepcopy(model)
     name = "decoder.generator.conv_post"
     folded = torch._weight_norm(state[f"{name}.weight_v"], state[f"{name}.weight_g"], 0)
     assert torch.equal(copied.decoder.generator.conv_post.weight, folded)
 
 
-def test_the_state_is_copied(config: dict[str, Any], state: dict[str, torch.Tensor]) -> None:
+def test_build_model_copies_the_state(config: dict[str, Any], state: dict[str, torch.Tensor]) -> None:
     fresh = build_model(config, state)
     with torch.no_grad():
         fresh.bert_encoder.bias.add_(1.0)
     assert not torch.equal(fresh.bert_encoder.bias, state["bert_encoder.bias"])
 
 
-def test_a_state_that_does_not_fit_is_refused(config: dict[str, Any], state: dict[str, torch.Tensor]) -> None:
+def test_build_model_refuses_a_state_of_other_shapes(
+    config: dict[str, Any], state: dict[str, torch.Tensor]
+) -> None:
     partial = {key: value for key, value in state.items() if key != "bert_encoder.bias"}
     with pytest.raises(BuildError, match=r"bert_encoder\.bias"):
         build_model(config, partial)
 
 
-def test_the_shipped_configuration_is_the_published_one() -> None:
+def test_shipped_config_is_the_published_one() -> None:
     digest = hashlib.sha256(kokoro.SHIPPED_CONFIG.read_bytes()).hexdigest()
     assert digest == "5abb01e2403b072bf03d04fde160443e209d7a0dad49a423be15196b9b43c17f"
     assert len(kokoro.shipped_config()["vocab"]) == 114
 
 
-def test_an_empty_folder_is_no_checkpoint(tmp_path: Any) -> None:
+def test_load_config_refuses_an_empty_folder(tmp_path: Any) -> None:
     for load in (load_state, load_config):
         with pytest.raises(BuildError, match="no checkpoint in"):
             load(tmp_path)

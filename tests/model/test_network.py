@@ -18,7 +18,7 @@ def _hastily(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
 
 
-def test_one_that_refuses_or_keeps_silent_is_given_up() -> None:
+def test_unreachable_reports_refusing_and_silent_servers() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -33,7 +33,7 @@ def test_one_that_refuses_or_keeps_silent_is_given_up() -> None:
         assert "timed out" in result
 
 
-def test_a_name_that_takes_long_to_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_reports_a_slow_name_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
 
     def look_up(*_: object, **__: object) -> None:
@@ -45,12 +45,12 @@ def test_a_name_that_takes_long_to_look_up(monkeypatch: pytest.MonkeyPatch) -> N
     ended.set()
 
 
-def test_what_is_no_address() -> None:
+def test_unreachable_reports_an_invalid_address() -> None:
     assert unreachable("nonsense") == "nonsense cannot be reached: unknown url type: 'nonsense'"
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])
-def test_any_answer_will_do(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_accepts_any_answer(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     class Handler(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
             self.send_response(status)

@@ -29,7 +29,7 @@ def node(op: str, name: str, *weights: str) -> onnx.NodeProto:
     return helper.make_node(op, ["x", *weights], ["y"], name)
 
 
-def test_every_folding_is_undone(tmp_path: Path) -> None:
+def test_read_undoes_every_folding(tmp_path: Path) -> None:
     linear, conv, bias = torch.randn(3, 2), torch.randn(4, 2, 3), torch.randn(4)
     nodes = [
         node("MatMul", "/encoder/bert/dense/MatMul", "onnx::MatMul_1"),
@@ -84,13 +84,13 @@ def test_every_folding_is_undone(tmp_path: Path) -> None:
         ("/elsewhere/bert_encoder/MatMul", "weight", None),
     ],
 )
-def test_modules_are_found_through_node_names(name: str, leaf: str, expected: str | None) -> None:
+def test_module_path_follows_node_names(name: str, leaf: str, expected: str | None) -> None:
     known = ["bert_encoder.weight", "decoder.asr_res.0.weight_v", "predictor.shared.weight_ih_l0",
              "bert.layers.0.ffn.weight", "bert.layers.0.ffn_output.weight"]  # fmt: skip
     assert module_path(name, leaf, dict.fromkeys(known, ())) == expected
 
 
-def test_lstm_gates_compute_the_same_in_torch_as_in_onnx() -> None:
+def test_lstm_tensors_compute_the_same_as_onnx() -> None:
     from onnx.reference import ReferenceEvaluator
 
     torch.manual_seed(0)
@@ -116,7 +116,7 @@ def test_lstm_gates_compute_the_same_in_torch_as_in_onnx() -> None:
         )
 
 
-def test_weight_norm_of_a_transposed_convolution_is_over_its_first_axis() -> None:
+def test_weight_norm_tensors_use_the_first_axis() -> None:
     layer = torch.nn.utils.weight_norm(torch.nn.ConvTranspose1d(3, 5, 4))
     with torch.no_grad():
         layer.weight_g.mul_(2.0)
@@ -127,33 +127,33 @@ def test_weight_norm_of_a_transposed_convolution_is_over_its_first_axis() -> Non
         torch.testing.assert_close(layer(x), expected)
 
 
-def test_a_weight_without_a_module_is_refused(tmp_path: Path) -> None:
+def test_read_refuses_a_weight_without_a_module(tmp_path: Path) -> None:
     path = save(tmp_path / "m.onnx", [node("MatMul", "/encoder/novel/MatMul", "w")], {"w": torch.randn(7, 5)})
     with pytest.raises(BuildError, match=r"\(7, 5\) of node '/encoder/novel/MatMul' belong to no module"):
         read(path, {"bert_encoder.weight": (5, 7)})
 
 
-def test_a_named_tensor_without_a_module_is_refused(tmp_path: Path) -> None:
+def test_read_refuses_a_named_tensor_without_a_module(tmp_path: Path) -> None:
     path = save(tmp_path / "m.onnx", [], {"encoder.novel.bias": torch.randn(5)})
     with pytest.raises(BuildError, match=r"'encoder\.novel\.bias' has no place"):
         read(path, {"bert_encoder.weight": (5, 7)})
 
 
-def test_two_different_tensors_for_one_key_are_refused(tmp_path: Path) -> None:
+def test_read_refuses_two_tensors_for_one_key(tmp_path: Path) -> None:
     nodes = [node("MatMul", "/encoder/dense/MatMul", "a"), node("MatMul", "/encoder/dense_1/MatMul", "b")]
     path = save(tmp_path / "m.onnx", nodes, {"a": torch.zeros(2, 2), "b": torch.ones(2, 2)})
     with pytest.raises(BuildError, match=r"second, different tensor for 'dense\.weight'"):
         read(path, {"dense.weight": (2, 2)})
 
 
-def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
+def test_read_refuses_a_truncated_file(tmp_path: Path) -> None:
     path = save(tmp_path / "m.onnx", [], {"encoder.bias": torch.randn(500)})
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(BuildError, match="not an ONNX file, or a part of one"):
         read(path, {"bias": (500,)})
 
 
-def test_values_outside_of_the_file_are_refused(tmp_path: Path) -> None:
+def test_read_refuses_external_data(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(b"\0" * 8)
     tensor = numpy_helper.from_array(np.zeros(2, np.float32), "encoder.bias")
@@ -167,7 +167,7 @@ def test_values_outside_of_the_file_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow("imports PyTorch as several CPUs would have it")
-def test_unfolded_weights_have_the_same_bits_on_every_cpu() -> None:
+def test_weight_norm_tensors_have_pinned_bits() -> None:
     """The norm that torch itself computes depends on the width of the vectors it adds with."""
     script = (
         "import hashlib, torch\n"
@@ -176,7 +176,7 @@ def test_unfolded_weights_have_the_same_bits_on_every_cpu() -> None:
         "weight = (mixed.to(torch.float32) / 2**23).reshape(1090, 1, 3)\n"  # as decoder.decode.3.pool has it
         "print(hashlib.sha256(weight_norm_tensors(weight)['weight_g'].numpy().tobytes()).hexdigest())\n"
     )
-    found = {
+    digests = {
         subprocess.run(
             [sys.executable, "-c", script],
             env=os.environ | {"ATEN_CPU_CAPABILITY": capability},
@@ -186,4 +186,4 @@ def test_unfolded_weights_have_the_same_bits_on_every_cpu() -> None:
         ).stdout
         for capability in ("default", "avx2", "avx512")
     }
-    assert len(found) == 1
+    assert len(digests) == 1

@@ -26,7 +26,7 @@ def test_shipped_configuration_has_the_published_signatures() -> None:
     assert [t.name for t in SIGNATURES["duration"].outputs] == ["duration", "d"]
 
 
-def test_policies() -> None:
+def test_resolved_follows_the_length_policy() -> None:
     signature = SIGNATURES["f0n"]
     assert signature.resolved("exact", 64) == signature
     padded = signature.resolved("padded", 64)
@@ -42,6 +42,6 @@ def test_extent(word: int | str, number: int) -> None:
     assert extent(word, 3) == number
 
 
-def test_no_torch() -> None:
+def test_signatures_do_not_import_torch() -> None:
     code = "import sys, kokoro_tvm.model.signatures; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

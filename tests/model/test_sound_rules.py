@@ -9,7 +9,7 @@ import pytest
 
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.model.front_end.sound_rules import SoundsFile, compiled_file, compiled_sounds, sound_languages
-from kokoro_tvm.recipe.problems import read_document
+from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.sounds import MOST
 

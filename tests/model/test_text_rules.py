@@ -15,7 +15,7 @@ from kokoro_tvm.model.front_end.cldr import Cldr, files_of
 from kokoro_tvm.model.front_end.patterns import beginnings, checked
 from kokoro_tvm.model.front_end.text_rules import LanguageFile, language_file, languages
 from kokoro_tvm.recipe.front_end import NpmFilesSource
-from kokoro_tvm.recipe.problems import read_document
+from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
 FILE = """\

@@ -58,33 +58,33 @@ def pin(source: dict[str, Any]) -> tuple[str, str]:
 
 
 @given(listed=st.lists(sources, min_size=1, max_size=6))
-def test_one_yield_for_every_pin_in_the_order_of_the_sources(listed: list[dict[str, Any]]) -> None:
-    found = yields(checkpoint(*listed))
-    assert [(one["format"], one["weights"]) for one in found] == list(dict.fromkeys(map(pin, listed)))
+def test_yields_are_distinct_and_in_source_order(listed: list[dict[str, Any]]) -> None:
+    values = yields(checkpoint(*listed))
+    assert [(value["format"], value["weights"]) for value in values] == list(dict.fromkeys(map(pin, listed)))
 
 
 @given(listed=st.lists(sources, min_size=1, max_size=4), other=sources, data=st.data())
-def test_order_and_other_sources_change_no_yield(
+def test_yield_ignores_order_and_other_sources(
     listed: list[dict[str, Any]], other: dict[str, Any], data: st.DataObject
 ) -> None:
     shuffled = yields(checkpoint(*data.draw(st.permutations([*listed, other]))))
-    assert all(one in shuffled for one in yields(checkpoint(*listed)))
+    assert all(value in shuffled for value in yields(checkpoint(*listed)))
 
 
 @given(source=sources, digest=digests)
-def test_every_pin_counts(source: dict[str, Any], digest: str) -> None:
+def test_yield_depends_on_every_digest(source: dict[str, Any], digest: str) -> None:
     pins = (
         {},
         {"config": CONFIG | {"sha256": digest}},
         {"voices": VOICES | {"sha256": digest}},
         {"voices": VOICES | {"names": tuple(reversed(VOICES["names"]))}},
     )
-    found = [yields(checkpoint(source, **other)) for other in pins]
-    assert all(one not in found[:index] for index, one in enumerate(found))
+    values = [yields(checkpoint(source, **other)) for other in pins]
+    assert all(value not in values[:index] for index, value in enumerate(values))
 
 
-def test_synthetic_weights_are_what_they_are_drawn_from() -> None:
+def test_yield_of_a_synthetic_source_is_its_seed_and_size() -> None:
     drawn = [{"kind": "synthetic", "seed": s, "size": z} for s in (0, 1) for z in ("toy", "full")]
-    found = [yields(checkpoint(source))[0] for source in drawn]
-    assert all(one not in found[:index] for index, one in enumerate(found))
-    assert all("voices" not in one and "weights" not in one for one in found)
+    values = [yields(checkpoint(source))[0] for source in drawn]
+    assert all(value not in values[:index] for index, value in enumerate(values))
+    assert all("voices" not in value and "weights" not in value for value in values)

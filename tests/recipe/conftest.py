@@ -1,4 +1,4 @@
-"""A folder of recipes to spoil, and the names they may use whatever the package holds."""
+"""Fixtures: a folder of recipes, and the error for a faulty one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A copy of the tests' recipes: toy (a model), here and full (targets)."""
+    """Copy the tests' recipes: toy (a model), here and full (targets)."""
     shutil.copytree(HERE / "recipes", tmp_path / "recipes")
     return tmp_path / "recipes"
 
 
 @pytest.fixture
 def refusal(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RecipeError]:
-    """Writes bytes or text as a recipe file and returns the error it earns; paths in it are relative."""
+    """Return a function that writes a recipe file and returns its error, with relative paths."""
     monkeypatch.chdir(root)
 
     def refuse(content: str | bytes, name: str = "here.yaml") -> RecipeError:

@@ -1,4 +1,4 @@
-"""Many recipes of one file: their names and what each of them says."""
+"""Recipes of a matrix: names, contents and faults."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.common.errors import RecipeError
-from kokoro_tvm.recipe import check_file, find_recipe, list_recipes, load_recipe
+from kokoro_tvm.recipe import RecipeIndex, check_file, list_recipes, load_recipe
 
 MATRIX = """\
 extends: here
 matrix:
-  name: "{mcpu}-{length}"
   target.mcpu: [x86-64-v2, x86-64-v3]
   length: [exact, masked]
-  exclude: [{mcpu: x86-64-v2, length: masked}]
 timeout_s: 60
 """
 
@@ -26,8 +24,8 @@ def matrix(root: Path) -> Path:
     return root
 
 
-def test_every_combination_is_a_recipe_but_those_excluded(matrix: Path) -> None:
-    names = ["x86-64-v2-exact", "x86-64-v3-exact", "x86-64-v3-masked"]
+def test_matrix_makes_a_recipe_of_every_combination(matrix: Path) -> None:
+    names = ["x86-64-v2-exact", "x86-64-v2-masked", "x86-64-v3-exact", "x86-64-v3-masked"]
     assert list_recipes(matrix) == ["full", "here", *names]
     assert [loaded.recipe.name for loaded in check_file(matrix / "several.yaml", matrix)] == names
     recipe = load_recipe("x86-64-v3-masked", matrix)
@@ -38,7 +36,7 @@ def test_every_combination_is_a_recipe_but_those_excluded(matrix: Path) -> None:
     )
 
 
-def test_a_choice_with_a_label_is_merged(matrix: Path) -> None:
+def test_matrix_merges_labelled_choices(matrix: Path) -> None:
     (matrix / "several.yaml").write_text(
         "extends: here\ntarget: {mattr: [+fma]}\nmatrix:\n  target:\n"
         "    old: {mcpu: x86-64-v2}\n    new: {mcpu: x86-64-v4, mattr: [-prefer-256-bit]}\n",
@@ -51,19 +49,13 @@ def test_a_choice_with_a_label_is_merged(matrix: Path) -> None:
     ]
 
 
-def test_without_a_template_the_labels_make_the_name(matrix: Path) -> None:
-    text = MATRIX.replace('  name: "{mcpu}-{length}"\n', "")
-    (matrix / "several.yaml").write_text(text, encoding="utf-8")
-    assert find_recipe("x86-64-v2-exact", matrix).path.name == "several.yaml"
-
-
-def test_a_recipe_of_a_matrix_is_extended_like_any_other(matrix: Path) -> None:
+def test_matrix_recipe_can_be_extended(matrix: Path) -> None:
     (matrix / "mine.yaml").write_text("extends: x86-64-v3-masked\nprecision: bfloat16\n", encoding="utf-8")
     recipe = load_recipe("mine", matrix)
     assert (recipe.target.mcpu, recipe.length, recipe.precision) == ("x86-64-v3", "masked", "bfloat16")
 
 
-def test_gates_are_an_axis(matrix: Path) -> None:
+def test_matrix_accepts_names_of_gate_sets(matrix: Path) -> None:
     (matrix / "named.yaml").write_text(
         "extends: toy\ngate_sets: {low: {decoder: {min_snr_db: 1}}, high: {decoder: {min_snr_db: 99}}}\n",
         encoding="utf-8",
@@ -78,7 +70,7 @@ def test_gates_are_an_axis(matrix: Path) -> None:
 
 def test_matrix_extends_keeps_the_fields_of_the_file(matrix: Path) -> None:
     (matrix / "several.yaml").write_text(
-        'matrix: {name: "over-{extends}", extends: [here, full]}\nlength: padded\nbuckets: {frames: [256]}\n'
+        "matrix: {extends: {over-here: here, over-full: full}}\nlength: padded\nbuckets: {frames: [256]}\n"
         "gates: {enforce: false}\n",
         encoding="utf-8",
     )
@@ -95,17 +87,16 @@ def test_matrix_extends_beside_extends_is_refused(matrix: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["aaa.yaml", "zzz.yaml"])
-def test_duplicate_name_is_an_error_of_the_matrix_that_gives_it(matrix: Path, file: str) -> None:
-    """A file's name is that of its recipe; what can be renamed is the choice of a matrix."""
+def test_duplicate_name_is_reported_at_the_matrix(matrix: Path, file: str) -> None:
     (matrix / "several.yaml").rename(matrix / file)
     (matrix / file).write_text("extends: here\nmatrix:\n  precision: {full: float32}\n", encoding="utf-8")
     with pytest.raises(RecipeError) as caught:
-        find_recipe("full", matrix)
+        RecipeIndex([matrix]).find("full")
     message = str(caught.value)
     assert message.startswith(f"{matrix / file}:3:3: two recipes are called `full`")
     assert f"and that of {matrix / 'full.yaml'}:" in message
 
 
-def test_a_matrix_that_cannot_be_read_is_listed_by_its_file(matrix: Path) -> None:
+def test_list_recipes_lists_a_faulty_matrix_by_its_file(matrix: Path) -> None:
     (matrix / "several.yaml").write_text("extends: here\nmatrix: {}\n", encoding="utf-8")
     assert list_recipes(matrix) == ["full", "here", "several"]

@@ -1,4 +1,4 @@
-"""What target recipes resolve to over their model."""
+"""Target recipes resolved over their model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.common.yaml_file import YamlText, parse_yaml
 from kokoro_tvm.recipe import (
     ArtifactSpec,
     FileSource,
@@ -18,11 +19,9 @@ from kokoro_tvm.recipe import (
     load_recipe,
     to_yaml,
 )
-from kokoro_tvm.recipe._source import RecipeText
-from kokoro_tvm.recipe._yaml import parse
 
 
-def test_defaults_are_the_models(root: Path) -> None:
+def test_load_recipe_takes_defaults_from_the_model(root: Path) -> None:
     recipe = load_recipe("here", root)
     assert (recipe.name, recipe.model, recipe.precision, recipe.length) == ("here", "toy", "float32", "exact")
     assert recipe.target.mtriple is None
@@ -36,7 +35,7 @@ def test_defaults_are_the_models(root: Path) -> None:
     assert [type(source) for source in recipe.checkpoint.sources] == [NpmSource, FileSource]
 
 
-def test_overrides_replace_only_what_they_name(root: Path) -> None:
+def test_load_recipe_replaces_only_named_values(root: Path) -> None:
     recipe = load_recipe("full", root)
     assert recipe.components["decoder"].patches == ("snake_resblock",)
     assert recipe.components["bert"].patches == ()
@@ -55,7 +54,7 @@ def test_overrides_replace_only_what_they_name(root: Path) -> None:
     assert recipe.timeout_s == 60
 
 
-def test_null_switches_a_gate_off(root: Path) -> None:
+def test_null_turns_a_gate_off(root: Path) -> None:
     path = root / "full.yaml"
     path.write_text(path.read_text().replace("{min_gain_db: 5}", "{min_gain_db: null}"))
     gates = load_recipe("full", root).gates
@@ -69,30 +68,30 @@ def test_null_switches_a_gate_off(root: Path) -> None:
 
 
 @pytest.mark.parametrize("gate", ["f0n", "decoder"])
-def test_null_is_no_gate(gate: str, root: Path) -> None:
+def test_null_in_place_of_a_gate_mapping_is_refused(gate: str, root: Path) -> None:
     path = root / "here.yaml"
     path.write_text(path.read_text() + f"gates: {{{gate}: null}}\n")
-    with pytest.raises(RecipeError, match=rf"`gates\.{gate}`: expected a mapping.*found null"):
+    with pytest.raises(RecipeError, match=rf"`gates\.{gate}`: expected a mapping.*recipe null"):
         load_recipe("here", root)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_precision_is_the_target_recipe_s(precision: str, root: Path) -> None:
+def test_load_recipe_takes_precision_from_the_target(precision: str, root: Path) -> None:
     path = root / "here.yaml"
     path.write_text(f"{path.read_text()}precision: {precision}\n")
     assert load_recipe("here", root).precision == precision
 
 
-def test_overrides_are_over_all_under_another_name(root: Path) -> None:
+def test_load_recipe_names_a_try_by_its_overrides(root: Path) -> None:
     before = load_recipe("here", root)
-    found = load_recipe("here", root, ["buckets.frames=[512]", "gates.decoder.min_gain_db=null"])
-    assert found.name == "here+buckets-frames-512+gates-decoder-min-gain-db-null"
-    assert (found.buckets.tokens, found.buckets.frames) == (before.buckets.tokens, (512,))
-    assert found.gates.decoder.min_gain_db is None
+    recipe = load_recipe("here", root, ["buckets.frames=[512]", "gates.decoder.min_gain_db=null"])
+    assert recipe.name == "here+buckets-frames-512+gates-decoder-min-gain-db-null"
+    assert (recipe.buckets.tokens, recipe.buckets.frames) == (before.buckets.tokens, (512,))
+    assert recipe.gates.decoder.min_gain_db is None
     assert load_recipe("here", root) == before
 
 
-def test_artifacts_are_in_the_order_of_the_build(root: Path) -> None:
+def test_artifacts_are_in_build_order(root: Path) -> None:
     artifacts = load_recipe("here", root).artifacts()
     assert [artifact.id for artifact in artifacts] == [
         "bert-128", "bert-512", "duration-128", "duration-512", "text_encoder-128", "text_encoder-512",
@@ -101,7 +100,7 @@ def test_artifacts_are_in_the_order_of_the_build(root: Path) -> None:
     assert artifacts[-1] == ArtifactSpec(component="decoder", axis="frames", bucket=5120, length="exact")
 
 
-def test_gates_of_padded_report_and_do_not_stop(root: Path) -> None:
+def test_padded_gates_are_not_enforced(root: Path) -> None:
     path = root / "here.yaml"
     path.write_text(path.read_text().replace("exact", "padded"))
     assert load_recipe("here", root).gates.enforce is False
@@ -113,26 +112,26 @@ def test_recipe_is_frozen(root: Path) -> None:
         recipe.length = "masked"  # type: ignore[misc]
 
 
-def test_path_elsewhere_finds_its_model_in_the_folder(root: Path, tmp_path: Path) -> None:
+def test_load_recipe_finds_the_model_of_a_file_elsewhere(root: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "mine.yaml"
     shutil.copy(root / "here.yaml", elsewhere)
     assert load_recipe(elsewhere, root).name == "mine"
     assert load_recipe(str(elsewhere), root) == load_recipe(elsewhere, root)
 
 
-def test_list_names_targets_and_what_cannot_be_read(root: Path) -> None:
+def test_list_recipes_lists_targets_and_unreadable_files(root: Path) -> None:
     (root / "broken.yaml").write_text("model: [")
     assert list_recipes(root) == ["broken", "full", "here"]
 
 
-def test_folder_without_recipes_is_refused(tmp_path: Path) -> None:
+def test_list_recipes_refuses_a_folder_without_recipes(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="no such folder"):
         list_recipes(tmp_path / "recipes")
     with pytest.raises(RecipeError, match="holds no recipe"):
         list_recipes(tmp_path)
 
 
-def test_target_named_as_a_model_is_refused(root: Path) -> None:
+def test_load_recipe_refuses_a_target_as_model(root: Path) -> None:
     (root / "loop.yaml").write_text((root / "here.yaml").read_text().replace("model: toy", "model: full"))
     with pytest.raises(
         RecipeError,
@@ -142,8 +141,8 @@ def test_target_named_as_a_model_is_refused(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["here", "full"])
-def test_shown_recipe_reads_back_as_itself(name: str, root: Path) -> None:
+def test_to_yaml_round_trips_a_recipe(name: str, root: Path) -> None:
     recipe = load_recipe(name, root)
     shown = to_yaml(recipe)
-    assert Recipe.model_validate(parse(RecipeText("shown", shown)).data()) == recipe
+    assert Recipe.model_validate(parse_yaml(YamlText("shown", shown)).data()) == recipe
     assert 'relax.name: "no"' in shown or name == "here"

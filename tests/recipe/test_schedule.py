@@ -1,4 +1,4 @@
-"""The files that `kokoro-tvm tune` writes beside the recipes."""
+"""Schedules, files beside the recipes that choose how single layers are computed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import (
     LayerChoice,
     Schedule,
-    choices,
+    choose_layers,
     load_recipe,
     schedule_path,
     to_yaml,
@@ -37,7 +37,7 @@ def path(root: Path) -> Path:
     return schedule_path(root, "znver5", FEATURES)
 
 
-def test_what_is_written_is_read_by_every_recipe(root: Path, path: Path) -> None:
+def test_load_recipe_reads_a_written_schedule(root: Path, path: Path) -> None:
     assert load_recipe("here", root).schedules == ()
     write_schedule(path, SCHEDULE)
     for name in ("here", "full"):
@@ -47,7 +47,7 @@ def test_what_is_written_is_read_by_every_recipe(root: Path, path: Path) -> None
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-def test_nothing_to_say_leaves_no_file(root: Path, path: Path) -> None:
+def test_write_schedule_removes_an_empty_schedule(root: Path, path: Path) -> None:
     write_schedule(path, EMPTY)
     assert not path.exists()
     write_schedule(path, SCHEDULE)
@@ -57,19 +57,19 @@ def test_nothing_to_say_leaves_no_file(root: Path, path: Path) -> None:
 
 
 @given(st.sets(st.sampled_from([*FEATURES, "avx512f", "neon"])))
-def test_a_schedule_is_for_exactly_its_features(features: set[str]) -> None:
+def test_choose_layers_requires_equal_features(features: set[str]) -> None:
     expected = {LAYER: LayerChoice(outputs=4, taps=3, tiles=8)} if features == set(FEATURES) else {}
-    assert choices([SCHEDULE], sorted(features), "decoder") == expected
-    assert choices([SCHEDULE], sorted(features), "f0n") == {}
+    assert choose_layers([SCHEDULE], sorted(features), "decoder") == expected
+    assert choose_layers([SCHEDULE], sorted(features), "f0n") == {}
 
 
 @given(st.permutations(FEATURES))
-def test_the_order_of_features_names_no_other_file(features: list[str]) -> None:
+def test_schedule_path_ignores_the_order_of_features(features: list[str]) -> None:
     assert schedule_path(Path(), "znver5", features) == schedule_path(Path(), "znver5", FEATURES)
     assert schedule_path(Path(), "znver5", features[1:]) != schedule_path(Path(), "znver5", FEATURES)
 
 
-def test_two_for_the_same_features_are_refused(root: Path, path: Path) -> None:
+def test_read_schedules_refuses_two_for_the_same_features(root: Path, path: Path) -> None:
     write_schedule(path, SCHEDULE)
     write_schedule(path.with_name("another.json"), SCHEDULE.model_copy(update={"features": FEATURES[::-1]}))
     with pytest.raises(RecipeError, match=r"another\.json and .*znver5-.* are for the same CPU features"):
@@ -88,7 +88,7 @@ def test_two_for_the_same_features_are_refused(root: Path, path: Path) -> None:
         (('"sse2",', "2,"), "expected text"),
     ],
 )
-def test_faults_are_reported_with_their_place(
+def test_read_schedules_reports_the_place_of_a_fault(
     root: Path, path: Path, change: tuple[str, str], result: str
 ) -> None:
     write_schedule(path, SCHEDULE)

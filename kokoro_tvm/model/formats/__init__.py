@@ -1,6 +1,6 @@
-"""One module per format that weights come in, each with `read(path, expected)`: stock keys, any float dtype.
+"""Formats of weights, one module each, with `read(path, expected)`: stock keys, any float dtype.
 
-A format's module holds what decides about the stored bytes; nothing of where a file is from belongs here.
+A format's module determines the stored bytes; it does not depend on the source of a file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From an ONNX export of Kokoro back to the state dict of the stock PyTorch model.
+"""Conversion of an ONNX export of Kokoro to the state dict of the stock PyTorch model.
 
-The exporter names every node after the module that made it, so a weight is found by the name of the node that
-reads it, however the initialiser itself is called. What the exporter folded is unfolded: matrix products hold
-the transposed weight, LSTM gates stand in ONNX order, weight norm is multiplied out.
+The exporter names every node after its module, so the node that reads a weight gives the weight's key,
+whatever the initializer's name is. The exporter's changes are undone: it transposes the weights of matrix
+products, orders LSTM gates as ONNX does, and multiplies out weight norm.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ __all__ = ["lstm_tensors", "module_path", "read", "weight_norm_tensors"]
 
 Shapes = Mapping[str, tuple[int, ...]]
 
-# Scopes the export wrapped around the model, and what stands there in KModel.
+# Scopes of the export, and the prefix in KModel.
 SCOPES = (("decoder.decoder.", "decoder."), ("encoder.", ""))
-# Window and basis of the Fourier transform: computed, not learned, and no part of the stock state dict.
+# Window and basis of the Fourier transform: computed, and not in the stock state dict.
 TRANSFORM_TABLE = ".stft."
-# Operators that read weights, with the inputs that are weights (a bias keeps its own name in the export).
+# Operator -> its inputs that are weights (a bias keeps its own name in the export).
 WEIGHT_INPUTS = {"MatMul": (1,), "Gemm": (1, 2), "Conv": (1, 2), "ConvTranspose": (1, 2), "LSTM": (1, 2, 3)}
-# Gates in ONNX order (input, output, forget, cell) at the places where PyTorch has input, forget, cell,
-# output.
+# Positions in ONNX's order of gates (input, output, forget, cell) for PyTorch's (input, forget, cell,
+# output).
 GATES = (0, 2, 3, 1)
 
 
 def read(path: Path, expected: Shapes) -> dict[str, torch.Tensor]:
-    """Reads every weight of `expected` that the graph holds: stock keys, float32.
+    """Read every weight of `expected` that the graph has: stock keys, float32.
 
-    Keys that the graph does not hold are left out; the caller knows which ones inference never reads. Raises
-    BuildError when the file is no such export, when one key would get two different tensors, or when a weight
-    of the graph belongs to no key.
+    Raises:
+        BuildError: The file is no such export, a key would get two different tensors, or a weight of the
+        graph
+            belongs to no key.
     """
     graph = _load(path)
     tensors = {tensor.name: tensor for tensor in graph.initializer}
@@ -70,11 +71,10 @@ def read(path: Path, expected: Shapes) -> dict[str, torch.Tensor]:
 
 
 def module_path(node_name: str, leaf: str, expected: Shapes) -> str | None:
-    """The module whose node this is, such that `<module>.<leaf>` is expected, or None.
+    """Return the module of a node such that `<module>.<leaf>` is expected, or None.
 
     `/encoder/text_encoder/cnn.0/cnn.0.0/Conv` with leaf `bias` is `text_encoder.cnn.0.0`. A module that is
-    called several times has `_1`, `_2`, ... behind its later names, and the predictor's own children stand
-    without it.
+    called several times has the suffixes `_1`, `_2`, ..., and children of the predictor lack its name.
     """
     parts: list[str] = []
     for part in node_name.strip("/").split("/")[:-1]:
@@ -94,10 +94,12 @@ def module_path(node_name: str, leaf: str, expected: Shapes) -> str | None:
 def lstm_tensors(
     weight: torch.Tensor, recurrence: torch.Tensor, bias: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """An ONNX bidirectional LSTM as the eight tensors of torch's.
+    """Convert an ONNX bidirectional LSTM, gates in the order i, o, f, c, to torch's tensors, in i, f, g, o.
 
-    weight (2, 4H, in), recurrence (2, 4H, H), bias (2, 8H: input's, then recurrence's), gates in the order i,
-    o, f, c; the result has gates in the order i, f, g, o.
+    Args:
+        weight: (2, 4H, in).
+        recurrence: (2, 4H, H).
+        bias: (2, 8H), the input's, then the recurrence's.
     """
     out: dict[str, torch.Tensor] = {}
     for direction, suffix in enumerate(("", "_reverse")):
@@ -115,11 +117,9 @@ def lstm_tensors(
 
 
 def weight_norm_tensors(weight: torch.Tensor) -> dict[str, torch.Tensor]:
-    """A folded weight (C, ...) as the pair that folds back to it: v = w, g = ||w||, shape (C, 1, ...).
-
-    The same bits on every machine: squares are exact in float64 and added one after the other. torch's own
-    norm adds in the order of the CPU's vectors, which changes the last bit of one in a hundred.
-    """
+    """Return the pair that folds to a weight (C, ...): v = w, g = ||w||, shape (C, 1, ...)."""
+    # The bits are the same on every machine: squares are exact in float64, and their sum has a fixed order.
+    # torch's norm sums in the order of the CPU's vectors, which changes the last bit of one in a hundred.
     rows = weight.reshape(len(weight), -1).numpy().astype(np.float64)
     norms = np.sqrt(np.add.accumulate(rows * rows, axis=1)[:, -1]).astype(np.float32)
     shape = (len(weight), *[1] * (weight.dim() - 1))
@@ -129,30 +129,30 @@ def weight_norm_tensors(weight: torch.Tensor) -> dict[str, torch.Tensor]:
 def _node_weights(
     node: NodeProto, weights: list[torch.Tensor], expected: Shapes, path: Path
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """The stock keys that one node's weights become."""
+    """Yield the stock keys and tensors of a node's weights."""
     if node.op_type == "LSTM" and len(weights) == 3:
-        leaf, found = "weight_ih_l0", lstm_tensors(*weights)
+        leaf, tensors = "weight_ih_l0", lstm_tensors(*weights)
     elif node.op_type == "MatMul":
-        leaf, found = "weight", {"weight": weights[0].T.contiguous()}
+        leaf, tensors = "weight", {"weight": weights[0].T.contiguous()}
     elif node.op_type in {"Conv", "ConvTranspose"}:
-        leaf, found = "weight_v", weight_norm_tensors(weights[0])
+        leaf, tensors = "weight_v", weight_norm_tensors(weights[0])
     else:
-        leaf, found = "", {}
+        leaf, tensors = "", {}
     module = module_path(node.name, leaf, expected)
     if module is None:
         shapes = ", ".join(str(tuple(weight.shape)) for weight in weights)
         raise BuildError(
             f"{path}: the weights {shapes} of node {node.name!r} belong to no module of the stock model"
         )
-    for name, value in found.items():
+    for name, value in tensors.items():
         yield f"{module}.{name}", value
 
 
 def _unscoped(name: str) -> str | None:
-    """The name less the scopes of the export; None when it stands outside of them."""
-    for scope, instead in SCOPES:
+    """Return a name without the scopes of the export, or None if it is outside of them."""
+    for scope, prefix in SCOPES:
         if name.startswith(scope):
-            return instead + name.removeprefix(scope)
+            return prefix + name.removeprefix(scope)
     return None
 
 
@@ -161,7 +161,7 @@ def _load(path: Path) -> GraphProto:
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     try:
-        # Data outside of the file would be data that no checksum covers.
+        # No digest covers data outside of the file.
         graph = onnx.load(str(path), load_external_data=False).graph
     except (DecodeError, OSError, ValueError) as error:
         raise BuildError(f"{path} is not an ONNX file, or a part of one: {error}") from error

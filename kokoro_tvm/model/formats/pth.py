@@ -1,4 +1,4 @@
-"""Weights from a PyTorch checkpoint, loaded without running any code in it."""
+"""Weights of a PyTorch checkpoint; its code is not run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _DAMAGE = (
 
 
 def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
-    """Reads Kokoro's own layout (submodule to state dict, each key behind `module.`) or one flat state dict.
+    """Read Kokoro's layout (a state dict per submodule, keys with the prefix `module.`) or a flat state dict.
 
-    Raises BuildError when it is neither, or holds anything but tensors.
+    Raises BuildError if the file is neither, or has other values than tensors.
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)

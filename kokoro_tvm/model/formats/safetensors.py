@@ -1,4 +1,4 @@
-"""Weights from a safetensors file with the keys of the stock state dict."""
+"""Weights of a safetensors file with the keys of the stock state dict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["read"]
 
 
 def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
-    """Reads every tensor of the file. Raises BuildError when it cannot be read."""
+    """Read every tensor of a file. Raises BuildError if it cannot be read."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.common.spec import Spec
 from kokoro_tvm.model.front_end.yields import SOUNDS
-from kokoro_tvm.recipe.problems import read_document
+from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.sounds import MOST, Item
 
 __all__ = ["RuleError", "SoundsFile", "compiled_sounds", "sound_languages"]

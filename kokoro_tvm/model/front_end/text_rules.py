@@ -24,7 +24,7 @@ from kokoro_tvm.model.front_end.patterns import (
     needed,
 )
 from kokoro_tvm.model.front_end.yields import TEXT
-from kokoro_tvm.recipe.problems import read_document
+from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, parts_of
 
 __all__ = ["LanguageFile", "compiled", "language_file", "languages"]

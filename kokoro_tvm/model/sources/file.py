@@ -1,4 +1,4 @@
-"""Weights from a file the user supplies, with a folder of voices."""
+"""Weights from a file that the user supplies, with a folder of voices."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ __all__ = ["find"]
 
 
 def find(source: FileSource, config: str | None, root: Path) -> Material:
-    """The file, the voices beside it (or where the source says) and the configuration of this name beside it;
-    relative paths start from `root`.
+    """Return the file, its voices, and the configuration beside it; relative paths start from `root`.
 
-    Raises SourceUnavailableError when one is not there.
+    Raises SourceUnavailableError if one of them is missing.
     """
     path = root / source.path
     if not path.is_file():

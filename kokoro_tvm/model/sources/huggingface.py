@@ -16,22 +16,22 @@ __all__ = ["download"]
 def download(
     source: HuggingFaceSource, voices: Sequence[str], config: str | None, work: Path, log: Log
 ) -> Material:
-    """Downloads the weights, the named voices and the configuration, if it is named, into `work`.
+    """Download weights, voices and the configuration, if it has a name, into `work`.
 
-    Raises SourceUnavailableError when the hub does not answer or lacks a file.
+    Raises SourceUnavailableError if the hub does not answer or lacks a file.
     """
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
         raise SourceUnavailableError("the hub is switched off (HF_HUB_OFFLINE is set)")
-    # The hub's own client keeps retrying for 23 s where there is no network; one short question is kinder.
+    # Without a network, the hub's own client retries for 23 s; a probe takes 5 s at most.
     if (reason := unreachable(constants.ENDPOINT)) is not None:
         raise SourceUnavailableError(reason)
     weights = _download(source, source.weights.file, work, log)
     for name in voices:
         _download(source, f"{source.voices}/{name}.pt", work, log)
-    found = None if config is None else _download(source, config, work, log)
-    return Material(weights, work / source.voices, found)
+    config_path = None if config is None else _download(source, config, work, log)
+    return Material(weights, work / source.voices, config_path)
 
 
 def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Path:
@@ -39,12 +39,12 @@ def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Pat
 
     start = time.monotonic()
     try:
-        got = hf_hub_download(
+        downloaded = hf_hub_download(
             source.repo, name, revision=source.revision, local_dir=work, etag_timeout=PROBE_TIMEOUT_S
         )
-    except Exception as error:  # whatever the hub's client raises, and what it is made of
+    except Exception as error:  # of the hub's client and of the libraries below it
         raise SourceUnavailableError(f"{name} cannot be downloaded: {_first_line(error)}") from error
-    path = Path(str(got))
+    path = Path(str(downloaded))
     log(f"downloaded {name}: {path.stat().st_size / 1e6:.1f} MB in {time.monotonic() - start:.1f} s")
     return path
 

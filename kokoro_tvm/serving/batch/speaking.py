@@ -13,7 +13,6 @@ import json
 import multiprocessing
 import os
 import platform
-import sys
 import threading
 import time
 import warnings
@@ -29,11 +28,11 @@ from typing import Any, Literal
 
 import kokoro_tvm
 from kokoro_tvm.common.errors import BuildError, InputError, KokoroTvmError
-from kokoro_tvm.common.locking import LockedError, open_locked
 from kokoro_tvm.common.remote import open_folder, whole_file
 from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.documents.writers import write_audio
+from kokoro_tvm.runtime.locking import hold_lock
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.serving.batch.manifest import BatchUtterance
 
@@ -121,23 +120,12 @@ def _lock_remote(folder: str) -> Iterator[None]:
 
 @contextmanager
 def _lock_local(folder: Path) -> Iterator[None]:
-    lock = folder / _LOCK
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        stream = open_locked(lock)
-    except LockedError as error:
-        raise InputError(
-            f"Another process is writing to {folder}. Wait until it has ended, or name another folder."
-        ) from error
     except OSError as error:
-        raise InputError(f"{lock} cannot be written: {error.strerror or error}.") from error
-    with stream:
-        try:
-            yield
-        finally:
-            if sys.platform == "win32":  # which removes no file that is open
-                stream.close()
-            lock.unlink(missing_ok=True)
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    with hold_lock(folder / _LOCK, folder):
+        yield
 
 
 def speak(job: BatchSettings, utterance: BatchUtterance) -> UtteranceResult:

@@ -345,7 +345,7 @@ def test_a_folder_of_something_else_is_left_alone(place: Any, registry: FakeRegi
 def test_two_pulls_to_one_place(place: Any, registry: FakeRegistry, pulled: Path) -> None:
     pulled.mkdir(parents=True)
     (pulled / ".kokoro-tvm-pull").mkdir()
-    with pulling._alone(pulled / ".kokoro-tvm-pull"), pytest.raises(BundleError) as refused:
+    with pulling._hold_folder(pulled / ".kokoro-tvm-pull"), pytest.raises(BundleError) as refused:
         pull(place)
     assert plain(refused.value, registry, pulled) == golden("two-at-once")
     assert isinstance(pull(place), Pulled)
@@ -446,13 +446,13 @@ def test_pull_works_in_a_folder_of_its_own(
     place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     modes: list[int] = []
-    alone = pulling._alone
+    hold_folder = pulling._hold_folder
 
     def watched(work: Path) -> Any:
         modes.append(work.stat().st_mode & 0o777)
-        return alone(work)
+        return hold_folder(work)
 
-    monkeypatch.setattr(pulling, "_alone", watched)
+    monkeypatch.setattr(pulling, "_hold_folder", watched)
     pull(place, tmp_path / "toy")
     assert modes == [0o700]
 

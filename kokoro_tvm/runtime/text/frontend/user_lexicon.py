@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import in_word
 from kokoro_tvm.runtime.text.markup.values import check_symbols
-from kokoro_tvm.runtime.text.yaml_file import YamlFile
 
 __all__ = ["UserLexicon", "read_lexicon"]
 
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
-_LONGEST = 200  # characters of a word, and of its phonemes
+_MAX_CHARACTERS = 200  # of a word, and of its phonemes
 
 
 class UserLexicon:
@@ -88,21 +88,33 @@ def _overlapping(link: Link, others: Sequence[Link]) -> Link | None:
 
 
 def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
-    """The words of a file and their phonemes, which are of `symbols`.
+    """Read a file of lines `word: phonemes`.
 
-    Raises InputError for what cannot be read, is no mapping, has a word twice, or phonemes that are unknown.
+    Args:
+        symbols: The phonemes that the model knows.
+
+    Raises:
+        InputError: The file cannot be read, is no mapping, or has a word twice or phonemes that are unknown.
     """
-    file = YamlFile(Path(path), "lexicon", "word: phonemes", "a word or its phonemes", _LONGEST)
+    try:
+        from kokoro_tvm.common.yaml_file import parse_yaml, read_text
+    except ImportError as error:
+        raise InputError(
+            f"Reading a lexicon needs PyYAML, which cannot be imported ({error}). Run `pip install PyYAML`."
+        ) from error
     entries: dict[str, str] = {}
-    lines: dict[str, int] = {}
-    for key, value in file.pairs():
-        word, phonemes = file.string(key), file.string(value)
-        spelled = " ".join(word.split())
+    for word, node in parse_yaml(read_text(Path(path), InputError), strings=True).entries.items():
+        spelled, phonemes = " ".join(word.split()), node.value
+        if not isinstance(phonemes, str):
+            raise node.span.error("expected phonemes, found a list or a mapping; a line is `word: phonemes`")
+        if not spelled or not phonemes.strip():
+            raise node.span.error("this is empty; a line is `word: phonemes`, with marks such as # in quotes")
+        if (length := max(len(word), len(phonemes))) > _MAX_CHARACTERS:
+            raise node.span.error(f"this has {length} characters; {_MAX_CHARACTERS} are the most")
         if spelled in entries:
-            raise file.error(key, f"'{word}' stands in line {lines[spelled]} already. Remove one of them.")
+            raise node.key.error(f"the word `{shorten(spelled)}` stands here twice; remove one of them")
         try:
             entries[spelled] = check_symbols(phonemes, symbols)
         except InputError as error:
-            raise file.error(value, str(error)) from error
-        lines[spelled] = file.line(key)
+            raise node.span.error(str(error)) from error
     return UserLexicon(entries)
