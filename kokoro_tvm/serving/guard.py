@@ -145,9 +145,9 @@ class Guard:
 
     def _authorize(self, scope: MutableMapping[str, Any], headers: Headers) -> bool:
         """Store the priority of a request's key in its state; return whether it may be handled."""
-        scheme, _, key = headers.get("authorization", "").partition(" ")
-        digest = _digest(key.strip() if scheme.lower() == "bearer" else "")
-        matches = [priority for known, priority in self._keys if hmac.compare_digest(digest, known)]
+        scheme, _, word = headers.get("authorization", "").partition(" ")
+        digest = _digest(word.strip() if scheme.lower() == "bearer" else "")
+        matches = [priority for key, priority in self._keys if hmac.compare_digest(digest, key)]
         scope.setdefault("state", {})["priority"] = max(matches, default=0)
         is_protected = scope["type"] == "websocket" or scope["path"].startswith(_PROTECTED_PATHS)
         return bool(matches) or not (is_protected and self._settings.api_key)

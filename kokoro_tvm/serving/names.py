@@ -72,7 +72,7 @@ def letter_of(language: str, languages: Mapping[str, SpokenLanguage], field: str
     Raises:
         ApiError: The bundle does not speak it; `field` is the request's field.
     """
-    names = {code: (code, *_tags(code, spoken)) for code, spoken in languages.items()}
+    names = {code: (code, *_tags(code, entry)) for code, entry in languages.items()}
     for code, aliases in names.items():
         if language.lower() in {alias.lower() for alias in aliases}:
             return code

@@ -1,4 +1,4 @@
-"""What one client does costs the others nothing: memory is bounded, and pages of others speak nothing."""
+"""Hostile clients: memory is bounded, other clients are served, foreign pages are refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOREIGN = {"Origin": "https://other.example", "Content-Type": "text/plain"}
 
 @contextmanager
 def memory() -> Iterator[Callable[[], tuple[int, int]]]:
-    """(bytes that this process has since, the most it had meanwhile), without what only a cycle holds."""
+    """Measure (current, peak) bytes of this process since the start, without the collector of cycles."""
     gc.collect()
     gc.disable()
     tracemalloc.start()
@@ -49,7 +49,7 @@ def memory() -> Iterator[Callable[[], tuple[int, int]]]:
 @pytest.mark.parametrize(
     "origin", ["https://other.example", "null", "http://127.0.0.1", "https://own.example.x"]
 )
-def test_pages_of_others_speak_nothing(start: Callable[..., Server], origin: str) -> None:
+def test_foreign_origins_are_refused(start: Callable[..., Server], origin: str) -> None:
     """A browser sends this without asking first. The rule is that of WebSockets."""
     server = start(cors=("https://own.example",))
     for method, path in (
@@ -63,7 +63,7 @@ def test_pages_of_others_speak_nothing(start: Callable[..., Server], origin: str
     assert not server.runner.calls
 
 
-def test_pages_of_ones_own_speak(start: Callable[..., Server]) -> None:
+def test_own_origins_are_served(start: Callable[..., Server]) -> None:
     server = start(cors=("https://own.example",))
     for origin in (server.url, "https://own.example"):
         assert server.post("/v1/audio/speech", {"input": "Ha."}, FOREIGN | {"Origin": origin}).status == 200
@@ -71,7 +71,7 @@ def test_pages_of_ones_own_speak(start: Callable[..., Server]) -> None:
     assert anybody.post("/v1/audio/speech", {"input": "Ha."}, FOREIGN).status == 200
 
 
-def test_a_session_keeps_nothing_of_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
+def test_session_drops_a_too_long_text(start: Callable[..., Server]) -> None:
     server = start(max_characters=60_000)
     server.runner.close_after(0)
 
@@ -91,7 +91,7 @@ def test_a_session_keeps_nothing_of_a_text_that_is_too_long(start: Callable[...,
     assert most < 4_000_000  # of 20 MB
 
 
-def test_a_session_keeps_nothing_of_speeches_without_a_place(start: Callable[..., Server]) -> None:
+def test_session_drops_refused_speeches(start: Callable[..., Server]) -> None:
     server = start(max_session_speeches=1)
     server.runner.close_after(0)
 
@@ -109,7 +109,7 @@ def test_a_session_keeps_nothing_of_speeches_without_a_place(start: Callable[...
     assert talk(server, conversation)[0] < 1_000_000  # of 10 MB
 
 
-def test_what_a_session_had_is_given_back(start: Callable[..., Server]) -> None:
+def test_session_frees_its_memory(start: Callable[..., Server]) -> None:
     """Its texts were not spoken yet; nothing waits for the collector of cycles."""
     server = start()
 
@@ -137,7 +137,7 @@ def test_what_a_session_had_is_given_back(start: Callable[..., Server]) -> None:
         wait_for(lambda: used()[0] < 200_000)
 
 
-def test_a_client_of_wyoming_has_one_event_read_ahead(start: Callable[..., Server]) -> None:
+def test_wyoming_client_has_one_event_read_ahead(start: Callable[..., Server]) -> None:
     server = start(wyoming_port=0, max_body_bytes=100_000)
     server.runner.close_after(0)
     with socket.create_connection(("127.0.0.1", server.wyoming.port), timeout=30) as client:
@@ -158,8 +158,8 @@ def test_a_client_of_wyoming_has_one_event_read_ahead(start: Callable[..., Serve
     server.runner.gate.set()
 
 
-def test_uvicorn_is_known_by_its_public_interface() -> None:
-    """Of its protocol, only what `asyncio.Protocol` has is overridden."""
+def test_timed_protocol_overrides_public_methods_only() -> None:
+    """TimedProtocol overrides methods of `asyncio.Protocol` alone."""
     overridden = {name for name in vars(TimedProtocol) if hasattr(TimedProtocol.__bases__[0], name)}
     assert {name for name in overridden if not name.startswith("__")} == {
         "connection_made",
@@ -170,7 +170,7 @@ def test_uvicorn_is_known_by_its_public_interface() -> None:
     )
 
 
-def test_a_busy_port_of_wyoming_is_one_line(tmp_path: Path) -> None:
+def test_serve_refuses_a_busy_wyoming_port(tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "toy", buckets=ROOMY)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -186,10 +186,10 @@ def test_a_busy_port_of_wyoming_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "format", ["pcm", pytest.param("wav", marks=pytest.mark.slow("holds for every format alike"))]
 )
-def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
+def test_long_text_delays_no_short_text(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
-    """It is a request as any other: after the component that runs, whoever hears nothing yet goes first."""
+    """After the running component, requests without audio so far go first."""
     server = start()
     callers: list[tuple[str, int]] = []
     run = server.runner.run
@@ -224,7 +224,7 @@ def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
 
 
 @pytest.mark.slow("serves ten clients for seconds")
-def test_others_hear_the_same_beside_hostile_clients(start: Callable[..., Server]) -> None:
+def test_hostile_clients_change_no_other_audio(start: Callable[..., Server]) -> None:
     """Nothing is mixed, and memory ends as it began."""
     server = start(max_characters=100_000, max_sessions=8)
     workload = Workload(("He ran.", "A dog did it.", "No."), (LONG,))

@@ -1,4 +1,4 @@
-"""What was left out or misread is told to the client, in every way in."""
+"""Notices about texts reach clients of every route."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server process allocates from."""
+"""Memory arenas of a server process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong around a server: it is killed, its disk is full, its bundle is replaced, clocks jump."""
+"""Faults around a server: kills, full disks, replaced bundles, clock jumps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no signa
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle that speaks long pieces; its libraries compute what FakeRunner does."""
+    """A bundle with the libraries of FakeRunner that speaks long pieces."""
     folder = write_bundle(tmp_path_factory.mktemp("compiled") / "toy", buckets=ROOMY)
     compile_into(folder, "exact")
     refresh(folder)
@@ -68,7 +68,7 @@ def cut_off(answer: http.client.HTTPResponse) -> bool:
     return False
 
 
-def test_a_server_that_is_killed_and_started_again(bundle: Path, tmp_path: Path) -> None:
+def test_server_restarts_after_a_kill(bundle: Path, tmp_path: Path) -> None:
     """In mid-stream: the client knows it, no half piece is ever used, the port is free at once."""
     cache = tmp_path / "pieces"
     options = ("--cache", str(cache), "--audio-buffer-s", "1")
@@ -90,7 +90,7 @@ def test_a_server_that_is_killed_and_started_again(bundle: Path, tmp_path: Path)
 
 
 @pytest.mark.nightly
-def test_a_worker_that_is_killed_is_replaced(bundle: Path, tmp_path: Path) -> None:
+def test_killed_worker_is_replaced(bundle: Path, tmp_path: Path) -> None:
     with server_process(bundle, "--workers", "2", "--audio-buffer-s", "1") as server:
         server.wait_for("Application startup complete", 2)
         answer = server.request(ENDLESS)
@@ -126,7 +126,7 @@ def _connections(pid: int, port: int) -> bool:
     return False
 
 
-def test_a_file_that_cannot_be_written_to_its_end(bundle: Path, tmp_path: Path) -> None:
+def test_cache_leaves_no_partial_file(bundle: Path, tmp_path: Path) -> None:
     """The system ends the writing in the middle of the first piece: nothing of it stays."""
     resource = pytest.importorskip("resource")
     if not hasattr(resource, "prlimit"):
@@ -148,7 +148,7 @@ def _can_mount() -> bool:
     )
 
 
-def test_a_full_disk_under_the_cache(bundle: Path, tmp_path: Path) -> None:
+def test_full_disk_does_not_stop_speech(bundle: Path, tmp_path: Path) -> None:
     if not _can_mount():
         pytest.skip("no file system can be mounted here")
     cache = tmp_path / "disk"
@@ -188,7 +188,7 @@ def swap(folder: Path, other: Path) -> None:
     other.rename(folder)
 
 
-def test_a_bundle_that_is_replaced_while_it_speaks(bundle: Path, tmp_path: Path) -> None:
+def test_replaced_bundle_is_served_after_sighup(bundle: Path, tmp_path: Path) -> None:
     """Every answer is all of the old or all of the new, though they share a cache; a broken one stays out."""
     folder = tmp_path / "bundle"
     shutil.copytree(bundle, folder)
@@ -215,7 +215,7 @@ def test_a_bundle_that_is_replaced_while_it_speaks(bundle: Path, tmp_path: Path)
         assert server.speak(LINES) == new
 
 
-def test_a_client_that_reads_a_byte_a_second_stalls_nobody(start: Callable[..., Server]) -> None:
+def test_slow_client_stalls_no_other(start: Callable[..., Server]) -> None:
     """One that reads nothing at all, which is the same to others: the server's buffers are full."""
     server = start(audio_buffer_s=1.0)
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
@@ -236,7 +236,7 @@ def test_a_client_that_reads_a_byte_a_second_stalls_nobody(start: Callable[..., 
 
 
 @pytest.mark.parametrize("step", [86_400.0, -86_400.0])
-def test_the_wall_clock_decides_nothing(
+def test_wall_clock_jumps_change_nothing(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, step: float
 ) -> None:
     """It goes a day forwards or backwards with every look: requests, limits and times are as ever."""

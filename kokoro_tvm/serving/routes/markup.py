@@ -45,12 +45,14 @@ async def describe_ssml() -> dict[str, Any]:
 async def convert_ssml(body: SsmlRequest, request: Request, service: CurrentService) -> ComputedResponse:
     bundle = service.bundles.of().bundle
     # Which voices exist is checked when the text is spoken.
-    known = Known(bundle.vocabulary, lambda voice: describe(voice or body.voice or "", bundle.languages).code)
+    context = Known(
+        bundle.vocabulary, lambda voice: describe(voice or body.voice or "", bundle.languages).code
+    )
 
     def compute() -> JSONResponse:
         text = body.text
         if is_ssml(text):
-            text = in_brackets(parse(read_in_turns(text), known, ssml=True), body.voice or None)
+            text = in_brackets(parse(read_in_turns(text), context, ssml=True), body.voice or None)
         return JSONResponse({"text": text}, headers=body.headers)
 
     return ComputedResponse(service.scheduler.compute(compute, request.state.priority))
