@@ -40,8 +40,8 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.runtime.documents.readers import read_document
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.registry.artifact import OciLayer, manifest_of, read_layers
-from kokoro_tvm.runtime.registry.sources import REFERENCE, bundles_in
+from kokoro_tvm.runtime.registry.artifact import OciLayer, build_manifest, read_layers
+from kokoro_tvm.runtime.registry.sources import REFERENCE, read_index
 from kokoro_tvm.runtime.registry.trust import SIGNED, key_ids, read_key, require_signature
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
@@ -198,14 +198,14 @@ _PARSERS = (
     Parser(
         "runtime/registry/artifact.py",
         "manifest",
-        (manifest_of([OciLayer("a", 3, "0" * 64)], "toy", "1"),),
+        (build_manifest([OciLayer("a", 3, "0" * 64)], "toy", "1"),),
         lambda path: read_layers(path.read_bytes(), _PLACE),
     ),
     Parser(
         "runtime/registry/sources.py",
         "index.json",
         (json.dumps({"manifests": [{"digest": "sha256:0", "annotations": {REFERENCE: "a"}}]}).encode(),),
-        lambda path: bundles_in(path.read_bytes(), _PLACE),
+        lambda path: read_index(path.read_bytes(), _PLACE),
     ),
     Parser("builder/engine/record.py", "record", (_RECORD.to_bytes(),), _read_record),
     Parser(

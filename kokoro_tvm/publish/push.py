@@ -25,10 +25,10 @@ from kokoro_tvm.runtime.registry.artifact import (
     EMPTY,
     MANIFEST_TYPE,
     OciLayer,
-    manifest_of,
+    build_manifest,
     sha256_of,
 )
-from kokoro_tvm.runtime.registry.sources import REFERENCE, bundles_in
+from kokoro_tvm.runtime.registry.sources import REFERENCE, read_index
 from kokoro_tvm.runtime.registry.web import TransferError, Web, next_url
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def push(
     for name, content in contents.items():
         sha256 = sha256_of(content) if isinstance(content, bytes) else digests[content]
         layers[OciLayer(name, size_of(content), sha256)] = content
-    manifest = manifest_of([*layers], bundle.recipe, bundle.version)
+    manifest = build_manifest([*layers], bundle.recipe, bundle.version)
     empty = OciLayer("an empty configuration", len(EMPTY), sha256_of(EMPTY))
     target = _target(place)
     sent = present = 0
@@ -148,7 +148,7 @@ class _Registry:
                 self._web.open(url, "PUT", headers, stream).close()
                 return
             except TransferError as error:
-                if not error.passing or attempt == _ATTEMPTS - 1:
+                if not error.is_temporary or attempt == _ATTEMPTS - 1:
                     raise
 
     def finish(self, manifest: bytes) -> None:
@@ -194,7 +194,7 @@ class _Folder:
             content = self._system.cat_file(f"{self._root}/index.json")
         if not content:
             return []
-        bundles_in(content, self._root)  # raises BundleError if it is no index
+        read_index(content, self._root)  # raises BundleError if it is no index
         return list(json.loads(content)["manifests"])
 
     def _blob(self, sha256: str) -> str:

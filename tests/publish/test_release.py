@@ -21,7 +21,7 @@ from kokoro_tvm.publish.distribution import _PLATFORMS
 from kokoro_tvm.publish.release import RELEASE, SUMS, write_release
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime import read_bundle
-from kokoro_tvm.runtime.registry.sources import bundles_in
+from kokoro_tvm.runtime.registry.sources import read_index
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_command_pushes_bundles_and_writes_the_wheels_of_recipes(
     out = capsys.readouterr()
     assert str(tmp_path / "layout#toy") in out.out
     index = (tmp_path / "layout" / "index.json").read_bytes()
-    assert bundles_in(index, "layout").keys() == {"toy"}
+    assert read_index(index, "layout").keys() == {"toy"}
     assert str(tmp_path / SUMS) in out.out
     assert "toy: left out" not in out.err
     assert not [*tmp_path.glob("*.tar")]

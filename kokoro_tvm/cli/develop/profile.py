@@ -170,7 +170,7 @@ def comparison_table(comparisons: Sequence[KernelComparison]) -> Table:
 
 def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repeat: int) -> Profile:
     """Measure with and without recording in turn, so that a change of the machine's speed affects both."""
-    from kokoro_tvm.runtime.session.profiler import kernels_of, recorded
+    from kokoro_tvm.runtime.session.profiler import kernels_of, record_calls
     from kokoro_tvm.runtime.session.session import Session
 
     session = synthesizer.runner
@@ -186,7 +186,7 @@ def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repe
     plain_times, recorded_times = [], []
     for _ in range(repeat):
         plain_times.append(speak())
-        with recorded(session) as run:
+        with record_calls(session) as run:
             recorded_times.append(speak())
         calls += run
     return Profile(

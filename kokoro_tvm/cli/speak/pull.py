@@ -56,4 +56,4 @@ def pull(
         pulled = pull_bundle(place, output, key, show)
     typer.echo(f"{place}@sha256:{pulled.digest}: {pulled.trusted}", err=True)
     shared = f", {decimal(pulled.shared)} were here" if pulled.shared else ""
-    typer.echo(f"{pulled.bundle.root}: {pulled.bundle.recipe}, {decimal(pulled.arrived)} came{shared}")
+    typer.echo(f"{pulled.bundle.root}: {pulled.bundle.recipe}, {decimal(pulled.downloaded)} came{shared}")

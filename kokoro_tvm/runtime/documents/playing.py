@@ -50,7 +50,7 @@ def open_player(sample_rate: int) -> Player:
         sounddevice = importlib.import_module("sounddevice")
     except (ImportError, OSError) as error:  # OSError: the package without PortAudio
         raise InputError(
-            f"Playing sound needs sounddevice, which cannot be imported ({error}). Run "
-            "`pip install 'kokoro-tvm[say]'`; Linux needs PortAudio too (Debian: apt-get install libportaudio2)."
+            f"Playing sound needs sounddevice, which cannot be imported ({error}). Run `pip install "
+            "'kokoro-tvm[say]'`; Linux needs PortAudio too (Debian: apt-get install libportaudio2)."
         ) from error
     return Player(sounddevice, sample_rate)

@@ -1,7 +1,7 @@
 """Audio on disk while a long text is spoken, so that an interrupted book resumes where it stopped.
 
-Beside the output lie `.NAME.spool`, float32 samples, and `.NAME.spool.json`, the digest of the request with the
-numbers of pieces and samples. Samples beyond that number are dropped.
+Beside the output lie `.NAME.spool`, float32 samples, and `.NAME.spool.json`, the digest of the request with
+the numbers of pieces and samples. Samples beyond that number are dropped.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Spool:
         write_text(self._record, json.dumps([self._request, self.pieces, self.samples]))
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield all samples, float32, in blocks; raises InputError if another program changed their number."""
+        """Yield all samples, float32, in blocks; raises InputError if there are more or fewer than added."""
         self._stream.seek(0)
         samples = 0
         while data := self._stream.read(4 * _BLOCK):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.runtime.session.profiler import Call, Kernel, kernels_of, recorded, summarize
+from kokoro_tvm.runtime.session.profiler import Call, Kernel, kernels_of, record_calls, summarize
 from kokoro_tvm.runtime.session.session import Session
 
 __all__ = ["KernelComparison", "KernelGroup", "Regressions", "compare", "measure", "sum_by_group"]
@@ -103,7 +103,7 @@ def measure(
         for synthesizer, records in sides if number % 2 else reversed(sides):
             session = synthesizer.runner
             assert isinstance(session, Session)
-            with recorded(session) as calls:
+            with record_calls(session) as calls:
                 synthesizer.from_phonemes(list(phonemes), voice=voice)
             if number:  # the first run maps pages and fills caches
                 records.append(sum_by_group(calls, kernels_of(session)))

@@ -20,8 +20,8 @@ _TAGS = re.compile(r"</?[A-Za-z][^<>]*>|\{\\[^{}]*\}")
 def read(data: bytes, path: Path) -> Document:
     """Read the cues, sorted by start; formatting and cues without text are left out.
 
-    A cue begins with its times, and with its number in the line before; no blank line is needed. A cue without
-    times, or with an end before its start, is left out with a note.
+    A cue begins with its times, and with its number in the line before; no blank line is needed. A cue
+    without times, or with an end before its start, is left out with a note.
 
     Raises:
         InputError: there is no cue.
