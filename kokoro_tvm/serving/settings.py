@@ -176,6 +176,20 @@ def variable(name: str) -> str:
     return PREFIX + name.upper()
 
 
+def _join_lists(arguments: Sequence[str]) -> list[str]:
+    """Join the values of a repeated option: pydantic-settings before 2.16 takes the last one."""
+    lists = [option(name) for name, field in Settings.model_fields.items() if field.default == ()]
+    values: dict[str, list[str]] = {}
+    others, words = [], iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in lists:
+            others.append(word)
+        else:
+            values.setdefault(name, []).append(value if equals else next(words, ""))
+    return [*others, *(f"{name}={','.join(parts)}" for name, parts in values.items())]
+
+
 def read_settings(arguments: Sequence[str]) -> Settings:
     """Read settings from a command line, else from the environment, else from a YAML file.
 
@@ -187,7 +201,7 @@ def read_settings(arguments: Sequence[str]) -> Settings:
         if name.startswith(PREFIX) and name not in variables:
             raise InputError(f"There is no environment variable {name}{hint(name, variables)}")
     try:
-        return CliApp.run(Settings, list(arguments), cli_exit_on_error=False)
+        return CliApp.run(Settings, _join_lists(arguments), cli_exit_on_error=False)
     except SettingsError as error:
         message = str(error).removeprefix("error parsing CLI: ")
         unknown = message.partition("unrecognized arguments: ")[2].split()
