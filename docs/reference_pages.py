@@ -13,13 +13,13 @@ from typing import Any
 
 import typer
 from markdown_tables import replace
+from pydantic import BaseModel
 from recipe_fields import recipe_fields
 from yaml import safe_load
 
 from kokoro_tvm.cli import build_app
 from kokoro_tvm.serving import requests
-from kokoro_tvm.serving.fields import fields
-from kokoro_tvm.serving.settings import Settings, settings
+from kokoro_tvm.serving.settings import Settings
 
 DOCS = Path(__file__).parent
 CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"
@@ -54,13 +54,15 @@ def field_table(record: str, sources: bool = False) -> str:
     return _table(("field", "value", "default", "meaning"), rows)
 
 
-def request_table(record: type[Any], besides: type[Any] | None = None) -> str:
-    """Fields of a request; besides: another one, whose fields are left out."""
-    others = {field.name for field in fields(besides, Settings())} if besides else set()
+def request_table(record: type[BaseModel], base: type[BaseModel] | None = None) -> str:
+    """Table of a request's fields, without those of its base."""
+    requests.LIMITS.set(Settings())
+    schema = record.model_json_schema()
+    schema = schema.get("anyOf", [schema])[0]
     rows = [
-        (f"`{f.name}`", _value(f.kind.schema), "required" if f.required else _json(f.default), f.about)
-        for f in fields(record, Settings())
-        if f.name not in others
+        (f"`{name}`", _value(field), _field_default(name, field, schema), _join(field["description"]))
+        for name, field in schema["properties"].items()
+        if base is None or name not in base.model_fields
     ]
     return _table(("field", "value", "default", "meaning"), rows)
 
@@ -100,22 +102,30 @@ def _setting_default(value: Any) -> str:
     return "" if value in (None, ()) else f"`{json.dumps(value)}`"
 
 
+def _join(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _field_default(name: str, field: Any, schema: Any) -> str:
+    if name in schema.get("required", ()):
+        return "required"
+    return "" if field.get("default") is None else f"`{json.dumps(field['default'])}`"
+
+
 def _value(schema: Any) -> str:
-    """A JSON schema in words."""
-    if "oneOf" in schema:
-        return " or ".join(map(_value, schema["oneOf"]))
+    """Describe the type of a JSON schema."""
+    choices = schema.get("oneOf") or schema.get("anyOf")
+    if choices:
+        return " or ".join(_value(choice) for choice in choices if choice != {"type": "null"})
     if "enum" in schema:
         return ", ".join(f"`{word}`" for word in schema["enum"])
     if "minimum" in schema:
         high = "2**64 - 1" if schema["maximum"] == 2**64 - 1 else f"{schema['maximum']:g}"
         return f"{schema['type']}, {schema['minimum']:g} to {high}"
-    if schema["type"] == "string":
+    kind = schema.get("type", "object")
+    if kind == "string":
         return f"string of up to {schema['maxLength']} characters"
-    return str({"array": "list"}.get(schema["type"], schema["type"]))
-
-
-def _json(value: Any) -> str:
-    return "" if value is None else f"`{json.dumps(value)}`"
+    return str({"array": "list"}.get(kind, kind))
 
 
 def generated() -> dict[tuple[str, str], str]:
@@ -125,7 +135,10 @@ def generated() -> dict[tuple[str, str], str]:
     found["text.md", "written forms"] = english_table()
     for language in ("es", "fr", "it", "pt", "hi", "ja", "zh"):
         found["text.md", f"written forms {language}"] = forms_table(CASES / f"{language}.yaml")
-    rows = [(f"`{s.name}`", _setting_default(s.default), s.about.replace("<", "&lt;")) for s in settings()]
+    rows = [
+        (f"`{name}`", _setting_default(field.default), _join(field.description or ""))
+        for name, field in Settings.model_fields.items()
+    ]
     found["serving.md", "settings"] = _table(("setting", "default", "meaning"), rows)
     speech = requests.SpeechRequest
     found["serving.md", "SpeechRequest"] = request_table(speech)

@@ -30,6 +30,8 @@ TOOLS = {
     "types-pyyaml",
     "distributed",
     "aiohttp",
+    "fastapi",
+    "pydantic-settings",
     "starlette",
     "uvicorn",
     "nvidia-cuda-nvrtc",
@@ -53,7 +55,10 @@ TOOLS = {
     "mammoth",
     "pypdf",
 }
-RANGES = {"h11", "starlette", "uvicorn", "wsproto", "lxml", "mammoth", "pypdf"}
+RANGES = {
+    *("fastapi", "h11", "pydantic", "pydantic-settings", "starlette", "uvicorn", "wsproto"),
+    *("lxml", "mammoth", "pypdf"),
+}
 # Dependencies of misaki for Japanese and Chinese.
 MISAKI = {
     "fugashi", "jaconv", "mojimoji", "pyopenjtalk", "unidic-lite",
@@ -180,7 +185,8 @@ def test_network_packages_have_ranges_that_hold_the_tested_version() -> None:
     ranges = {
         r.partition(">=")[0]: r.partition(">=")[2] for r in extras["serve"] + extras["documents"] if ">=" in r
     }
-    tested = dict(r.split("==") for r in extras["test"] if r.partition("==")[0] in RANGES)
+    pins = [*extras["build"], *extras["test"]]
+    tested = dict(r.split("==") for r in pins if r.partition("==")[0] in RANGES)
     assert set(ranges) == set(tested) == RANGES
     for name, range in ranges.items():
         least, most = (tuple(map(int, bound.split("."))) for bound in range.split(",<"))

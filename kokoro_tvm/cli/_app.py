@@ -54,7 +54,7 @@ _DEVELOP = (
 COMMANDS = {**dict.fromkeys(_SPEAK, "speak"), **dict.fromkeys(_DEVELOP, "develop")}
 _HAS_SOURCE = Path(__file__).with_name("develop").is_dir()
 _SIGPIPE = 128 + 13  # the usual status of a program whose reader is gone
-_GROUPS = ("voices", "recipe", "validate")  # their modules have `register(app: typer.Typer) -> None`
+_GROUPS = ("voices", "recipe", "validate", "serve")  # their modules have `register(app: typer.Typer) -> None`
 
 
 def build_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:

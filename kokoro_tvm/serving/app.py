@@ -1,4 +1,4 @@
-"""The application: routes, errors in the interface's shape, and what happens at start and end."""
+"""The FastAPI application: routes, middleware, errors, and tasks that run beside the requests."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import asyncio
 import logging
 import signal
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from starlette.applications import Starlette
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
-from starlette.responses import Response
 
+import kokoro_tvm
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.serving.budget import ByteBudget
 from kokoro_tvm.serving.bundles import Bundles
-from kokoro_tvm.serving.connections import Connections, InRequest, log_loop_errors, possible_connections
+from kokoro_tvm.serving.connections import Connections, ConnectionTimer, limit_connections, log_loop_errors
 from kokoro_tvm.serving.downloads import Downloads
-from kokoro_tvm.serving.errors import ApiError, error_of
+from kokoro_tvm.serving.errors import ApiError, describe_error, describe_invalid_field
 from kokoro_tvm.serving.guard import Guard
 from kokoro_tvm.serving.metrics import Metrics
 from kokoro_tvm.serving.pieces.cache import open_cache
@@ -35,98 +35,136 @@ from kokoro_tvm.serving.wyoming import WyomingServer
 __all__ = ["create_app"]
 
 _log = logging.getLogger("kokoro_tvm.serving")
-_LOOK = 5.0  # seconds between two looks at the bundles' files
-_EXPOSED = (
-    *("X-Unknown-Fields", "X-Ignored-Fields", "X-Notices", "X-Download-Path"),
-    *("X-Request-Id", "Retry-After"),
+_CHECK_INTERVAL_S = 5.0  # between two looks at the bundles' files
+_EXPOSED_HEADERS = (
+    "X-Unknown-Fields",
+    "X-Ignored-Fields",
+    "X-Notices",
+    "X-Download-Path",
+    "X-Request-Id",
+    "Retry-After",
 )
+_ERROR_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+        }
+    },
+}
+_ERROR_RESPONSE = {"description": "An error.", "content": {"application/json": {"schema": _ERROR_SCHEMA}}}
 
 
-def create_app(settings: Settings, bundles: Bundles) -> Starlette:
-    """An application that speaks with bundles. Raises InputError for a cache that cannot be one."""
+def create_app(settings: Settings, bundles: Bundles) -> FastAPI:
+    """Create the application.
+
+    Raises:
+        InputError: The cache of the settings cannot be used.
+    """
     metrics = Metrics()
-    scheduler = Scheduler(settings, ended=metrics.count_speech)
-    pieces = open_cache(settings, metrics)
-    downloads = Downloads(settings.downloads, settings.download_size << 20, settings.download_age)
-    service = Service(settings, bundles, scheduler, metrics, downloads, pieces)
+    scheduler = Scheduler(settings, on_end=metrics.count_speech)
+    cache = open_cache(settings, metrics)
+    downloads = Downloads(settings.download_folder, settings.download_size_mib << 20, settings.download_age_s)
+    service = Service(settings, bundles, scheduler, metrics, downloads, cache)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
-        log_loop_errors(asyncio.get_running_loop())
-        tasks = [asyncio.create_task(_watch(service)), asyncio.create_task(service.open_front_ends())]
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        loop = asyncio.get_running_loop()
+        log_loop_errors(loop)
+        tasks = [asyncio.create_task(_watch_bundles(service)), asyncio.create_task(service.open_front_ends())]
         if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
-            loop = asyncio.get_running_loop()
 
             def reload() -> None:
                 tasks.append(loop.create_task(service.reload()))
 
             signal.signal(signal.SIGHUP, lambda *_: loop.call_soon_threadsafe(reload))
         wyoming = app.state.wyoming = WyomingServer(service)
-        if settings.wyoming is not None:
-            await wyoming.start(settings.host, settings.wyoming)
-        connections = Connections(
-            settings.idle,
-            possible_connections(settings.most_connections),
-            ByteBudget(settings.most_requests * settings.most_bytes),
-        )
-        yield {"connections": connections}
+        if settings.wyoming_port is not None:
+            await wyoming.start(settings.host, settings.wyoming_port)
+        limit = limit_connections(settings.max_connections)
+        yield {"connections": Connections(settings.request_timeout_s, limit)}
         for task in tasks:
             task.cancel()
         await wyoming.close()
         await scheduler.close()
-        if pieces is not None:
-            await asyncio.to_thread(pieces.close)
+        if cache is not None:
+            await asyncio.to_thread(cache.close)
         await asyncio.to_thread(downloads.close)
 
-    guard = Middleware(Guard, settings=settings, metrics=metrics)
-    cors = Middleware(
-        CORSMiddleware,
-        allow_origins=settings.cors,
-        allow_methods=["GET", "POST"],
-        allow_headers=["*"],
-        expose_headers=_EXPOSED,
-    )
-    app = Starlette(
-        routes=[
-            *openai.routes(service),
-            *kokoro.routes(service),
-            *markup.routes(service),
-            *health.routes(service),
-            *websocket.routes(service),
-            *page.routes(),
-        ],
-        middleware=[Middleware(InRequest), *([cors] if settings.cors else []), guard],
+    app = FastAPI(
+        title="kokoro-tvm",
+        version=kokoro_tvm.__version__,
+        docs_url=None,  # FastAPI's page loads its scripts from another server; routes/health.py has one
+        redoc_url=None,
+        # For the OpenAPI document alone: the guard checks keys.
+        dependencies=[Depends(HTTPBearer(auto_error=False))] if settings.api_key else (),
+        responses={"default": _ERROR_RESPONSE},
+        middleware=[Middleware(ConnectionTimer), *_cors(settings), Middleware(Guard, settings, metrics)],
         lifespan=lifespan,
         exception_handlers={
-            ApiError: _refused,
-            BusyError: _refused,
-            InputError: _refused,
-            HTTPException: _refused_by_route,
-            Exception: _refused,
+            RequestValidationError: _respond_to_invalid_body,
+            HTTPException: _respond_to_http_exception,
+            BusyError: _respond_to_error,
+            InputError: _respond_to_error,
+            Exception: _respond_to_error,
         },
     )
     app.state.service = service
+    for module in (openai, kokoro, markup, health, websocket):
+        app.include_router(module.router)
+    app.router.routes.extend(page.routes())
     return app
 
 
-async def _watch(service: Service) -> None:
-    """Log every bundle whose files change while it is served, once."""
-    known: set[str] = set()
+def _cors(settings: Settings) -> Sequence[Middleware]:
+    if not settings.cors:
+        return ()
+    return (
+        Middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            expose_headers=_EXPOSED_HEADERS,
+        ),
+    )
+
+
+async def _watch_bundles(service: Service) -> None:
+    """Log once every bundle whose files change while it is served."""
+    logged: set[str] = set()
     while True:
         changed = set(await asyncio.to_thread(service.bundles.changed))
-        for name in changed - known:
+        for name in changed - logged:
             _log.warning("bundle changed on disk; send SIGHUP to serve it", extra={"bundle": name})
-        known = changed
-        await asyncio.sleep(_LOOK)
+        logged = changed
+        await asyncio.sleep(_CHECK_INTERVAL_S)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    return error_of(error).response()
+async def _respond_to_error(request: Request, error: Exception) -> Response:
+    return describe_error(error).response()
 
 
-async def _refused_by_route(request: Request, error: Exception) -> Response:
+async def _respond_to_invalid_body(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    # A location begins with `body`, `query` or `path`.
+    errors = [details | {"loc": details["loc"][1:]} for details in error.errors()]
+    return describe_invalid_field(errors).response()
+
+
+async def _respond_to_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error, ApiError):
+        return error.response()
     path = request.url.path[:200]
-    words = {404: f"There is no {path} here.", 405: f"{path} does not take {request.method}."}
-    message = words.get(error.status_code, error.detail)
+    messages = {404: f"There is no {path} here.", 405: f"{path} does not take {request.method}."}
+    message = messages.get(error.status_code, error.detail)
     return ApiError(error.status_code, message, headers=error.headers).response()

@@ -1,4 +1,4 @@
-"""What chunks of a speech become in the body of an answer: audio, events, captions."""
+"""Bodies of responses that carry speech: audio, events, captions."""
 
 from __future__ import annotations
 
@@ -14,59 +14,67 @@ from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.serving.encoding import Encoder, open_encoder
 from kokoro_tvm.serving.errors import ApiError
 
-__all__ = ["Audio", "Body", "Captions", "Events", "words_of"]
+__all__ = ["AudioBody", "Body", "CaptionBody", "EventBody", "describe_words"]
 
 
 class Body(Protocol):
-    """What chunks of a speech become; called from one thread after the other."""
+    """Converts chunks of a speech into the body of a response. Threads call it one after the other.
+
+    Attributes:
+        media_type: For the header Content-Type.
+        size: Bytes of the whole body, if they are known before the first.
+    """
 
     media_type: str
     size: int | None
-    """Bytes of all of it, where that is known before the first."""
 
     def write(self, chunk: Chunk) -> bytes:
-        """What can be sent of a chunk; perhaps nothing yet."""
+        """Encode a chunk; the bytes may come later."""
         ...
 
     def note(self, notices: Sequence[str]) -> bytes:
-        """What is sent of notices; nothing where there is no place for them but the headers."""
+        """Encode notices; nothing if they have no place but the headers."""
         ...
 
     def close(self) -> bytes:
-        """The end of it."""
+        """Return the end of the body."""
         ...
 
     def fail(self, error: ApiError) -> bytes | None:
-        """How it ends after an error; None where it has no words for one, and the connection is cut."""
+        """Return the end of the body after an error; None if the body has no place for an error."""
         ...
 
 
-class Audio:
-    """Nothing but audio."""
+class AudioBody:
+    """Body that is nothing but audio."""
 
     def __init__(self, format: str, gain: float, samples: int | None) -> None:
-        """gain: a factor on the audio. Raises InputError as `open_encoder` does."""
+        """Create a body; `gain` is a factor on the audio. Raises InputError as `open_encoder` does."""
         self._encoder: Encoder = open_encoder(format, samples)
         self._gain = gain
         self.media_type = self._encoder.media_type
         self.size: int | None = self._encoder.size
 
     def write(self, chunk: Chunk) -> bytes:
+        """Encode a chunk."""
         audio = chunk.audio * np.float32(self._gain)
         return self._encoder.write(audio) if audio.size else b""
 
     def note(self, notices: Sequence[str]) -> bytes:
+        """Encode notices."""
         return b""
 
     def close(self) -> bytes:
+        """Return the end of the body."""
         return self._encoder.close()
 
     def fail(self, error: ApiError) -> bytes | None:
+        """Return the end of the body after an error."""
         return None
 
 
-class Events:
-    """OpenAI's server-sent events, with two of our own before the audio of a piece: notices, and its words.
+class EventBody:
+    """OpenAI's server-sent events, with two more before the audio of a piece: notices, and its words.
 
     Tokens of `usage` are what the model computes: symbols of phonemes, and frames of 25 ms.
     """
@@ -75,19 +83,22 @@ class Events:
     size: int | None = None
 
     def __init__(self, format: str, gain: float, samples: int | None) -> None:
-        self._audio = Audio(format, gain, samples)
+        self._audio = AudioBody(format, gain, samples)
         self._symbols = self._frames = 0
 
     def write(self, chunk: Chunk) -> bytes:
+        """Encode a chunk."""
         self._symbols += len(chunk.piece.symbols)
         self._frames += chunk.piece.frames
-        words = _event("speech.audio.words", words=words_of(chunk.words)) if chunk.words else b""
+        words = _event("speech.audio.words", words=describe_words(chunk.words)) if chunk.words else b""
         return words + _delta(self._audio.write(chunk))
 
     def note(self, notices: Sequence[str]) -> bytes:
+        """Encode notices."""
         return b"".join(_event("speech.audio.notice", notice=notice) for notice in notices)
 
     def close(self) -> bytes:
+        """Return the end of the body."""
         usage = {
             "input_tokens": self._symbols,
             "output_tokens": self._frames,
@@ -96,11 +107,12 @@ class Events:
         return _delta(self._audio.close()) + _event("speech.audio.done", usage=usage)
 
     def fail(self, error: ApiError) -> bytes:
+        """Return the end of the body after an error."""
         return _event("error", error=error.body)
 
 
-class Captions:
-    """Kokoro-FastAPI's JSON of audio and words: a line for each piece, or one object for all of it.
+class CaptionBody:
+    """Kokoro-FastAPI's JSON of audio and words: a line for each piece, or one object for all pieces.
 
     After an error the last line is `{"error": ...}`.
     """
@@ -109,41 +121,59 @@ class Captions:
     size: int | None = None
 
     def __init__(
-        self, format: str, gain: float, timed: bool, lines: bool, voice: str | None, samples: int | None
+        self,
+        format: str,
+        gain: float,
+        has_times: bool,
+        is_lines: bool,
+        voice: str | None,
+        samples: int | None,
     ) -> None:
-        """timed: whether words have their times; lines: whether every piece is an object of its own; voice:
-        of words whose piece has none of its own, None for words without their voice."""
-        self._audio = Audio(format, gain, samples)
-        self._timed = timed
-        self._lines = lines
+        """Create a body.
+
+        Args:
+            format: Of the audio.
+            gain: Factor on the audio.
+            has_times: Send words with their times.
+            is_lines: Send an object for each piece.
+            voice: Of words whose piece names none. None leaves out the voices of words.
+            samples: Number of samples of all audio, if it is known.
+        """
+        self._audio = AudioBody(format, gain, samples)
+        self._has_times = has_times
+        self._is_lines = is_lines
         self._voice = voice
         self._bytes: list[bytes] = []
         self._words: list[dict[str, Any]] = []
         self._notices: list[str] = []
 
     def write(self, chunk: Chunk) -> bytes:
+        """Encode a chunk."""
         self._bytes.append(self._audio.write(chunk))
-        spoken = {} if self._voice is None else {"voice": chunk.piece.voice or self._voice}
-        self._words += [word | spoken for word in words_of(chunk.words)]
-        return self._line() if self._lines else b""
+        voice = {} if self._voice is None else {"voice": chunk.piece.voice or self._voice}
+        self._words += [word | voice for word in describe_words(chunk.words)]
+        return self._line() if self._is_lines else b""
 
     def note(self, notices: Sequence[str]) -> bytes:
+        """Encode notices."""
         self._notices += notices
         return b""
 
     def close(self) -> bytes:
+        """Return the end of the body."""
         last = self._audio.close()
         self._bytes.append(last)
-        return self._line() if last or not self._lines else b""
+        return self._line() if last or not self._is_lines else b""
 
     def fail(self, error: ApiError) -> bytes:
+        """Return the end of the body after an error."""
         return json.dumps({"error": error.body}).encode() + b"\n"
 
     def _line(self) -> bytes:
         node: dict[str, Any] = {
             "audio": base64.b64encode(b"".join(self._bytes)).decode(),
             "audio_format": self._audio.media_type,
-            "timestamps": self._words if self._timed else None,
+            "timestamps": self._words if self._has_times else None,
         }
         if self._notices:
             node["notices"] = self._notices
@@ -151,9 +181,12 @@ class Captions:
         return json.dumps(node).encode() + b"\n"
 
 
-def words_of(words: Sequence[TimedWord]) -> list[dict[str, Any]]:
-    """Words with their times in seconds from the start of the speech, and their places in its text: the first
-    character and the one after the last, in code points."""
+def describe_words(words: Sequence[TimedWord]) -> list[dict[str, Any]]:
+    """Return words as JSON objects.
+
+    Times are seconds from the start of the speech. `source` is the place in its text: the first code point
+    and the one after the last.
+    """
     return [
         {
             "word": word.text,

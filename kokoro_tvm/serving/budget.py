@@ -1,4 +1,4 @@
-"""A bound on the bytes that clients have sent together and that are not handled yet."""
+"""Bound on the unhandled bytes of all clients together."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ __all__ = ["ByteBudget", "Holder"]
 
 
 class Holder(Protocol):
-    """A client that holds bytes."""
+    """Client that holds bytes."""
 
     def drop(self) -> None:
         """Close its connection."""
 
 
 class ByteBudget:
-    """Bytes of each client. If all hold more than `most`, the client that holds most is dropped."""
+    """Bytes of each client. If all together exceed a limit, the client that holds most is dropped."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: dict[Holder, int] = {}
+    def __init__(self, limit: int) -> None:
+        self.total = 0
+        self._limit = limit
+        self._sizes: dict[Holder, int] = {}
 
     def hold(self, holder: Holder, size: int) -> None:
-        """Set how many bytes a client holds."""
-        self._held[holder] = size
-        while sum(self._held.values()) > self._most:
-            largest = max(self._held, key=self._held.__getitem__)
-            self.forget(largest)
+        """Set the number of bytes that a client holds."""
+        self.total += size - self._sizes.get(holder, 0)
+        self._sizes[holder] = size
+        while self.total > self._limit:
+            # Of equal ones the newest, so that new clients cannot drop older ones.
+            largest = max(reversed(self._sizes), key=self._sizes.__getitem__)
+            self.release(largest)
             largest.drop()
 
-    def forget(self, holder: Holder) -> None:
-        """Release what a client holds."""
-        self._held.pop(holder, None)
+    def release(self, holder: Holder) -> None:
+        """Release the bytes of a client."""
+        self.total -= self._sizes.pop(holder, 0)

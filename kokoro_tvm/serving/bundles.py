@@ -1,4 +1,4 @@
-"""The bundles that are served, by name: opened, noticed when they change, and opened again."""
+"""Bundles that a server speaks with, by name."""
 
 from __future__ import annotations
 
@@ -9,41 +9,42 @@ from kokoro_tvm.common.bundles import default_bundle
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
-from kokoro_tvm.serving.scheduler import Yielding
+from kokoro_tvm.serving.jobs import YieldingRunner
 
-__all__ = ["Bundles", "in_turns", "named_folders"]
+__all__ = ["Bundles", "make_yielding", "name_folders"]
 
 _ENGLISH = frozenset("ab")  # letters of the languages that a bundle has data for
 
 
-def named_folders(given: Sequence[str]) -> dict[str, Path]:
-    """Folders by name, of `DIR` or `NAME=DIR` each; the default bundle where none is given.
+def name_folders(arguments: Sequence[str]) -> dict[str, Path]:
+    """Parse `DIR` or `NAME=DIR` into folders by name; without arguments, take the default bundle.
 
-    Raises InputError for a name that comes twice or is none.
+    Raises:
+        InputError: A name is invalid or comes twice.
     """
-    found: dict[str, Path] = {}
-    for each in given or (str(default_bundle()),):
-        name, equals, folder = each.partition("=")
-        path = Path(folder if equals else each)
+    folders: dict[str, Path] = {}
+    for argument in arguments or (str(default_bundle()),):
+        name, equals, folder = argument.partition("=")
+        path = Path(folder if equals else argument)
         name = name if equals else path.resolve().name
         if not name or len(name) > 64 or not name.isprintable() or (not folder and equals):
-            raise InputError(f"{each!r} is no bundle. Write its folder, or NAME=DIR.")
-        if name in found:
+            raise InputError(f"{argument!r} is no bundle. Write its folder, or NAME=DIR.")
+        if name in folders:
             raise InputError(f"Two bundles are called {name!r}. Give them names, NAME=DIR.")
-        found[name] = path
-    return found
+        folders[name] = path
+    return folders
 
 
-def in_turns(synthesizer: Synthesizer) -> Synthesizer:
-    """The synthesizer itself, whose components ask the request that they run for before each."""
-    synthesizer.runner = Yielding(synthesizer.runner)
+def make_yielding(synthesizer: Synthesizer) -> Synthesizer:
+    """Make a synthesizer's runner yield the turn of the current job before each component."""
+    synthesizer.runner = YieldingRunner(synthesizer.runner)
     return synthesizer
 
 
 class Bundles:
-    """Synthesizers by name; the first speaks for every name that is not there.
+    """Synthesizers by name; the first speaks for every other name.
 
-    What is being spoken goes on with the synthesizer that it began with.
+    A speech goes on with the synthesizer that it began with.
     """
 
     def __init__(
@@ -52,62 +53,79 @@ class Bundles:
         threads: int | None = None,
         voices: str | None = None,
     ) -> None:
-        """threads, voices: for those that are opened again."""
+        """Serve open bundles; `threads` and `voices` are for those that `reload` opens."""
         self._synthesizers = dict(synthesizers)
         self._threads = threads
         self._voices = voices
-        self._marks = self._seen()
+        self._manifests = self._identify_manifests()
 
     @classmethod
     def open(
         cls, folders: Mapping[str, Path], threads: int | None = None, voices: str | None = None
     ) -> Bundles:
-        """All bundles of some folders, each with the voices of a folder beside its own; raises BundleError
-        and InputError as `Synthesizer` does."""
-        opened = {name: in_turns(Synthesizer(path, threads, voices=voices)) for name, path in folders.items()}
-        return cls(opened, threads, voices)
+        """Open the bundles of some folders.
+
+        Args:
+            folders: By name.
+            threads: Of each bundle.
+            voices: Folder of voices beside those of each bundle.
+
+        Raises:
+            BundleError: As `Synthesizer` does.
+            InputError: As `Synthesizer` does.
+        """
+        synthesizers = {
+            name: make_yielding(Synthesizer(path, threads, voices=voices)) for name, path in folders.items()
+        }
+        return cls(synthesizers, threads, voices)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names in the order they were given."""
+        """Names of the bundles, in order."""
         return tuple(self._synthesizers)
 
     def of(self, model: str = "") -> Synthesizer:
-        """The synthesizer of this name, or the first."""
+        """Return the synthesizer of a name, or the first."""
         return self._synthesizers.get(model) or next(iter(self._synthesizers.values()))
 
     def changed(self) -> tuple[str, ...]:
-        """Names of bundles whose folder has another manifest than the one that is served, or none."""
-        seen = self._seen()
-        return tuple(name for name in self.names if seen[name] != self._marks[name])
+        """Return the names of bundles whose manifest on disk is not the one that is served."""
+        current = self._identify_manifests()
+        return tuple(name for name in self.names if current[name] != self._manifests[name])
 
     def open_front_ends(self) -> None:
-        """Read a word in each language that the data of a bundle is for: what that opens stays open.
+        """Read a word in each language that a bundle has data for, which opens the data.
 
-        Other languages are read by packages, which are imported with their first text. Raises BundleError for
-        damaged data.
+        Other languages are read by packages, which are imported with their first text.
+
+        Raises:
+            BundleError: The data is damaged.
         """
-        for each in self._synthesizers.values():
-            codes = {describe(name, each.bundle.languages).code for name in each.voices.names} & _ENGLISH
-            for code in sorted(codes if each.bundle.front_end is not None else ()):
-                each.phonemize("Ready.", each.voices.names[0], language=code)
+        for tts in self._synthesizers.values():
+            codes = {describe(name, tts.bundle.languages).code for name in tts.voices.names} & _ENGLISH
+            for code in sorted(codes if tts.bundle.front_end is not None else ()):
+                tts.phonemize("Ready.", tts.voices.names[0], language=code)
 
     def reload(self) -> None:
-        """Open all bundles again, voices and front ends included; where one cannot be, nothing changes, and
-        BundleError or InputError says why."""
-        folders = {name: each.bundle.root for name, each in self._synthesizers.items()}
+        """Open all bundles again, voices and front ends included.
+
+        Raises:
+            BundleError: A bundle cannot be opened. Those that are open stay.
+            InputError: A voice cannot be read. The open bundles stay.
+        """
+        folders = {name: tts.bundle.root for name, tts in self._synthesizers.items()}
         opened = Bundles.open(folders, self._threads, self._voices)
         opened.open_front_ends()
-        self._synthesizers, self._marks = opened._synthesizers, opened._marks
+        self._synthesizers, self._manifests = opened._synthesizers, opened._manifests
 
-    def _seen(self) -> dict[str, tuple[int, int, int] | None]:
-        return {name: _mark(each.bundle.root / "bundle.json") for name, each in self._synthesizers.items()}
+    def _identify_manifests(self) -> dict[str, tuple[int, int, int] | None]:
+        return {name: _identify(tts.bundle.root / "bundle.json") for name, tts in self._synthesizers.items()}
 
 
-def _mark(path: Path) -> tuple[int, int, int] | None:
-    """What tells a file from another of its name; None where there is none."""
+def _identify(path: Path) -> tuple[int, int, int] | None:
+    """Return inode, size and time of a file, or None if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from kokoro_tvm.common.errors import BundleError, InputError, OutOfMemoryError
+from kokoro_tvm.common.words import truncate
 from kokoro_tvm.serving.scheduler import BusyError
 
-__all__ = ["ApiError", "error_of"]
+__all__ = ["ApiError", "describe_error", "describe_invalid_field"]
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_CODES = {  # by pydantic's types of errors
+    "missing": "missing_required_parameter",
+    "string_too_short": "empty_string",
+    "string_too_long": "string_above_max_length",
+    "literal_error": "invalid_value",
+}
 
 
-class ApiError(Exception):
-    """An answer that is an error; what it says may be read by anyone."""
+class ApiError(HTTPException):
+    """Error response whose text anyone may read.
+
+    Attributes:
+        param: Path of the invalid field.
+        code: Reason, for programs.
+    """
 
     def __init__(
         self,
@@ -26,37 +39,64 @@ class ApiError(Exception):
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """param: the field that is wrong; code: a word for programs."""
-        super().__init__(message)
-        self.status = status
-        self.message = message
+        super().__init__(status, message, headers)
         self.param = param
         self.code = code
-        self.headers = headers or {}
 
     @property
     def body(self) -> dict[str, Any]:
-        """What stands under `error`."""
-        kind = "server_error" if self.status >= 500 else _TYPES.get(self.status, "invalid_request_error")
-        return {"message": self.message, "type": kind, "param": self.param, "code": self.code}
+        """The object `error` of the response."""
+        kind = (
+            "server_error"
+            if self.status_code >= 500
+            else _TYPES.get(self.status_code, "invalid_request_error")
+        )
+        return {"message": self.detail, "type": kind, "param": self.param, "code": self.code}
 
     def response(self) -> JSONResponse:
-        """The whole answer."""
-        return JSONResponse({"error": self.body}, self.status, dict(self.headers))
+        """Create the response."""
+        return JSONResponse({"error": self.body}, self.status_code, self.headers)
 
 
-def error_of(error: BaseException) -> ApiError:
-    """What a client may know of an error: everything about its own request, nothing about the machine."""
+def describe_error(error: BaseException) -> ApiError:
+    """Convert an exception into an error response that says nothing about the machine."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, InputError):
         return ApiError(400, str(error), code="invalid_input")
     if isinstance(error, BusyError):
-        after = {"Retry-After": str(error.retry_after)}
-        return ApiError(429, str(error), code="rate_limit_exceeded", headers=after)
+        headers = {"Retry-After": str(error.retry_after)}
+        return ApiError(429, str(error), code="rate_limit_exceeded", headers=headers)
     if isinstance(error, MemoryError | OutOfMemoryError):
-        words = "The server is short of memory. Send the text in shorter parts, or try again later."
-        return ApiError(503, words, code="out_of_memory", headers={"Retry-After": "10"})
+        message = "The server is short of memory. Send the text in shorter parts, or try again later."
+        return ApiError(503, message, code="out_of_memory", headers={"Retry-After": "10"})
     if isinstance(error, BundleError):
         return ApiError(500, "The bundle failed. The server's log says how.", code="bundle_error")
     return ApiError(500, "The server failed. Its log says how.", code="internal_error")
+
+
+def describe_invalid_field(errors: Sequence[Mapping[str, Any]], parent: str = "") -> ApiError:
+    """Convert the first of pydantic's errors into an error response.
+
+    Args:
+        errors: As `ValidationError.errors` returns them.
+        parent: Path of the object that was validated.
+    """
+    error = errors[0]
+    path = parent
+    for part in error["loc"]:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    message = f"`{path}`: {error['msg']}" if path else f"The body: {error['msg']}"
+    if error["type"] != "missing":
+        message += f", but is {_quote(error['input'])}"
+    return ApiError(400, f"{message}.", path or None, _CODES.get(error["type"], "invalid_type"))
+
+
+def _quote(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    if isinstance(value, str):
+        return repr(truncate(value))
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return "a very large number"
+    return "null" if value is None else str(value).lower()

@@ -1,4 +1,4 @@
-"""What every request passes first: its key, origin and bounds, its place in the logs and metrics."""
+"""Middleware that every request passes first: keys, hosts, origins, bounds of bodies, log and metrics."""
 
 from __future__ import annotations
 
@@ -20,176 +20,170 @@ from starlette.websockets import WebSocket
 
 from kokoro_tvm.serving.errors import ApiError
 from kokoro_tvm.serving.metrics import Metrics
+from kokoro_tvm.serving.requests import LIMITS
 from kokoro_tvm.serving.settings import Settings
 
 __all__ = ["Guard"]
 
 _log = logging.getLogger("kokoro_tvm.serving")
-_GUARDED = ("/v1/", "/dev/", "/metrics")
-_CLOSE = {"Connection": "close"}  # what is left of the body is not read
+_PROTECTED_PATHS = ("/v1/", "/dev/", "/metrics")
+_CLOSE = {"Connection": "close"}  # the rest of the body is not read
 
 
 @dataclass
-class _Body:
-    """Body of a request: bytes that have come."""
+class _BodySize:
+    """Bytes of a request's body that have arrived."""
 
-    size: int = 0
+    bytes: int = 0
 
 
 class Guard:
-    """Middleware around the whole application."""
+    """ASGI middleware around the routes.
+
+    It sees a request before FastAPI reads its body: a dependency would see it afterwards.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app = app
         self._settings = settings
         self._metrics = metrics
-        self._held = 0  # bytes of bodies of requests that are not answered yet
+        self._pending_bytes = 0  # of bodies of requests without a response
+        self._hosts = {name.lower() for name in (settings.host, *settings.hosts)}
         keys = [(key, 0) for key in settings.api_key] + [(key, 1) for key in settings.priority_key]
         self._keys = [(_digest(key), priority) for key, priority in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request, or pass it on."""
+        LIMITS.set(self._settings)
         if scope["type"] == "http":
-            await self._request(scope, receive, send)
-        elif scope["type"] == "websocket" and (refusal := self._refusal(scope)) is not None:
+            await self._handle_request(scope, receive, send)
+        elif scope["type"] == "websocket" and (refusal := self._refuse(scope)) is not None:
             await WebSocket(scope, receive, send).send_denial_response(refusal.response())
         else:
             await self._app(scope, receive, send)
 
-    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start, name = time.monotonic(), secrets.token_hex(8)
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started, request_id = time.monotonic(), secrets.token_hex(8)
         status = 0
-        body = _Body()
+        size = _BodySize()
 
-        async def noted(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", name.encode())]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
-            refusal = self._refusal(scope)
+            refusal = self._refuse(scope)
             if refusal is None:
-                await self._app(scope, self._bounded(receive, body), noted)
+                await self._app(scope, self._bound(receive, size), send_with_id)
             else:
-                await refusal.response()(scope, receive, noted)
+                await refusal.response()(scope, receive, send_with_id)
         finally:
-            self._held -= body.size
-            route = scope.get("route")
-            path = getattr(route, "path", "unknown")
+            self._pending_bytes -= size.bytes
+            path = getattr(scope.get("route"), "path", "unknown")
             self._metrics.count_request(path, status)
             _log.info(
                 "request",
                 extra={
-                    "request": name,
+                    "request": request_id,
                     "client": (scope.get("client") or ("",))[0],
                     "method": scope["method"],
                     "path": scope["path"][:200],
                     "status": status,
-                    "seconds": round(time.monotonic() - start, 4),
+                    "seconds": round(time.monotonic() - started, 4),
                 },
             )
 
-    def _refusal(self, scope: MutableMapping[str, Any]) -> ApiError | None:
-        priority = self._priority(scope)
-        if priority is None:
+    def _refuse(self, scope: MutableMapping[str, Any]) -> ApiError | None:
+        """Return the error response to a request that may not be handled."""
+        headers = Headers(scope=scope)
+        if not self._authorize(scope, headers):
             return ApiError(
                 401,
                 "The key is missing or wrong. Send `Authorization: Bearer KEY`.",
                 code="invalid_api_key",
                 headers={"WWW-Authenticate": "Bearer"} | _CLOSE,
             )
-        headers = Headers(scope=scope)
-        if not self._settings.api_key and not self._serves(headers.get("host")):
+        if not self._settings.api_key and not self._is_served_host(headers.get("host")):
             message = (
                 "The server does not answer to this name (`Host`). Use its address, or set `hosts` to the "
                 "name. A server that requires a key (`api_key`) answers to every name."
             )
             return ApiError(403, message, code="host_not_allowed", headers=_CLOSE)
-        if not self._allows(headers):
+        if not self._is_allowed_origin(headers):
             message = (
                 "Pages of this origin may send no requests. The setting `cors` names those that may, and a "
                 "proxy should pass `Host` on."
             )
             return ApiError(403, message, code="origin_not_allowed", headers=_CLOSE)
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self._settings.most_bytes:
+        if length.isdecimal() and int(length) > self._settings.max_body_bytes:
             return self._too_large()
         return None
 
-    def _serves(self, host: str | None) -> bool:
-        """Return whether a request may have this `Host`.
-
-        A stranger may point a name at this machine (DNS rebinding). Browsers then take the server for the one
-        that sent the stranger's page. An address cannot be used so, nor can a name without a dot, which no
-        stranger can register.
-        """
+    def _is_served_host(self, host: str | None) -> bool:
+        # A stranger may point a name at this machine (DNS rebinding). Browsers then take the server for the
+        # one
+        # that sent the stranger's page. An address cannot be used so, nor can a name without a dot, which no
+        # stranger can register.
         if host is None:
-            return True  # no browser leaves it out
+            return True  # every browser sends it
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             return False
-        names = {each.lower() for each in (self._settings.host, *self._settings.hosts)}
-        own = "." not in name or name.endswith(".localhost") or _is_address(name)
-        return own or not {"*", name}.isdisjoint(names)
+        is_local = "." not in name or name.endswith(".localhost") or _is_address(name)
+        return is_local or not self._hosts.isdisjoint(("*", name))
 
-    def _allows(self, headers: Headers) -> bool:
-        """Whether no page sends a request, or one of this server or of `cors`. A browser sends what a form
-        may send, and opens WebSockets, without asking first."""
+    def _is_allowed_origin(self, headers: Headers) -> bool:
+        # A browser sends the requests of forms, and opens WebSockets, without asking the server first.
         origin = headers.get("origin")
-        own = origin is None or _place_of(origin) == headers.get("host")
-        return own or not {"*", origin}.isdisjoint(self._settings.cors)
+        is_own = origin is None or _authority(origin) == headers.get("host")
+        return is_own or not {"*", origin}.isdisjoint(self._settings.cors)
 
-    def _priority(self, scope: MutableMapping[str, Any]) -> int | None:
-        """That of the request's key, which its state has from now on; None where the key is wrong."""
-        guarded = scope["type"] == "websocket" or scope["path"].startswith(_GUARDED)
-        scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
-        given = _digest(key.strip() if scheme.lower() == "bearer" else "")
-        found: int | None = None
-        for known, priority in self._keys:  # all of them, so that the time says nothing
-            if hmac.compare_digest(given, known):
-                found = priority
-        scope.setdefault("state", {})["priority"] = found or 0
-        return found if guarded and self._settings.api_key else found or 0
+    def _authorize(self, scope: MutableMapping[str, Any], headers: Headers) -> bool:
+        """Store the priority of a request's key in its state; return whether it may be handled."""
+        scheme, _, word = headers.get("authorization", "").partition(" ")
+        digest = _digest(word.strip() if scheme.lower() == "bearer" else "")
+        matches = [priority for key, priority in self._keys if hmac.compare_digest(digest, key)]
+        scope.setdefault("state", {})["priority"] = max(matches, default=0)
+        is_protected = scope["type"] == "websocket" or scope["path"].startswith(_PROTECTED_PATHS)
+        return bool(matches) or not (is_protected and self._settings.api_key)
 
-    def _bounded(self, receive: Receive, body: _Body) -> Receive:
-        """Return what receives a body that is bounded in bytes and in time.
+    def _bound(self, receive: Receive, size: _BodySize) -> Receive:
+        """Wrap `receive` of a request: it raises ApiError for a body that is too large or too slow."""
+        is_complete = False
+        limit_of_all = self._settings.max_requests * self._settings.max_body_bytes
+        deadline = time.monotonic() + self._settings.request_timeout_s
 
-        It raises ApiError beyond, and if the bodies of all requests together are too large.
-        """
-        complete = False
-        most_held = self._settings.most_requests * self._settings.most_bytes
-        deadline = time.monotonic() + self._settings.idle
-
-        async def bounded() -> Message:
-            nonlocal complete
-            if complete:
+        async def receive_bounded() -> Message:
+            nonlocal is_complete
+            if is_complete:
                 return await receive()
             try:
                 message = await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
             except asyncio.TimeoutError:  # noqa: UP041 - in Python 3.10 it is another
-                words = f"The body did not come within {self._settings.idle:g} s."
-                raise ApiError(408, words, code="request_timeout", headers=_CLOSE) from None
+                text = f"The body did not come within {self._settings.request_timeout_s:g} s."
+                raise ApiError(408, text, code="request_timeout", headers=_CLOSE) from None
             part = len(message.get("body", b""))
-            body.size += part
-            self._held += part
-            complete = not message.get("more_body", False)
-            if body.size > self._settings.most_bytes:
+            size.bytes += part
+            self._pending_bytes += part
+            is_complete = not message.get("more_body", False)
+            if size.bytes > self._settings.max_body_bytes:
                 raise self._too_large()
-            if self._held > most_held:
-                words = (
-                    "The requests that are not answered yet are too large together. Try again in a second."
-                )
-                after = {"Retry-After": "1"} | _CLOSE
-                raise ApiError(429, words, code="rate_limit_exceeded", headers=after)
+            if self._pending_bytes > limit_of_all:
+                text = "The requests without an answer are too large together. Try again in a second."
+                headers = {"Retry-After": "1"} | _CLOSE
+                raise ApiError(429, text, code="rate_limit_exceeded", headers=headers)
             return message
 
-        return bounded
+        return receive_bounded
 
     def _too_large(self) -> ApiError:
-        words = f"The body has more than {self._settings.most_bytes} bytes."
-        return ApiError(413, words, code="body_too_large", headers=_CLOSE)
+        message = f"The body has more than {self._settings.max_body_bytes} bytes."
+        return ApiError(413, message, code="body_too_large", headers=_CLOSE)
 
 
 def _is_address(name: str) -> bool:
@@ -200,8 +194,8 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _place_of(origin: str) -> str | None:
-    """Return host and port of an origin; None if it is none."""
+def _authority(origin: str) -> str | None:
+    """Return host and port of an origin, or None if it is invalid."""
     try:
         return urlsplit(origin).netloc
     except ValueError:

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on standard error, without the texts of requests unless they are wanted."""
+"""Logs: one JSON object a line on standard error, without the texts of requests by default."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from kokoro_tvm.serving.metrics import Metrics
 
 __all__ = ["JsonLines", "log_notices", "start_logs"]
 
-_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
-
-
-# Of an address: some clients send their key in it.
+_STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
+# The query of an address: some clients send their key in it.
 _QUERY = re.compile(r"\?[\w.%-]+=[^\s\"']*")
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, message and whatever was logged with it."""
+    """Formatter: time, level, message and extra fields as JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Format a record as a line of JSON."""
         time = datetime.fromtimestamp(record.created, timezone.utc)  # noqa: UP017 - Python 3.10 has no UTC
         node = {
             "time": time.isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
         }
-        node |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        node |= {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
         if record.exc_info:
             node["exception"] = self.formatException(record.exc_info)
         node = {
@@ -41,7 +40,7 @@ class JsonLines(logging.Formatter):
 
 
 def start_logs() -> None:
-    """Write what this package and uvicorn log, from `info` on."""
+    """Write the logs of this package, uvicorn and asyncio, from `info` on."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     for name in ("kokoro_tvm.serving", "uvicorn", "asyncio"):
@@ -51,7 +50,7 @@ def start_logs() -> None:
 
 
 def log_notices(metrics: Metrics, texts: bool) -> None:
-    """Count every SpeechWarning from now on, and log it where texts may be logged: it quotes them."""
+    """Count every SpeechWarning from now on, and log it if `texts` may be logged: it quotes them."""
     shown = warnings.showwarning
     log = logging.getLogger("kokoro_tvm.serving")
 

@@ -1,4 +1,4 @@
-"""Voices and languages of a bundle by the names that clients have for them."""
+"""Names of voices and languages: those of clients and those of a bundle."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.serving.errors import ApiError
 
-__all__ = ["letter_of", "listed", "named", "tag_of", "with_own_names"]
+__all__ = ["describe_languages", "letter_of", "list_voices", "tag_of", "with_own_names"]
 
-# Where Kokoro has a voice of the same name it is that one; the others were chosen by gender and liveliness.
+# A voice of Kokoro of the same name, if there is one; the others are chosen by gender and liveliness.
 _OPENAI = {
     "alloy": "af_alloy",
     "ash": "am_adam",
@@ -43,8 +43,12 @@ _TAGS = {
 
 
 def with_own_names(voice: str | None, voices: Voices) -> str:
-    """A voice or a mix in which OpenAI's names are replaced by those of a bundle, unless it has them; the
-    bundle's default for None."""
+    """Replace OpenAI's names in a voice or a mix by those of a bundle, unless it has them.
+
+    Args:
+        voice: The voice or mix; None for the bundle's default.
+        voices: Of the bundle.
+    """
     if voice is None:
         return voices.default
     if voice in voices.names:
@@ -53,8 +57,8 @@ def with_own_names(voice: str | None, voices: Voices) -> str:
     return "".join(part if part in voices.names else _OPENAI.get(part.strip(), part) for part in parts)
 
 
-def listed(voices: Voices, languages: Mapping[str, SpokenLanguage] = KOKORO) -> list[dict[str, str]]:
-    """The voices as clients list them; languages: the bundle's."""
+def list_voices(voices: Voices, languages: Mapping[str, SpokenLanguage] = KOKORO) -> list[dict[str, str]]:
+    """Return the voices of a bundle with `languages`, as JSON objects."""
     infos = (describe(name, languages) for name in voices.names)
     return [
         {"id": info.name, "name": info.name, "language": info.language, "gender": info.gender}
@@ -62,22 +66,23 @@ def listed(voices: Voices, languages: Mapping[str, SpokenLanguage] = KOKORO) -> 
     ]
 
 
-def letter_of(wanted: str, languages: Mapping[str, SpokenLanguage], path: str) -> str:
-    """The letter of the language that a client means by its letter or its tag, in any case of letters.
+def letter_of(language: str, languages: Mapping[str, SpokenLanguage], field: str) -> str:
+    """Return the letter of a language of a bundle, by its letter or its tag in any case.
 
-    languages: the bundle's. Raises ApiError, whose field is `path`, for one that it does not speak.
+    Raises:
+        ApiError: The bundle does not speak it; `field` is the request's field.
     """
-    names = {code: (code, *_tags(code, language)) for code, language in languages.items()}
-    for code, known in names.items():
-        if wanted.lower() in {name.lower() for name in known}:
+    names = {code: (code, *_tags(code, entry)) for code, entry in languages.items()}
+    for code, aliases in names.items():
+        if language.lower() in {alias.lower() for alias in aliases}:
             return code
-    all_names = ", ".join(name for known in names.values() for name in known)
-    message = f"There is no language {truncate(repr(wanted))} in this bundle. Choose one of {all_names}."
-    raise ApiError(400, message, path, "invalid_value")
+    choices = ", ".join(alias for aliases in names.values() for alias in aliases)
+    message = f"There is no language {truncate(repr(language))} in this bundle. Choose one of {choices}."
+    raise ApiError(400, message, field, "invalid_value")
 
 
-def named(languages: Mapping[str, SpokenLanguage]) -> dict[str, dict[str, str]]:
-    """Name and tag of each language, by its letter, as clients list them."""
+def describe_languages(languages: Mapping[str, SpokenLanguage]) -> dict[str, dict[str, str]]:
+    """Return name and tag of each language by its letter."""
     return {
         code: {"name": language.name, "tag": (*_tags(code, language), code)[0]}
         for code, language in languages.items()
@@ -85,14 +90,14 @@ def named(languages: Mapping[str, SpokenLanguage]) -> dict[str, dict[str, str]]:
 
 
 def tag_of(voice: str, languages: Mapping[str, SpokenLanguage]) -> str:
-    """The tag of the language that a voice speaks: the bundle's first where its name says none."""
+    """Return the tag of a voice's language; that of the bundle's first if the voice's name has none."""
     code = describe(voice, languages).code
     code = code if code in languages else next(iter(languages))
     return (*_tags(code, languages[code]), code)[0]
 
 
 def _tags(code: str, language: SpokenLanguage) -> tuple[str, ...]:
-    """Names of a language in the web; espeak-ng's, which are tags too, for one of a model's own."""
+    # espeak-ng's names of languages, for those that are not Kokoro's, are tags too.
     if language == KOKORO.get(code):
         return _TAGS[code]
     return () if language.espeak is None else (language.espeak,)

@@ -1,32 +1,31 @@
-"""The requests that clients send, field by field: OpenAI's, and those that Kokoro-FastAPI adds."""
+"""Requests that clients send: OpenAI's, and those that Kokoro-FastAPI adds."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from kokoro_tvm.runtime.bundle.voices import MOST_VOICES
-from kokoro_tvm.serving.encoding import FORMATS
-from kokoro_tvm.serving.fields import (
-    FieldKind,
-    choice,
-    field_of,
-    flag,
-    items,
-    nested,
-    number,
-    read,
-    shown,
-    text,
-    whole,
-    wrong,
-)
+from kokoro_tvm.serving.encoding import AudioFormat
 from kokoro_tvm.serving.settings import Settings
 
 __all__ = [
-    "VOICE",
+    "LIMITS",
     "CaptionedRequest",
     "CombineRequest",
     "DialogueRequest",
@@ -34,77 +33,143 @@ __all__ = [
     "NormalizationOptions",
     "PhonemesRequest",
     "PhonemizeRequest",
+    "RequestModel",
     "SessionRequest",
     "SpeechRequest",
     "SsmlRequest",
+    "Text",
+    "VoiceName",
 ]
 
-VOICE = text(1024, 1)
-_VOICE_OR_NONE = text(1024)
-_LANGUAGE = text(16, 1)
+LIMITS: ContextVar[Settings] = ContextVar("limits")
+"""Settings of the server that handles the current request."""
 
 
 @dataclass(frozen=True)
-class VoiceObject:
+class MaxLength:
+    """Annotation of a string that has at most as many characters as a setting allows."""
+
+    setting: str
+
+    @property
+    def _limit(self) -> int:
+        limit: int = getattr(LIMITS.get(), self.setting)
+        return limit
+
+    def _check(self, text: str) -> str:
+        if len(text) > self._limit:
+            raise PydanticKnownError("string_too_long", {"max_length": self._limit})
+        return text
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> Any:
+        return handler(schema) | {"maxLength": self._limit}
+
+
+def _allow_null(schema: dict[str, Any]) -> None:
+    """State in a JSON schema that `null` stands for the default of a field."""
+    for name, field in schema["properties"].items():
+        if name not in schema.get("required", ()) and {"type": "null"} not in field.get("anyOf", ()):
+            about = {key: field.pop(key) for key in ("default", "description", "title") if key in field}
+            schema["properties"][name] = {"anyOf": [field, {"type": "null"}]} | about
+
+
+class RequestModel(BaseModel):
+    """Base of all requests.
+
+    Types are strict, `null` stands for the default, and unknown fields are ignored and named in a header.
+    """
+
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="allow",
+        json_schema_extra=_allow_null,
+        use_attribute_docstrings=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, node: Any) -> Any:
+        if not isinstance(node, dict):
+            raise PydanticCustomError("model_type", "Input should be a JSON object")
+        # A lone surrogate in the name of an unknown field is no reason to refuse a request.
+        return {
+            name.encode(errors="replace").decode(): value for name, value in node.items() if value is not None
+        }
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Response header with the names of the unknown fields."""
+        names = [name if name.isidentifier() and name.isascii() else "?" for name in self.model_extra or ()]
+        return {"X-Unknown-Fields": ", ".join(names[:16])[:512]} if names else {}
+
+
+VoiceName = Annotated[str, Field(min_length=1, max_length=1024)]
+# A lower bound of 0 makes pydantic refuse lone surrogates.
+Text = Annotated[str, Field(min_length=0), MaxLength("max_characters")]
+
+
+class VoiceObject(RequestModel):
     """A voice as an object."""
 
-    id: str = field_of(VOICE, "The voice, as it stands in a string.")
+    id: VoiceName
 
 
-def _text(least: int = 0) -> Callable[[Settings], FieldKind]:
-    return lambda settings: text(settings.most_characters, least)
+def _read_voice(node: Any) -> Any:
+    if isinstance(node, dict):
+        return VoiceObject.model_validate(node).id
+    if not isinstance(node, str):
+        raise PydanticCustomError("string_type", "Input should be a string or an object with `id`")
+    return node
 
 
-def _voice(settings: Settings) -> FieldKind:
-    def reads(node: Any, path: str) -> str:
-        if isinstance(node, dict):
-            return read(VoiceObject, node, settings, path)[0].id
-        if not isinstance(node, str):
-            raise wrong(path, f"`{path}` should be a string or an object with `id`, but is {shown(node)}.")
-        return str(VOICE.read(node, path))
-
-    with_id = {"type": "object", "required": ["id"], "properties": {"id": VOICE.schema}}
-    return FieldKind({"oneOf": [VOICE.schema, with_id]}, reads)
+def _read_voices(node: Any) -> Any:
+    return "+".join(_VOICES.validate_python(node, strict=True)) if isinstance(node, list) else node
 
 
-def _turns(settings: Settings) -> FieldKind:
-    return items(nested(DialogueTurn)(settings), 1, 10_000)
+_VOICES = TypeAdapter(Annotated[list[VoiceName], Field(min_length=1, max_length=MOST_VOICES)])
+_NAME_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 1024}
+_OBJECT_SCHEMA = {"type": "object", "required": ["id"], "properties": {"id": _NAME_SCHEMA}}
+_LIST_SCHEMA = {"type": "array", "items": _NAME_SCHEMA, "minItems": 1, "maxItems": MOST_VOICES}
+
+_NonEmptyText = Annotated[str, Field(min_length=1), MaxLength("max_characters")]
+_ModelName = Annotated[str, Field(max_length=256)]
+_Voice = Annotated[
+    VoiceName, BeforeValidator(_read_voice), WithJsonSchema({"oneOf": [_NAME_SCHEMA, _OBJECT_SCHEMA]})
+]
+_Voices = Annotated[
+    VoiceName, BeforeValidator(_read_voices), WithJsonSchema({"oneOf": [_NAME_SCHEMA, _LIST_SCHEMA]})
+]
+_Language = Annotated[str, Field(min_length=1, max_length=16)]
+_Speed = Annotated[float, Field(ge=0.25, le=4.0)]
+_Gain = Annotated[float, Field(ge=0.0, le=10.0)]
+_Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
 
 
-def _voices() -> FieldKind:
-    several = items(VOICE, 1, MOST_VOICES)
+class NormalizationOptions(RequestModel):
+    """Which written forms are read by rules. The lexicon reads the others as they stand."""
 
-    def reads(node: Any, path: str) -> str:
-        if isinstance(node, str):
-            return str(VOICE.read(node, path))
-        return "+".join(several.read(node, path))
-
-    return FieldKind({"oneOf": [VOICE.schema, several.schema]}, reads)
-
-
-@dataclass(frozen=True)
-class NormalizationOptions:
-    """Which written forms are read by rules. One whose switch is off goes to the lexicon as it stands."""
-
-    normalize: bool = field_of(
-        flag(),
-        "Read written forms as words. Without it, all that follows is off, and dates, times, money.",
-        True,
-    )
-    unit_normalization: bool = field_of(flag(), "Read units of measure as words: `10 km/h`.", True)
-    url_normalization: bool = field_of(flag(), "Read addresses of the web as words.", True)
-    email_normalization: bool = field_of(flag(), "Read addresses of mail as words.", True)
-    phone_normalization: bool = field_of(flag(), "Read telephone numbers figure by figure.", True)
-    optional_pluralization_normalization: bool = field_of(
-        flag(), "Accepted; `(s)` is never read as a plural.", False
-    )
-    replace_remaining_symbols: bool = field_of(
-        flag(), "Read signs as words: `=`, `#`, `@`, arrows, powers.", True
-    )
+    normalize: bool = True
+    """Read written forms as words. `false` switches off all that follows, and dates, times, money."""
+    unit_normalization: bool = True
+    """Read units of measure as words: `10 km/h`."""
+    url_normalization: bool = True
+    """Read addresses of the web as words."""
+    email_normalization: bool = True
+    """Read addresses of mail as words."""
+    phone_normalization: bool = True
+    """Read telephone numbers figure by figure."""
+    optional_pluralization_normalization: bool = False
+    """Accepted; `(s)` is never read as a plural."""
+    replace_remaining_symbols: bool = True
+    """Read signs as words: `=`, `#`, `@`, arrows, powers."""
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """Kinds of written forms that are left as they stand, as `Synthesizer.stream` takes them."""
+        """Kinds of written forms that `Synthesizer.stream` leaves as they stand."""
         switches = {
             "all": self.normalize,
             "units": self.unit_normalization,
@@ -113,64 +178,53 @@ class NormalizationOptions:
             "phones": self.phone_normalization,
             "signs": self.replace_remaining_symbols,
         }
-        return tuple(form for form, on in switches.items() if not on)
+        return tuple(form for form, is_on in switches.items() if not is_on)
 
 
-@dataclass(frozen=True)
-class SpeechRequest:
-    """`POST /v1/audio/speech`."""
+class SpeechRequest(RequestModel):
+    """Body of `POST /v1/audio/speech`."""
 
-    input: str = field_of(
-        _text(1),
-        "The text to speak, with or without markup: `[pause:1.5s]`, `[voice:af_sky]`, `[rate:1.2]`, "
-        "`[word](/phonemes/)`, or SSML.",
-    )
-    model: str = field_of(text(256), "The name of a bundle. Any other name stands for the first.", "kokoro")
-    voice: str | None = field_of(
-        _voice,
-        "A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`; without it `af_heart`, or the "
-        "first of a bundle that does not have it.",
-        None,
-    )
-    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "mp3")
-    speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
-    stream_format: str = field_of(
-        choice("audio", "sse"), "`audio`, or server-sent events with the audio in base64.", "audio"
-    )
-    instructions: str = field_of(_text(), "Accepted and not followed: the model has none.", "")
-    stream: bool = field_of(
-        flag(), "Whether audio is sent as it is computed; else when all of it is there.", True
-    )
-    lang_code: str | None = field_of(
-        _LANGUAGE,
-        "The language to read in, where it is not that of the voice: the letter of one that the bundle "
-        "speaks, or its tag, such as `en-GB`.",
-        None,
-    )
-    volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
-    seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise. The same gives the same audio.", 0)
-    allow_voice_tags: bool | None = field_of(
-        flag(),
-        "`true` gives the words of captions the `voice` they have; tags are followed in any case.",
-        None,
-    )
-    return_download_link: bool = field_of(
-        flag(),
-        "Keep the audio for a while; the header `X-Download-Path` says where, below `/v1`.",
-        False,
-    )
-    download_format: str | None = field_of(
-        choice(*FORMATS), "How the audio that is kept is encoded, where it is otherwise.", None
-    )
-    ssml: bool | None = field_of(flag(), "Whether the text is SSML; else it is where it begins so.", None)
-    markup: bool = field_of(flag(), "Whether markup is followed; else brackets and tags are text.", True)
-    normalization_options: NormalizationOptions | None = field_of(
-        nested(NormalizationOptions), "Which written forms are read by rules, as below.", None
-    )
+    input: _NonEmptyText
+    """The text to speak, with or without markup: `[pause:1.5s]`, `[voice:af_sky]`, `[rate:1.2]`,
+    `[word](/phonemes/)`, or SSML."""
+    model: _ModelName = "kokoro"
+    """The name of a bundle. Any other name stands for the first."""
+    voice: _Voice | None = None
+    """A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`. By default `af_heart`, or the
+    first voice of a bundle that does not have it."""
+    response_format: AudioFormat = "mp3"
+    """How the audio is encoded."""
+    speed: _Speed = 1.0
+    """Speed of speech; above 1 is faster."""
+    stream_format: Literal["audio", "sse"] = "audio"
+    """`audio`, or server-sent events with the audio in base64."""
+    instructions: Text = ""
+    """Accepted and not followed: the model has none."""
+    stream: bool = True
+    """Send audio as it is computed. If false, send it when all of it is computed."""
+    lang_code: _Language | None = None
+    """The language to read in: the letter of one that the bundle speaks, or its tag, such as `en-GB`. By
+    default that of the voice."""
+    volume_multiplier: _Gain = 1.0
+    """Factor on the audio, clipped at full scale."""
+    seed: _Seed = 0
+    """Seed of the noise. The same seed gives the same audio."""
+    allow_voice_tags: bool | None = None
+    """`true` adds the `voice` to each word of captions. Tags are followed in any case."""
+    return_download_link: bool = False
+    """Keep the audio for a while. The header `X-Download-Path` has its path, below `/v1`."""
+    download_format: AudioFormat | None = None
+    """How the kept audio is encoded. By default as the response."""
+    ssml: bool | None = None
+    """Whether the text is SSML. By default it is if it begins as SSML."""
+    markup: bool = True
+    """Follow markup. If false, brackets and tags are text."""
+    normalization_options: NormalizationOptions | None = None
+    """Which written forms are read by rules, as below."""
 
     @property
     def ignored(self) -> list[str]:
-        """Names of fields that ask for what cannot be done."""
+        """Names of fields that ask for what the server cannot do."""
         names = ["instructions"] if self.instructions else []
         options = self.normalization_options
         if options is not None and options.optional_pluralization_normalization:
@@ -180,118 +234,139 @@ class SpeechRequest:
         return names
 
 
-@dataclass(frozen=True)
 class CaptionedRequest(SpeechRequest):
-    """`POST /dev/captioned_speech`."""
+    """Body of `POST /dev/captioned_speech`."""
 
-    return_timestamps: bool = field_of(flag(), "Whether words come with their times.", True)
+    return_timestamps: bool = True
+    """Send words with their times."""
 
 
-@dataclass(frozen=True)
-class DialogueTurn:
+class DialogueTurn(RequestModel):
     """What one speaker says."""
 
-    ALIASES: ClassVar[Mapping[str, str]] = {"voice_id": "voice"}
+    voice: _Voice = Field(validation_alias=AliasChoices("voice", "voice_id"))
+    """As in `/v1/audio/speech`; also as `voice_id`."""
+    text: _NonEmptyText
+    """What is said, with or without markup in brackets."""
 
-    voice: str = field_of(_voice, "As in `/v1/audio/speech`; also as `voice_id`.")
-    text: str = field_of(_text(1), "What is said, with or without markup in brackets.")
 
+class DialogueRequest(RequestModel):
+    """Body of `POST /dev/dialogue`."""
 
-@dataclass(frozen=True)
-class DialogueRequest:
-    """`POST /dev/dialogue`."""
-
-    ALIASES: ClassVar[Mapping[str, str]] = {"inputs": "turns"}
-
-    turns: Sequence[DialogueTurn] = field_of(
-        _turns, "Who says what, in order: objects with `voice` and `text`; also as `inputs`."
+    turns: list[DialogueTurn] = Field(
+        validation_alias=AliasChoices("turns", "inputs"), min_length=1, max_length=10_000
     )
-    pause_between_turns: float = field_of(number(0.0, 10.0), "Seconds of silence between two turns.", 0.0)
-    model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
-    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "mp3")
-    speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
-    stream: bool = field_of(flag(), "As in `/v1/audio/speech`.", True)
-    lang_code: str | None = field_of(
-        _LANGUAGE, "As in `/v1/audio/speech`, where it is not that of each voice.", None
-    )
-    volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
-    seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
-    return_download_link: bool = field_of(flag(), "As in `/v1/audio/speech`.", False)
-    download_format: str | None = field_of(choice(*FORMATS), "As in `/v1/audio/speech`.", None)
-    normalization_options: NormalizationOptions | None = field_of(
-        nested(NormalizationOptions), "As in `/v1/audio/speech`.", None
-    )
+    """Who says what, in order: objects with `voice` and `text`; also as `inputs`."""
+    pause_between_turns: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
+    """Seconds of silence between two turns."""
+    model: _ModelName = "kokoro"
+    """As in `/v1/audio/speech`."""
+    response_format: AudioFormat = "mp3"
+    """How the audio is encoded."""
+    speed: _Speed = 1.0
+    """Speed of speech; above 1 is faster."""
+    stream: bool = True
+    """As in `/v1/audio/speech`."""
+    lang_code: _Language | None = None
+    """As in `/v1/audio/speech`. By default that of each voice."""
+    volume_multiplier: _Gain = 1.0
+    """Factor on the audio, clipped at full scale."""
+    seed: _Seed = 0
+    """Seed of the noise."""
+    return_download_link: bool = False
+    """As in `/v1/audio/speech`."""
+    download_format: AudioFormat | None = None
+    """As in `/v1/audio/speech`."""
+    normalization_options: NormalizationOptions | None = None
+    """As in `/v1/audio/speech`."""
 
-    def speech(self, script: str) -> SpeechRequest:
-        """The request for the speech of the turns as one text, whose voice is that of the first."""
-        shared = {field.name for field in dataclasses.fields(SpeechRequest)}
-        own = {field.name for field in dataclasses.fields(self)} & shared
-        return SpeechRequest(
-            input=script, voice=self.turns[0].voice, ssml=False, **{name: getattr(self, name) for name in own}
-        )
-
-
-@dataclass(frozen=True)
-class SsmlRequest:
-    """`POST /dev/ssml`."""
-
-    text: str = field_of(_text(), "The SSML, which begins with `<speak`. Any other text comes back as it is.")
-    voice: str | None = field_of(
-        _VOICE_OR_NONE,
-        "The voice that the text will be spoken in, which follows a stretch in another. Without it, voices "
-        "and rates are left out.",
-        None,
-    )
+    def to_speech(self, script: str) -> SpeechRequest:
+        """Create the request for all turns as one text, in the voice of the first."""
+        names = type(self).model_fields.keys() & SpeechRequest.model_fields.keys()
+        shared = {name: getattr(self, name) for name in names}
+        return SpeechRequest.model_construct(input=script, voice=self.turns[0].voice, ssml=False, **shared)
 
 
-@dataclass(frozen=True)
-class SessionRequest:
-    """`session.update` of `/v1/audio/speech/stream`: how the speeches that follow are spoken."""
+class SsmlRequest(RequestModel):
+    """Body of `POST /dev/ssml`."""
 
-    model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
-    voice: str | None = field_of(_voice, "As in `/v1/audio/speech`.", None)
-    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "pcm")
-    speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
-    lang_code: str | None = field_of(_LANGUAGE, "As in `/v1/audio/speech`.", None)
-    volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
-    seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
-    markup: bool = field_of(flag(), "As in `/v1/audio/speech`.", True)
-    words: bool = field_of(flag(), "Whether words come with their times.", True)
-
-    @property
-    def speech(self) -> SpeechRequest:
-        """The request for a speech, but for its text."""
-        fields = asdict(self)
-        del fields["words"]
-        return SpeechRequest(input="", **fields)
+    text: Text
+    """The SSML, which begins with `<speak`. Any other text comes back as it is."""
+    voice: Annotated[str, Field(max_length=1024)] | None = None
+    """The voice that the text will be spoken in, which follows a stretch in another. Without it, voices and
+    rates are left out."""
 
 
-@dataclass(frozen=True)
-class PhonemizeRequest:
-    """`POST /dev/phonemize`."""
+class SessionRequest(RequestModel):
+    """The `session` of `session.update`: how the following speeches of a WebSocket are spoken."""
 
-    text: str = field_of(lambda settings: text(settings.most_phonemized, 1), "The text.")
-    language: str | None = field_of(
-        _LANGUAGE, "As `lang_code` in `/v1/audio/speech`; without it the bundle's first, `a` of Kokoro.", None
-    )
+    model_config = ConfigDict(extra="forbid")
+
+    model: _ModelName = "kokoro"
+    """As in `/v1/audio/speech`."""
+    voice: _Voice | None = None
+    """As in `/v1/audio/speech`."""
+    response_format: AudioFormat = "pcm"
+    """How the audio is encoded."""
+    speed: _Speed = 1.0
+    """Speed of speech; above 1 is faster."""
+    lang_code: _Language | None = None
+    """As in `/v1/audio/speech`."""
+    volume_multiplier: _Gain = 1.0
+    """Factor on the audio, clipped at full scale."""
+    seed: _Seed = 0
+    """Seed of the noise."""
+    markup: bool = True
+    """As in `/v1/audio/speech`."""
+    words: bool = True
+    """Send words with their times."""
+
+    def to_speech(self) -> SpeechRequest:
+        """Create the request for a speech whose text comes later."""
+        return SpeechRequest.model_construct(input="", **self.model_dump(exclude={"words"}))
 
 
-@dataclass(frozen=True)
-class PhonemesRequest:
-    """`POST /dev/generate_from_phonemes`."""
+class PhonemizeRequest(RequestModel):
+    """Body of `POST /dev/phonemize`."""
 
-    phonemes: str = field_of(_text(1), "Phonemes in misaki's alphabet, an utterance a line.")
-    model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
-    voice: str | None = field_of(_voice, "As in `/v1/audio/speech`.", None)
-    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "wav")
-    speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
-    seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
+    text: Annotated[str, Field(min_length=1), MaxLength("max_phonemize_characters")]
+    """The text."""
+    language: _Language | None = None
+    """As `lang_code` in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro."""
 
 
-@dataclass(frozen=True)
-class CombineRequest:
-    """`POST /v1/audio/voices/combine`, whose body may be the voices alone, as Kokoro-FastAPI has it."""
+class PhonemesRequest(RequestModel):
+    """Body of `POST /dev/generate_from_phonemes`."""
 
-    ALONE: ClassVar[str] = "voices"
+    phonemes: _NonEmptyText
+    """Phonemes in misaki's alphabet, an utterance a line."""
+    model: _ModelName = "kokoro"
+    """As in `/v1/audio/speech`."""
+    voice: _Voice | None = None
+    """As in `/v1/audio/speech`."""
+    response_format: AudioFormat = "wav"
+    """How the audio is encoded."""
+    speed: _Speed = 1.0
+    """Speed of speech; above 1 is faster."""
+    seed: _Seed = 0
+    """Seed of the noise."""
 
-    voices: str = field_of(_voices(), "A mix, or a list of voices.")
+
+def _allow_bare_voices(schema: dict[str, Any]) -> None:
+    voices = dict(schema["properties"]["voices"])
+    whole = {key: schema.pop(key) for key in list(schema)}
+    schema["anyOf"] = [whole, voices]
+
+
+class CombineRequest(RequestModel):
+    """Body of `POST /v1/audio/voices/combine`; Kokoro-FastAPI's clients send the voices alone."""
+
+    model_config = ConfigDict(json_schema_extra=_allow_bare_voices)
+
+    voices: _Voices
+    """A mix, or a list of voices."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _wrap_bare_voices(cls, node: Any) -> Any:
+        return {"voices": node} if isinstance(node, str | list) else node

@@ -1,4 +1,4 @@
-"""What all routes share: bundles, the scheduler, settings; and how a request becomes a job."""
+"""State that all routes share, and the conversion of requests into jobs."""
 
 from __future__ import annotations
 
@@ -7,130 +7,154 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.serving.bundles import Bundles
 from kokoro_tvm.serving.downloads import Download, Downloads
+from kokoro_tvm.serving.feed import read_in_turns
+from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.metrics import Metrics
 from kokoro_tvm.serving.names import letter_of, with_own_names
 from kokoro_tvm.serving.pieces.cache import PieceCache
 from kokoro_tvm.serving.requests import PhonemesRequest, SpeechRequest
-from kokoro_tvm.serving.scheduler import Scheduler, SpeechJob, read_in_turns
+from kokoro_tvm.serving.scheduler import Scheduler
 from kokoro_tvm.serving.settings import Settings
 
-__all__ = ["Service"]
+__all__ = ["CurrentService", "Service"]
 
 _log = logging.getLogger("kokoro_tvm.serving")
-_MEASURED = "wav"  # begins with its length: all of a speech is planned before its first sound
+_MEASURED_FORMAT = "wav"  # begins with its length: all of a speech is planned before its first audio
 
 
 @dataclass
 class Service:
-    """One server."""
+    """State of one server.
+
+    Attributes:
+        front_ends: State of the front ends, which are opened while the port answers already.
+        sessions: Number of open WebSocket sessions.
+    """
 
     settings: Settings
     bundles: Bundles
     scheduler: Scheduler
     metrics: Metrics
     downloads: Downloads
-    pieces: PieceCache | None = None
-    opened: Literal["starting", "opened", "failed"] = "starting"
-    """What became of the front ends, which are opened while the port answers already."""
+    cache: PieceCache | None = None
+    front_ends: Literal["starting", "ready", "failed"] = "starting"
+    sessions: int = 0
 
     @property
     def status(self) -> Literal["ready", "starting", "failed", "busy"]:
-        """Whether a text would be spoken at once, or why not. Requests that come too early only wait."""
-        if self.opened != "opened":
-            return self.opened
-        return "busy" if self.scheduler.full else "ready"
+        """Whether a text is spoken at once, or why not. A request that comes too early only waits."""
+        if self.front_ends != "ready":
+            return self.front_ends
+        return "busy" if self.scheduler.is_full else "ready"
 
     async def open_front_ends(self) -> None:
-        """Open what reads texts, beside the event loop; what fails is logged, and no text can be spoken."""
+        """Open what reads texts in another thread. A failure is logged, and no text can be spoken."""
         started = time.monotonic()
         try:
             await asyncio.to_thread(self.bundles.open_front_ends)
         except KokoroTvmError as error:
-            self.opened = "failed"
+            self.front_ends = "failed"
             _log.error("front ends not opened", extra={"error": str(error)})
         else:
-            self.opened = "opened"
+            self.front_ends = "ready"
             _log.info("ready", extra={"seconds": round(time.monotonic() - started, 3)})
 
     def speak(
-        self, wanted: SpeechRequest, client: HTTPConnection | None, text: Iterable[str] | None = None
+        self, request: SpeechRequest, client: HTTPConnection | None, text: Iterable[str] | None = None
     ) -> SpeechJob:
-        """The job of a request for the speech of a text.
+        """Start the job of a request for the speech of a text.
 
-        client: whose priority it has; text: one that comes in portions, in the place of `wanted.input`.
-        Raises BusyError, and ApiError for a language that the bundle does not speak.
+        Args:
+            request: The request.
+            client: Its connection, which has its priority.
+            text: Portions of a text that replaces `request.input`.
+
+        Raises:
+            BusyError: The queue is full.
+            ApiError: The bundle does not speak the language.
         """
-        tts = self.bundles.of(wanted.model)
-        code = wanted.lang_code and letter_of(wanted.lang_code, tts.bundle.languages, "lang_code")
+        tts = self.bundles.of(request.model)
+        code = request.lang_code and letter_of(request.lang_code, tts.bundle.languages, "lang_code")
         if self.settings.log_texts and text is None:
-            _log.info("text", extra={"text": wanted.input, "voice": wanted.voice})
+            _log.info("text", extra={"text": request.input, "voice": request.voice})
+        options = request.normalization_options
 
-        def stream() -> Stream:
-            voice = with_own_names(wanted.voice, tts.voices)
+        def open_stream() -> Stream:
             return tts.stream(
-                read_in_turns(wanted.input) if text is None else text,
-                voice,
-                wanted.speed,
-                wanted.seed,
-                ssml=wanted.ssml,
-                markup=wanted.markup,
+                read_in_turns(request.input) if text is None else text,
+                with_own_names(request.voice, tts.voices),
+                request.speed,
+                request.seed,
+                ssml=request.ssml,
+                markup=request.markup,
                 language=code,
-                unread=() if wanted.normalization_options is None else wanted.normalization_options.unread,
+                unread=() if options is None else options.unread,
             )
 
-        measured = text is None and _MEASURED in (wanted.response_format, wanted.download_format)
-        return self._submit(stream, client, measured)
+        is_measured = text is None and _MEASURED_FORMAT in (request.response_format, request.download_format)
+        return self._submit(open_stream, client, is_measured)
 
-    def speak_phonemes(self, wanted: PhonemesRequest, client: HTTPConnection) -> SpeechJob:
-        """The job of a request for the speech of phonemes. Raises BusyError."""
-        tts = self.bundles.of(wanted.model)
-        lines: Sequence[str] = [line for line in wanted.phonemes.splitlines() if line.strip()]
+    def speak_phonemes(self, request: PhonemesRequest, client: HTTPConnection) -> SpeechJob:
+        """Start the job of a request for the speech of phonemes. Raises BusyError."""
+        tts = self.bundles.of(request.model)
+        lines: Sequence[str] = [line for line in request.phonemes.splitlines() if line.strip()]
 
-        def stream() -> Stream:
-            voice = with_own_names(wanted.voice, tts.voices)
-            return tts.stream_phonemes(lines, voice, wanted.speed, wanted.seed)
+        def open_stream() -> Stream:
+            voice = with_own_names(request.voice, tts.voices)
+            return tts.stream_phonemes(lines, voice, request.speed, request.seed)
 
-        return self._submit(stream, client, wanted.response_format == _MEASURED)
+        return self._submit(open_stream, client, request.response_format == _MEASURED_FORMAT)
 
-    async def download(self, wanted: SpeechRequest) -> Download | None:
-        """The file that keeps the audio of a request, where it asks for one and the disk has room."""
-        if not wanted.return_download_link:
+    async def create_download(self, request: SpeechRequest) -> Download | None:
+        """Create the file that keeps the audio of a request, if it wants one and the disk has room."""
+        if not request.return_download_link:
             return None
         try:
             return await asyncio.to_thread(
-                self.downloads.create, wanted.download_format or wanted.response_format
+                self.downloads.create, request.download_format or request.response_format
             )
         except OSError as error:
             _log.warning("download not kept", extra={"error": str(error)})
             return None
 
-    def _submit(
-        self, stream: Callable[[], Stream], client: HTTPConnection | None, measured: bool
-    ) -> SpeechJob:
-        def kept() -> Stream:
-            made = stream()
-            if self.pieces is not None:
-                made.renderer = self.pieces.around(made.renderer)
-            return made
-
-        return self.scheduler.submit(kept, 0 if client is None else client.state.priority, measured)
-
     async def reload(self) -> None:
-        """Open all bundles again; where one cannot be opened, those that are open stay."""
+        """Open all bundles again. If one cannot be opened, the server keeps those that are open."""
         try:
             await asyncio.to_thread(self.bundles.reload)
         except KokoroTvmError as error:
             _log.error("bundles not reloaded", extra={"error": str(error)})
-        except Exception as error:  # whoever sent the signal reads the log alone
+        except Exception as error:  # the sender of the signal reads nothing but the log
             _log.error("bundles not reloaded", extra={"error": str(error)}, exc_info=error)
         else:
-            self.opened = "opened"
+            self.front_ends = "ready"
             _log.info("bundles reloaded", extra={"bundles": list(self.bundles.names)})
+
+    def _submit(
+        self, open_stream: Callable[[], Stream], client: HTTPConnection | None, is_measured: bool
+    ) -> SpeechJob:
+        def open_cached() -> Stream:
+            stream = open_stream()
+            if self.cache is not None:
+                stream.renderer = self.cache.around(stream.renderer)
+            return stream
+
+        return self.scheduler.submit(open_cached, 0 if client is None else client.state.priority, is_measured)
+
+
+# Not a plain function, which FastAPI would run in another thread.
+async def _current_service(connection: HTTPConnection) -> Service:
+    service: Service = connection.app.state.service
+    return service
+
+
+CurrentService = Annotated[Service, Depends(_current_service)]
+"""Parameter of a route: the service of its server."""

@@ -1,4 +1,4 @@
-"""The page in a browser: what it shows, what it asks for, what it plays."""
+"""Driver of the page in a browser."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def serving_slowly(folder: Path, **settings: Any) -> Iterator[Server]:
 
 @contextmanager
 def page_of(browser: Any, server: Server, **context: Any) -> Iterator[Page]:
-    """The page of a server in a window of its own, opened, and checked at the end."""
+    """Open the page of a server in a new window, and check it at the end."""
     made = browser.new_context(**context)
     try:
         page = Page(made.new_page(), server.url)

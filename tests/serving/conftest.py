@@ -24,14 +24,14 @@ def letters() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that the tests of a file share; they leave it as it was."""
-    with serving(tmp_path_factory.mktemp("served") / "toy") as made:
-        yield made
+    """A server that the tests of a file share."""
+    with serving(tmp_path_factory.mktemp("served") / "toy") as running:
+        yield running
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Starts servers with settings of the test's own."""
+    """Start servers with settings of a test."""
     with ExitStack() as stack:
 
         def started(**settings: Any) -> Server:

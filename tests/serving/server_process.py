@@ -1,4 +1,4 @@
-"""`kokoro-tvm serve` in a process of its own, which can be killed, and what a client hears of it."""
+"""`kokoro-tvm serve` in a process that can be killed, and a client of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ServerProcess:
         return [line["message"] for line in self.lines]
 
     def wait_for(self, word: str, times: int = 1) -> None:
-        """Wait until a message that begins with a word was logged so many times."""
+        """Wait until messages that start with a word are logged so many times."""
         wait_for(lambda: sum(message.startswith(word) for message in self.messages()) >= times or self.ended)
         assert not self.ended, self.lines
 
@@ -49,12 +49,12 @@ class ServerProcess:
     @property
     def port(self) -> int:
         (line,) = [message for message in self.messages() if message.startswith("Uvicorn running on")]
-        found = re.search(r":(\d+) ", line)
-        assert found is not None
-        return int(found[1])
+        result = re.search(r":(\d+) ", line)
+        assert result is not None
+        return int(result[1])
 
     def request(self, phonemes: str) -> http.client.HTTPResponse:
-        """The answer to a request for the speech of phonemes, whose body is still to be read."""
+        """Request the speech of phonemes; the body of the response is unread."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         connection.connect()
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)

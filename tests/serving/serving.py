@@ -1,4 +1,4 @@
-"""A server on a socket of its own, whose bundle computes what FakeRunner does, and a plain client of it."""
+"""A server on a free port with a toy bundle, and a plain client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toy_bundle import FakeRunner, write_bundle
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
 from kokoro_tvm.serving.app import create_app
-from kokoro_tvm.serving.bundles import Bundles, in_turns
+from kokoro_tvm.serving.bundles import Bundles, make_yielding
 from kokoro_tvm.serving.encoding.base import as_int16
 from kokoro_tvm.serving.server import uvicorn_options
 from kokoro_tvm.serving.service import Service
@@ -32,7 +32,7 @@ LONG = "He ran home, and then he ran back on a hand. A big bad dog did it. No.\n
 
 
 class GatedRunner(FakeRunner):
-    """A FakeRunner that waits while the gate of what decodes, or of what plans, is closed, and can fail."""
+    """A FakeRunner with gates before the decoder and before planning, and planned failures."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -114,8 +114,8 @@ class Server:
         with contextlib.closing(self.connect()) as connection:
             connection.request(method, path, data, dict(headers or {}))
             answer = connection.getresponse()
-            found = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, found, answer.read())
+            result = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, result, answer.read())
 
     def post(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("POST", path, body, headers)
@@ -123,17 +123,23 @@ class Server:
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("GET", path, headers=headers)
 
+    def schema(self, path: str) -> Any:
+        """The JSON schema of the body of `POST path` in the OpenAPI document."""
+        document = self.get("/openapi.json").json
+        body = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        return document["components"]["schemas"][body["$ref"].rpartition("/")[2]]
+
     def speak(self, text: str, **fields: Any) -> Answer:
         return self.post("/v1/audio/speech", {"input": text, "response_format": "pcm"} | fields)
 
     def expected(self, text: str, *arguments: Any, **options: Any) -> bytes:
-        """What the synthesizer itself says, as PCM."""
+        """PCM of the synthesizer itself."""
         chunks = self.synthesizer.stream(text, *arguments, **options)
         return as_int16(np.concatenate([chunk.audio for chunk in chunks]))
 
 
 def toy_synthesizer(folder: Path, runner: FakeRunner) -> Synthesizer:
-    """A synthesizer around numpy functions that takes what the real one takes."""
+    """Create a synthesizer around numpy functions."""
     bundle = read_bundle(write_bundle(folder, buckets=ROOMY))
     return Synthesizer.from_parts(bundle, runner, Voices.open(bundle))
 
@@ -144,7 +150,7 @@ def serving(folder: Path, **settings: Any) -> Iterator[Server]:
     runner = GatedRunner()
     synthesizer = toy_synthesizer(folder, runner)
     chosen = Settings(port=0, **settings)
-    app = create_app(chosen, Bundles({"toy": in_turns(synthesizer)}))
+    app = create_app(chosen, Bundles({"toy": make_yielding(synthesizer)}))
     server = uvicorn.Server(uvicorn.Config(app, **uvicorn_options(chosen)))
     loops: list[asyncio.AbstractEventLoop] = []
 
@@ -166,7 +172,7 @@ def serving(folder: Path, **settings: Any) -> Iterator[Server]:
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    """Wait until something has happened; the limit only ends a test that fails."""
+    """Wait for a condition; the limit only ends a test that fails."""
     limit = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < limit, "it did not happen"
@@ -174,7 +180,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 def ends_without_another_call(server: Server) -> None:
-    """Its one request, whose client left while a component computed, is cancelled and computes no more."""
+    """Check that the one job, whose client left during a component, computes no more."""
     (job,) = server.service.scheduler.jobs
     wait_for(lambda: job.cancelled)
     count = len(server.runner.calls)

@@ -1,4 +1,4 @@
-"""SSML as it is written for other services: what their documentation lets one write, in texts of our own."""
+"""SSML documents in the dialects of other services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of someone who means harm: each ends in an error of the interface or a closed connection."""
+"""Attacks: each ends in an error response or a closed connection."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ BOMBS = [
 
 
 def refused(answer: Answer) -> Any:
-    """The error of an answer, which is one of the interface and says nothing about the machine."""
+    """Return the error of a refused request, and check that it reveals nothing about the machine."""
     assert 400 <= answer.status < 500, answer
     assert set(answer.error) == {"message", "type", "param", "code"}
     says_nothing_of_the_machine(answer)
@@ -102,7 +102,7 @@ def says_nothing_of_the_machine(answer: Answer) -> None:
 
 
 def trickle(server: Server, data: Iterator[bytes]) -> bytes:
-    """What a server answers to bytes that come one after the other, until it closes the connection."""
+    """Send bytes one after the other until the server closes the connection; return what it sent."""
     limit = time.monotonic() + 30  # only ends a test that fails
     received = b""
     with socket.create_connection(("127.0.0.1", server.port), timeout=0.01) as connection:
@@ -120,8 +120,8 @@ def trickle(server: Server, data: Iterator[bytes]) -> bytes:
     raise AssertionError("the server took all of it")
 
 
-def test_a_head_that_comes_byte_by_byte(start: Callable[..., Server]) -> None:
-    server = start(idle=0.3)
+def test_connection_closes_after_a_slow_head(start: Callable[..., Server]) -> None:
+    server = start(request_timeout_s=0.3)
 
     def head() -> Iterator[bytes]:
         yield b"POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
@@ -133,8 +133,8 @@ def test_a_head_that_comes_byte_by_byte(start: Callable[..., Server]) -> None:
 
 
 @pytest.mark.parametrize("chunk", [b"a", b"1\r\na\r\n"])
-def test_a_body_that_comes_byte_by_byte(start: Callable[..., Server], chunk: bytes) -> None:
-    server = start(idle=0.3)
+def test_connection_closes_after_a_slow_body(start: Callable[..., Server], chunk: bytes) -> None:
+    server = start(request_timeout_s=0.3)
     length = b"Content-Length: 99999" if len(chunk) == 1 else b"Transfer-Encoding: chunked"
 
     def body() -> Iterator[bytes]:
@@ -148,14 +148,14 @@ def test_a_body_that_comes_byte_by_byte(start: Callable[..., Server], chunk: byt
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 5000])
 @pytest.mark.parametrize("field", ["speed", "seed", "volume_multiplier"])
-def test_numbers_that_are_none(server: Server, field: str, literal: str) -> None:
+def test_speech_refuses_numbers_outside_json(server: Server, field: str, literal: str) -> None:
     refused(server.post("/v1/audio/speech", f'{{"input": "Ha.", "{field}": {literal}}}'.encode()))
 
 
 @pytest.mark.parametrize(
     "name", ["a\r\nX-Evil: 1", "\r\n\r\n<script>", "a, b", "é", "\ud800", "\0", "__proto__", "a" * 9_000]
 )
-def test_names_of_unknown_fields_inject_no_header(server: Server, name: str) -> None:
+def test_unknown_field_names_inject_no_header(server: Server, name: str) -> None:
     answer = server.speak("Ha.", **{name: 1, "plain": 2}, **{f"x{n}": n for n in range(500)})
     assert answer.status == 200
     assert "x-evil" not in answer.headers
@@ -173,7 +173,7 @@ def test_paths_inject_no_header(server: Server, path: str) -> None:
 
 
 @pytest.mark.parametrize("voice", PATHS)
-def test_voices_are_names_and_no_paths(server: Server, voice: str) -> None:
+def test_voice_names_are_never_paths(server: Server, voice: str) -> None:
     error = refused(server.speak("Ha.", voice=voice))
     assert "There is no voice" in error["message"]
     refused(server.speak("Ha.", voice={"id": voice}))
@@ -183,7 +183,7 @@ def test_voices_are_names_and_no_paths(server: Server, voice: str) -> None:
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_no_file_beside_the_page_is_sent(server: Server, path: str) -> None:
+def test_page_routes_send_no_other_file(server: Server, path: str) -> None:
     refused(server.get(path))
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(
@@ -192,12 +192,12 @@ def test_no_file_beside_the_page_is_sent(server: Server, path: str) -> None:
         assert connection.makefile("rb").read().split()[1] in (b"400", b"404")
 
 
-def test_the_page_has_no_file_that_someone_may_put_there() -> None:
+def test_page_files_are_no_links() -> None:
     assert all(not path.is_symlink() for path in page_files())
 
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
-def test_texts_that_want_to_be_enormous(server: Server, bomb: str) -> None:
+def test_speech_bounds_expanding_texts(server: Server, bomb: str) -> None:
     """Each is refused; the shorter ones that are not last as long as they may."""
     answer = server.speak(bomb, response_format="wav")
     if answer.status == 200:
@@ -206,7 +206,7 @@ def test_texts_that_want_to_be_enormous(server: Server, bomb: str) -> None:
         refused(answer)
 
 
-def test_a_body_is_not_unpacked(server: Server) -> None:
+def test_compressed_bodies_are_not_unpacked(server: Server) -> None:
     packed = gzip.compress(json.dumps({"input": "a" * 10_000_000}).encode())
     assert len(packed) < 1 << 20
     error = refused(server.post("/v1/audio/speech", packed, {"Content-Encoding": "gzip"}))
@@ -217,7 +217,7 @@ def test_a_body_is_not_unpacked(server: Server) -> None:
 def test_keys_are_compared_in_constant_time(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    """All of them, by digests of equal length, whatever is sent."""
+    """All keys are compared, by digests of equal length."""
     compared: list[tuple[int, int]] = []
     constant = hmac.compare_digest
 
@@ -232,7 +232,7 @@ def test_keys_are_compared_in_constant_time(
     assert compared == [(32, 32)] * 3
 
 
-def test_answers_say_nothing_of_the_machine(start: Callable[..., Server]) -> None:
+def test_responses_reveal_nothing_about_the_machine(start: Callable[..., Server]) -> None:
     server = start(api_key=("one",))
     key = {"Authorization": "Bearer one"}
     for method in ("GET", "POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "OPTIONS", "EVIL"):
@@ -248,16 +248,14 @@ def test_answers_say_nothing_of_the_machine(start: Callable[..., Server]) -> Non
     says_nothing_of_the_machine(answer)
 
 
-def test_a_missing_library_is_named_without_its_place(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_library_error_has_no_path(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = ImportError(f"cannot import name 'a' ({sys.prefix}/lib/python3/site-packages/av/__init__.py)")
     monkeypatch.setattr(OpusEncoder, "problem", lambda: problem)
     error = refused(server.speak("Ha.", response_format="opus"))
     assert "kokoro-tvm[av]" in error["message"]
 
 
-def test_a_session_that_is_left_in_the_middle(
+def test_session_ends_with_an_aborted_connection(
     start: Callable[..., Server], caplog: pytest.LogCaptureFixture
 ) -> None:
     server = start()
@@ -275,9 +273,9 @@ def test_a_session_that_is_left_in_the_middle(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_every_answer_is_whole_beside_an_attack(start: Callable[..., Server]) -> None:
+def test_responses_are_complete_during_partial_requests(start: Callable[..., Server]) -> None:
     """Connections that stop at every place of a request, while another is spoken to."""
-    server = start(idle=0.3)
+    server = start(request_timeout_s=0.3)
     data = b'POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\n{"input": "Ha. Ha."}'
     alone = server.speak("Ha. Ha.").body
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Clients that people use: their requests as their sources have them, and agents' services themselves."""
+"""Requests of common clients, and agents' services themselves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def decoded(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
-def test_recorded_requests(server: Server, path: Path) -> None:
+def test_server_answers_recorded_requests(server: Server, path: Path) -> None:
     """Those of a client's source at a commit; texts are put into them here."""
     for sent in json.loads(path.read_text(encoding="utf-8"))["requests"]:
         body = sent.get("body") and sent["body"] | {"input": LONG}
@@ -47,7 +47,7 @@ def test_recorded_requests(server: Server, path: Path) -> None:
             assert decoded(answer.body) >= len(server.expected(LONG, voice, body.get("speed", 1.0))) // 2
 
 
-def test_pipecat(server: Server) -> None:
+def test_server_answers_requests_of_pipecat(server: Server) -> None:
     """services/openai/tts.py of 1.14.0: PCM by OpenAI's names of voices, read as it comes."""
     client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
     with client.audio.speech.with_streaming_response.create(
@@ -59,7 +59,7 @@ def test_pipecat(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("model", "format"), [("gpt-4o-mini-tts", "sse"), ("tts-1", "audio")])
-def test_livekit(server: Server, model: str, format: str) -> None:
+def test_server_answers_requests_of_livekit(server: Server, model: str, format: str) -> None:
     """plugins/openai/tts.py of 1.8.9: the Content-Type of the answer says how it is read."""
     client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
     with client.audio.speech.with_streaming_response.create(
@@ -102,7 +102,7 @@ def result(python: Path, program: str, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-def test_pipecat_itself(server: Server, tmp_path: Path) -> None:
+def test_server_speaks_to_installed_pipecat(server: Server, tmp_path: Path) -> None:
     python = installed(tmp_path / "pipecat", "pipecat-ai==1.14.0")
     found = result(python, "pipecat_speech.py", f"{server.url}/v1", LONG)
     audio = server.expected(LONG, "am_adam", 1.5)
@@ -115,7 +115,7 @@ def test_pipecat_itself(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_livekit_itself(server: Server, tmp_path: Path) -> None:
+def test_server_speaks_to_installed_livekit(server: Server, tmp_path: Path) -> None:
     python = installed(tmp_path / "livekit", "livekit-plugins-openai==1.8.9")
     audio = server.expected(LONG, "am_adam", 1.5)
     found = result(python, "livekit_speech.py", f"{server.url}/v1", LONG, "wav")

@@ -1,4 +1,4 @@
-"""The image that deploy/Containerfile describes: it is built of a bundle's wheel, and speaks."""
+"""The image of deploy/Containerfile, built from a bundle's wheel."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def container(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     buildah("rmi", "kokoro-tvm-test")
 
 
-def test_it_serves_speech_as_a_user_of_its_own(container: str) -> None:
+def test_image_serves_speech_as_its_own_user(container: str) -> None:
     described = json.loads(buildah("inspect", container).stdout)["OCIv1"]["config"]
     assert described["User"] == "kokoro"
     with socket.create_server(("127.0.0.1", 0)) as free:

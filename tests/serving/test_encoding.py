@@ -1,4 +1,4 @@
-"""Audio as bytes: every format is decoded by a library, whatever the pieces it was written in."""
+"""Encoders: other libraries decode their output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def encoded(format: str, blocks: Iterable[NDArray[np.float32]], samples: int | N
 
 
 def decoded(format: str, data: bytes) -> NDArray[np.float32]:
-    """By FFmpeg, which resamples Opus from 48 kHz; what comes before the speech is left out."""
+    """By FFmpeg, which resamples Opus from 48 kHz, without the padding before the speech."""
     import av
 
     if format == "pcm":
@@ -61,7 +61,7 @@ def level(audio: NDArray[np.float32]) -> float:
 
 @BY_AV
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_decoder_gives_the_speech_back(format: str) -> None:
+def test_encoder_output_decodes_to_the_speech(format: str) -> None:
     audio = decoded(format, encoded(format, [TONE]))
     after = audio.size - TONE.size
     assert after == 0 if format in (*LOSSLESS, "opus") else 0 <= after < 2048
@@ -72,7 +72,7 @@ def test_a_decoder_gives_the_speech_back(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", ["wav", "mp3", pytest.param("opus", marks=BY_AV)])
-def test_a_second_decoder_does_so_too(format: str) -> None:
+def test_encoder_output_decodes_with_another_decoder(format: str) -> None:
     audio, rate = soundfile.read(io.BytesIO(encoded(format, [TONE], TONE.size)), dtype="float32")
     assert rate == RATE
     assert level(audio) == pytest.approx(level(TONE), rel=0.1)
@@ -81,7 +81,7 @@ def test_a_second_decoder_does_so_too(format: str) -> None:
 @formats
 @settings(max_examples=15, deadline=None)
 @given(cuts=st.lists(st.integers(0, RATE), max_size=40), step=st.integers(1, 5000))
-def test_any_division_gives_the_same_bytes(format: str, cuts: list[int], step: int) -> None:
+def test_encoder_output_is_independent_of_the_division(format: str, cuts: list[int], step: int) -> None:
     places = [*sorted({0, *cuts, *(range(0, RATE, step) if step > 100 else ())}), RATE]
     whole = encoded(format, [TONE])
     assert encoded(format, [TONE[a:b] for a, b in pairwise(places)]) == whole
@@ -89,7 +89,7 @@ def test_any_division_gives_the_same_bytes(format: str, cuts: list[int], step: i
 
 @BY_AV
 @pytest.mark.parametrize("format", FORMATS)
-def test_sound_leaves_at_once(format: str) -> None:
+def test_encoder_latency_is_bounded(format: str) -> None:
     """At any time, a decoder has all that was written but for an eighth of a second, of FLAC a sixth."""
     encoder = open_encoder(format)
     sent = b""
@@ -102,13 +102,13 @@ def test_sound_leaves_at_once(format: str) -> None:
 
 @BY_AV
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_is_too_loud_is_clipped_not_wrapped(format: str) -> None:
+def test_encoder_clips_loud_samples(format: str) -> None:
     audio = decoded(format, encoded(format, [4 * TONE]))
     inside = audio[2000:20000]
     assert level(inside - np.clip(4 * TONE, -1, 1)[2000:20000]) < 0.15
 
 
-def test_a_wav_is_what_common_readers_read() -> None:
+def test_wav_is_read_by_common_readers() -> None:
     with wave.open(io.BytesIO(encoded("wav", [TONE], TONE.size))) as file:
         assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, RATE)
         assert file.getnframes() == TONE.size
@@ -118,12 +118,12 @@ def test_a_wav_is_what_common_readers_read() -> None:
 
 
 @pytest.mark.parametrize("samples", [0, 1, RATE])
-def test_the_size_is_known_before_any_audio(samples: int) -> None:
+def test_wav_encoder_knows_its_size(samples: int) -> None:
     assert open_encoder("wav", samples).size == len(encoded("wav", [TONE[:samples]], samples))
     assert open_encoder("wav").size is None
 
 
-def test_a_wav_that_is_too_long() -> None:
+def test_wav_encoder_refuses_too_many_samples() -> None:
     with pytest.raises(InputError, match="do not fit into one WAV file"):
         open_encoder("wav", 1 << 31)
 
@@ -137,7 +137,7 @@ def test_a_wav_that_is_too_long() -> None:
         ("aac", "av", "av"),
     ],
 )
-def test_a_missing_library_is_named_with_its_extra(
+def test_open_encoder_names_the_extra_of_a_missing_library(
     format: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -148,5 +148,5 @@ def test_a_missing_library_is_named_with_its_extra(
 
 
 @BY_AV
-def test_every_format_is_available() -> None:
+def test_available_formats_lists_all_formats() -> None:
     assert available_formats() == tuple(FORMATS)

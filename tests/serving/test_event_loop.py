@@ -1,4 +1,4 @@
-"""Nothing that takes long is on the thread of the event loop: whoever asks meanwhile is answered."""
+"""Nothing slow runs on the thread of the event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.speech import sentences
 from kokoro_tvm.runtime.text import reading
-from kokoro_tvm.serving import bodies, body, service
+from kokoro_tvm.serving import bodies, json_input, service
 from kokoro_tvm.serving.bundles import Bundles
 from kokoro_tvm.serving.encoding import FORMATS
 from kokoro_tvm.serving.wyoming.events import Event, encode
@@ -29,7 +29,7 @@ LARGE = "a " * 40_000
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, str], set[int]]]:
-    """Notes which threads call a function of an object or a module."""
+    """Record the threads that call a function of an object or a module."""
 
     def watched(owner: Any, name: str) -> set[int]:
         known: set[int] = set()
@@ -46,27 +46,37 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, str], se
 
 
 def thread_of(server: Server) -> int:
-    found: list[int] = []
-    server.loop.call_soon_threadsafe(lambda: found.append(threading.get_ident()))
-    wait_for(lambda: found)
-    return found[0]
+    result: list[int] = []
+    server.loop.call_soon_threadsafe(lambda: result.append(threading.get_ident()))
+    wait_for(lambda: result)
+    return result[0]
 
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("formats", [("mp3", "flac", "wav", "pcm"), pytest.param(FORMATS, marks=BY_AV)])
-def test_encoders(
+def test_event_loop_runs_no_encoder(
     server: Server, threads: Callable[[Any, str], set[int]], whole: bool, formats: Sequence[str]
 ) -> None:
     """Opening one imports its library, which takes longer than all that follows."""
-    calls = [threads(bodies, "open_encoder"), threads(bodies.Audio, "write"), threads(bodies.Audio, "close")]
+    calls = [
+        threads(bodies, "open_encoder"),
+        threads(bodies.AudioBody, "write"),
+        threads(bodies.AudioBody, "close"),
+    ]
     for format in formats:
         assert server.speak(LONG, response_format=format, stream=not whole).status == 200
     assert all(calls)
     assert thread_of(server) not in set().union(*calls)
 
 
-def test_encoders_of_a_session(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
-    calls = [threads(bodies, "open_encoder"), threads(bodies.Audio, "write"), threads(bodies.Audio, "close")]
+def test_event_loop_runs_no_encoder_of_a_session(
+    server: Server, threads: Callable[[Any, str], set[int]]
+) -> None:
+    calls = [
+        threads(bodies, "open_encoder"),
+        threads(bodies.AudioBody, "write"),
+        threads(bodies.AudioBody, "close"),
+    ]
 
     async def conversation(client: Client) -> str:
         await client.say(LONG)
@@ -78,16 +88,16 @@ def test_encoders_of_a_session(server: Server, threads: Callable[[Any, str], set
     assert thread_of(server) not in set().union(*calls)
 
 
-def test_large_bodies(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
-    calls = threads(body, "parse_json")
+def test_event_loop_parses_no_large_body(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
+    calls = threads(json_input, "parse_json")
     fields = {f"unknown{number}": number for number in range(20_000)}
     assert server.post("/v1/audio/speech", {"input": LARGE, "speed": 9, "a": fields}).status == 400
     assert calls
     assert thread_of(server) not in calls
 
 
-def test_large_messages(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
-    calls = threads(body.json, "loads")
+def test_event_loop_parses_no_large_message(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
+    calls = threads(json_input.json, "loads")
 
     async def conversation(client: Client) -> str:
         await client.socket.send_str(json.dumps({"type": "nothing", "text": LARGE}))
@@ -97,9 +107,7 @@ def test_large_messages(server: Server, threads: Callable[[Any, str], set[int]])
     assert thread_of(server) not in calls
 
 
-def test_files_of_voices_and_looking_at_the_disk(
-    server: Server, threads: Callable[[Any, str], set[int]]
-) -> None:
+def test_event_loop_reads_no_disk(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
     calls = [threads(server.service.bundles, "changed"), threads(server.synthesizer.voices, "table")]
     assert server.get("/metrics").status == 200
     assert server.post("/v1/audio/voices/combine", {"voices": "af_heart"}).status == 200
@@ -107,7 +115,7 @@ def test_files_of_voices_and_looking_at_the_disk(
     assert thread_of(server) not in set().union(*calls)
 
 
-def test_the_port_answers_before_the_front_ends_are_open(
+def test_server_answers_before_front_ends_are_open(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached, gate = threading.Event(), threading.Event()
@@ -128,7 +136,7 @@ def test_the_port_answers_before_the_front_ends_are_open(
     assert server.get("/ready").json == {"status": "ready"}
 
 
-def test_front_ends_that_cannot_be_opened(
+def test_ready_reports_front_ends_that_failed(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def damaged(bundles: Bundles) -> None:
@@ -143,7 +151,7 @@ def test_front_ends_that_cannot_be_opened(
     ]
 
 
-def test_front_ends_are_opened_by_a_word_of_each_language_they_have_data_for() -> None:
+def test_open_front_ends_reads_a_word_of_each_language_with_data() -> None:
     read: list[tuple[str, str]] = []
 
     def synthesizer(data: object | None, *voices: str) -> Any:
@@ -161,9 +169,11 @@ def test_front_ends_are_opened_by_a_word_of_each_language_they_have_data_for() -
     assert read == [("af_heart", "a"), ("af_heart", "b")]
 
 
-def test_texts(start: Callable[..., Server], threads: Callable[[Any, str], set[int]]) -> None:
+def test_event_loop_reads_no_text(
+    start: Callable[..., Server], threads: Callable[[Any, str], set[int]]
+) -> None:
     """Whatever comes in: by HTTP, in a session, by Wyoming, to be phonemized, as phonemes."""
-    server = start(wyoming=0)
+    server = start(wyoming_port=0)
     calls = [
         threads(sentences, "parse"),
         threads(sentences, "sentences_of_phonemes"),

@@ -30,7 +30,7 @@ ADAM = SynthesizeVoice(name="am_adam")
 
 @pytest.fixture
 def server(start: Callable[..., Server]) -> Server:
-    return start(wyoming=0)
+    return start(wyoming_port=0)
 
 
 def client_of(server: Server) -> AsyncTcpClient:
@@ -48,7 +48,7 @@ async def described(server: Server) -> TtsProgram:
                 return next(program for program in Info.from_event(event).tts if program.installed)
 
 
-def test_it_finds_a_program_with_voices_by_language(server: Server) -> None:
+def test_describe_lists_voices_by_language(server: Server) -> None:
     program = asyncio.run(described(server))
     assert program.name == "toy"
     assert program.supports_synthesize_streaming
@@ -62,7 +62,7 @@ def test_it_finds_a_program_with_voices_by_language(server: Server) -> None:
     assert program.voices[1].description == "am_adam (American English, male)"
 
 
-def test_it_is_answered_in_time_while_others_are_spoken_for(server: Server) -> None:
+def test_describe_is_answered_during_other_speeches(server: Server) -> None:
     server.runner.close_after(0)
 
     async def conversation() -> str:
@@ -85,7 +85,7 @@ async def of_a_language_model(text: str, heard: asyncio.Event | None = None) -> 
         yield word if number == 0 else f" {word}"
 
 
-def test_a_message_that_is_being_written(server: Server) -> None:
+def test_streamed_message_is_spoken(server: Server) -> None:
     """It sends words as they come, then all of them once more for servers that do not stream, and reads audio
     at the same time, until `synthesize-stopped`."""
 
@@ -123,7 +123,7 @@ def test_a_message_that_is_being_written(server: Server) -> None:
     assert audio == server.expected(LONG, "am_adam")
 
 
-def test_speeches_one_after_another_and_at_the_same_time(server: Server) -> None:
+def test_consecutive_and_simultaneous_speeches_are_complete(server: Server) -> None:
     """It opens a connection for each, and several satellites may speak."""
 
     async def one(text: str) -> bytes:
@@ -142,9 +142,9 @@ def test_speeches_one_after_another_and_at_the_same_time(server: Server) -> None
         assert asyncio.run(several()) == [server.expected(text, "am_adam") for text in texts]
 
 
-def test_the_docs_name_the_port_that_it_is_told() -> None:
+def test_docs_name_the_port_of_wyoming() -> None:
     page = (Path(__file__).parents[2] / "docs/serving.md").read_text(encoding="utf-8")
     section = page.partition("### Home Assistant\n")[2].partition("\n## ")[0]
-    assert "--wyoming 10200" in section
-    assert "KOKORO_TVM_SERVE_WYOMING=10200" in section
+    assert "--wyoming-port 10200" in section
+    assert "KOKORO_TVM_SERVE_WYOMING_PORT=10200" in section
     assert "port 10200" in section

@@ -1,4 +1,4 @@
-"""What one client does costs the others nothing: memory is bounded, and pages of others speak nothing."""
+"""Hostile clients: memory is bounded, other clients are served, foreign pages are refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from serving import LONG, ROOMY, Server, wait_for
 from sessions import Client, talk
 from toy_bundle import write_bundle
 
-from kokoro_tvm.serving.connections import BoundedProtocol
+from kokoro_tvm.serving.connections import TimedProtocol
 from kokoro_tvm.serving.wyoming.events import Event, encode
 from kokoro_tvm.tools.bench.load.drive import ClientResponse, drive, speak_alone
 from kokoro_tvm.tools.bench.load.hostile import beside_hostile_clients
@@ -34,7 +34,7 @@ FOREIGN = {"Origin": "https://other.example", "Content-Type": "text/plain"}
 
 @contextmanager
 def memory() -> Iterator[Callable[[], tuple[int, int]]]:
-    """(bytes that this process has since, the most it had meanwhile), without what only a cycle holds."""
+    """Measure (current, peak) bytes of this process since the start, without the collector of cycles."""
     gc.collect()
     gc.disable()
     tracemalloc.start()
@@ -49,7 +49,7 @@ def memory() -> Iterator[Callable[[], tuple[int, int]]]:
 @pytest.mark.parametrize(
     "origin", ["https://other.example", "null", "http://127.0.0.1", "https://own.example.x"]
 )
-def test_pages_of_others_speak_nothing(start: Callable[..., Server], origin: str) -> None:
+def test_foreign_origins_are_refused(start: Callable[..., Server], origin: str) -> None:
     """A browser sends this without asking first. The rule is that of WebSockets."""
     server = start(cors=("https://own.example",))
     for method, path in (
@@ -63,7 +63,7 @@ def test_pages_of_others_speak_nothing(start: Callable[..., Server], origin: str
     assert not server.runner.calls
 
 
-def test_pages_of_ones_own_speak(start: Callable[..., Server]) -> None:
+def test_own_origins_are_served(start: Callable[..., Server]) -> None:
     server = start(cors=("https://own.example",))
     for origin in (server.url, "https://own.example"):
         assert server.post("/v1/audio/speech", {"input": "Ha."}, FOREIGN | {"Origin": origin}).status == 200
@@ -71,8 +71,8 @@ def test_pages_of_ones_own_speak(start: Callable[..., Server]) -> None:
     assert anybody.post("/v1/audio/speech", {"input": "Ha."}, FOREIGN).status == 200
 
 
-def test_a_session_keeps_nothing_of_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
-    server = start(most_characters=60_000)
+def test_session_drops_a_too_long_text(start: Callable[..., Server]) -> None:
+    server = start(max_characters=60_000)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> tuple[int, int]:
@@ -91,8 +91,8 @@ def test_a_session_keeps_nothing_of_a_text_that_is_too_long(start: Callable[...,
     assert most < 4_000_000  # of 20 MB
 
 
-def test_a_session_keeps_nothing_of_speeches_without_a_place(start: Callable[..., Server]) -> None:
-    server = start(most_speeches=1)
+def test_session_drops_refused_speeches(start: Callable[..., Server]) -> None:
+    server = start(max_session_speeches=1)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> tuple[int, int]:
@@ -109,21 +109,27 @@ def test_a_session_keeps_nothing_of_speeches_without_a_place(start: Callable[...
     assert talk(server, conversation)[0] < 1_000_000  # of 10 MB
 
 
-def test_what_a_session_had_is_given_back(start: Callable[..., Server]) -> None:
+def test_session_frees_its_memory(start: Callable[..., Server]) -> None:
     """Its texts were not spoken yet; nothing waits for the collector of cycles."""
     server = start()
-    server.runner.close_after(0)
+
+    async def first(client: Client) -> None:  # it imports modules
+        await client.say("Ha.")
+        await client.send("input_text.end")
+        await client.speech()
 
     async def conversation(client: Client) -> int:
         await client.say("Ha. " * 100)
         await asyncio.to_thread(server.runner.waiting.acquire, timeout=30)
         for _ in range(3):
-            await client.say("é" * 90_000, 90_000)
+            await client.say("é" * 90_000, 30_000)
             await client.send("input_text.flush")
         await client.send("x")
         await client.next("error")
         return used()[0]
 
+    talk(server, first)
+    server.runner.close_after(0)
     with memory() as used:
         assert talk(server, conversation) > 400_000
         server.runner.gate.set()
@@ -131,8 +137,8 @@ def test_what_a_session_had_is_given_back(start: Callable[..., Server]) -> None:
         wait_for(lambda: used()[0] < 200_000)
 
 
-def test_a_client_of_wyoming_has_one_event_read_ahead(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0, most_bytes=100_000)
+def test_wyoming_client_has_one_event_read_ahead(start: Callable[..., Server]) -> None:
+    server = start(wyoming_port=0, max_body_bytes=100_000)
     server.runner.close_after(0)
     with socket.create_connection(("127.0.0.1", server.wyoming.port), timeout=30) as client:
         client.sendall(encode(Event("synthesize", {"text": "Ha."})))
@@ -152,22 +158,24 @@ def test_a_client_of_wyoming_has_one_event_read_ahead(start: Callable[..., Serve
     server.runner.gate.set()
 
 
-def test_uvicorn_is_known_by_its_public_interface() -> None:
-    """Of its protocol, only what `asyncio.Protocol` has is overridden."""
-    overridden = {name for name in vars(BoundedProtocol) if hasattr(BoundedProtocol.__bases__[0], name)}
+def test_timed_protocol_overrides_public_methods_only() -> None:
+    """TimedProtocol overrides methods of `asyncio.Protocol` alone."""
+    overridden = {name for name in vars(TimedProtocol) if hasattr(TimedProtocol.__bases__[0], name)}
     assert {name for name in overridden if not name.startswith("__")} == {
         "connection_made",
         "connection_lost",
     }
-    assert not {"timer", "_timer", "_known", "_ending"} & set(dir(BoundedProtocol.__bases__[0]))
+    assert not {"_timer", "_known", "_close", "start_timer", "stop_timer", "upgrade"} & set(
+        dir(TimedProtocol.__bases__[0])
+    )
 
 
-def test_a_busy_port_of_wyoming_is_one_line(tmp_path: Path) -> None:
+def test_serve_refuses_a_busy_wyoming_port(tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "toy", buckets=ROOMY)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         command = [sys.executable, "-c", "from kokoro_tvm.cli import main; main()", "serve", "--port", "0"]
-        command += ["--bundle", str(bundle), "--wyoming", str(port)]
+        command += ["--bundle", str(bundle), "--wyoming-port", str(port)]
         found = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert found.returncode == 2
     (line,) = found.stderr.splitlines()
@@ -178,10 +186,10 @@ def test_a_busy_port_of_wyoming_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "format", ["pcm", pytest.param("wav", marks=pytest.mark.slow("holds for every format alike"))]
 )
-def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
+def test_long_text_delays_no_short_text(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
-    """It is a request as any other: after the component that runs, whoever hears nothing yet goes first."""
+    """After the running component, requests without audio so far go first."""
     server = start()
     callers: list[tuple[str, int]] = []
     run = server.runner.run
@@ -216,9 +224,9 @@ def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
 
 
 @pytest.mark.slow("serves ten clients for seconds")
-def test_others_hear_the_same_beside_hostile_clients(start: Callable[..., Server]) -> None:
+def test_hostile_clients_change_no_other_audio(start: Callable[..., Server]) -> None:
     """Nothing is mixed, and memory ends as it began."""
-    server = start(most_characters=100_000, most_sessions=8)
+    server = start(max_characters=100_000, max_sessions=8)
     workload = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
     url = f"{server.url}/v1/audio/speech"
     alone = asyncio.run(speak_alone(url, workload))

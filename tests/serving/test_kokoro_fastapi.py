@@ -1,4 +1,4 @@
-"""What clients of Kokoro-FastAPI send, at its commit 26eec06: the examples of its README, and its page."""
+"""Requests of clients of Kokoro-FastAPI at commit 26eec06: examples of its README, and its page."""
 
 from __future__ import annotations
 
@@ -14,33 +14,32 @@ import pytest
 import requests
 from serving import LONG, Server, wait_for
 
-from kokoro_tvm.serving.downloads import Download, Downloads, save_as
+from kokoro_tvm.serving.downloads import Download, Downloads, choose_file_name
 from kokoro_tvm.serving.errors import ApiError
 
 VOICES = "[voice:am_adam] Bad dog. [pause:0.5s] [voice:af_heart(2)+am_adam] [rate:1.2] A [cab](/kab/)."
 
 
 @pytest.mark.parametrize("body", ["af_heart(2)+am_adam(1)", ["af_heart(2)", "am_adam"]])
-def test_voices_to_combine_are_the_whole_body(server: Server, body: Any) -> None:
+def test_combine_accepts_bare_voices(server: Server, body: Any) -> None:
     answer = requests.post(f"{server.url}/v1/audio/voices/combine", json=body, timeout=30)
     assert answer.status_code == 200
     assert answer.content == server.post("/v1/audio/voices/combine", {"voices": body}).body
 
 
 @pytest.mark.parametrize("body", ["", [], ["a", 1], "nobody", 3, None])
-def test_what_is_no_voice_to_combine(server: Server, body: Any) -> None:
+def test_combine_refuses_invalid_voices(server: Server, body: Any) -> None:
     answer = server.post("/v1/audio/voices/combine", body)
     assert answer.status == 400
     assert set(answer.error) == {"message", "type", "param", "code"}
 
 
-def test_the_document_says_so(server: Server) -> None:
-    operation = server.get("/openapi.json").json["paths"]["/v1/audio/voices/combine"]["post"]
-    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+def test_document_allows_bare_voices(server: Server) -> None:
+    schema = server.schema("/v1/audio/voices/combine")
     assert schema["anyOf"][1]["oneOf"] == schema["anyOf"][0]["properties"]["voices"]["oneOf"]
 
 
-def test_captions_name_the_voice_of_each_word(server: Server) -> None:
+def test_captions_have_the_voice_of_each_word(server: Server) -> None:
     """As its client for subtitles of a dialogue groups them."""
     body = {"input": f"Ha. {VOICES}", "response_format": "pcm", "allow_voice_tags": True, "stream": False}
     words = server.post("/dev/captioned_speech", body).json["timestamps"]
@@ -53,7 +52,7 @@ def test_captions_name_the_voice_of_each_word(server: Server) -> None:
     ]
 
 
-def test_tags(server: Server) -> None:
+def test_voice_tags_are_followed(server: Server) -> None:
     answer = server.speak(VOICES, allow_voice_tags=True)
     assert answer.body == server.expected(VOICES)
     assert "x-ignored-fields" not in answer.headers
@@ -75,7 +74,7 @@ def of_its_page(text: str, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def test_audio_that_its_page_fetches_again(server: Server) -> None:
+def test_download_has_the_audio_of_the_response(server: Server) -> None:
     answer = server.post("/v1/audio/speech", of_its_page(LONG))
     path = answer.headers["x-download-path"]
     assert answer.headers["x-unknown-fields"] == "return_timing"
@@ -90,14 +89,14 @@ def test_audio_that_its_page_fetches_again(server: Server) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"stream": False}, {"stream_format": "sse"}, {"response_format": "pcm"}])
-def test_audio_is_kept_in_a_format_of_its_own(server: Server, fields: dict[str, Any]) -> None:
+def test_download_has_its_own_format(server: Server, fields: dict[str, Any]) -> None:
     answer = server.post("/v1/audio/speech", of_its_page(LONG, download_format="wav", **fields))
     again = server.get(f"/v1{answer.headers['x-download-path']}")
     assert again.body == server.speak(LONG, response_format="wav").body
     assert again.headers["content-type"] == "audio/wav"
 
 
-def test_who_has_heard_the_end_finds_the_file(
+def test_download_is_complete_before_the_response_ends(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the length of the answer is known before its end."""
@@ -113,7 +112,7 @@ def test_who_has_heard_the_end_finds_the_file(
     assert server.get(f"/v1{answer.headers['x-download-path']}").body == answer.body
 
 
-def test_audio_of_captions_is_kept_too(server: Server) -> None:
+def test_download_has_the_audio_of_captions(server: Server) -> None:
     answer = server.post("/dev/captioned_speech", of_its_page(LONG))
     again = server.get(f"/v1{answer.headers['x-download-path']}")
     audio = b"".join(base64.b64decode(json.loads(line)["audio"]) for line in answer.body.splitlines())
@@ -121,12 +120,12 @@ def test_audio_of_captions_is_kept_too(server: Server) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.mp3", "../bundle.json", "%2e%2e%2fbundle.json", "0" * 32 + ".mp3"])
-def test_nothing_else_can_be_fetched(server: Server, name: str) -> None:
+def test_download_refuses_other_names(server: Server, name: str) -> None:
     assert server.speak("Ha.", return_download_link=True).status == 200
     assert server.get(f"/v1/download/{name}").status == 404
 
 
-def test_a_speech_that_fails_is_not_kept(start: Callable[..., Server]) -> None:
+def test_download_is_dropped_after_a_failure(start: Callable[..., Server]) -> None:
     server = start()
     server.runner.fail_after(1)
     answer = server.speak(LONG, stream_format="sse", return_download_link=True)
@@ -134,16 +133,16 @@ def test_a_speech_that_fails_is_not_kept(start: Callable[..., Server]) -> None:
     assert server.get(f"/v1{answer.headers['x-download-path']}").status == 404
 
 
-def test_a_folder_that_cannot_be_written(start: Callable[..., Server], tmp_path: Path) -> None:
+def test_download_is_ignored_without_a_writable_folder(start: Callable[..., Server], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    server = start(downloads=str(tmp_path / "file"))
+    server = start(download_folder=str(tmp_path / "file"))
     answer = server.speak("Ha.", return_download_link=True)
     assert answer.body == server.speak("Ha.").body
     assert answer.headers["x-ignored-fields"] == "return_download_link"
     assert "x-download-path" not in answer.headers
 
 
-def test_a_temporary_folder_is_deleted_at_the_end(tmp_path: Path) -> None:
+def test_downloads_delete_a_temporary_folder(tmp_path: Path) -> None:
     downloads = Downloads(None, 1000, 60)
     downloads.create("mp3").finish()
     folder = downloads._folder
@@ -179,7 +178,7 @@ def test_downloads_keep_within_their_size_and_age(tmp_path: Path) -> None:
     assert (tmp_path / "else").exists()
 
 
-def test_a_file_that_is_too_large_is_given_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_download_drops_a_too_large_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     made = Downloads(str(tmp_path), 1000, 60.0).create("pcm")
     for _ in range(4):
         made.write(b"a" * 400)
@@ -198,12 +197,12 @@ def test_a_file_that_is_too_large_is_given_up(tmp_path: Path, caplog: pytest.Log
         ("a\r\nb: c", "a_b_c.mp3"),
     ],
 )
-def test_names_to_save_under(wanted: str, name: str) -> None:
-    assert save_as(wanted, "a.mp3") == name
+def test_choose_file_name_keeps_safe_characters(wanted: str, name: str) -> None:
+    assert choose_file_name(wanted, "a.mp3") == name
 
 
-def test_a_client_that_hangs_up_leaves_no_file_to_fetch(start: Callable[..., Server], tmp_path: Path) -> None:
-    server = start(downloads=str(tmp_path / "kept"))
+def test_download_is_dropped_after_a_hangup(start: Callable[..., Server], tmp_path: Path) -> None:
+    server = start(download_folder=str(tmp_path / "kept"))
     server.runner.close_after(1)
     connection = server.connect()
     connection.request("POST", "/v1/audio/speech", json.dumps(of_its_page(LONG, response_format="pcm")))

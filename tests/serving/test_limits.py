@@ -23,7 +23,7 @@ def raw(server: Server) -> socket.socket:
 
 
 def everything(connection: socket.socket) -> bytes:
-    """What comes until the server closes the connection."""
+    """Read until the server closes the connection."""
     parts = []
     with contextlib.suppress(ConnectionError):
         while part := connection.recv(1 << 16):
@@ -36,17 +36,17 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("guarded") / "toy"
     with serving(
         folder, api_key=("one", "two"), priority_key=("first",), cors=("https://a.example",)
-    ) as made:
-        yield made
+    ) as running:
+        yield running
 
 
 @pytest.mark.parametrize("key", ["one", "two", "first"])
-def test_a_key_opens(guarded: Server, key: str) -> None:
+def test_valid_keys_are_accepted(guarded: Server, key: str) -> None:
     assert guarded.get("/v1/models", {"Authorization": f"Bearer {key}"}).status == 200
 
 
 @pytest.mark.parametrize("header", [None, "Bearer", "Bearer three", "Basic one", "Bearer oné", "one"])
-def test_without_a_key_nothing_is_answered(guarded: Server, header: str | None) -> None:
+def test_invalid_keys_are_refused(guarded: Server, header: str | None) -> None:
     for path in ("/v1/models", "/metrics", "/dev/phonemize"):
         answer = guarded.get(path, {"Authorization": header} if header else {})
         assert answer.status == 401
@@ -54,7 +54,7 @@ def test_without_a_key_nothing_is_answered(guarded: Server, header: str | None) 
     assert guarded.get("/health").status == 200
 
 
-def test_a_key_can_go_first(guarded: Server) -> None:
+def test_priority_key_raises_the_priority(guarded: Server) -> None:
     body = json.dumps({"input": LONG, "response_format": "pcm"})
     guarded.runner.close_after(0)
     connections = [guarded.connect() for _ in range(2)]
@@ -70,7 +70,7 @@ def test_a_key_can_go_first(guarded: Server) -> None:
         connection.close()
 
 
-def test_pages_of_an_origin_may_ask(guarded: Server) -> None:
+def test_cors_allows_the_configured_origin(guarded: Server) -> None:
     asked = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
     answer = guarded.request("OPTIONS", "/v1/audio/speech", headers=asked)
     assert answer.headers["access-control-allow-origin"] == "https://a.example"
@@ -81,8 +81,8 @@ def test_pages_of_an_origin_may_ask(guarded: Server) -> None:
     assert "access-control-allow-origin" not in other.headers
 
 
-def test_a_body_that_is_too_large(start: Callable[..., Server]) -> None:
-    server = start(most_bytes=1000)
+def test_too_large_body_is_refused(start: Callable[..., Server]) -> None:
+    server = start(max_body_bytes=1000)
     answer = server.post("/v1/audio/speech", {"input": "a" * 2000})
     assert (answer.status, answer.error["code"]) == (413, "body_too_large")
     with raw(server) as connection:  # without saying how long it is
@@ -94,8 +94,10 @@ def test_a_body_that_is_too_large(start: Callable[..., Server]) -> None:
 
 
 @pytest.mark.parametrize(("size", "start_of_answer"), [(1500, b"HTTP/1.1 200"), (4000, b"HTTP/1.1 400")])
-def test_the_head_of_a_request(start: Callable[..., Server], size: int, start_of_answer: bytes) -> None:
-    server = start(most_head_bytes=2000)
+def test_head_of_a_request_is_bounded(
+    start: Callable[..., Server], size: int, start_of_answer: bytes
+) -> None:
+    server = start(max_head_bytes=2000)
     with raw(server) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: " + b"a" * size)
         if size == 1500:
@@ -103,8 +105,8 @@ def test_the_head_of_a_request(start: Callable[..., Server], size: int, start_of
         assert everything(connection).startswith(start_of_answer)
 
 
-def test_a_message_of_a_session(start: Callable[..., Server]) -> None:
-    server = start(most_bytes=2000)
+def test_session_closes_after_a_too_long_message(start: Callable[..., Server]) -> None:
+    server = start(max_message_bytes=2000)
 
     async def answers(size: int) -> list[aiohttp.WSMessage]:
         async with aiohttp.ClientSession() as http, http.ws_connect(address(server)) as socket:
@@ -117,26 +119,24 @@ def test_a_message_of_a_session(start: Callable[..., Server]) -> None:
 
 
 @pytest.mark.parametrize("data", [b" " * 5000, b'{"type": "ping", "data_length": 2001}\n'])
-def test_an_event_of_wyoming(start: Callable[..., Server], data: bytes) -> None:
-    server = start(wyoming=0, most_bytes=2000)
+def test_wyoming_refuses_a_too_large_event(start: Callable[..., Server], data: bytes) -> None:
+    server = start(wyoming_port=0, max_body_bytes=2000)
     with socket.create_connection(("127.0.0.1", server.wyoming.port), timeout=30) as connection:
         connection.sendall(data)
         assert b"2000" in everything(connection)
 
 
-def test_clients_of_wyoming(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0, most_sessions=1)
+def test_wyoming_refuses_too_many_clients(start: Callable[..., Server]) -> None:
+    server = start(wyoming_port=0, max_sessions=1)
     place = ("127.0.0.1", server.wyoming.port)
     with socket.create_connection(place), socket.create_connection(place, timeout=30) as second:
         assert b"1 clients are connected, which is the most" in everything(second)
 
 
 @pytest.mark.parametrize(("said", "before"), [(b"", False), (b"GET /hea", False), (b"GET /hea", True)])
-def test_a_connection_that_says_nothing_more_is_closed(
-    start: Callable[..., Server], said: bytes, before: bool
-) -> None:
+def test_silent_connection_is_closed(start: Callable[..., Server], said: bytes, before: bool) -> None:
     """before: whether it has sent a request already."""
-    server = start(idle=0.2)
+    server = start(request_timeout_s=0.2)
     with raw(server) as connection:
         if before:
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -145,8 +145,8 @@ def test_a_connection_that_says_nothing_more_is_closed(
         assert b"200" not in everything(connection)
 
 
-def test_connections_beyond_the_most_are_closed(start: Callable[..., Server]) -> None:
-    server = start(most_connections=3)
+def test_connections_above_the_limit_are_closed(start: Callable[..., Server]) -> None:
+    server = start(max_connections=3)
     with contextlib.ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(raw(server)).sendall(HEAD)
@@ -159,8 +159,8 @@ def _closed_at_once(server: Server) -> bool:
         return everything(connection) == b""
 
 
-def test_a_client_that_reads_nothing_is_given_up(start: Callable[..., Server]) -> None:
-    server = start(patience=0.2, ahead=1.0)
+def test_client_without_reads_is_disconnected(start: Callable[..., Server]) -> None:
+    server = start(write_timeout_s=0.2, audio_buffer_s=1.0)
     with raw(server) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         text = "[pause:250s] Ha. " * 20
@@ -179,14 +179,14 @@ def test_a_client_that_reads_nothing_is_given_up(start: Callable[..., Server]) -
         b"GET / HTTP/1.1\r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_refused_and_the_connection_closed(server: Server, said: bytes) -> None:
+def test_invalid_http_is_refused(server: Server, said: bytes) -> None:
     with raw(server) as connection:
         connection.sendall(said)
         assert everything(connection).startswith(b"HTTP/1.1 400 ")
 
 
-def test_two_requests_at_once_and_a_third_that_is_refused(start: Callable[..., Server]) -> None:
-    server = start(most_requests=1)
+def test_requests_above_the_limit_are_refused(start: Callable[..., Server]) -> None:
+    server = start(max_requests=1)
     server.runner.close_after(0)
     with raw(server) as connection:
         body = json.dumps({"input": "Ha."}).encode()
@@ -204,29 +204,29 @@ def test_two_requests_at_once_and_a_third_that_is_refused(start: Callable[..., S
 @pytest.mark.parametrize(
     ("soft", "hard", "possible"), [(256, 256, 128), (256, 1024, 512), (256, 1536, 1000), (4096, 4096, 1000)]
 )
-def test_connections_are_open_files(soft: int, hard: int, possible: int) -> None:
-    """The limit is raised where it may be; what it still does not allow is not promised."""
+def test_limit_connections_respects_the_file_limit(soft: int, hard: int, possible: int) -> None:
+    """The soft limit is raised up to the hard one."""
     resource = pytest.importorskip("resource")
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < hard:
         pytest.skip(f"this process may not open {hard} files")
     code = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
-from kokoro_tvm.serving.connections import possible_connections
-print(possible_connections(1000))
+from kokoro_tvm.serving.connections import limit_connections
+print(limit_connections(1000))
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert int(found.stdout) == possible
-    assert ("fewer connections" in found.stderr) == (possible < 1000)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert int(result.stdout) == possible
+    assert ("fewer connections" in result.stderr) == (possible < 1000)
 
 
 @pytest.mark.nightly
-def test_ten_thousand_connections_that_say_nothing(start: Callable[..., Server]) -> None:
+def test_ten_thousand_silent_connections_are_closed(start: Callable[..., Server]) -> None:
     """Another is spoken to meanwhile, and all are closed in the end."""
     resource = pytest.importorskip("resource")
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 11_000:
         pytest.skip("this process may not open 11,000 files")
-    server = start(idle=60.0, most_connections=10_100)
+    server = start(request_timeout_s=60.0, max_connections=10_100)
     command = [sys.executable, "-m", "silent_connections", str(server.port), "10000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as clients:
         assert clients.stdout is not None

@@ -1,4 +1,4 @@
-"""What was left out or misread is told to the client, in every way in."""
+"""Notices about texts reach clients of every route."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessions import Client, talk
 from wyoming.client import AsyncTcpClient
 from wyoming.tts import Synthesize
 
-from kokoro_tvm.serving.spoken import notices_header
+from kokoro_tvm.serving.responses import notices_header
 
 TEXT = "Say 世界 [abc](/d"
 NOTICE = "has no closing round bracket; it is read as text"
@@ -25,7 +25,7 @@ def test_header_has_the_notices(server: Server) -> None:
 
 
 def test_header_is_bounded_ascii_json() -> None:
-    value = notices_header([f"Left out: {'世界' * 500}\r\nX-Evil: 1" for _ in range(50)])["X-Notices"]
+    value = notices_header([f"Left out: {'世界' * 140}\r\nX-Evil: 1" for _ in range(50)])["X-Notices"]
     assert len(value) <= 4000
     assert value.isascii()
     assert value.isprintable()
@@ -66,7 +66,7 @@ def test_websocket_sends_the_notices(server: Server) -> None:
 
 
 def test_wyoming_sends_the_notices(start: Callable[..., Server]) -> None:
-    server = start(wyoming=0)
+    server = start(wyoming_port=0)
 
     async def conversation() -> list[str]:
         async with AsyncTcpClient("127.0.0.1", server.wyoming.port, read_timeout=30) as client:

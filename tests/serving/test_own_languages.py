@@ -11,7 +11,7 @@ import pytest
 from serving import Server, serving
 from toy_bundle import STYLE, edit_manifest, file_entry, write_bundle, write_safetensors
 
-from kokoro_tvm.serving.wyoming.info import info, voice_for
+from kokoro_tvm.serving.wyoming.info import describe_programs, find_voice
 
 OWN = {"d": {"name": "German", "espeak": "de"}, "p": {"name": "European Portuguese", "espeak": "pt"}}
 
@@ -33,11 +33,11 @@ VOICES = {"df_rosa": 1.0, "pm_joao": 2.0, "zed": 3.0}
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("serving.write_bundle", own_bundle)
-        with serving(tmp_path_factory.mktemp("served") / "toy") as made:
-            yield made
+        with serving(tmp_path_factory.mktemp("served") / "toy") as running:
+            yield running
 
 
-def test_the_default_voice_is_the_bundles(server: Server) -> None:
+def test_default_voice_is_that_of_the_bundle(server: Server) -> None:
     assert server.speak("Ha.").body == server.expected("Ha.", voice="df_rosa")
     body = {"phonemes": "ha.", "response_format": "pcm"}
     assert server.post("/dev/generate_from_phonemes", body).status == 200
@@ -47,12 +47,12 @@ def test_the_default_voice_is_the_bundles(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("wanted", "letter"), [("d", "d"), ("DE", "d"), ("p", "p"), ("pt", "p")])
-def test_languages_are_the_bundles(server: Server, wanted: str, letter: str) -> None:
+def test_languages_are_those_of_the_bundle(server: Server, wanted: str, letter: str) -> None:
     assert server.speak("Ha.", lang_code=wanted).body == server.expected("Ha.", language=letter)
 
 
 @pytest.mark.parametrize("wanted", ["a", "en-us", "pt-br", "x", "ß" * 16])
-def test_a_language_that_it_does_not_speak(server: Server, wanted: str) -> None:
+def test_unknown_language_is_refused(server: Server, wanted: str) -> None:
     for answer, field in (
         (server.speak("Ha.", lang_code=wanted), "lang_code"),
         (server.post("/dev/phonemize", {"text": "Ha.", "language": wanted}), "language"),
@@ -63,11 +63,11 @@ def test_a_language_that_it_does_not_speak(server: Server, wanted: str) -> None:
         )
 
 
-def test_phonemes_without_a_language_are_the_first_ones(server: Server) -> None:
+def test_phonemize_uses_the_first_language_by_default(server: Server) -> None:
     assert server.post("/dev/phonemize", {"text": "Ha."}).json["phonemes"] == "d."  # see read_letters
 
 
-def test_they_are_listed(server: Server) -> None:
+def test_voices_route_lists_languages(server: Server) -> None:
     listed = server.get("/v1/audio/voices").json
     assert listed["languages"] == {
         "d": {"name": "German", "tag": "de"},
@@ -76,9 +76,9 @@ def test_they_are_listed(server: Server) -> None:
     assert [voice["language"] for voice in listed["voices"]] == ["German", "European Portuguese", "unknown"]
 
 
-def test_home_assistant_hears_of_them(server: Server) -> None:
+def test_wyoming_lists_languages(server: Server) -> None:
     languages = server.synthesizer.bundle.languages
-    (program,) = info({"toy": server.synthesizer})["tts"]
+    (program,) = describe_programs({"toy": server.synthesizer})["tts"]
     assert [voice["languages"] for voice in program["voices"]] == [["de"], ["pt"], ["de"]]
-    assert voice_for("pt-PT", server.synthesizer.voices.names, languages) == "pm_joao"
-    assert voice_for("en", server.synthesizer.voices.names, languages) is None
+    assert find_voice("pt-PT", server.synthesizer.voices.names, languages) == "pm_joao"
+    assert find_voice("en", server.synthesizer.voices.names, languages) is None

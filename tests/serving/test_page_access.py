@@ -1,4 +1,4 @@
-"""The page for everyone: by keyboard, by name and role, on a phone, light and dark, and by itself."""
+"""Accessibility of the page: keyboard, names and roles, small screens, colour schemes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.slow("opens pages in Chromium")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as made:
-        yield made
+    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as running:
+        yield running
 
 
-def test_by_keyboard_alone(page: Page) -> None:
+def test_page_works_by_keyboard(page: Page) -> None:
     """From the address bar on: every control in the order of the page, and nothing else."""
     keys = page.tab.keyboard
     order = []
@@ -67,7 +67,7 @@ def test_by_keyboard_alone(page: Page) -> None:
     assert page.spoken()[0]["speed"] == 1.05
 
 
-def test_names_and_roles(page: Page) -> None:
+def test_page_has_names_and_roles(page: Page) -> None:
     """What a screen reader is given, from the top to the bottom."""
     assert page.tab.locator("body").aria_snapshot() == ROLES
     page.speak()
@@ -83,7 +83,7 @@ def test_names_and_roles(page: Page) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1100])
-def test_its_colours_and_motion_are_those_that_are_wanted(
+def test_page_follows_colour_and_motion_preferences(
     browser: Any, server: Server, tmp_path: Path, scheme: str, width: int
 ) -> None:
     """SCREENSHOTS names a folder for pictures."""
@@ -103,7 +103,7 @@ def test_its_colours_and_motion_are_those_that_are_wanted(
         assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") != back
 
 
-def test_the_history_is_kept_here_and_can_be_cleared(page: Page) -> None:
+def test_page_history_can_be_cleared(page: Page) -> None:
     page.speak("No man ran.")
     page.state("ended")
     page.tab.reload()
@@ -119,7 +119,7 @@ def test_the_history_is_kept_here_and_can_be_cleared(page: Page) -> None:
     assert page.tab.evaluate("Object.keys(localStorage)") == []
 
 
-def test_a_link_has_it_all_and_tells_no_server(page: Page, browser: Any, server: Server) -> None:
+def test_page_link_holds_the_state_in_its_fragment(page: Page, browser: Any, server: Server) -> None:
     page.tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.tab.fill("#text", "Ha & ha.\nNo?")
     page.tab.click("#voice-panel summary")
@@ -136,7 +136,7 @@ def test_a_link_has_it_all_and_tells_no_server(page: Page, browser: Any, server:
         assert not any("Ha" in request.url for request in other.requests[1:])
 
 
-def test_a_browser_that_keeps_nothing(browser: Any, server: Server) -> None:
+def test_page_works_without_storage(browser: Any, server: Server) -> None:
     refuse = """Object.defineProperty(window, "localStorage", {
       get() { throw new DOMException("no", "SecurityError"); } })"""
     with page_of(browser, server) as page:
@@ -147,7 +147,7 @@ def test_a_browser_that_keeps_nothing(browser: Any, server: Server) -> None:
         assert page.tab.is_visible("#past")
 
 
-def test_no_task_is_long(browser: Any, server: Server, tmp_path: Path) -> None:
+def test_page_has_no_long_task(browser: Any, server: Server, tmp_path: Path) -> None:
     """Processor time of every task of the page's main thread while a page of text is spoken: below 50 ms."""
     trace = tmp_path / "trace.json"
     with page_of(browser, server) as page:

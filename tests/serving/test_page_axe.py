@@ -1,4 +1,4 @@
-"""axe-core over the page of a server in all of its states, and where its boxes are in narrow windows."""
+"""axe-core on every state of the page, and its layout in narrow windows."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FAULTS = """() => {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as made:
-        yield made
+    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -43,27 +43,27 @@ def script(shared_folder: Path) -> str:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1100])
-def test_no_state_has_a_violation(browser: Any, server: Server, script: str, scheme: str, width: int) -> None:
+def test_axe_reports_no_violation(browser: Any, server: Server, script: str, scheme: str, width: int) -> None:
     window = {"width": width, "height": 800}
-    found = []
+    result = []
     with page_of(browser, server, color_scheme=scheme, viewport=window, reduced_motion="reduce") as page:
         page.open()
         for state in in_every_state(page, TEXT, VOICES):
-            found += [f"{state}: {fault}" for fault in violations(page.tab, script)]
-    assert found == []
+            result += [f"{state}: {fault}" for fault in violations(page.tab, script)]
+    assert result == []
 
 
-def test_axe_finds_what_is_wrong(browser: Any, server: Server, script: str) -> None:
+def test_axe_reports_a_planted_violation(browser: Any, server: Server, script: str) -> None:
     with page_of(browser, server) as page:
         page.open()
         page.tab.evaluate(
             "document.getElementById('theme').ariaLabel = document.getElementById('theme').title = ''"
         )
-        (found,) = violations(page.tab, script)
-        assert found.startswith("button-name: ")
+        (result,) = violations(page.tab, script)
+        assert result.startswith("button-name: ")
 
 
-def test_the_form_for_a_key_has_no_violation(browser: Any, tmp_path: Path, script: str) -> None:
+def test_axe_reports_no_violation_of_the_key_form(browser: Any, tmp_path: Path, script: str) -> None:
     with serving_slowly(tmp_path / "toy", api_key=["secret"]) as server, page_of(browser, server) as page:
         page.tab.goto(page.url)
         page.problem()
@@ -71,7 +71,7 @@ def test_the_form_for_a_key_has_no_violation(browser: Any, tmp_path: Path, scrip
 
 
 @pytest.mark.parametrize(("width", "factor", "size"), [(320, 1, "100%"), (640, 2, "100%"), (1280, 1, "200%")])
-def test_it_fits(browser: Any, server: Server, width: int, factor: int, size: str) -> None:
+def test_page_fits_the_window(browser: Any, server: Server, width: int, factor: int, size: str) -> None:
     """Nothing sticks out, and everything can be reached; at 200 %, 1,280 by 720 pixels are 640 by 360.
 
     size: of its text.

@@ -1,4 +1,4 @@
-"""What the page is given besides a text: a file in its place, a voice that is found, a language, a format."""
+"""Input of the page besides a text: files, voices, languages, formats."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as made:
-        yield made
+    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as running:
+        yield running
 
 
 def choose(page: Page, name: str, content: bytes) -> None:
@@ -110,15 +110,15 @@ def opened(page: Page, name: str, content: bytes) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_is_read_as_python_reads_it(page: Page, tmp_path: Path, name: str) -> None:
+def test_page_reads_a_file_as_python_does(page: Page, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(FILES[name])
     assert opened(page, name, FILES[name]) == read_document(tmp_path / name).text
     assert page.focused() == "text"
     assert page.spoken() == []
 
 
-def test_markdown_stays_as_it_is(page: Page) -> None:
-    """The front end reads it; whoever opens it can change it."""
+def test_page_keeps_markdown(page: Page) -> None:
+    """The front end reads it, and the user can edit it."""
     assert opened(page, "a.md", b"# A dog\n\n*He* ran.") == "# A dog\n\n*He* ran."
 
 
@@ -129,7 +129,7 @@ DROP = """([type, name, content]) => {
 }"""
 
 
-def test_a_file_is_dropped_anywhere(page: Page, server: Server) -> None:
+def test_page_accepts_a_dropped_file(page: Page, server: Server) -> None:
     """While a text is spoken too, which ends."""
     page.speak(TEXT * 3)
     page.state("speaking")
@@ -165,14 +165,14 @@ def test_a_file_is_dropped_anywhere(page: Page, server: Server) -> None:
         ("a.txt", b"a" * 2_000_001, "a.txt has 2,000,001 characters, too many for one speech. Divide it."),
     ],
 )
-def test_a_file_that_cannot_be_opened(page: Page, name: str, content: bytes, message: str) -> None:
+def test_page_reports_an_unreadable_file(page: Page, name: str, content: bytes, message: str) -> None:
     page.tab.fill("#text", "Stays.")
     choose(page, name, content)
     assert page.problem() == message
     assert page.tab.input_value("#text") == "Stays."
 
 
-def test_voices_are_looked_for(page: Page) -> None:
+def test_page_searches_voices(page: Page) -> None:
     shown = "voices => voices.filter(voice => voice.checkVisibility()).map(voice => voice.dataset.name)"
     page.tab.click("#voice-panel summary")
     page.tab.fill("#find", "british")
@@ -187,9 +187,7 @@ def test_voices_are_looked_for(page: Page) -> None:
     assert page.tab.inner_text("#voice-title") == "Adam"
 
 
-def test_a_language_is_chosen_where_the_voices_leave_it_open(
-    page: Page, browser: Any, server: Server
-) -> None:
+def test_page_offers_languages(page: Page, browser: Any, server: Server) -> None:
     page.tab.click("#voice-panel summary")
     assert page.tab.is_hidden("#language")
     page.tab.click("[data-add=bf_emma]")
@@ -219,7 +217,7 @@ def test_a_language_is_chosen_where_the_voices_leave_it_open(
     assert page.tab.inner_text("#voice-detail") == "American English, male"
 
 
-def test_brackets_are_read_as_text(page: Page, browser: Any, server: Server) -> None:
+def test_page_can_disable_markup(page: Page, browser: Any, server: Server) -> None:
     page.tab.check("#plain")
     page.speak("He ran [pause:1s] home.")
     page.state("ended")
@@ -235,7 +233,7 @@ def test_brackets_are_read_as_text(page: Page, browser: Any, server: Server) -> 
 
 
 @pytest.mark.parametrize("format", ["mp3", "flac", "opus", "aac"])
-def test_a_speech_is_saved_in_a_format_of_the_server(page: Page, format: str, tmp_path: Path) -> None:
+def test_page_saves_in_a_format_of_the_server(page: Page, format: str, tmp_path: Path) -> None:
     import av
 
     page.tab.select_option("#format", format)
@@ -244,7 +242,7 @@ def test_a_speech_is_saved_in_a_format_of_the_server(page: Page, format: str, tm
     with page.tab.expect_download() as download:
         page.tab.click("#save")
     assert download.value.suggested_filename == f"no-man-ran.{format}"
-    download.value.save_as(tmp_path / "speech")
+    download.value.choose_file_name(tmp_path / "speech")
     with av.open(tmp_path / "speech") as file:
         samples = sum(frame.to_ndarray().shape[-1] for frame in file.decode(audio=0))
     assert samples > 0
@@ -254,7 +252,7 @@ def test_a_speech_is_saved_in_a_format_of_the_server(page: Page, format: str, tm
     assert page.tab.input_value("#format") == format
 
 
-def test_a_speech_in_two_voices_is_saved_as_it_was_heard(page: Page) -> None:
+def test_page_saves_a_speech_in_two_voices(page: Page) -> None:
     """A server speaks all of a text alike, so only what the page has itself is the speech that was heard."""
     page.speak()
     page.state("speaking")

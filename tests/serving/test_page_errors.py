@@ -1,4 +1,4 @@
-"""What the page says where there is no speech: what happened, and what to do. It goes on from each."""
+"""Messages of the page about errors, after which it works on."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LOST = "The connection was lost before the end. What has arrived can be heard. T
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with serving_slowly(tmp_path / "toy", most_requests=1) as made:
+    with serving_slowly(tmp_path / "toy", max_requests=1) as made:
         yield made
 
 
-def test_the_server_is_busy(page: Page, server: Server) -> None:
+def test_page_reports_a_busy_server(page: Page, server: Server) -> None:
     server.runner.close_after(0)
     other = threading.Thread(target=server.speak, args=["Ha."])
     other.start()
@@ -40,7 +40,7 @@ def test_the_server_is_busy(page: Page, server: Server) -> None:
     assert page.tab.is_hidden("#problem")
 
 
-def test_the_server_is_gone(page: Page) -> None:
+def test_page_reports_a_lost_server(page: Page) -> None:
     page.tab.context.set_offline(True)
     page.speak()
     assert page.problem() == f"{GONE} Try again"
@@ -51,7 +51,7 @@ def test_the_server_is_gone(page: Page) -> None:
     page.state("ended")
 
 
-def test_the_server_is_gone_from_the_start(browser: Any, server: Server) -> None:
+def test_page_reports_a_missing_server(browser: Any, server: Server) -> None:
     with page_of(browser, server) as page:
         page.tab.route("**/v1/audio/voices", lambda route: route.abort())
         page.tab.goto(page.url)
@@ -62,7 +62,7 @@ def test_the_server_is_gone_from_the_start(browser: Any, server: Server) -> None
         page.tab.wait_for_selector("#play:enabled")
 
 
-def test_the_connection_is_lost(page: Page, server: Server) -> None:
+def test_page_reports_a_lost_connection(page: Page, server: Server) -> None:
     """What has come is heard to its end, and can be kept."""
     server.runner.fail_after(1)
     page.speak()
@@ -75,7 +75,7 @@ def test_the_connection_is_lost(page: Page, server: Server) -> None:
     assert page.tab.inner_text("#play") == "Speak"
 
 
-def test_an_answer_breaks_off(page: Page) -> None:
+def test_page_reports_a_cut_response(page: Page) -> None:
     words = 'data: {"type": "speech.audio.words", "words": []}\n\n'
     page.tab.route(
         "**/v1/audio/speech", lambda route: route.fulfill(content_type="text/event-stream", body=words)
@@ -84,7 +84,7 @@ def test_an_answer_breaks_off(page: Page) -> None:
     assert page.problem() == f"{LOST} Try again"
 
 
-def test_the_text_is_too_long(page: Page) -> None:
+def test_page_reports_a_too_long_text(page: Page) -> None:
     page.speak("Ha. " * 25_001)
     assert page.problem() == (
         "The text is too long for one request. The text has 100004 characters; 1 to 100000 may be. "
@@ -92,14 +92,14 @@ def test_the_text_is_too_long(page: Page) -> None:
     )
 
 
-def test_the_request_is_refused(page: Page) -> None:
+def test_page_reports_a_refused_request(page: Page) -> None:
     page.speak("…")
     assert page.problem().startswith("This cannot be spoken. ")
     assert page.problem().endswith(" Change the text or the voice, then try again.")
 
 
-def test_a_voice_in_the_text_is_not_here(page: Page) -> None:
-    """What the page says is for whoever reads it, not for whoever runs the server."""
+def test_page_reports_an_unknown_voice_in_the_text(page: Page) -> None:
+    """The message is for the reader of the page, not for the operator."""
     page.speak("[voice:nobody] Ha.")
     assert page.problem() == (
         "This cannot be spoken. The text has a mistake in line 1, column 1: There is no voice 'nobody' in "
@@ -108,7 +108,7 @@ def test_a_voice_in_the_text_is_not_here(page: Page) -> None:
     )
 
 
-def test_a_key_is_wanted(browser: Any, tmp_path: Path) -> None:
+def test_page_asks_for_a_key(browser: Any, tmp_path: Path) -> None:
     wanted = "The server wants a key. Enter the key it was started with. Use the key"
     with (
         serving_slowly(tmp_path / "locked", api_key=("open sesame",)) as server,
@@ -124,7 +124,7 @@ def test_a_key_is_wanted(browser: Any, tmp_path: Path) -> None:
         page.state("ended")
 
 
-def test_there_is_no_audio(browser: Any, server: Server) -> None:
+def test_page_reports_missing_audio_support(browser: Any, server: Server) -> None:
     with page_of(browser, server) as page:
         page.tab.add_init_script("delete window.AudioContext")
         page.open()
@@ -136,14 +136,14 @@ def test_there_is_no_audio(browser: Any, server: Server) -> None:
         wait_for(lambda: not server.service.scheduler.jobs)
 
 
-def test_there_is_nothing_to_speak(page: Page) -> None:
+def test_page_reports_an_empty_text(page: Page) -> None:
     page.speak("  \n ")
     assert page.tab.text_content("#status") == "There is nothing to speak: the text is empty."
     assert page.focused() == "text"
     assert page.spoken() == []
 
 
-def test_a_link_asks_for_a_voice_that_is_not_here(browser: Any, server: Server) -> None:
+def test_page_reports_an_unknown_voice_in_a_link(browser: Any, server: Server) -> None:
     with page_of(browser, server) as page:
         page.open("#text=Ha.&voice=af_nobody")
         assert page.problem().startswith("The link asks for the voice af_nobody, which is not here.")

@@ -1,4 +1,4 @@
-"""The page's files as the server sends them: what is there, under which policy, and nothing else."""
+"""Files of the page: content, headers and paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_tvm.web import WEB, page_files
 FILES = [path.relative_to(WEB).as_posix() for path in page_files() if path.suffix != ".html"]
 
 
-def test_the_page_is_at_the_root(server: Server) -> None:
+def test_page_is_served_at_the_root(server: Server) -> None:
     answer = server.get("/")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/html")
@@ -25,7 +25,7 @@ def test_the_page_is_at_the_root(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_a_file_is_what_it_is_on_the_disk(server: Server, path: str) -> None:
+def test_page_files_are_served_unchanged(server: Server, path: str) -> None:
     answer = server.get(f"/{path}")
     assert answer.status == 200
     assert answer.body == (WEB / path).read_bytes()
@@ -35,7 +35,7 @@ def test_a_file_is_what_it_is_on_the_disk(server: Server, path: str) -> None:
     assert (again.status, again.body) == (304, b"")
 
 
-def test_what_files_ask_for_is_there() -> None:
+def test_page_files_refer_to_served_files() -> None:
     """Modules, styles and pictures that the page names exist, and are of this server."""
     for path in ("index.html", *FILES):
         text = (WEB / path).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The page as someone uses it: type, listen, pause, take another voice, stop, save."""
+"""Use of the page: type, listen, pause, change the voice, stop, save."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ PIXELS = """() => {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as made:
-        yield made
+    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as running:
+        yield running
 
 
-def test_what_is_heard_is_what_the_server_sends(page: Page, server: Server) -> None:
+def test_page_plays_the_audio_of_the_server(page: Page, server: Server) -> None:
     """Sample for sample."""
     page.speak()
     page.state("speaking")
@@ -50,7 +50,7 @@ def test_what_is_heard_is_what_the_server_sends(page: Page, server: Server) -> N
     ]
 
 
-def test_words_light_up_in_order(page: Page, server: Server) -> None:
+def test_page_highlights_words_in_order(page: Page, server: Server) -> None:
     seconds = round(len(spoken_by(server, TEXT)) / 24000)
     page.speak()
     page.state("ended")
@@ -65,7 +65,7 @@ def test_words_light_up_in_order(page: Page, server: Server) -> None:
     assert page.tab.text_content("#status") == f"Finished: {seconds} seconds of speech."
 
 
-def test_it_goes_on_where_it_was_paused(page: Page, server: Server) -> None:
+def test_page_resumes_after_a_pause(page: Page, server: Server) -> None:
     page.speak()
     page.state("speaking")
     page.tab.click("#play")
@@ -81,7 +81,7 @@ def test_it_goes_on_where_it_was_paused(page: Page, server: Server) -> None:
     assert len(places_of(whole, page.heard())) == 1
 
 
-def test_the_device_sleeps_when_nothing_is_heard(page: Page) -> None:
+def test_page_suspends_the_idle_device(page: Page) -> None:
     """And it wakes for the next sound."""
     page.speak()
     page.state("ended")
@@ -97,7 +97,7 @@ def test_the_device_sleeps_when_nothing_is_heard(page: Page) -> None:
     page.state("ended")
 
 
-def test_it_plays_again_without_asking_again(page: Page, server: Server) -> None:
+def test_page_replays_without_a_request(page: Page, server: Server) -> None:
     page.speak("No man ran.")
     page.state("ended")
     assert page.tab.inner_text("#play") == "Play"
@@ -108,7 +108,7 @@ def test_it_plays_again_without_asking_again(page: Page, server: Server) -> None
     assert len(page.spoken()) == 1
 
 
-def test_another_voice_goes_on_with_the_sentence(page: Page, server: Server) -> None:
+def test_page_continues_in_another_voice(page: Page, server: Server) -> None:
     page.tab.click("#voice-panel summary")
     page.speak()
     page.state("speaking")
@@ -129,7 +129,7 @@ def test_another_voice_goes_on_with_the_sentence(page: Page, server: Server) -> 
     assert page.tab.inner_text("#reading") == TEXT
 
 
-def test_stop_ends_the_work(page: Page, server: Server) -> None:
+def test_page_stop_cancels_the_job(page: Page, server: Server) -> None:
     server.runner.close_after(1)
     page.speak()
     server.runner.waiting.acquire()
@@ -142,7 +142,7 @@ def test_stop_ends_the_work(page: Page, server: Server) -> None:
     assert page.tab.inner_text("#play") == "Speak"
 
 
-def test_a_click_on_a_word_goes_there(page: Page, server: Server) -> None:
+def test_page_seeks_to_a_clicked_word(page: Page, server: Server) -> None:
     page.speak()
     page.state("ended")
     page.tab.click('#reading span:text-is("land")')
@@ -152,7 +152,7 @@ def test_a_click_on_a_word_goes_there(page: Page, server: Server) -> None:
     assert [len(places_of(part, heard)) for part in (whole[:9000], whole[-9000:])] == [1, 2]
 
 
-def test_a_voice_is_heard_by_its_sample(page: Page, server: Server) -> None:
+def test_page_plays_samples_of_voices(page: Page, server: Server) -> None:
     page.tab.click("#voice-panel summary")
     page.tab.get_by_role("button", name="Hear Emma").click()
     page.tab.wait_for_selector("[data-sample=bf_emma][aria-pressed=true]")
@@ -163,7 +163,7 @@ def test_a_voice_is_heard_by_its_sample(page: Page, server: Server) -> None:
     assert page.tab.is_visible("#text")
 
 
-def test_what_was_spoken_as_a_spectrogram(page: Page, server: Server) -> None:
+def test_page_shows_a_spectrogram(page: Page, server: Server) -> None:
     """Of the speech that is there, in the colour of the theme; another speech has another."""
     assert not page.tab.is_visible("#spectrogram-panel")
     pictures = []
@@ -187,7 +187,7 @@ def test_what_was_spoken_as_a_spectrogram(page: Page, server: Server) -> None:
     assert page.tab.evaluate(PIXELS)[0] == page.tab.evaluate(PIXELS)[1] != drawn
 
 
-def test_files(page: Page, server: Server, tmp_path: Path) -> None:
+def test_page_saves_files(page: Page, server: Server, tmp_path: Path) -> None:
     page.speak()
     page.state("ended")
     files = {}
@@ -197,7 +197,7 @@ def test_files(page: Page, server: Server, tmp_path: Path) -> None:
             page.tab.click("#save")
         assert download.value.suggested_filename == f"he-ran-home-big-bad-dog-he-told-me-and.{suffix}"
         path = tmp_path / suffix
-        download.value.save_as(path)
+        download.value.choose_file_name(path)
         files[suffix] = path.read_bytes()
     assert files["wav"][44:] == server.speak(TEXT, voice="af_heart").body
     assert files["srt"].decode().startswith("1\n00:00:00,0")

@@ -1,4 +1,4 @@
-"""Pieces that are kept: right for everything that decides about them, and no request fails by the store."""
+"""Cache of pieces: its keys, and requests while its store fails."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def cached(store: Any, **options: float) -> Iterator[tuple[PieceCache, Metrics]]
         cache.close()
 
 
-def test_a_text_is_computed_once(start: Callable[..., Server], tmp_path: Path) -> None:
+def test_cache_computes_a_text_once(start: Callable[..., Server], tmp_path: Path) -> None:
     server = start(cache=str(tmp_path / "pieces"))
     first, second = speak_twice(server)
     pieces = len(server.synthesizer.plan(LONG).pieces)
@@ -97,7 +97,7 @@ def test_a_text_is_computed_once(start: Callable[..., Server], tmp_path: Path) -
     assert f"kokoro_tvm_cache_bytes {float(sum(path.stat().st_size for path in files))}\n" in text
 
 
-def test_every_way_of_asking_uses_it(start: Callable[..., Server], tmp_path: Path) -> None:
+def test_cache_serves_every_route(start: Callable[..., Server], tmp_path: Path) -> None:
     server = start(cache=str(tmp_path / "pieces"))
     speak_twice(server)
     decoded = server.runner._decoded
@@ -129,7 +129,7 @@ def test_every_way_of_asking_uses_it(start: Callable[..., Server], tmp_path: Pat
         {"response_format": "mp3"},
     ],
 )
-def test_what_a_request_asks_for_is_what_it_gets(
+def test_cache_distinguishes_requests(
     start: Callable[..., Server], tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     """A cache that holds the plain text changes no other request, nor its own later ones."""
@@ -142,8 +142,8 @@ def test_what_a_request_asks_for_is_what_it_gets(
 
 
 @pytest.mark.parametrize("record", [Word, Piece, Plan])
-def test_whatever_decides_about_audio_is_in_the_digest(tmp_path: Path, record: type[Any]) -> None:
-    """Every field of a plan: what changes the audio changes the digest, and what does not is known not to."""
+def test_digest_covers_everything_audible(tmp_path: Path, record: type[Any]) -> None:
+    """Every field of a plan that changes the audio changes the digest."""
     tts = toy_synthesizer(tmp_path / "toy", FakeRunner())
     table = tts.voices.table("af_heart")
 
@@ -168,7 +168,7 @@ def test_whatever_decides_about_audio_is_in_the_digest(tmp_path: Path, record: t
         assert heard == audio if silent else True, field.name
 
 
-def test_voice_and_bundle_are_in_the_digest(tmp_path: Path) -> None:
+def test_digest_covers_voice_and_bundle(tmp_path: Path) -> None:
     tts = toy_synthesizer(tmp_path / "toy", FakeRunner())
     edit_manifest(tmp_path / "toy", lambda manifest: manifest.update(recipe="another"))
     other = toy_synthesizer(tmp_path / "other", FakeRunner())
@@ -190,7 +190,7 @@ def model(tts: Synthesizer) -> Any:
     return Model(tts.bundle, tts.runner)
 
 
-def test_a_damaged_entry_is_computed_again(
+def test_cache_replaces_a_damaged_entry(
     start: Callable[..., Server], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = start(cache=str(tmp_path / "pieces"))
@@ -206,7 +206,7 @@ def test_a_damaged_entry_is_computed_again(
     assert reads(server)["damaged"] == 2
 
 
-def test_a_bundle_that_was_not_read_from_a_file_is_not_cached(tmp_path: Path) -> None:
+def test_cache_skips_bundles_without_a_digest(tmp_path: Path) -> None:
     tts = toy_synthesizer(tmp_path / "toy", FakeRunner())
     tts.bundle = replace(tts.bundle, sha256="")
     with cached(PieceStore(str(tmp_path / "pieces"), 1 << 20)) as (cache, _):
@@ -243,9 +243,7 @@ class Broken:
             raise self.error
 
 
-def test_a_store_that_fails_is_logged_once_and_left_alone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_cache_logs_a_failing_store_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = Broken()
     tts = toy_synthesizer(tmp_path / "toy", FakeRunner())
     arguments = model(tts), tts.voices.table("af_heart"), PLAN, PIECE, None
@@ -264,11 +262,11 @@ def test_a_store_that_fails_is_logged_once_and_left_alone(
     assert all("No space left on device" in record.error for record in caplog.records)  # type: ignore[attr-defined]
 
 
-def test_a_store_that_is_back_is_used(tmp_path: Path) -> None:
+def test_cache_uses_a_recovered_store(tmp_path: Path) -> None:
     store = Broken()
     tts = toy_synthesizer(tmp_path / "toy", FakeRunner())
     arguments = model(tts), tts.voices.table("af_heart"), PLAN, PIECE, None
-    with cached(store, rest=0.0) as (cache, metrics):
+    with cached(store, retry_delay_s=0.0) as (cache, metrics):
         speak = cache.around(render)
         speak(*arguments)
         wait_for(lambda: counts(metrics, "write")["failed"])
@@ -279,13 +277,13 @@ def test_a_store_that_is_back_is_used(tmp_path: Path) -> None:
     assert counts(metrics, "read")["hit"] == 1
 
 
-def test_a_store_that_hangs_is_waited_for_a_while_and_then_not_asked(tmp_path: Path) -> None:
+def test_cache_skips_a_hanging_store(tmp_path: Path) -> None:
     store = Broken()
     store.error = None
     store.free.clear()
     tts = toy_synthesizer(tmp_path / "toy", FakeRunner())
     arguments = model(tts), tts.voices.table("af_heart"), PLAN, PIECE, None
-    with cached(store, patience=0.05, rest=0.0) as (cache, metrics):
+    with cached(store, read_timeout_s=0.05, retry_delay_s=0.0) as (cache, metrics):
         speak = cache.around(render)
         for _ in range(3):
             speak(*arguments)
@@ -293,37 +291,37 @@ def test_a_store_that_hangs_is_waited_for_a_while_and_then_not_asked(tmp_path: P
         assert counts(metrics, "read")["failed"] == 1
         assert counts(metrics, "read")["skipped"] == 2
         store.free.set()
-        wait_for(lambda: not cache._hanging)
+        wait_for(lambda: not cache._hanging_reads)
 
-        def read_again() -> bool:  # or written meanwhile: a busy machine takes longer than the patience
+        def read_again() -> bool:  # or written meanwhile: a busy machine takes longer than the timeout
             speak(*arguments)
             return counts(metrics, "read")["miss"] + counts(metrics, "read")["hit"] > 0
 
         wait_for(read_again)
 
 
-def test_others_compute_while_a_store_is_waited_for(tmp_path: Path) -> None:
+def test_cache_read_releases_the_turn(tmp_path: Path) -> None:
     store = Broken()
     store.error = None
-    with serving(tmp_path / "toy") as server, cached(store, patience=30.0) as (cache, _):
+    with serving(tmp_path / "toy") as server, cached(store, read_timeout_s=30.0) as (cache, _):
         store.free.clear()
-        server.service.pieces = cache
+        server.service.cache = cache
         answers: list[bytes] = []
         waiting = threading.Thread(target=lambda: answers.append(server.speak("A bad dog.").body))
         waiting.start()
         wait_for(lambda: store.calls)
-        server.service.pieces = None
+        server.service.cache = None
         assert server.speak("Ha.").status == 200
         store.free.set()
         waiting.join()
         assert answers == [server.expected("A bad dog.")]
 
 
-def test_what_waits_to_be_written_is_bounded() -> None:
+def test_cache_bounds_pending_writes() -> None:
     store = Broken()
     store.error = None
     audio = np.zeros(500, np.float32)
-    with cached(store, waiting=4000) as (cache, metrics):
+    with cached(store, max_pending_bytes=4000) as (cache, metrics):
         store.free.clear()
         cache._write("first", audio)
         wait_for(lambda: store.calls)
@@ -344,7 +342,7 @@ def test_what_waits_to_be_written_is_bounded() -> None:
         ("nothing://a", "The cache, nothing://a, cannot be reached: Protocol not known: nothing."),
     ],
 )
-def test_a_cache_that_cannot_be_one_ends_the_start(tmp_path: Path, url: str, message: str) -> None:
+def test_check_cache_refuses_unusable_folders(tmp_path: Path, url: str, message: str) -> None:
     from kokoro_tvm.serving.app import create_app
     from kokoro_tvm.serving.bundles import Bundles
 
@@ -354,7 +352,7 @@ def test_a_cache_that_cannot_be_one_ends_the_start(tmp_path: Path, url: str, mes
     assert str(caught.value) == message
 
 
-def test_logs_of_the_cache_have_no_texts(
+def test_cache_logs_no_texts(
     start: Callable[..., Server], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("no folder")

@@ -1,4 +1,4 @@
-"""The folder of spoken pieces: what it gives back, what it refuses, how large it gets."""
+"""Store of spoken pieces: reads, damaged files, size."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def held(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("url", ["{folder}", "file://{folder}", "memory://{folder}"])
-def test_what_was_put_is_there(tmp_path: Path, url: str) -> None:
+def test_store_returns_what_it_was_given(tmp_path: Path, url: str) -> None:
     store = PieceStore(url.format(folder=tmp_path / "pieces"), 1 << 20)
     assert store.get(name(1), AUDIO.size) is None
     assert store.put(name(1), AUDIO)
     assert store.put(name(1), AUDIO)
     again = PieceStore(url.format(folder=tmp_path / "pieces"), 1 << 20)
-    found = again.get(name(1), AUDIO.size)
-    assert found is not None
-    assert found.dtype == np.float32
-    assert np.array_equal(found, AUDIO)
+    result = again.get(name(1), AUDIO.size)
+    assert result is not None
+    assert result.dtype == np.float32
+    assert np.array_equal(result, AUDIO)
     assert again.get(name(2), AUDIO.size) is None
 
 
@@ -48,7 +48,7 @@ def test_what_was_put_is_there(tmp_path: Path, url: str) -> None:
         lambda data: bytes(len(data)),
     ],
 )
-def test_a_damaged_file_is_refused_and_replaced(tmp_path: Path, damage: object) -> None:
+def test_store_refuses_and_replaces_a_damaged_file(tmp_path: Path, damage: object) -> None:
     store = PieceStore(str(tmp_path), 1 << 20)
     store.put(name(1), AUDIO)
     (path,) = held(tmp_path)
@@ -59,7 +59,7 @@ def test_a_damaged_file_is_refused_and_replaced(tmp_path: Path, damage: object) 
     assert np.array_equal(store.get(name(1), AUDIO.size), AUDIO)
 
 
-def test_a_file_under_another_name_or_of_another_length_is_refused(tmp_path: Path) -> None:
+def test_store_refuses_a_wrong_name_or_length(tmp_path: Path) -> None:
     store = PieceStore(str(tmp_path), 1 << 20)
     store.put(name(1), AUDIO)
     (path,) = held(tmp_path)
@@ -72,8 +72,8 @@ def test_a_file_under_another_name_or_of_another_length_is_refused(tmp_path: Pat
         store.get(name(2), AUDIO.size - 1)
 
 
-def test_what_a_killed_process_left_is_no_entry_and_goes(tmp_path: Path) -> None:
-    store = PieceStore(str(tmp_path), 16 * SIZE, abandoned=0.0)
+def test_store_removes_abandoned_partial_files(tmp_path: Path) -> None:
+    store = PieceStore(str(tmp_path), 16 * SIZE, abandoned_s=0.0)
     leftover = tmp_path / name(1)[:2] / f".{name(1)}.0123"
     leftover.parent.mkdir()
     leftover.write_bytes(b"half")
@@ -84,7 +84,7 @@ def test_what_a_killed_process_left_is_no_entry_and_goes(tmp_path: Path) -> None
     assert len(held(tmp_path)) == 4
 
 
-def test_a_partial_file_of_another_process_is_left_alone(tmp_path: Path) -> None:
+def test_store_keeps_recent_partial_files(tmp_path: Path) -> None:
     store = PieceStore(str(tmp_path), 16 * SIZE)
     store.put(name(1), AUDIO)
     writing = tmp_path / name(9)[:2] / f".{name(9)}.0123"
@@ -95,7 +95,7 @@ def test_a_partial_file_of_another_process_is_left_alone(tmp_path: Path) -> None
     assert writing.exists()
 
 
-def test_the_folder_keeps_within_its_bound(tmp_path: Path) -> None:
+def test_store_bounds_its_folder(tmp_path: Path) -> None:
     most = 10 * SIZE + 100
     store = PieceStore(str(tmp_path), most)
     for number in range(60):
@@ -107,7 +107,7 @@ def test_the_folder_keeps_within_its_bound(tmp_path: Path) -> None:
     assert len(held(tmp_path)) >= 7
 
 
-def test_what_another_process_wrote_counts(tmp_path: Path) -> None:
+def test_store_counts_files_of_other_processes(tmp_path: Path) -> None:
     most = 32 * SIZE
     ours, theirs = (PieceStore(str(tmp_path), most) for _ in range(2))
     for number in range(100):
@@ -115,14 +115,14 @@ def test_what_another_process_wrote_counts(tmp_path: Path) -> None:
         assert sum(path.stat().st_size for path in held(tmp_path)) <= most * (1 + 1 / 16) + SIZE
 
 
-def test_what_is_larger_than_the_bound_is_not_kept(tmp_path: Path) -> None:
+def test_store_skips_audio_above_the_limit(tmp_path: Path) -> None:
     store = PieceStore(str(tmp_path), SIZE - 1)
     assert not store.put(name(1), AUDIO)
     assert held(tmp_path) == []
 
 
-def test_processes_share_a_folder(tmp_path: Path) -> None:
-    """Each with a store of its own; all write and remove the same names, and nobody reads half a file."""
+def test_store_shares_a_folder_between_processes(tmp_path: Path) -> None:
+    """Processes that write and remove the same names read no partial file."""
     problems: list[BaseException] = []
 
     def work(seed: int) -> None:
@@ -131,8 +131,8 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
         try:
             for number in numbers:
                 audio = np.full(AUDIO.size, number, np.float32)
-                found = store.get(name(number), audio.size)
-                assert found is None or np.array_equal(found, audio)
+                result = store.get(name(number), audio.size)
+                assert result is None or np.array_equal(result, audio)
                 store.put(name(number), audio)
         except BaseException as error:
             problems.append(error)

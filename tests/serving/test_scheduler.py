@@ -1,4 +1,4 @@
-"""Requests take turns: the short ones first, each gets its own audio, none holds another up."""
+"""Scheduler: jobs take turns, and short ones are not delayed by long ones."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from serving import LONG, GatedRunner, toy_synthesizer, wait_for
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.speech.stream import Stream
-from kokoro_tvm.serving.bundles import in_turns
-from kokoro_tvm.serving.scheduler import BusyError, Feed, Scheduler, SpeechJob, read_in_turns
+from kokoro_tvm.serving.bundles import make_yielding
+from kokoro_tvm.serving.feed import Feed, read_in_turns
+from kokoro_tvm.serving.jobs import SpeechJob
+from kokoro_tvm.serving.scheduler import BusyError, Scheduler
 from kokoro_tvm.serving.settings import Settings
 
 T = TypeVar("T")
@@ -27,14 +29,14 @@ SHORT = "A bad dog."
 
 @pytest.fixture
 def runner() -> Iterator[GatedRunner]:
-    made = GatedRunner()
-    yield made
-    made.gate.set()
+    gated = GatedRunner()
+    yield gated
+    gated.gate.set()
 
 
 @pytest.fixture
 def tts(tmp_path: Path, runner: GatedRunner) -> Synthesizer:
-    return in_turns(toy_synthesizer(tmp_path / "toy", runner))
+    return make_yielding(toy_synthesizer(tmp_path / "toy", runner))
 
 
 def of(tts: Synthesizer, text: str) -> Callable[[], Stream]:
@@ -59,7 +61,7 @@ async def heard(job: SpeechJob) -> bytes:
     return b"".join([chunk.audio.tobytes() async for chunk in job])
 
 
-def test_every_request_gets_its_own_audio(tts: Synthesizer) -> None:
+def test_jobs_get_their_own_audio(tts: Synthesizer) -> None:
     texts = [f"{word} {LONG}" for word in ("Bad", "Dog", "Cab", "Hand", "Home", "Back", "Dim", "Big")]
     alone = [tts(text).audio.tobytes() for text in texts]
 
@@ -69,9 +71,9 @@ def test_every_request_gets_its_own_audio(tts: Synthesizer) -> None:
     assert run(work) == alone
 
 
-def test_a_measured_request_knows_its_samples_first(tts: Synthesizer, runner: GatedRunner) -> None:
+def test_measured_job_plans_before_it_renders(tts: Synthesizer, runner: GatedRunner) -> None:
     async def work(scheduler: Scheduler) -> tuple[int | None, int]:
-        job = scheduler.submit(of(tts, LONG), measured=True)
+        job = scheduler.submit(of(tts, LONG), is_measured=True)
         samples = await job.begin()
         return samples, len(await heard(job)) // 4
 
@@ -104,20 +106,20 @@ def decoded(tts: Synthesizer, runner: GatedRunner, texts: list[str], priorities:
     return [length for name, length in runner.calls if name == "decoder_seeded"]
 
 
-def test_first_pieces_go_before_the_pieces_of_who_is_heard(tts: Synthesizer, runner: GatedRunner) -> None:
+def test_first_pieces_precede_later_pieces(tts: Synthesizer, runner: GatedRunner) -> None:
     long, short, shorter = frames(tts, LONG), frames(tts, SHORT), frames(tts, "Ha.")
     assert len(long) > 2
     order = decoded(tts, runner, [LONG, SHORT, "Ha."], [0, 0, 0])
     assert order == [long[0], *short, *shorter, *long[1:]]
 
 
-def test_priority_goes_first(tts: Synthesizer, runner: GatedRunner) -> None:
+def test_priority_precedes_arrival(tts: Synthesizer, runner: GatedRunner) -> None:
     long, short, shorter = frames(tts, LONG), frames(tts, SHORT), frames(tts, "Ha.")
     order = decoded(tts, runner, [LONG, SHORT, "Ha."], [1, 0, 2])
     assert order == [long[0], *shorter, *long[1:], *short]
 
 
-def test_a_sentence_is_heard_while_a_book_is_planned(
+def test_sentence_precedes_the_plan_of_a_book(
     tts: Synthesizer, runner: GatedRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = "A bad dog ran home. [pause:99s] " * 5
@@ -132,7 +134,7 @@ def test_a_sentence_is_heard_while_a_book_is_planned(
     monkeypatch.setattr(runner, "duration", held)
 
     async def work(scheduler: Scheduler) -> None:
-        whole = scheduler.submit(of(tts, book), measured=True)
+        whole = scheduler.submit(of(tts, book), is_measured=True)
         await asyncio.to_thread(planning.wait)
         sentence = scheduler.submit(of(tts, SHORT))
         await asyncio.to_thread(wait_for, lambda: scheduler.waiting)
@@ -144,7 +146,7 @@ def test_a_sentence_is_heard_while_a_book_is_planned(
     assert calls[: calls.index("decoder_seeded")].count("duration") == 2, "one of either"
 
 
-def test_a_sentence_is_heard_while_a_long_text_is_read(tts: Synthesizer, runner: GatedRunner) -> None:
+def test_sentence_precedes_the_reading_of_a_long_text(tts: Synthesizer, runner: GatedRunner) -> None:
     """There is nothing to compute in it, and so nothing else that would let others go first."""
     reading, go_on = threading.Event(), threading.Event()
     read: list[str] = []
@@ -174,9 +176,7 @@ def test_a_sentence_is_heard_while_a_long_text_is_read(tts: Synthesizer, runner:
     assert len(read) == 10
 
 
-def test_a_cancelled_request_computes_one_component_more_at_most(
-    tts: Synthesizer, runner: GatedRunner
-) -> None:
+def test_cancelled_job_computes_no_further_component(tts: Synthesizer, runner: GatedRunner) -> None:
     async def work(scheduler: Scheduler) -> int:
         runner.gate.clear()
         job = scheduler.submit(of(tts, LONG))
@@ -191,7 +191,7 @@ def test_a_cancelled_request_computes_one_component_more_at_most(
     assert run(work) == 0
 
 
-def test_a_waiting_request_can_be_cancelled(tts: Synthesizer, runner: GatedRunner) -> None:
+def test_waiting_job_can_be_cancelled(tts: Synthesizer, runner: GatedRunner) -> None:
     async def work(scheduler: Scheduler) -> None:
         runner.gate.clear()
         first = scheduler.submit(of(tts, SHORT))
@@ -207,7 +207,7 @@ def test_a_waiting_request_can_be_cancelled(tts: Synthesizer, runner: GatedRunne
     run(work)
 
 
-def test_a_slow_reader_holds_up_itself_alone(tts: Synthesizer, runner: GatedRunner) -> None:
+def test_slow_reader_delays_no_other_job(tts: Synthesizer, runner: GatedRunner) -> None:
     async def work(scheduler: Scheduler) -> tuple[bytes, bytes, int]:
         slow = scheduler.submit(of(tts, LONG))
         await slow.begin()
@@ -215,12 +215,12 @@ def test_a_slow_reader_holds_up_itself_alone(tts: Synthesizer, runner: GatedRunn
         pieces = slow.pieces
         return await heard(slow), quick, pieces
 
-    slow, quick, pieces = run(work, ahead=0.001)
+    slow, quick, pieces = run(work, audio_buffer_s=0.001)
     assert slow == quick == tts(LONG).audio.tobytes()
     assert pieces == 1, "what its reader does not take is not computed"
 
 
-def test_more_requests_than_may_be_are_refused(tts: Synthesizer, runner: GatedRunner) -> None:
+def test_submit_refuses_jobs_above_the_limit(tts: Synthesizer, runner: GatedRunner) -> None:
     async def work(scheduler: Scheduler) -> None:
         runner.gate.clear()
         jobs = [scheduler.submit(of(tts, SHORT)) for _ in range(2)]
@@ -233,10 +233,10 @@ def test_more_requests_than_may_be_are_refused(tts: Synthesizer, runner: GatedRu
             await asyncio.to_thread(job.join)
         assert await heard(scheduler.submit(of(tts, SHORT)))
 
-    run(work, most_requests=2)
+    run(work, max_requests=2)
 
 
-def test_an_error_reaches_who_listens(tts: Synthesizer) -> None:
+def test_job_raises_errors_to_its_reader(tts: Synthesizer) -> None:
     async def work(scheduler: Scheduler) -> None:
         with pytest.raises(InputError, match="nothing to speak"):
             await scheduler.submit(of(tts, "...")).begin()
@@ -247,7 +247,7 @@ def test_an_error_reaches_who_listens(tts: Synthesizer) -> None:
     run(work)
 
 
-def test_a_text_in_portions_waits_without_a_turn(tts: Synthesizer) -> None:
+def test_feed_waits_without_the_turn(tts: Synthesizer) -> None:
     async def work(scheduler: Scheduler) -> tuple[bytes, bytes]:
         feed = Feed()
         job = scheduler.submit(lambda: tts.stream(feed))
@@ -262,7 +262,7 @@ def test_a_text_in_portions_waits_without_a_turn(tts: Synthesizer) -> None:
     assert other == tts(LONG).audio.tobytes()
 
 
-def test_a_request_that_waits_for_its_text_can_be_cancelled(tts: Synthesizer) -> None:
+def test_feed_wait_ends_with_the_job(tts: Synthesizer) -> None:
     async def work(scheduler: Scheduler) -> None:
         job = scheduler.submit(lambda: tts.stream(Feed()))
         while scheduler.waiting or job.has_turn:
@@ -273,7 +273,7 @@ def test_a_request_that_waits_for_its_text_can_be_cancelled(tts: Synthesizer) ->
     run(work)
 
 
-def test_no_thread_stays(tts: Synthesizer) -> None:
+def test_scheduler_leaves_no_thread(tts: Synthesizer) -> None:
     async def work(scheduler: Scheduler) -> None:
         for _ in range(3):
             job = scheduler.submit(of(tts, SHORT))
@@ -283,7 +283,7 @@ def test_no_thread_stays(tts: Synthesizer) -> None:
     wait_for(lambda: not [t for t in threading.enumerate() if t.name == "kokoro-tvm-request"])
 
 
-def test_job_that_failed_lets_go_of_its_text() -> None:
+def test_failed_job_releases_its_text() -> None:
     """Without the collector of cycles, which comes late: an error holds the frames that it went through."""
 
     class Text(str):

@@ -1,4 +1,4 @@
-"""What a server process allocates from."""
+"""Memory arenas of a server process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 PROGRAM = """
 import ctypes, sys, threading
-from kokoro_tvm.serving.server import _keep_one_arena
+from kokoro_tvm.serving.server import _use_one_arena
 
-_keep_one_arena()
+_use_one_arena()
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 barrier = threading.Barrier(8)

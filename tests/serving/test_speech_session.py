@@ -19,12 +19,12 @@ from serving import LONG, Server, wait_for
 from sessions import CREATED, Client, address, talk
 from tiers import each_format
 
-from kokoro_tvm.serving.bodies import words_of
+from kokoro_tvm.serving.bodies import describe_words
 from kokoro_tvm.serving.encoding import FORMATS
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_the_audio_is_that_of_the_whole_text(server: Server, size: int) -> None:
+def test_session_audio_equals_that_of_the_whole_text(server: Server, size: int) -> None:
     async def conversation(client: Client) -> tuple[str, bytes, list[dict[str, Any]]]:
         await client.say(LONG, size)
         await client.send("input_text.flush")
@@ -32,10 +32,10 @@ def test_the_audio_is_that_of_the_whole_text(server: Server, size: int) -> None:
 
     status, audio, words = talk(server, conversation)
     assert (status, audio) == ("completed", server.expected(LONG))
-    assert words == words_of(server.synthesizer(LONG).words)
+    assert words == describe_words(server.synthesizer(LONG).words)
 
 
-def test_the_first_sentence_is_heard_before_the_text_is_complete(server: Server) -> None:
+def test_session_speaks_before_the_text_is_complete(server: Server) -> None:
     async def conversation(client: Client) -> bytes:
         await client.say(LONG)
         first = base64.b64decode((await client.next("speech.audio.delta"))["audio"])
@@ -45,7 +45,7 @@ def test_the_first_sentence_is_heard_before_the_text_is_complete(server: Server)
     assert talk(server, conversation) == server.expected(LONG)
 
 
-def test_speeches_come_in_their_order_and_the_end_closes(server: Server) -> None:
+def test_session_sends_speeches_in_order(server: Server) -> None:
     async def conversation(client: Client) -> tuple[list[Any], aiohttp.WSMsgType, int | None]:
         texts = ["He ran. ", "A dog did.", LONG]
         for text in texts[:2]:
@@ -63,7 +63,7 @@ def test_speeches_come_in_their_order_and_the_end_closes(server: Server) -> None
     assert (kind, code) == (aiohttp.WSMsgType.CLOSE, 1000)
 
 
-def test_a_session_is_changed_for_the_next_speech(server: Server) -> None:
+def test_session_update_applies_to_the_next_speech(server: Server) -> None:
     async def conversation(client: Client) -> tuple[Any, list[tuple[str, bytes, list[dict[str, Any]]]]]:
         await client.say("He ran. ")
         await client.send("session.update", session={"voice": "am_adam", "speed": 2, "words": False})
@@ -80,7 +80,7 @@ def test_a_session_is_changed_for_the_next_speech(server: Server) -> None:
     assert second == ("completed", server.expected("Go on.", "am_adam", 2.0), [])
 
 
-def test_markup_is_text_where_a_session_says_so(server: Server) -> None:
+def test_session_can_disable_markup(server: Server) -> None:
     text = "He ran [pause:1s] home."
 
     async def conversation(client: Client) -> tuple[str, bytes, list[dict[str, Any]]]:
@@ -96,7 +96,7 @@ def test_markup_is_text_where_a_session_says_so(server: Server) -> None:
 
 
 @pytest.mark.parametrize("format", each_format(FORMATS))
-def test_formats(server: Server, format: str) -> None:
+def test_session_encodes_every_format(server: Server, format: str) -> None:
     """The bytes are those of the route for whole texts, but for a length that is not known here."""
 
     async def conversation(client: Client) -> bytes:
@@ -111,8 +111,8 @@ def test_formats(server: Server, format: str) -> None:
     assert audio[44:] == whole[44:]
 
 
-def test_barge_in(start: Callable[..., Server]) -> None:
-    """What is spoken ends, what waits is not spoken, and the next text is."""
+def test_session_cancel_stops_the_speech(start: Callable[..., Server]) -> None:
+    """Cancel ends the current and the waiting speeches, not the next one."""
     server = start()
     server.runner.close_after(1)
 
@@ -135,7 +135,7 @@ def test_barge_in(start: Callable[..., Server]) -> None:
     assert audio == server.expected("Go on.")
 
 
-def test_cancel_after_the_end_still_works(start: Callable[..., Server]) -> None:
+def test_session_cancel_works_after_the_end(start: Callable[..., Server]) -> None:
     server = start()
     server.runner.close_after(1)
 
@@ -158,23 +158,30 @@ def test_cancel_after_the_end_still_works(start: Callable[..., Server]) -> None:
         ('{"type": "response.create"}', "one of the types"),
         ('{"type": ["speech.cancel"]}', "one of the types"),
         ("[" * 10_000, "is not JSON"),
-        ('{"type": "input_text.append"}', "`text` is missing"),
-        ('{"type": "input_text.append", "text": 3}', "`text` should be a string"),
-        ('{"type": "input_text.append", "text": "\\ud800"}', "surrogate"),
-        ('{"type": "session.update"}', "no field"),
-        ('{"type": "session.update", "session": {"\\ud800": 1}}', "no field"),
+        ('{"type": "input_text.append"}', "`text`: Field required"),
+        ('{"type": "input_text.append", "text": 3}', "`text`: Input should be a valid string"),
+        ('{"type": "input_text.append", "text": "\\ud800"}', "unable to parse raw data as a unicode"),
+        ('{"type": "session.update"}', "`session`: Input should be a JSON object"),
+        (
+            '{"type": "session.update", "session": {"\\ud800": 1}}',
+            "`session.?`: Extra inputs are not permitted",
+        ),
         ('{"type": "x", "event_id": "\\ud800"}', "one of the types"),
         ("\0", "is not JSON"),
         ('{"type": "session.update", "session": {"speed": NaN}}', "is not JSON"),
-        ('{"type": "session.update", "session": {"speed": 40}}', "`session.speed` should be"),
+        (
+            '{"type": "session.update", "session": {"speed": 40}}',
+            "`session.speed`: Input should be less than or equal to 4",
+        ),
         ('{"type": "session.update", "session": {"response_format": "ogg"}}', "response_format"),
-        ('{"type": "session.update", "session": {"voice_": "x"}}', "no field 'voice_'"),
+        (
+            '{"type": "session.update", "session": {"voice_": "x"}}',
+            "`session.voice_`: Extra inputs are not permitted",
+        ),
         (b'{"type": "speech.cancel"}', "is not JSON"),
     ],
 )
-def test_what_is_wrong_is_an_event_and_the_session_goes_on(
-    server: Server, message: str | bytes, wrong: str
-) -> None:
+def test_session_survives_invalid_events(server: Server, message: str | bytes, wrong: str) -> None:
     async def conversation(client: Client) -> tuple[dict[str, Any], bytes]:
         send = client.socket.send_bytes if isinstance(message, bytes) else client.socket.send_str
         await send(message)  # type: ignore[arg-type]
@@ -190,7 +197,7 @@ def test_what_is_wrong_is_an_event_and_the_session_goes_on(
     assert audio == server.expected("Go on.")
 
 
-def test_an_error_names_the_event_it_is_about(server: Server) -> None:
+def test_session_error_names_its_event(server: Server) -> None:
     async def conversation(client: Client) -> dict[str, Any]:
         await client.send("speech.stop", event_id="seven")
         return await client.next()
@@ -198,7 +205,7 @@ def test_an_error_names_the_event_it_is_about(server: Server) -> None:
     assert talk(server, conversation)["error"]["event_id"] == "seven"
 
 
-def test_a_text_that_cannot_be_spoken_fails_as_a_whole(server: Server) -> None:
+def test_session_fails_an_invalid_text(server: Server) -> None:
     """Later pieces of it are not spoken as if they were a text of their own."""
 
     async def conversation(client: Client) -> tuple[list[dict[str, Any]], bytes]:
@@ -221,7 +228,7 @@ def test_a_text_that_cannot_be_spoken_fails_as_a_whole(server: Server) -> None:
     assert audio == server.expected("Go on.", "am_adam")
 
 
-def test_a_failure_of_the_bundle_tells_nothing_of_the_machine(start: Callable[..., Server]) -> None:
+def test_session_hides_failures_of_the_bundle(start: Callable[..., Server]) -> None:
     server = start()
     server.runner.fail_after(1)
 
@@ -237,8 +244,8 @@ def test_a_failure_of_the_bundle_tells_nothing_of_the_machine(start: Callable[..
     assert status == "failed"
 
 
-def test_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
-    server = start(most_characters=100)
+def test_session_refuses_a_too_long_text(start: Callable[..., Server]) -> None:
+    server = start(max_characters=100)
 
     async def conversation(client: Client) -> tuple[str, str]:
         await client.say(LONG + LONG, 20)
@@ -248,8 +255,8 @@ def test_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
     assert talk(server, conversation) == ("string_above_max_length", "failed")
 
 
-def test_as_many_speeches_as_may_wait(start: Callable[..., Server]) -> None:
-    server = start(most_speeches=3)
+def test_session_bounds_its_speeches(start: Callable[..., Server]) -> None:
+    server = start(max_session_speeches=3)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> list[str]:
@@ -266,8 +273,8 @@ def test_as_many_speeches_as_may_wait(start: Callable[..., Server]) -> None:
     assert talk(server, conversation) == ["failed", *3 * ["completed"]]
 
 
-def test_a_server_that_is_full(start: Callable[..., Server]) -> None:
-    server = start(most_requests=1)
+def test_session_reports_a_full_queue(start: Callable[..., Server]) -> None:
+    server = start(max_requests=1)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> tuple[str, str]:
@@ -280,8 +287,8 @@ def test_a_server_that_is_full(start: Callable[..., Server]) -> None:
         assert talk(server, conversation) == ("rate_limit_exceeded", "failed")
 
 
-def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> None:
-    server = start(patience=0.2)
+def test_session_ends_without_reads(start: Callable[..., Server]) -> None:
+    server = start(write_timeout_s=0.2)
 
     async def conversation(client: Client) -> None:
         await client.say("He ran. [pause:300s] No. [pause:300s] Go on. [pause:300s] No.")  # 43 MB
@@ -295,8 +302,8 @@ def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> 
     talk(server, conversation)
 
 
-def test_a_session_without_messages_ends(start: Callable[..., Server]) -> None:
-    server = start(silence=0.05)
+def test_session_ends_without_messages(start: Callable[..., Server]) -> None:
+    server = start(idle_timeout_s=0.05)
 
     async def conversation(client: Client) -> tuple[str, aiohttp.WSMsgType]:
         return (await client.next())["error"]["code"], (await client.socket.receive()).type
@@ -304,8 +311,8 @@ def test_a_session_without_messages_ends(start: Callable[..., Server]) -> None:
     assert talk(server, conversation) == ("timeout", aiohttp.WSMsgType.CLOSE)
 
 
-def test_more_sessions_than_may_be(start: Callable[..., Server]) -> None:
-    server = start(most_sessions=0)
+def test_sessions_above_the_limit_are_refused(start: Callable[..., Server]) -> None:
+    server = start(max_sessions=0)
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         talk(server, lambda client: client.next())
     assert refused.value.status == 429
@@ -325,20 +332,20 @@ def opened(server: Server, **headers: str) -> int:
     return asyncio.run(run())
 
 
-def test_pages_of_others_open_none(start: Callable[..., Server]) -> None:
+def test_session_refuses_foreign_origins(start: Callable[..., Server]) -> None:
     server = start(cors=("https://own.example",))
     assert opened(server, Origin="https://other.example") == opened(server, Origin="null") == 403
     assert opened(server, Origin="https://own.example") == 101
     assert opened(server, Origin=server.url) == opened(server) == 101
 
 
-def test_keys(start: Callable[..., Server]) -> None:
+def test_session_requires_a_key(start: Callable[..., Server]) -> None:
     server = start(api_key=("secret",))
     assert opened(server) == opened(server, Authorization="Bearer other") == 401
     assert opened(server, Authorization="Bearer secret") == 101
 
 
-def test_the_program_of_the_docs(server: Server) -> None:
+def test_session_serves_the_program_of_the_docs(server: Server) -> None:
     page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"```python\n(import asyncio, base64, aiohttp\n.*?)```", page, re.DOTALL)
     names: dict[str, Any] = {}
@@ -367,7 +374,7 @@ EVENTS = st.fixed_dictionaries(
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(EVENTS, max_size=8))
-def test_any_events_leave_a_session_that_speaks(server: Server, events: list[dict[str, Any]]) -> None:
+def test_session_survives_random_events(server: Server, events: list[dict[str, Any]]) -> None:
     async def conversation(client: Client) -> bytes:
         for event in events:
             await client.socket.send_json(event)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,7 +73,7 @@ def batch(
         )
         check_distinct((manifest,), files)
     job = BatchSettings(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
-    with nullcontext() if "://" in output else lock_folder(Path(folder)):
+    with lock_folder(folder):
         if scheduler is None:
             results = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
         else:
@@ -102,12 +101,12 @@ def _report(
             for note in outcome.notes:
                 typer.secho(f"note: {manifest}:{outcome.line}: {note}", err=True)
     elapsed = time.perf_counter() - began
-    synthesized = [outcome for outcome in outcomes if outcome.manner == "spoken"]
+    synthesized = [outcome for outcome in outcomes if outcome.status == "spoken"]
     seconds = sum(outcome.seconds for outcome in synthesized)
-    present = sum(outcome.manner == "present" for outcome in outcomes)
+    present = sum(outcome.status == "present" for outcome in outcomes)
     line = f"{output}: {len(synthesized)} spoken, {seconds:.2f} s of speech in {elapsed:.2f} s"
     typer.echo(f"{line}; {present} were there" if present else line)
-    failed = [(outcome.line, outcome.message) for outcome in outcomes if outcome.manner == "failed"]
+    failed = [(outcome.line, outcome.message) for outcome in outcomes if outcome.status == "failed"]
     failed += [(fault.line, fault.message) for fault in bad]
     if failed:
         lines = "\n".join(f"{manifest}:{number}: {message}" for number, message in sorted(failed))

@@ -1,4 +1,4 @@
-"""The manifest of a batch: JSON lines, one an utterance. A bad line keeps no other from being spoken."""
+"""Manifest of a batch: a JSON object a line. An invalid line does not affect the others."""
 
 from __future__ import annotations
 
@@ -21,9 +21,16 @@ _NAME = re.compile(r"[\w][\w.+-]{0,199}")
 
 @dataclass(frozen=True)
 class BatchUtterance:
-    """A line of the manifest: what is spoken, and the name of its file without a suffix.
+    """A line of the manifest.
 
-    phonemes: whether the text is phonemes; voice: None for the bundle's default.
+    Attributes:
+        line: Its number.
+        name: Of the file, without its suffix.
+        text: To speak.
+        phonemes: Whether the text is phonemes.
+        voice: None for the bundle's default.
+        speed: Of the speech.
+        seed: Of the noise.
     """
 
     line: int
@@ -37,40 +44,42 @@ class BatchUtterance:
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that is not spoken, and why."""
+    """An invalid line, and the reason."""
 
     line: int
     message: str
 
 
 def read_manifest(path: Path) -> tuple[list[BatchUtterance], list[BadLine]]:
-    """Utterances and bad lines, each in the order of the file; empty lines are skipped.
+    """Read the utterances and the invalid lines of a file, in order; empty lines are skipped.
 
-    Raises InputError for a file that cannot be read.
+    Raises:
+        InputError: The file cannot be read.
     """
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    found: dict[str, BatchUtterance] = {}
+    utterances: dict[str, BatchUtterance] = {}
     bad: list[BadLine] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            one = _utterance(number, line)
-            # Where file systems ignore case, two names would be one file.
-            if (first := found.setdefault(one.name.lower(), one)) is not one:
-                raise InputError(f"the name {one.name!r} stands in line {first.line} already")
+            utterance = _parse(number, line)
+            # Some file systems ignore case.
+            first = utterances.setdefault(utterance.name.lower(), utterance)
+            if first is not utterance:
+                raise InputError(f"the name {utterance.name!r} stands in line {first.line} already")
         except InputError as error:
             bad.append(BadLine(number, str(error)))
-    return list(found.values()), bad
+    return list(utterances.values()), bad
 
 
-def _utterance(number: int, line: bytes) -> BatchUtterance:
-    """Raises InputError for what is wrong with a line."""
+def _parse(number: int, line: bytes) -> BatchUtterance:
+    """Parse a line. Raises InputError."""
     try:
-        node = json.loads(line, object_pairs_hook=_object)
+        node = json.loads(line, object_pairs_hook=_create_object)
     except UnicodeDecodeError as error:
         raise InputError(f"this is not UTF-8 ({error.reason} at byte {error.start + 1})") from error
     except json.JSONDecodeError as error:
@@ -86,26 +95,26 @@ def _utterance(number: int, line: bytes) -> BatchUtterance:
             raise InputError(f"unknown field `{field}`; {hint}")
     if ("text" in node) == ("phonemes" in node):
         raise InputError("give either `text` or `phonemes`")
-    name = _given(node, "name", str)
+    name = _read_field(node, "name", str)
     if name is None or not _NAME.fullmatch(name):
         raise InputError(
             "`name` should be the name of a file without its suffix: letters, digits, `.`, `_`, `+`, `-`, at "
             f"most 200, not beginning with a mark, but is {json.dumps(name, ensure_ascii=False)}"
         )
-    text = _given(node, "text", str) or _given(node, "phonemes", str) or ""
-    speed, seed = _given(node, "speed", (int, float)), _given(node, "seed", int)
+    text = _read_field(node, "text", str) or _read_field(node, "phonemes", str) or ""
+    speed, seed = _read_field(node, "speed", (int, float)), _read_field(node, "seed", int)
     return BatchUtterance(
         number,
         name,
         text,
         "phonemes" in node,
-        _given(node, "voice", str),
+        _read_field(node, "voice", str),
         check_speed(1.0 if speed is None else speed),
         check_seed(0 if seed is None else seed),
     )
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _create_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     node: dict[str, Any] = {}
     for field, value in pairs:
         if field in node:
@@ -114,14 +123,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return node
 
 
-_KINDS: dict[Any, str] = {str: "a string", int: "a whole number", (int, float): "a number"}
+_TYPE_NAMES: dict[Any, str] = {str: "a string", int: "a whole number", (int, float): "a number"}
 
 
-def _given(node: dict[str, Any], field: str, kind: Any) -> Any:
+def _read_field(node: dict[str, Any], field: str, kind: Any) -> Any:
     value = node.get(field)
     if field in node and (isinstance(value, bool) or not isinstance(value, kind)):
         shown = json.dumps(value, ensure_ascii=False)
-        raise InputError(f"`{field}` should be {_KINDS[kind]}, but is {shown}")
+        raise InputError(f"`{field}` should be {_TYPE_NAMES[kind]}, but is {shown}")
     if isinstance(value, str) and any("\ud800" <= symbol <= "\udfff" for symbol in value):
         raise InputError(f"`{field}` holds half of a character, \\ud800 to \\udfff without the other half")
     return value

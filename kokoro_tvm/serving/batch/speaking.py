@@ -1,22 +1,25 @@
-"""Utterances of a batch, spoken by processes of this machine or by the workers of a Dask cluster: of each
-its file and, beside it, the record of what was requested and what it holds.
+"""Synthesis of a batch by processes of this machine or by the workers of a Dask cluster.
 
-A file that has its record, of the same request, and the bytes of that record is not computed again. Both get
-their names when they are complete, the record last.
+Each utterance gets a file and, beside it, a record of its request and content. A file with the record of the
+same request and the bytes of that record is not computed again. Both get their names when they are complete,
+the record last.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import multiprocessing
+import os
+import platform
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +29,7 @@ from typing import Any, Literal
 import kokoro_tvm
 from kokoro_tvm.common.errors import BuildError, InputError, KokoroTvmError
 from kokoro_tvm.common.remote import open_folder, whole_file
+from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.documents.writers import write_audio
 from kokoro_tvm.runtime.locking import hold_lock
@@ -39,10 +43,14 @@ _LOCK = ".batch.lock"
 
 @dataclass(frozen=True)
 class BatchSettings:
-    """What all utterances of a batch have in common.
+    """Settings of all utterances of a batch.
 
-    folder: where the files go, as fsspec names it; format: of the files, which is their suffix; bundle: its
-    folder, the same on every machine; sha256: of its bundle.json; threads: of a process, None for its own.
+    Attributes:
+        folder: Folder of the files, as fsspec names it.
+        format: Of the files, which is their suffix.
+        bundle: Folder of the bundle, the same on every machine.
+        sha256: Of its bundle.json.
+        threads: Of a process; None for its default.
     """
 
     folder: str
@@ -54,28 +62,64 @@ class BatchSettings:
 
 @dataclass(frozen=True)
 class UtteranceResult:
-    """How a line went. seconds: of speech; message: of what failed; notes: what was left out and the like;
-    worker_s: seconds that it took."""
+    """Result of one line.
+
+    Attributes:
+        line: Its number.
+        status: Whether it was spoken, was present already, or failed.
+        seconds: Of speech.
+        message: Of the error.
+        notes: Such as words that were left out.
+        worker_s: Seconds that the worker took.
+    """
 
     line: int
-    manner: Literal["spoken", "present", "failed"]
+    status: Literal["spoken", "present", "failed"]
     seconds: float = 0.0
     message: str = ""
     notes: tuple[str, ...] = ()
     worker_s: float = 0.0
 
 
-# A process speaks one utterance at a time: its compiled code runs on one thread anyway, and warnings are
-# caught for the whole process.
-_turn = threading.Lock()
+# A process speaks one utterance at a time: warnings are caught for the whole process.
+_process_lock = threading.Lock()
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Keep other batches from a folder of this machine, which is created if need be.
+def lock_folder(folder: str) -> Iterator[None]:
+    """Keep other batches from a folder, as fsspec names it, which is created if need be.
 
-    Raises InputError if another process writes to it, or nobody can.
+    Raises:
+        InputError: Another batch writes to it, or it cannot be written.
     """
+    with _lock_remote(folder) if "://" in folder else _lock_local(Path(folder)):
+        yield
+
+
+@contextmanager
+def _lock_remote(folder: str) -> Iterator[None]:
+    system, root = open_folder(folder)
+    lock = f"{root}/{_LOCK}"
+    owner = f"process {os.getpid()} of {platform.node()}"
+    try:
+        system.makedirs(root, exist_ok=True)
+        system.pipe_file(lock, owner.encode(), mode="create")  # which s3fs and gcsfs do atomically
+    except FileExistsError as error:
+        owner = "unknown process"
+        with suppress(FileNotFoundError):  # it has just ended
+            owner = system.cat_file(lock).decode("utf-8", "replace")
+        raise InputError(
+            f"Another batch is writing to {folder} ({shorten(owner)}). Wait until it has ended, name another "
+            f"folder, or delete {_LOCK} in it if that process was killed."
+        ) from error
+    try:
+        yield
+    finally:
+        system.rm_file(lock)
+
+
+@contextmanager
+def _lock_local(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -85,23 +129,23 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def speak(job: BatchSettings, utterance: BatchUtterance) -> UtteranceResult:
-    """Writes the file of an utterance unless it is there. Errors of this line alone are returned."""
-    with _turn:
+    """Write the file of an utterance unless it is present. An error of this line alone is a result."""
+    with _process_lock:
         began = time.monotonic()
         system, root = open_folder(job.folder)
         audio = f"{root}/{utterance.name}.{job.format}"
         record, request = f"{audio}.json", _request(job, utterance)
-        seconds = _present(system, audio, record, request)
+        seconds = _read_duration(system, audio, record, request)
         if seconds is not None:
             return UtteranceResult(utterance.line, "present", seconds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SpeechWarning)
             try:
-                seconds, content = _spoken(job, utterance)
+                seconds, content = _synthesize(job, utterance)
             except InputError as error:
                 return UtteranceResult(utterance.line, "failed", message=str(error))
-        found = {"request": request, "sha256": hashlib.sha256(content).hexdigest(), "seconds": seconds}
-        for path, data in ((audio, content), (record, json.dumps(found).encode())):
+        node = {"request": request, "sha256": hashlib.sha256(content).hexdigest(), "seconds": seconds}
+        for path, data in ((audio, content), (record, json.dumps(node).encode())):
             with whole_file(system, path) as partial:
                 system.pipe_file(partial, data)
         notes = tuple(str(w.message) for w in caught if issubclass(w.category, SpeechWarning))
@@ -110,11 +154,11 @@ def speak(job: BatchSettings, utterance: BatchUtterance) -> UtteranceResult:
         )
 
 
-def _spoken(job: BatchSettings, utterance: BatchUtterance) -> tuple[float, bytes]:
-    """Seconds of speech, and the file's bytes."""
+def _synthesize(job: BatchSettings, utterance: BatchUtterance) -> tuple[float, bytes]:
+    """Return the seconds of speech and the bytes of the file."""
     tts = _synthesizer(job.bundle, job.sha256, job.threads)
-    say: Callable[..., Any] = tts.from_phonemes if utterance.phonemes else tts
-    speech = say(utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed)
+    synthesize: Callable[..., Any] = tts.from_phonemes if utterance.phonemes else tts
+    speech = synthesize(utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed)
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"speech.{job.format}"
         write_audio(path, [speech.audio], speech.sample_rate, title=utterance.name)
@@ -125,39 +169,35 @@ def _spoken(job: BatchSettings, utterance: BatchUtterance) -> tuple[float, bytes
 def _synthesizer(bundle: str, sha256: str, threads: int | None) -> Synthesizer:
     try:
         return Synthesizer(bundle, threads=threads, sha256=sha256)
-    except InputError as error:  # of this machine, not of a line
+    except InputError as error:  # an error of this machine, not of a line
         raise KokoroTvmError(str(error)) from error
 
 
 def _request(job: BatchSettings, utterance: BatchUtterance) -> str:
-    """What decides about the bytes, as a digest."""
-    u = utterance
-    parts = [kokoro_tvm.__version__, job.sha256, u.text, u.phonemes, u.voice, u.speed, u.seed]
+    """Return the digest of everything that decides about the bytes of a file."""
+    values = dataclasses.astuple(utterance)[2:]
+    parts = [kokoro_tvm.__version__, job.sha256, *values]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _present(system: Any, audio: str, record: str, request: str) -> float | None:
-    """Seconds of the speech that the file holds, None where it has to be spoken."""
+def _read_duration(system: Any, audio: str, record: str, request: str) -> float | None:
+    """Return the seconds of speech in the file, or None if it must be spoken."""
     try:
-        found = json.loads(system.cat_file(record))
-        if (
-            found["request"] != request
-            or hashlib.sha256(system.cat_file(audio)).hexdigest() != found["sha256"]
-        ):
-            return None
-        return float(found["seconds"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or not one of ours
+        node = json.loads(system.cat_file(record))
+        digest = hashlib.sha256(system.cat_file(audio)).hexdigest()
+        return float(node["seconds"]) if (node["request"], node["sha256"]) == (request, digest) else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # no record, or a damaged one
         return None
 
 
 def speak_here(
     job: BatchSettings, utterances: Sequence[BatchUtterance], workers: int
 ) -> Iterator[UtteranceResult]:
-    """Outcomes as they come, of so many processes. Raises BuildError where one of them is killed."""
-    spawn = multiprocessing.get_context("spawn")  # what a fork copies in the middle of a call is of no use
+    """Yield results as processes of this machine finish them. Raises BuildError if one of them is killed."""
+    spawn = multiprocessing.get_context("spawn")  # a fork would copy locks of other threads
     pool = ProcessPoolExecutor(workers, mp_context=spawn)
     try:
-        for future in as_completed([pool.submit(speak, job, each) for each in utterances]):
+        for future in as_completed([pool.submit(speak, job, utterance) for utterance in utterances]):
             yield future.result()
     except BrokenProcessPool as error:
         raise BuildError(
@@ -171,20 +211,28 @@ def speak_here(
 def speak_on_cluster(
     address: str, job: BatchSettings, utterances: Sequence[BatchUtterance], notify: Callable[[str], None]
 ) -> Iterator[UtteranceResult]:
-    """Outcomes as they come, of the workers of the scheduler at `address`. What a worker that dies had begun,
-    another one speaks; an utterance that several workers died of is a failure. notify: hears of missing and
-    lost workers.
+    """Yield results as the workers of a Dask scheduler finish them.
 
-    Raises as `connect` does, and what a worker raises that concerns more than a line.
+    Another worker speaks an utterance that a lost worker had begun. An utterance that several workers died of
+    has failed.
+
+    Args:
+        address: Of the scheduler.
+        job: Settings.
+        utterances: In the order in which they begin.
+        notify: Called with messages about missing and lost workers.
+
+    Raises:
+        KokoroTvmError: As `connect` does, or an error of a worker that concerns more than a line.
     """
-    from kokoro_tvm.common.scheduler import completed, connect  # whoever speaks does not need it
+    from kokoro_tvm.common.scheduler import completed, connect  # it imports distributed
 
     with connect(address) as client, client.as_current():
         from distributed import KilledWorker
 
         lines = {
-            client.submit(speak, job, each, pure=False, priority=-place): each.line
-            for place, each in enumerate(utterances)
+            client.submit(speak, job, utterance, pure=False, priority=-index): utterance.line
+            for index, utterance in enumerate(utterances)
         }
         for future in completed(client, address, lines, notify):
             try:

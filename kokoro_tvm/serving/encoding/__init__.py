@@ -1,7 +1,8 @@
-"""Audio as bytes of the formats that clients ask for, one module per library; each is imported where it is
-used."""
+"""Encoders of audio formats, one module per library, which is imported when it is used."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.serving.encoding.base import Encoder, PcmEncoder, WavEncoder
@@ -9,7 +10,9 @@ from kokoro_tvm.serving.encoding.ffmpeg import AacEncoder, OpusEncoder
 from kokoro_tvm.serving.encoding.flac import FlacEncoder
 from kokoro_tvm.serving.encoding.mp3 import Mp3Encoder
 
-__all__ = ["FORMATS", "Encoder", "available_formats", "open_encoder"]
+__all__ = ["FORMATS", "AudioFormat", "Encoder", "available_formats", "open_encoder"]
+
+AudioFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
 FORMATS: dict[str, type[Encoder]] = {
     "mp3": Mp3Encoder,
@@ -19,20 +22,23 @@ FORMATS: dict[str, type[Encoder]] = {
     "wav": WavEncoder,
     "pcm": PcmEncoder,
 }
-"""Encoders by the names that OpenAI's interface has for their formats."""
+"""Encoders by OpenAI's names of their formats."""
 
 
 def available_formats() -> tuple[str, ...]:
-    """The formats whose library can be imported."""
+    """Return the formats whose library can be imported."""
     return tuple(name for name, encoder in FORMATS.items() if encoder.problem() is None)
 
 
 def open_encoder(format: str, samples: int | None = None) -> Encoder:
-    """An encoder of one of FORMATS for mono audio at 24 kHz.
+    """Create an encoder of mono audio at 24 kHz.
 
-    samples: how many there will be, where that is known: then a WAV says so in its header.
-    Raises InputError for a format whose library is missing (the message names the extra that installs it),
-    and for more samples than a WAV file can hold.
+    Args:
+        format: One of FORMATS.
+        samples: Number of samples, if it is known: the header of a WAV contains it.
+
+    Raises:
+        InputError: The library of the format is missing, or a WAV file cannot hold so many samples.
     """
     if format == "wav":
         return WavEncoder(samples)

@@ -1,4 +1,4 @@
-"""What encoders have in common, and those without a library: 16-bit samples, bare or behind a WAV header."""
+"""Base of encoders, and those without a library: 16-bit samples, bare or after a WAV header."""
 
 from __future__ import annotations
 
@@ -17,30 +17,29 @@ __all__ = ["BITS_A_SECOND", "Encoder", "Floats", "PcmEncoder", "WavEncoder", "as
 Floats = NDArray[np.float32]
 
 BITS_A_SECOND = 64_000
-"""Of the lossy formats, which is transparent for one voice at 24 kHz."""
+"""Bit rate of the lossy formats, transparent for one voice at 24 kHz."""
 
 
 class Encoder(ABC):
-    """Mono audio at 24 kHz as bytes of one format, which leave as soon as the format allows.
+    """Encoder of mono audio at 24 kHz in one format, whose bytes leave as soon as the format allows.
 
     Any division of the audio into calls of `write` gives the same bytes. An encoder is for one speech.
+
+    Attributes:
+        media_type: For the header Content-Type.
+        package: Package that it imports when it is opened.
+        extra: Extra of kokoro-tvm that installs the package.
+        size: Bytes of the whole output, if they are known before any audio.
     """
 
     media_type: ClassVar[str]
-    """For the header Content-Type."""
-
     package: ClassVar[str | None] = None
-    """What it imports when it is opened."""
-
     extra: ClassVar[str] = "serve"
-    """What installs that package."""
-
     size: int | None = None
-    """Bytes of all that will be written, where that is known before any audio."""
 
     @classmethod
     def problem(cls) -> Exception | None:
-        """Why its package cannot be imported."""
+        """Return the error of importing its package, or None."""
         if cls.package is not None:
             try:
                 importlib.import_module(cls.package)
@@ -50,11 +49,11 @@ class Encoder(ABC):
 
     @abstractmethod
     def write(self, samples: Floats) -> bytes:
-        """Encode float32 (samples,), at least one; values beyond 1 are clipped. The bytes may be empty."""
+        """Encode float32 (samples,), at least one, clipped to ±1. The bytes may be empty."""
 
     @abstractmethod
     def close(self) -> bytes:
-        """The bytes that are left."""
+        """Return the remaining bytes."""
 
 
 class PcmEncoder(Encoder):
@@ -63,33 +62,37 @@ class PcmEncoder(Encoder):
     media_type = "audio/pcm"
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         return as_int16(samples)
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         return b""
 
 
 class WavEncoder(PcmEncoder):
-    """16-bit WAV. Its header has the exact length, or the largest there is where that is not known."""
+    """16-bit WAV. Its header has the exact length, or the largest possible if the length is unknown."""
 
     media_type = "audio/wav"
 
     def __init__(self, samples: int | None = None) -> None:
-        """samples: how many there will be. Raises InputError for more than a WAV file can hold."""
+        """Write a header for a number of samples. Raises InputError if a WAV file cannot hold them."""
         self._header = header(samples, SAMPLE_RATE, "<i2")
         self.size = None if samples is None else len(self._header) + 2 * samples
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         return self._take_header() + super().write(samples)
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         return self._take_header()
 
     def _take_header(self) -> bytes:
-        taken, self._header = self._header, b""
-        return taken
+        header_bytes, self._header = self._header, b""
+        return header_bytes
 
 
 def as_int16(samples: Floats) -> bytes:
-    """Little-endian 16-bit integers, to the nearest; what is beyond ±1 is clipped."""
+    """Round to little-endian 16-bit integers, clipped at full scale."""
     return np.rint(np.clip(samples, -1.0, 1.0) * np.float32(32767)).astype("<i2").tobytes()

@@ -1,4 +1,4 @@
-"""Opus in Ogg and AAC in ADTS, through the libraries of FFmpeg that the package av (PyAV) brings along."""
+"""Opus in Ogg and AAC in ADTS, by the libraries of FFmpeg in the package av (PyAV)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["AacEncoder", "OpusEncoder"]
 
 
 class _FfmpegEncoder(Encoder):
-    """One codec in one container."""
+    """Encoder of one codec in one container."""
 
     package = "av"
     extra = "av"
@@ -25,13 +25,14 @@ class _FfmpegEncoder(Encoder):
     def __init__(self) -> None:
         self._av = importlib.import_module("av")
         self._output = _Pipe()
-        # bitexact: without it, Ogg gets a random serial number, and the same speech other bytes.
+        # Without bitexact, Ogg gets a random serial number, and equal speech different bytes.
         options = {"fflags": "+bitexact", **self.options}
         self._file = self._av.open(self._output, "w", format=self.container, options=options)
         self._track = self._file.add_stream(self.codec, rate=SAMPLE_RATE, layout="mono")
         self._track.bit_rate = BITS_A_SECOND
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         block = np.clip(samples, -1.0, 1.0, dtype=np.float32).reshape(1, -1)
         frame = self._av.AudioFrame.from_ndarray(block, format="flt", layout="mono")
         frame.sample_rate = SAMPLE_RATE
@@ -39,28 +40,29 @@ class _FfmpegEncoder(Encoder):
         return self._output.take()
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         self._file.mux(self._track.encode(None))
         self._file.close()
         return self._output.take()
 
 
 class _Pipe:
-    """What FFmpeg writes to: it has no `seek`, so nothing is written over."""
+    """Output of FFmpeg. It has no `seek`, so FFmpeg overwrites nothing."""
 
     def __init__(self) -> None:
-        self._kept = bytearray()
+        self._buffer = bytearray()
 
     def write(self, data: bytes) -> int:
-        self._kept += data
+        self._buffer += data
         return len(data)
 
     def take(self) -> bytes:
-        taken, self._kept = self._kept, bytearray()
-        return bytes(taken)
+        data, self._buffer = self._buffer, bytearray()
+        return bytes(data)
 
 
 class OpusEncoder(_FfmpegEncoder):
-    """Opus in Ogg, a page for each packet of 20 ms: the default of one a second would hold the sound back."""
+    """Opus in Ogg, a page for each packet of 20 ms: the default of a page a second would delay the audio."""
 
     media_type = "audio/ogg; codecs=opus"
     container = "ogg"

@@ -1,4 +1,4 @@
-"""FLAC through libsndfile, which writes into memory what leaves at once."""
+"""FLAC by libsndfile, which writes to memory."""
 
 from __future__ import annotations
 
@@ -25,29 +25,31 @@ class FlacEncoder(Encoder):
         self._file = soundfile.SoundFile(self._output, "w", SAMPLE_RATE, 1, format="FLAC", subtype="PCM_16")
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         self._file.write(np.frombuffer(as_int16(samples), "<i2"))
         return self._output.take()
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         self._file.close()
         return self._output.take()
 
 
 class _Stream(io.RawIOBase):
-    """A file whose end is taken away; what libsndfile writes over its header at last is left out."""
+    """File in memory without the header that libsndfile rewrites at the end."""
 
     def __init__(self) -> None:
         super().__init__()
         self._place = self._end = 0
-        self._kept = bytearray()
+        self._buffer = bytearray()
 
     def take(self) -> bytes:
-        taken, self._kept = self._kept, bytearray()
-        return bytes(taken)
+        data, self._buffer = self._buffer, bytearray()
+        return bytes(data)
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
         if self._place == self._end:
-            self._kept += data
+            self._buffer += data
             self._end += len(data)
         self._place += len(data)
         return len(data)

@@ -1,4 +1,4 @@
-"""MP3 through lameenc: a frame of 24 ms leaves as soon as it is full."""
+"""MP3 by lameenc: a frame of 24 ms leaves as soon as it is full."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kokoro_tvm.serving.encoding.base import BITS_A_SECOND, Encoder, Floats, as_
 
 __all__ = ["Mp3Encoder"]
 
-_QUALITY = 5  # LAME's best, 2, takes three times as long for what nobody hears at this rate
+_QUALITY = 5  # LAME's best, 2, takes three times as long, and nobody hears the difference at this rate
 
 
 class Mp3Encoder(Encoder):
@@ -31,7 +31,9 @@ class Mp3Encoder(Encoder):
         self._encoder = encoder
 
     def write(self, samples: Floats) -> bytes:
+        """Encode samples."""
         return bytes(self._encoder.encode(as_int16(samples)))
 
     def close(self) -> bytes:
+        """Return the remaining bytes."""
         return bytes(self._encoder.flush())

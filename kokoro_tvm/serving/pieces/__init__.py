@@ -1,1 +1,1 @@
-"""Spoken pieces that are kept, by what decides about their sound."""
+"""Cache of spoken pieces, by everything that decides about their sound."""

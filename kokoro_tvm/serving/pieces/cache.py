@@ -1,4 +1,4 @@
-"""Pieces that were spoken before are not computed again; a store that fails costs that, and nothing else."""
+"""Cache of spoken pieces: a piece in the store is not computed, and a store that fails does no harm."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.rendering import Renderer, digest_of
+from kokoro_tvm.serving.jobs import without_turn
 from kokoro_tvm.serving.metrics import Metrics
 from kokoro_tvm.serving.pieces.store import DamagedError, PieceStore
-from kokoro_tvm.serving.scheduler import without_turn
 from kokoro_tvm.serving.settings import Settings
 
 __all__ = ["PieceCache", "check_cache", "open_cache"]
 
-_AT_ONCE = 0.005  # seconds for which a read is waited for with the turn, which is longer to get than a disk
-_LAST = 5.0  # seconds for what is to be written when the server ends
+_QUICK_READ_S = 0.005  # for which a job keeps its turn: a disk answers sooner than the turn comes back
+_CLOSE_TIMEOUT_S = 5.0  # for pending writes when the server ends
 
 _log = logging.getLogger("kokoro_tvm.serving")
 
 
 def check_cache(url: str) -> None:
-    """Raise InputError for a folder that cannot be written to, or that no installed library reaches."""
+    """Raise InputError if a folder is read-only, or no installed library reaches it."""
     if has_protocol(url, READ_ONLY):
         raise InputError(f"The cache, {url}, is a web server. Name a folder or a bucket.")
     try:
@@ -42,45 +42,52 @@ def check_cache(url: str) -> None:
 
 
 def open_cache(settings: Settings, metrics: Metrics) -> PieceCache | None:
-    """The cache that the settings name, if they name one. Raises InputError as `check_cache` does."""
+    """Open the cache of the settings, if they have one. Raises InputError as `check_cache` does."""
     if not settings.cache:
         return None
     check_cache(settings.cache)
-    return PieceCache(PieceStore(settings.cache, settings.cache_size << 20), metrics)
+    return PieceCache(PieceStore(settings.cache, settings.cache_size_mib << 20), metrics)
 
 
 class PieceCache:
-    """Audio of pieces from a store, else from a renderer. Threads may share it; `close` ends its own.
+    """Audio of pieces from a store, else from a renderer. Threads may share it; `close` ends its own thread.
 
-    A store that fails or hangs is logged once, left alone for a while, and tried again.
+    A store that fails or hangs is logged once, not used for a while, and tried again.
     """
 
     def __init__(
         self,
         store: PieceStore,
         metrics: Metrics,
-        patience: float = 2.0,
-        rest: float = 30.0,
-        waiting: int = 64 << 20,
+        read_timeout_s: float = 2.0,
+        retry_delay_s: float = 30.0,
+        max_pending_bytes: int = 64 << 20,
     ) -> None:
-        """patience: seconds until a read has to be there; rest: seconds for which a store that failed is left
-        alone; waiting: bytes of audio that may wait to be written."""
+        """Start the thread that writes.
+
+        Args:
+            store: Of the audio.
+            metrics: Count reads and writes.
+            read_timeout_s: Seconds after which a read has failed.
+            retry_delay_s: Seconds for which a store that failed is not used.
+            max_pending_bytes: Bytes of audio that wait to be written; more is not written.
+        """
         self._store = store
         self._metrics = metrics
-        self._patience = patience
-        self._rest = rest
-        self._most = waiting
-        self._waits = {"read": 0.0, "write": 0.0}  # times until which the store is left alone
-        self._hanging = 0  # reads that did not come back
+        self._read_timeout_s = read_timeout_s
+        self._retry_delay_s = retry_delay_s
+        self._max_pending_bytes = max_pending_bytes
+        self._retry_at = {"read": 0.0, "write": 0.0}  # times until which the store is not used
+        self._hanging_reads = 0
         self._lock = threading.Condition()
         self._pending: deque[tuple[str, Floats]] = deque()
         self._pending_bytes = 0
-        self._closing = False
+        self._is_closing = False
         self._writer = threading.Thread(target=self._write_all, name="kokoro-tvm-cache", daemon=True)
         self._writer.start()
 
     def around(self, render: Renderer) -> Renderer:
-        """A renderer that asks the store first, and gives it what it lacks."""
+        """Wrap a renderer: it reads a piece from the store, else renders and writes it."""
 
         def cached(
             model: Model, table: Floats, plan: Plan, piece: Piece, features: Floats | None = None
@@ -97,89 +104,89 @@ class PieceCache:
         return cached
 
     def close(self) -> None:
-        """Write what waits, within a few seconds."""
+        """Write pending audio, within a few seconds."""
         with self._lock:
-            self._closing = True
+            self._is_closing = True
             self._lock.notify_all()
-        self._writer.join(_LAST)
+        self._writer.join(_CLOSE_TIMEOUT_S)
 
     def _read(self, digest: str, samples: int) -> Floats | None:
-        if not self._usable("read"):
+        if not self._is_usable("read"):
             self._metrics.count_cache("read", "skipped")
             return None
-        answer: Future[Floats | None] = Future()
+        future: Future[Floats | None] = Future()
 
         def read() -> None:
             try:
-                answer.set_result(self._store.get(digest, samples))
-            except BaseException as error:  # whoever waits raises it
-                answer.set_exception(error)
+                future.set_result(self._store.get(digest, samples))
+            except BaseException as error:  # the reader raises it
+                future.set_exception(error)
 
         threading.Thread(target=read, name="kokoro-tvm-cache-read", daemon=True).start()
-        if not wait([answer], _AT_ONCE).done:
-            without_turn(lambda: wait([answer], self._patience))
-        if not answer.done():
+        if not wait([future], _QUICK_READ_S).done:
+            without_turn(lambda: wait([future], self._read_timeout_s))
+        if not future.done():
             with self._lock:
-                self._hanging += 1
-            answer.add_done_callback(self._came_back)
-            self._fail("read", TimeoutError(f"it did not answer within {self._patience:g} s"))
+                self._hanging_reads += 1
+            future.add_done_callback(self._end_hanging_read)
+            self._fail("read", TimeoutError(f"it did not answer within {self._read_timeout_s:g} s"))
             return None
         try:
-            found = answer.result()
+            audio = future.result()
         except DamagedError as error:
             self._metrics.count_cache("read", "damaged")
             _log.warning("cache entry damaged", extra={"error": str(error)})
             return None
-        except Exception as error:  # whatever a library for some protocol raises
+        except Exception as error:  # libraries of protocols raise errors of their own
             self._fail("read", error)
             return None
-        self._metrics.count_cache("read", "miss" if found is None else "hit")
-        return found
+        self._metrics.count_cache("read", "miss" if audio is None else "hit")
+        return audio
 
-    def _came_back(self, answer: Future[Floats | None]) -> None:
+    def _end_hanging_read(self, future: Future[Floats | None]) -> None:
         with self._lock:
-            self._hanging -= 1
+            self._hanging_reads -= 1
 
     def _write(self, digest: str, audio: Floats) -> None:
-        """Let the writer keep audio, unless too much waits for it."""
+        """Queue audio for the writer, unless too much is pending."""
         with self._lock:
-            room = self._pending_bytes + audio.nbytes <= self._most and not self._closing
-            if room:
+            is_queued = self._pending_bytes + audio.nbytes <= self._max_pending_bytes and not self._is_closing
+            if is_queued:
                 self._pending.append((digest, audio))
                 self._pending_bytes += audio.nbytes
                 self._lock.notify_all()
-        if not room:
+        if not is_queued:
             self._metrics.count_cache("write", "skipped")
 
     def _write_all(self) -> None:
-        """The writer's thread."""
+        """Write queued audio, on the writer's thread."""
         while True:
             with self._lock:
-                self._lock.wait_for(lambda: self._pending or self._closing)
+                self._lock.wait_for(lambda: self._pending or self._is_closing)
                 if not self._pending:
                     return
                 digest, audio = self._pending.popleft()
                 self._pending_bytes -= audio.nbytes
-            if not self._usable("write"):
+            if not self._is_usable("write"):
                 self._metrics.count_cache("write", "skipped")
                 continue
             try:
-                kept = self._store.put(digest, audio)
-            except Exception as error:  # whatever a library for some protocol raises
+                is_written = self._store.put(digest, audio)
+            except Exception as error:  # libraries of protocols raise errors of their own
                 self._fail("write", error)
             else:
-                self._metrics.count_cache("write", "written" if kept else "skipped", self._store.bytes)
+                self._metrics.count_cache("write", "written" if is_written else "skipped", self._store.bytes)
 
-    def _usable(self, action: str) -> bool:
-        """Whether the store is to be used; reads that hang are waited for, so that they do not pile up."""
+    def _is_usable(self, action: str) -> bool:
+        """Whether the store is used now. While a read hangs it is not, so that reads do not pile up."""
         with self._lock:
-            return time.monotonic() >= self._waits[action] and not self._hanging
+            return time.monotonic() >= self._retry_at[action] and not self._hanging_reads
 
     def _fail(self, action: str, error: Exception) -> None:
         self._metrics.count_cache(action, "failed")
         with self._lock:
-            first = time.monotonic() >= self._waits[action]
-            self._waits[action] = time.monotonic() + self._rest
-        if first:
+            is_first = time.monotonic() >= self._retry_at[action]
+            self._retry_at[action] = time.monotonic() + self._retry_delay_s
+        if is_first:
             fields = {"cache": self._store.url, "error": f"{type(error).__name__}: {error}"}
             _log.warning(f"cache cannot be {'read' if action == 'read' else 'written'}", extra=fields)

@@ -1,9 +1,9 @@
-"""A folder of spoken pieces, each in a file that is named by a digest of what decides about its sound.
+"""Folder of spoken pieces; a digest of everything that decides about the sound names each file.
 
-    URL/aa/DIGEST      a digest of what follows and of the name, then float32 samples, little-endian
+    URL/aa/DIGEST      a digest of the content and the name, then float32 samples, little-endian
 
-It lies anywhere that fsspec reaches. A file gets its name when it is whole, and counts if its digest fits.
-Several processes may share a folder: what one of them removes is computed again by whoever wants it.
+The folder is anywhere that fsspec reaches. A file gets its name when it is complete, and is used if its
+digest matches. Several processes may share a folder: a piece that one of them removes is computed again.
 """
 
 from __future__ import annotations
@@ -21,75 +21,82 @@ from kokoro_tvm.runtime.session.model import Floats
 
 __all__ = ["DamagedError", "PieceStore"]
 
-_HEAD = hashlib.sha256().digest_size
-_LOOK = 16  # files are counted again after this part of the most bytes was written: others write too
-_LEFT = 0.875  # of the most bytes, after files were removed
-_ABANDONED = 600.0  # seconds after which whoever wrote a file without its name is taken for dead
+_HEADER_BYTES = hashlib.sha256().digest_size
+_RECOUNT_PART = 16  # files are counted again after this part of the limit is written: others write too
+_TARGET = 0.875  # of the limit, after files are removed
+_ABANDONED_S = 600.0  # after which the writer of an incomplete file is taken for dead
 
 
 class DamagedError(Exception):
-    """A file does not hold what its name says."""
+    """The content of a file does not match its name."""
 
 
 class PieceStore:
-    """Audio by digest in a folder of at most `most` bytes. Not for several threads that write.
+    """Audio by digest, in a folder of bounded size. One thread writes.
 
-    Its methods raise whatever the library of the folder's protocol raises.
+    Its methods raise the errors of the library of the folder's protocol.
+
+    Attributes:
+        url: Of the folder.
+        bytes: Bytes of its files, as far as is known.
     """
 
-    def __init__(self, url: str, most: int, abandoned: float = _ABANDONED) -> None:
-        """abandoned: seconds after which a file without its name, which a killed process left, is removed."""
+    def __init__(self, url: str, max_bytes: int, abandoned_s: float = _ABANDONED_S) -> None:
+        """Describe a folder. An incomplete file of a killed process is removed after `abandoned_s`."""
         self.url = url.rstrip("/")
         self.bytes = 0
-        """Bytes of its files as far as is known."""
-        self._most = most
-        self._unseen = most  # bytes written since the files were counted
-        self._abandoned = abandoned
-        self._partial: dict[str, float] = {}  # files without their name, and when they were first seen
+        self._max_bytes = max_bytes
+        self._uncounted = max_bytes  # bytes written since the files were counted
+        self._abandoned_s = abandoned_s
+        self._partial: dict[str, float] = {}  # incomplete files, and when they were first seen
         self._opened: tuple[Any, str] | None = None
 
     def get(self, digest: str, samples: int) -> Floats | None:
-        """Audio float32 (samples,); None where it has none. Raises DamagedError."""
+        """Read audio, float32 (samples,); None if there is none. Raises DamagedError."""
         system, path = self._place(digest)
-        size = _HEAD + 4 * samples
+        size = _HEADER_BYTES + 4 * samples
         try:
             data = bytes(system.cat_file(path, 0, size + 1))
         except FileNotFoundError:
             return None
-        if len(data) != size or data[:_HEAD] != _seal(digest, data[_HEAD:]):
-            raise DamagedError(f"{path} does not hold what its name says")
-        return np.frombuffer(data, "<f4", offset=_HEAD).astype(np.float32)
+        if len(data) != size or data[:_HEADER_BYTES] != _seal(digest, data[_HEADER_BYTES:]):
+            raise DamagedError(f"{path}: the content does not match the name")
+        return np.frombuffer(data, "<f4", offset=_HEADER_BYTES).astype(np.float32)
 
     def put(self, digest: str, audio: Floats) -> bool:
-        """Keep audio float32 (samples,), in the place of what is there; False where it is too large.
+        """Write audio, float32 (samples,); return False if it is too large.
 
-        Others make room for it, chosen at random: that needs no clock, and no writing when one is read.
+        Files chosen at random make room for it: that needs no clock, and no write when one is read.
         """
         content = audio.astype("<f4").tobytes()
-        size = _HEAD + len(content)
-        if size > self._most:
+        size = _HEADER_BYTES + len(content)
+        if size > self._max_bytes:
             return False
-        if self.bytes + size > self._most or self._unseen >= self._most / _LOOK:
+        if self.bytes + size > self._max_bytes or self._uncounted >= self._max_bytes / _RECOUNT_PART:
             self._make_room(size)
         system, path = self._place(digest)
         with whole_file(system, path) as partial:
             system.pipe_file(partial, _seal(digest, content) + content)
         self.bytes += size
-        self._unseen += size
+        self._uncounted += size
         return True
 
     def _make_room(self, size: int) -> None:
-        """Count all files, and remove some where another of `size` bytes would be too much."""
+        """Count all files, and remove some if another of `size` bytes would exceed the limit."""
         system, root = self._open()
-        sizes = {path: int(found["size"]) for path, found in system.find(root, detail=True).items()}
-        self.bytes, self._unseen = sum(sizes.values()), 0
+        sizes = {path: int(entry["size"]) for path, entry in system.find(root, detail=True).items()}
+        self.bytes, self._uncounted = sum(sizes.values()), 0
         now = time.monotonic()
         partial = [path for path in sizes if path.rpartition("/")[2].startswith(".")]
         self._partial = {path: self._partial.get(path, now) for path in partial}
-        dead = [path for path, seen in self._partial.items() if now - seen >= self._abandoned]
+        dead = [path for path, seen in self._partial.items() if now - seen >= self._abandoned_s]
         others = list(sizes.keys() - self._partial.keys())
         random.shuffle(others)
-        enough = min(_LEFT * self._most, self._most - size) if self.bytes + size > self._most else self._most
+        enough = (
+            min(_TARGET * self._max_bytes, self._max_bytes - size)
+            if self.bytes + size > self._max_bytes
+            else self._max_bytes
+        )
         while dead or (others and self.bytes > enough):
             path = (dead or others).pop()
             with contextlib.suppress(FileNotFoundError):  # another process was first
@@ -107,6 +114,6 @@ class PieceStore:
 
 
 def _seal(digest: str, content: bytes) -> bytes:
-    found = hashlib.sha256(digest.encode())
-    found.update(content)
-    return found.digest()
+    seal = hashlib.sha256(digest.encode())
+    seal.update(content)
+    return seal.digest()

@@ -1,122 +1,116 @@
-"""What clients of Kokoro-FastAPI use beside OpenAI's interface."""
+"""Routes that clients of Kokoro-FastAPI use beside OpenAI's interface."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import Route
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
 
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice
-from kokoro_tvm.runtime.notices import receiving
 from kokoro_tvm.runtime.text.phonemes import encode
-from kokoro_tvm.serving.bodies import Audio, Captions
-from kokoro_tvm.serving.body import read_request
-from kokoro_tvm.serving.downloads import save_as
+from kokoro_tvm.serving.bodies import AudioBody, CaptionBody
+from kokoro_tvm.serving.downloads import choose_file_name
 from kokoro_tvm.serving.encoding import FORMATS
+from kokoro_tvm.serving.json_input import ComputationRoute, JsonRoute
 from kokoro_tvm.serving.names import letter_of, with_own_names
-from kokoro_tvm.serving.openapi import ApiRoute
 from kokoro_tvm.serving.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
-from kokoro_tvm.serving.service import Service
-from kokoro_tvm.serving.spoken import ComputedResponse, SpokenResponse, answer, notices_header
+from kokoro_tvm.serving.responses import (
+    ComputedResponse,
+    SpeechResponse,
+    content_of,
+    respond_with_speech,
+)
+from kokoro_tvm.serving.service import CurrentService
 
-__all__ = ["routes"]
+__all__ = ["router"]
+
+router = APIRouter(route_class=JsonRoute)
+_computations = APIRouter(route_class=ComputationRoute)
 
 
-def routes(service: Service) -> list[Route]:
-    """The routes of a server."""
+@router.post(
+    "/dev/captioned_speech",
+    summary="Speaks a text, and says when its words are heard: an object a line.",
+    response_class=Response,
+    responses=content_of("application/json"),
+)
+async def captioned(body: CaptionedRequest, request: Request, service: CurrentService) -> SpeechResponse:
+    voices = service.bundles.of(body.model).voices
+    captions = partial(
+        CaptionBody,
+        body.response_format,
+        body.volume_multiplier,
+        body.return_timestamps,
+        body.stream,
+        with_own_names(body.voice, voices) if body.allow_voice_tags else None,
+    )
+    return await respond_with_speech(service, request, body, captions, body.headers)
 
-    async def captioned(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, CaptionedRequest, service)
-        voices = service.bundles.of(wanted.model).voices
-        body = partial(
-            Captions,
-            wanted.response_format,
-            wanted.volume_multiplier,
-            wanted.return_timestamps,
-            wanted.stream,
-            with_own_names(wanted.voice, voices) if wanted.allow_voice_tags else None,
-        )
-        return await answer(service, request, wanted, body, headers)
 
-    async def from_phonemes(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, PhonemesRequest, service)
-        job = service.speak_phonemes(wanted, request)
-        return SpokenResponse(
-            job, partial(Audio, wanted.response_format, 1.0), headers, service.settings.patience
-        )
+@router.post(
+    "/dev/generate_from_phonemes",
+    summary="Speaks phonemes.",
+    response_class=Response,
+    responses=content_of("audio/*"),
+)
+async def from_phonemes(body: PhonemesRequest, request: Request, service: CurrentService) -> SpeechResponse:
+    job = service.speak_phonemes(body, request)
+    audio = partial(AudioBody, body.response_format, 1.0)
+    return SpeechResponse(job, audio, body.headers, service.settings.write_timeout_s)
 
-    async def phonemize(request: Request) -> ComputedResponse:
-        wanted, headers = await read_request(request, PhonemizeRequest, service, computation=True)
-        tts = service.bundles.of()
-        languages = tts.bundle.languages
-        code = letter_of(wanted.language or next(iter(languages)), languages, "language")
 
-        def phonemes() -> JSONResponse:
-            notices: list[str] = []
-            with receiving(notices.append):
-                lines = tts.phonemize(wanted.text, tts.voices.names[0], language=code)
-            tokens = [id for line in lines for id in encode(line, tts.bundle.vocabulary)]
-            found = {"phonemes": "\n".join(lines), "tokens": tokens}
-            return JSONResponse(found, headers=headers | notices_header(notices))
+@_computations.post("/dev/phonemize", summary="Gives the phonemes of a text.", response_class=JSONResponse)
+async def phonemize(body: PhonemizeRequest, request: Request, service: CurrentService) -> ComputedResponse:
+    tts = service.bundles.of()
+    languages = tts.bundle.languages
+    code = letter_of(body.language or next(iter(languages)), languages, "language")
 
-        return ComputedResponse(service.scheduler.compute(phonemes, request.state.priority))
+    def compute() -> JSONResponse:
+        lines = tts.phonemize(body.text, tts.voices.names[0], language=code)
+        tokens = [id for line in lines for id in encode(line, tts.bundle.vocabulary)]
+        return JSONResponse({"phonemes": "\n".join(lines), "tokens": tokens}, headers=body.headers)
 
-    async def combine(request: Request) -> ComputedResponse:
-        wanted, headers = await read_request(request, CombineRequest, service, computation=True)
-        voices = service.bundles.of().voices
-        headers |= {"Content-Disposition": "attachment; filename=voice.pt"}
+    return ComputedResponse(service.scheduler.compute(compute, request.state.priority))
 
-        def file() -> Response:
-            data = encode_voice(voices.table(with_own_names(wanted.voices, voices)), ".pt")
-            return Response(data, media_type="application/octet-stream", headers=headers)
 
-        return ComputedResponse(service.scheduler.compute(file, request.state.priority))
+@_computations.post(
+    "/v1/audio/voices/combine",
+    summary="Gives a mix of voices as a file of PyTorch's.",
+    response_class=Response,
+    responses=content_of("application/octet-stream"),
+)
+async def combine(body: CombineRequest, request: Request, service: CurrentService) -> ComputedResponse:
+    voices = service.bundles.of().voices
+    headers = body.headers | {"Content-Disposition": "attachment; filename=voice.pt"}
 
-    async def download(request: Request) -> FileResponse:
-        name = request.path_params["name"]
-        path = await asyncio.to_thread(service.downloads.find, name)
-        return FileResponse(
-            path,
-            media_type=FORMATS[path.suffix[1:]].media_type,
-            filename=save_as(request.query_params.get("name", ""), name),
-            headers={"Cache-Control": "no-store"},
-        )
+    def compute() -> Response:
+        data = encode_voice(voices.table(with_own_names(body.voices, voices)), ".pt")
+        return Response(data, media_type="application/octet-stream", headers=headers)
 
-    return [
-        ApiRoute(
-            "POST",
-            "/dev/captioned_speech",
-            captioned,
-            "Speaks a text, and says when its words are heard: an object a line.",
-            CaptionedRequest,
-        ),
-        ApiRoute(
-            "POST",
-            "/dev/generate_from_phonemes",
-            from_phonemes,
-            "Speaks phonemes.",
-            PhonemesRequest,
-            "audio/*",
-        ),
-        ApiRoute("POST", "/dev/phonemize", phonemize, "Gives the phonemes of a text.", PhonemizeRequest),
-        ApiRoute(
-            "POST",
-            "/v1/audio/voices/combine",
-            combine,
-            "Gives a mix of voices as a file of PyTorch's.",
-            CombineRequest,
-            "application/octet-stream",
-        ),
-        ApiRoute(
-            "GET",
-            "/v1/download/{name}",
-            download,
-            "Gives audio that `return_download_link` has kept.",
-            None,
-            "audio/*",
-            query={"name": "A name to save it under."},
-        ),
-    ]
+    return ComputedResponse(service.scheduler.compute(compute, request.state.priority))
+
+
+@router.get(
+    "/v1/download/{name}",
+    summary="Gives audio that `return_download_link` has kept.",
+    response_class=Response,
+    responses=content_of("audio/*"),
+)
+async def download(
+    file: Annotated[str, Path(alias="name")],
+    service: CurrentService,
+    save_as: Annotated[str, Query(alias="name", description="A name to save it under.")] = "",
+) -> FileResponse:
+    path = await asyncio.to_thread(service.downloads.find, file)
+    return FileResponse(
+        path,
+        media_type=FORMATS[path.suffix[1:]].media_type,
+        filename=choose_file_name(save_as, file),
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+router.include_router(_computations)

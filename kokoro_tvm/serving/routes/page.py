@@ -20,26 +20,26 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""Content-Security-Policy: the page has no inline code and asks this server alone."""
+"""Content-Security-Policy: the page has no inline code and sends requests to this server alone."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-cache",  # a browser asks whether a file is another, which an upgrade makes it
+    "Cache-Control": "no-cache",  # a browser asks whether an upgrade has changed a file
 }
 
 
 def routes() -> list[Route]:
-    """A route for each file that is there when the server starts: no other path is looked for on the disk."""
+    """Create a route for each file that exists now: no other path is looked for on disk."""
     files = StaticFiles(directory=WEB)
 
-    def route(path: str) -> Route:
-        async def file(request: Request) -> Response:
+    def create_route(path: str) -> Route:
+        async def send_file(request: Request) -> Response:
             response = await files.get_response(path, request.scope)
             response.headers.update(_HEADERS)
             return response
 
-        return Route("/" if path == "index.html" else f"/{path}", file)
+        return Route("/" if path == "index.html" else f"/{path}", send_file)
 
-    return [route(path.relative_to(WEB).as_posix()) for path in page_files()]
+    return [create_route(path.relative_to(WEB).as_posix()) for path in page_files()]

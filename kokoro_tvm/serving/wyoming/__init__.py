@@ -1,8 +1,8 @@
-"""Wyoming, which Home Assistant speaks: a line of JSON and audio over TCP.
+"""Server of Wyoming, the protocol of Home Assistant: lines of JSON and audio over TCP."""
 
-The protocol is spoken here rather than by the package `wyoming`, whose reader takes events of any size and
-ends a connection without a word where it cannot read one.
-"""
+# The package `wyoming` is not used: its reader takes events of any size, and ends a connection without an
+# error
+# if it cannot read one.
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["WyomingServer", "check_port"]
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise InputError where nothing can listen at a port."""
+    """Raise InputError if nothing can listen at a port."""
 
     async def listen() -> None:
         (await asyncio.start_server(lambda reader, writer: None, host, port)).close()
@@ -31,31 +31,31 @@ def check_port(host: str, port: int) -> None:
 
 
 class WyomingServer:
-    """Serves Wyoming on a port, beside HTTP and with the same queue."""
+    """Server of Wyoming, with the same queue as HTTP."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[None]] = set()
-        self._budget = ByteBudget(service.settings.most_requests * service.settings.most_bytes)
+        self._budget = ByteBudget(service.settings.max_requests * service.settings.max_body_bytes)
 
     @property
     def port(self) -> int:
-        """The port it listens at."""
+        """Port it listens at."""
         assert self._server is not None
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; raises OSError where that is not possible."""
+        """Listen at a port. Raises OSError."""
         settings = self._service.settings
         shared = settings.workers > 1 or None  # every process listens
         self._server = await asyncio.start_server(
-            self._client, host, port, limit=min(BLOCK, settings.most_bytes), reuse_port=shared
+            self._client, host, port, limit=min(BLOCK, settings.max_body_bytes), reuse_port=shared
         )
 
     async def close(self) -> None:
-        """Stop listening, and let go of all clients."""
+        """Stop listening, and disconnect all clients."""
         if self._server is not None:
             self._server.close()
         for client in self._clients:
@@ -68,10 +68,10 @@ class WyomingServer:
         client.add_done_callback(self._clients.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        most = self._service.settings.most_sessions
-        if len(self._clients) > most:
-            error = ApiError(429, f"{most} clients are connected, which is the most.", code="busy")
-            writer.write(encode(Event("error", {"text": error.message, "code": error.code})))
+        limit = self._service.settings.max_sessions
+        if len(self._clients) > limit:
+            error = ApiError(429, f"{limit} clients are connected, which is the most.", code="busy")
+            writer.write(encode(Event("error", {"text": error.detail, "code": error.code})))
             writer.close()
             return
         await Connection(self._service, reader, writer, self._budget).run()

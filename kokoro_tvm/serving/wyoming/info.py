@@ -1,4 +1,4 @@
-"""What a Wyoming server says of itself: a program for each bundle, with its voices."""
+"""Self-description of a Wyoming server: a program for each bundle, with its voices."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.serving.names import tag_of
 
-__all__ = ["info", "voice_for"]
+__all__ = ["describe_programs", "find_voice"]
 
 _MODEL = {"name": "hexgrad", "url": "https://huggingface.co/hexgrad/Kokoro-82M"}
 
 
-def info(programs: Mapping[str, Synthesizer]) -> dict[str, Any]:
-    """The data of the event `info`: programs by name."""
-    return {"tts": [_program(name, each) for name, each in programs.items()]}
+def describe_programs(synthesizers: Mapping[str, Synthesizer]) -> dict[str, Any]:
+    """Return the data of the event `info`."""
+    return {"tts": [_describe_program(name, tts) for name, tts in synthesizers.items()]}
 
 
-def voice_for(
+def find_voice(
     language: str, voices: Sequence[str], languages: Mapping[str, SpokenLanguage] = KOKORO
 ) -> str | None:
-    """The first voice of a language such as "en-GB", "en_US" or "en"; None where there is none."""
+    """Return the first voice of a language such as "en-GB", "en_US" or "en"; None if there is none."""
     parts = language.replace("_", "-").lower().split("-")
     for length in (2, 1):
-        wanted = "-".join(parts[:length])
+        prefix = "-".join(parts[:length])
         for name in voices:
             tag = tag_of(name, languages).lower()
-            if wanted in (tag, tag.partition("-")[0]):
+            if prefix in (tag, tag.partition("-")[0]):
                 return name
     return None
 
 
-def _program(name: str, synthesizer: Synthesizer) -> dict[str, Any]:
+def _describe_program(name: str, synthesizer: Synthesizer) -> dict[str, Any]:
     languages = synthesizer.bundle.languages
     return {
         "name": name,
@@ -43,12 +43,12 @@ def _program(name: str, synthesizer: Synthesizer) -> dict[str, Any]:
         "attribution": _MODEL,
         "installed": True,
         "version": __version__,
-        "voices": [_voice(voice, languages) for voice in synthesizer.voices.names],
+        "voices": [_describe_voice(voice, languages) for voice in synthesizer.voices.names],
         "supports_synthesize_streaming": True,
     }
 
 
-def _voice(name: str, languages: Mapping[str, SpokenLanguage]) -> dict[str, Any]:
+def _describe_voice(name: str, languages: Mapping[str, SpokenLanguage]) -> dict[str, Any]:
     about = describe(name, languages)
     return {
         "name": name,

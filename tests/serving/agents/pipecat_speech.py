@@ -18,13 +18,13 @@ async def main(url: str, text: str) -> None:
     audio = b"".join(frame.audio for frame in down if isinstance(frame, TTSAudioRawFrame))
     rates = sorted({frame.sample_rate for frame in down if isinstance(frame, TTSAudioRawFrame)})
     errors = [frame.error for frame in (*down, *up) if isinstance(frame, ErrorFrame)]
-    found = {
+    result = {
         "bytes": len(audio),
         "sha256": hashlib.sha256(audio).hexdigest(),
         "rates": rates,
         "errors": errors,
     }
-    print(json.dumps(found))
+    print(json.dumps(result))
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Batches: what is there already is not spoken again, and whoever dies on the way loses nothing."""
+"""Batches: present files are skipped, and a killed process loses nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from dask_processes import end, start_scheduler, start_worker, started, until
 
-from kokoro_tvm.common.errors import BundleError
+from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.runtime import Synthesizer, read_bundle
 from kokoro_tvm.serving.batch.manifest import BatchUtterance
 from kokoro_tvm.serving.batch.speaking import BatchSettings, UtteranceResult, lock_folder, speak
@@ -31,20 +31,20 @@ def job(compiled: Callable[[str], Path], tmp_path: Path) -> BatchSettings:
     return BatchSettings(str(tmp_path / "out"), "wav", str(bundle), read_bundle(bundle).sha256, 1)
 
 
-def manners(job: BatchSettings, *utterances: BatchUtterance) -> list[str]:
-    return [speak(job, each).manner for each in utterances]
+def statuses(job: BatchSettings, *utterances: BatchUtterance) -> list[str]:
+    return [speak(job, each).status for each in utterances]
 
 
-def test_what_is_there_is_not_spoken_again(job: BatchSettings) -> None:
+def test_speak_skips_present_files(job: BatchSettings) -> None:
     two = replace(ONE, line=2, name="two", seed=3)
-    assert manners(job, ONE, two) == ["spoken", "spoken"]
-    assert manners(job, ONE, two) == ["present", "present"]
+    assert statuses(job, ONE, two) == ["spoken", "spoken"]
+    assert statuses(job, ONE, two) == ["present", "present"]
     assert speak(job, replace(ONE, line=7)) == UtteranceResult(7, "present", speak(job, ONE).seconds)
     for change in ({"text": "abd."}, {"seed": 1}, {"speed": 2.0}):
-        assert manners(job, replace(ONE, **change), two) == ["spoken", "present"]  # type: ignore[arg-type]
+        assert statuses(job, replace(ONE, **change), two) == ["spoken", "present"]  # type: ignore[arg-type]
 
 
-def test_the_file_is_what_say_writes(job: BatchSettings) -> None:
+def test_speak_writes_the_file_of_say(job: BatchSettings) -> None:
     speak(job, ONE)
     speech = Synthesizer(job.bundle, threads=1).from_phonemes("abc.")
     assert Path(job.folder, "one.wav").read_bytes().endswith(speech.audio.tobytes())
@@ -55,7 +55,7 @@ def test_the_file_is_what_say_writes(job: BatchSettings) -> None:
 
 @pytest.mark.parametrize("damaged", ["one.wav", "one.wav.json"])
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff", None])
-def test_what_is_damaged_or_missing_is_spoken_again(
+def test_speak_replaces_damaged_or_missing_files(
     job: BatchSettings, damaged: str, content: bytes | None
 ) -> None:
     speak(job, ONE)
@@ -64,35 +64,35 @@ def test_what_is_damaged_or_missing_is_spoken_again(
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    assert manners(job, ONE, ONE) == ["spoken", "present"]
+    assert statuses(job, ONE, ONE) == ["spoken", "present"]
     assert path.read_bytes() == before
     assert {path.name for path in Path(job.folder).iterdir()} == {"one.wav", "one.wav.json"}
 
 
-def test_a_line_that_cannot_be_spoken(job: BatchSettings) -> None:
+def test_speak_returns_the_error_of_a_line(job: BatchSettings) -> None:
     failed = speak(job, replace(ONE, voice="nobody"))
-    assert (failed.line, failed.manner) == (1, "failed")
+    assert (failed.line, failed.status) == (1, "failed")
     assert failed.message.startswith("There is no voice 'nobody' in this bundle.")
     assert not Path(job.folder).exists()
 
 
-def test_what_was_left_out_is_noted(job: BatchSettings) -> None:
+def test_speak_returns_notices(job: BatchSettings) -> None:
     (note,) = speak(job, replace(ONE, text="abc☃.")).notes
     assert "☃" in note
 
 
-def test_a_bucket(job: BatchSettings) -> None:
+def test_speak_writes_to_a_bucket(job: BatchSettings) -> None:
     import fsspec
 
     job = replace(job, folder="memory://bucket/speech")
-    assert manners(job, ONE, ONE) == ["spoken", "present"]
+    assert statuses(job, ONE, ONE) == ["spoken", "present"]
     assert sorted(fsspec.filesystem("memory").ls("/bucket/speech", detail=False)) == [
         "/bucket/speech/one.wav",
         "/bucket/speech/one.wav.json",
     ]
 
 
-def test_another_bundle_than_was_requested(job: BatchSettings) -> None:
+def test_speak_refuses_another_bundle(job: BatchSettings) -> None:
     with pytest.raises(BundleError):
         speak(replace(job, sha256="0" * 64), ONE)
 
@@ -117,7 +117,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow("starts eight processes that import and open a bundle")
-def test_processes_here_and_one_that_is_killed(job: BatchSettings, tmp_path: Path) -> None:
+def test_batch_continues_after_a_killed_process(job: BatchSettings, tmp_path: Path) -> None:
     lines, first, second = manifest(tmp_path, 300), tmp_path / "first", tmp_path / "second"
     done = run(str(lines), "-o", str(first), "--bundle", job.bundle, "--workers", "2")
     assert done.returncode == 0, done.stderr
@@ -139,7 +139,7 @@ def test_processes_here_and_one_that_is_killed(job: BatchSettings, tmp_path: Pat
     assert contents(second) == contents(first)
 
 
-def test_bad_lines_are_listed_and_the_others_are_spoken(job: BatchSettings, tmp_path: Path) -> None:
+def test_batch_lists_invalid_lines_and_speaks_the_others(job: BatchSettings, tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     lines = ['{"name": "a", "phonemes": "abc."}', '{"name": "a"}']
     lines += ['{"name": "b", "phonemes": "a", "voice": "x"}']
@@ -153,7 +153,7 @@ def test_bad_lines_are_listed_and_the_others_are_spoken(job: BatchSettings, tmp_
 
 
 @pytest.mark.parametrize("end", ["", ".json"])
-def test_batch_does_not_write_over_its_manifest(end: str, job: BatchSettings, tmp_path: Path) -> None:
+def test_batch_does_not_overwrite_its_manifest(end: str, job: BatchSettings, tmp_path: Path) -> None:
     manifest = tmp_path / f"lines.wav{end}"
     manifest.write_text('{"name": "lines", "text": "Hello."}\n')
     command = [sys.executable, *COMMAND, str(manifest), "-o", str(tmp_path), "--bundle", job.bundle]
@@ -163,9 +163,9 @@ def test_batch_does_not_write_over_its_manifest(end: str, job: BatchSettings, tm
     assert manifest.read_text().startswith('{"name"')
 
 
-def test_batch_refuses_a_folder_that_another_process_writes_to(job: BatchSettings, tmp_path: Path) -> None:
+def test_batch_refuses_a_locked_folder(job: BatchSettings, tmp_path: Path) -> None:
     lines, folder = manifest(tmp_path, 1), tmp_path / "out"
-    with lock_folder(folder):
+    with lock_folder(str(folder)):
         done = run(str(lines), "-o", str(folder), "--bundle", job.bundle)
         assert done.returncode == 2
         assert f"Another process is writing to {folder}. Wait until" in " ".join(done.stderr.split())
@@ -175,8 +175,25 @@ def test_batch_refuses_a_folder_that_another_process_writes_to(job: BatchSetting
     assert {path.name for path in folder.iterdir()} == {"line-0.wav", "line-0.wav.json"}
 
 
+def test_lock_folder_refuses_a_second_batch_in_a_bucket() -> None:
+    import fsspec
+
+    folder = "memory://bucket/locked"
+    with (
+        lock_folder(folder),
+        pytest.raises(
+            InputError, match=r"Another batch is writing to memory://bucket/locked \(process \d+ of"
+        ),
+        lock_folder(folder),
+    ):
+        raise AssertionError
+    with lock_folder(folder):
+        pass
+    assert fsspec.filesystem("memory").ls("/bucket/locked", detail=False) == []
+
+
 @pytest.mark.nightly
-def test_a_worker_of_a_cluster_that_dies_loses_nothing(job: BatchSettings, tmp_path: Path) -> None:
+def test_batch_continues_after_a_lost_worker_of_a_cluster(job: BatchSettings, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
     lines, out = manifest(tmp_path, 600), tmp_path / "out"
     with started({"TVM_NUM_THREADS": "1"}) as start:

@@ -1,4 +1,4 @@
-"""Manifests: what a line may be, and what is said of each that is none."""
+"""Manifests of batches: valid lines, and messages about invalid ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kokoro_tvm.serving.batch.manifest import BatchUtterance, read_manifest
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def test_utterances(tmp_path: Path) -> None:
+def test_read_manifest_returns_utterances(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     path.write_text(
         '{"name": "one", "text": "Hello."}\r\n\n  \n'
@@ -32,14 +32,14 @@ def test_utterances(tmp_path: Path) -> None:
     )
 
 
-def test_bad_lines_are_listed_as_they_stand_in_the_golden_file() -> None:
+def test_read_manifest_describes_invalid_lines() -> None:
     utterances, bad = read_manifest(GOLDEN / "bad.jsonl")
     assert [each.name for each in utterances] == ["good", "better"]
-    found = "".join(f"{each.line}: {each.message}\n" for each in bad)
-    assert found == (GOLDEN / "bad.txt").read_text(encoding="utf-8")
+    result = "".join(f"{each.line}: {each.message}\n" for each in bad)
+    assert result == (GOLDEN / "bad.txt").read_text(encoding="utf-8")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_read_manifest_refuses_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.jsonl cannot be read: No such file or directory\."):
         read_manifest(tmp_path / "none.jsonl")
 
@@ -50,11 +50,11 @@ LINES = st.dictionaries(FIELDS, VALUES).map(lambda node: json.dumps(node).encode
 
 
 @given(st.lists(LINES | st.binary(max_size=9).filter(lambda line: b"\n" not in line)))
-def test_every_line_is_an_utterance_or_bad(lines: list[bytes]) -> None:
+def test_read_manifest_accounts_for_every_line(lines: list[bytes]) -> None:
     with NamedTemporaryFile() as file:
         file.write(b"\n".join(lines))
         file.flush()
         utterances, bad = read_manifest(Path(file.name))
-    found = sorted([each.line for each in utterances] + [each.line for each in bad])
-    assert found == [number for number, line in enumerate(lines, 1) if line.strip()]
+    result = sorted([each.line for each in utterances] + [each.line for each in bad])
+    assert result == [number for number, line in enumerate(lines, 1) if line.strip()]
     assert len({each.name.lower() for each in utterances}) == len(utterances)
