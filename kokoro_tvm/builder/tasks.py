@@ -25,8 +25,8 @@ from kokoro_tvm.builder.names import REPORT, SETS
 from kokoro_tvm.builder.needs import require_tools
 from kokoro_tvm.builder.project import Project
 from kokoro_tvm.common.errors import KokoroTvmError, RecipeError
-from kokoro_tvm.common.platforms import this_platform
-from kokoro_tvm.common.words import as_typed
+from kokoro_tvm.common.platforms import detect_platform
+from kokoro_tvm.common.words import shorten_path
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind, tools_for
 
@@ -111,7 +111,7 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
     built = [g for g in graphs if (g.bundle_folder / "bundle.json").is_file()] or graphs[:1]
 
     def conclude() -> None:
-        pages = [as_typed(g.report.path("report.html")) for g in built]
+        pages = [shorten_path(g.report.path("report.html")) for g in built]
         reporter.conclusion.extend(f"The report is {page}; open it in a browser." for page in pages)
 
     return {
@@ -245,9 +245,9 @@ def conclusion(graph: RecipeGraph, command: Path) -> str:
 
     command: the program `kokoro-tvm`.
     """
-    bundle = as_typed(graph.bundle_folder)
+    bundle = shorten_path(graph.bundle_folder)
     hello = f", and it says hello in {bundle / 'hello.wav'}" if graph.is_run else ""
-    return f"The bundle is {bundle}{hello}.\nNext: {_next(graph, bundle, str(as_typed(command)))}"
+    return f"The bundle is {bundle}{hello}.\nNext: {_next(graph, bundle, str(shorten_path(command)))}"
 
 
 def _next(graph: RecipeGraph, bundle: Path, command: str) -> str:
@@ -257,7 +257,7 @@ def _next(graph: RecipeGraph, bundle: Path, command: str) -> str:
         return f"{command} web {f'--gpu {bundle}' if kind.has_kernels else bundle} -o site"
     say = f'say --bundle {bundle} -o speech.wav "Anything you like."'
     platform = kind.platform(target)
-    if platform == this_platform():
+    if platform == detect_platform():
         return f"{command} {say}"
     if platform.system == "ios":
         return f"{command} package {graph.recipe.name}"

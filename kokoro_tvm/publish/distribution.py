@@ -23,7 +23,7 @@ from kokoro_tvm import __version__
 from kokoro_tvm.common.bundles import PACKAGED
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.common.output import check_distinct
-from kokoro_tvm.common.platforms import Platform, platform_of
+from kokoro_tvm.common.platforms import Platform, parse_triple
 from kokoro_tvm.native.toolchains.archive import ARCHIVE, prefix_of
 from kokoro_tvm.publish.attestation import provenance_with_gates
 from kokoro_tvm.runtime.bundle.files import OpenFiles
@@ -67,7 +67,7 @@ def write_package(path: Path, out: Path) -> list[Path]:
     Raises BundleError: a file is missing, damaged, or not of this bundle; and as the functions for these do.
     """
     bundle = verified_bundle(path)
-    platform = platform_of(str(bundle.target.get("mtriple", "")))
+    platform = parse_triple(str(bundle.target.get("mtriple", "")))
     written: list[Path] = []
     if platform.system == "ios":
         written.append(write_xcframework(bundle, out))
@@ -139,7 +139,7 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
         )
     version = f"{__version__}+{re.sub(r'[^a-z0-9]+', '.', bundle.recipe.lower())}"
     info = f"kokoro_tvm-{version}.dist-info"
-    tag = f"py3-none-{_PLATFORMS[platform_of(str(bundle.target['mtriple']))]}"
+    tag = f"py3-none-{_PLATFORMS[parse_triple(str(bundle.target['mtriple']))]}"
     wheel_info = (
         f"Wheel-Version: 1.0\nGenerator: kokoro-tvm {__version__}\nRoot-Is-Purelib: false\nTag: {tag}\n"
     )

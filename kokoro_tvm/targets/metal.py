@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from kokoro_tvm.common.platforms import this_platform
+from kokoro_tvm.common.platforms import detect_platform
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 from kokoro_tvm.targets.runners.local import LOCAL
 
@@ -36,7 +36,7 @@ class MetalTools(GpuTools):
 
     def executor(self, host: Runner | None) -> Runner | None:
         """The GPU of a Mac, on a Mac."""
-        on_mac = this_platform().system == "darwin"
+        on_mac = detect_platform().system == "darwin"
         return host if host is LOCAL and on_mac else super().executor(host)
 
 

@@ -10,7 +10,7 @@ import pytest
 from toy_bundle import edit_manifest
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.common.platforms import Platform, platform_of, this_platform
+from kokoro_tvm.common.platforms import Platform, detect_platform, parse_triple
 from kokoro_tvm.runtime import Synthesizer
 
 
@@ -31,7 +31,7 @@ from kokoro_tvm.runtime import Synthesizer
     ],
 )
 def test_a_triple_names_a_platform(triple: str, platform: Platform) -> None:
-    assert platform_of(triple) == platform
+    assert parse_triple(triple) == platform
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_this_process_has_one(
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
     monkeypatch.setattr("platform.system", lambda: system)
-    assert str(this_platform()) == platform
+    assert str(detect_platform()) == platform
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_bundle_of_another_platform_is_refused_by_its_name(
     with pytest.raises(BundleError) as caught:
         Synthesizer(bundle)
     assert str(caught.value) == (
-        f"{bundle} (recipe toy) was built for {name}, and this is {this_platform()}. "
+        f"{bundle} (recipe toy) was built for {name}, and this is {detect_platform()}. "
         "Use the recipe `cpu`, built on this machine."
     )
 
@@ -85,7 +85,7 @@ def test_a_bundle_that_an_app_is_linked_with_is_refused_everywhere(
             Synthesizer(bundle)
         assert str(caught.value) == (
             f"{bundle} (recipe toy) was built for iOS on aarch64, as archives that an app is linked with: "
-            f"nothing can load them, and this is {this_platform()}. `kokoro-tvm package` writes them as an "
+            f"nothing can load them, and this is {detect_platform()}. `kokoro-tvm package` writes them as an "
             "XCFramework. To speak here, use the recipe `cpu`, built on this machine."
         )
 

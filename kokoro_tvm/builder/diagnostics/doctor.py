@@ -33,7 +33,7 @@ from kokoro_tvm.builder.needs import Need, needs_of
 from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.common.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.common.packages import requirements
-from kokoro_tvm.common.words import as_typed
+from kokoro_tvm.common.words import shorten_path
 from kokoro_tvm.model.front_end.sound_rules import sound_languages
 from kokoro_tvm.native.toolchains import Toolchain
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
@@ -437,4 +437,4 @@ def judge_checkpoint(model: str, sources: Sequence[Reach] | None) -> Finding:
 
 
 def _python_here() -> Path:
-    return as_typed(Path(sys.executable))
+    return shorten_path(Path(sys.executable))

@@ -11,7 +11,7 @@ from kokoro_tvm.builder.diagnostics.plan import PlanStep, look_ahead
 from kokoro_tvm.builder.diagnostics.plan import to_json as step_to_json
 from kokoro_tvm.builder.engine.order import in_order
 from kokoro_tvm.builder.engine.stage import Stage
-from kokoro_tvm.common.words import shown_seconds
+from kokoro_tvm.common.words import format_seconds
 
 __all__ = ["Explanation", "Reason", "explain", "lines", "to_json"]
 
@@ -152,7 +152,7 @@ def _what(step: PlanStep) -> str:
         return "is restored from the store"
     if step.action == "fail":
         return "fails"
-    about = "duration unknown" if step.seconds is None else f"about {shown_seconds(step.seconds)}"
+    about = "duration unknown" if step.seconds is None else f"about {format_seconds(step.seconds)}"
     if step.action == "run":
         return f"runs, {about}"
     first, *others = step.because

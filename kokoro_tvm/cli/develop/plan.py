@@ -64,11 +64,11 @@ def table(steps: Sequence[PlanStep]) -> Table:
 
 def _duration(step: PlanStep) -> str:
     """`32 s`; of a stage that never ran `about 32 s, as cpu took`, or the stage of another bucket."""
-    from kokoro_tvm.common.words import shown_seconds
+    from kokoro_tvm.common.words import format_seconds
 
     if step.estimate is None:
         return "unknown"
-    seconds, like = shown_seconds(step.estimate.seconds), step.estimate.like
+    seconds, like = format_seconds(step.estimate.seconds), step.estimate.like
     if like is None:
         return seconds
     recipe, _, rest = like.partition(".")
@@ -124,7 +124,7 @@ def _stages(count: int) -> str:
 
 def _time(steps: Sequence[PlanStep], jobs: int) -> str:
     from kokoro_tvm.builder.diagnostics.plan import together
-    from kokoro_tvm.common.words import shown_seconds
+    from kokoro_tvm.common.words import format_seconds
 
     known = [s for s in steps if s.seconds is not None]
     unknown = len(steps) - len(known)
@@ -136,4 +136,4 @@ def _time(steps: Sequence[PlanStep], jobs: int) -> str:
     others = sum(s.estimate is not None and s.estimate.like is not None for s in known)
     source = f" ({others} estimated from other stages)" if others else ""
     more = f", and {unknown} of unknown duration" if unknown else ""
-    return f", about {shown_seconds(together(known, jobs))}{at_once}{source}{more}"
+    return f", about {format_seconds(together(known, jobs))}{at_once}{source}{more}"

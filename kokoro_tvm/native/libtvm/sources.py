@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kokoro_tvm.common.packages import folder_of
+from kokoro_tvm.common.packages import find_package_folder
 
 __all__ = ["FLAGS", "ffi_sources", "headers", "include_flags", "runtime_sources"]
 
@@ -35,18 +35,18 @@ def headers() -> list[Path]:
 
 def ffi_sources() -> list[Path]:
     """Of libtvm_ffi. Raises BuildError where it is not installed, as the others do."""
-    folder = folder_of("tvm_ffi") / "src"
+    folder = find_package_folder("tvm_ffi") / "src"
     return [path for path in sorted(folder.rglob("*.cc")) if path.name not in _APART]
 
 
 def runtime_sources() -> list[Path]:
     """Of libtvm_runtime."""
-    return [folder_of("tvm") / "src" / "runtime" / name for name in _RUNTIME]
+    return [find_package_folder("tvm") / "src" / "runtime" / name for name in _RUNTIME]
 
 
 def include_flags() -> list[str]:
     """Where headers are found. No path gets into what is compiled."""
-    tvm, ffi = folder_of("tvm"), folder_of("tvm_ffi")
+    tvm, ffi = find_package_folder("tvm"), find_package_folder("tvm_ffi")
     # TVM's sources include headers by their distance: "../support/utils.h" and "../../support/bytes_io.h".
     places = [_INCLUDE, _INCLUDE / "tvm", _INCLUDE / "tvm" / "support", tvm / "include", ffi / "include"]
     flags = [f"-I{place}" for place in places]

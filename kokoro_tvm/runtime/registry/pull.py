@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kokoro_tvm.common.bundles import pulled_bundles
+from kokoro_tvm.common.bundles import locate_pulled_bundles
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.common.output import real_path
+from kokoro_tvm.common.output import resolve_link
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
@@ -61,7 +61,7 @@ def pull(
     key: Key | None = None,
     meter: Callable[[int, int], None] = lambda arrived, total: None,
 ) -> Pulled:
-    """Brings a bundle to `output`, by default a folder of its recipe's name in `pulled_bundles()`.
+    """Brings a bundle to `output`, by default a folder of its recipe's name in `locate_pulled_bundles()`.
 
     key: which must have signed it; None: nobody has to. meter: called with bytes that came and all that have
     to come. A bundle that is in the folder already is replaced in one step, at the end.
@@ -70,7 +70,7 @@ def pull(
     disk is full. InputError: the folder is that of something else, or this user has none.
     """
     if output is not None:
-        output = real_path(output)
+        output = resolve_link(output)
     source, parent = open_source(place, Web()), _parent(output)
     with writing(parent):
         _make_private(parent / _WORK)
@@ -99,7 +99,7 @@ class _Pull:
         try:
             described = self._describe(layers, new)
             trusted = self._whom(new, key)
-            folder = output if output is not None else real_path(self.work.parent / described.recipe)
+            folder = output if output is not None else resolve_link(self.work.parent / described.recipe)
             _check_folder(folder, described.recipe)
             arrived = self._bring(described, layers)
             identity = new.stat()
@@ -257,7 +257,7 @@ def _parent(output: Path | None) -> Path:
     if output is not None:
         return output.absolute().parent
     try:
-        return pulled_bundles()
+        return locate_pulled_bundles()
     except RuntimeError as error:
         raise InputError(f"There is no folder to pull into ({error}). Name one with --output.") from error
 

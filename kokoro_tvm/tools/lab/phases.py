@@ -9,7 +9,7 @@ from typing import Any
 from kokoro_tvm import model
 from kokoro_tvm.compiler.export import export_component
 from kokoro_tvm.compiler.lower import lower
-from kokoro_tvm.model.synthetic import toy_config
+from kokoro_tvm.model.synthetic import shrink_config
 from kokoro_tvm.recipe import Recipe, SyntheticSource
 from kokoro_tvm.targets import Machine
 
@@ -38,4 +38,4 @@ def _config(recipe: Recipe) -> dict[str, Any]:
     shipped = Path(model.__file__).with_name(recipe.checkpoint.config.file)
     config: dict[str, Any] = json.loads(shipped.read_text(encoding="utf-8"))
     first = recipe.checkpoint.sources[0]
-    return toy_config(config) if isinstance(first, SyntheticSource) and first.size == "toy" else config
+    return shrink_config(config) if isinstance(first, SyntheticSource) and first.size == "toy" else config

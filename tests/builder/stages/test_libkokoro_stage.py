@@ -114,7 +114,7 @@ def test_a_shared_store_hands_no_library_to_a_host_of_another_architecture(
     """Where gcc has the same version, and the recipe is the same."""
     here, other = stage.requests(), "aarch64" if os.uname().machine == "x86_64" else "x86_64"
     for module in (llvm, cc):
-        monkeypatch.setattr(module, "this_platform", lambda: Platform(other, "linux"))
+        monkeypatch.setattr(module, "detect_platform", lambda: Platform(other, "linux"))
     there = stage_in(stage.store.root.parents[1], stage.store)
     assert [c.name for c in changes(here[0], there.requests()[0])] == ["platform.architecture"]
     assert there.state().kind == "stale"
