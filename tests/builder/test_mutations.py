@@ -39,7 +39,7 @@ TOKENS = [c for c, axis in COMPONENT_AXES.items() if axis == "tokens"]
 FRAMES = [c for c, axis in COMPONENT_AXES.items() if axis == "frames"]
 ALL = [*TOKENS, *FRAMES]
 BUCKET = {c: 512 if c in TOKENS else 5120 for c in ALL}
-PATCHES, PASSES = list_modules("patches"), list_modules("passes")
+PATCHES, PASSES = list_modules("model/patches"), list_modules("compiler/passes")
 MODEL: dict[str, Any] = yaml.safe_load((REPOSITORY / "recipes/kokoro-82m.yaml").read_text(encoding="utf-8"))
 MODEL["gates"] = MODEL.pop("gate_sets")[MODEL["gates"]]
 VOICES: list[str] = MODEL["checkpoint"]["voices"]["names"]
