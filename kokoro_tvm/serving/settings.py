@@ -226,7 +226,8 @@ def _from_file(path: Path) -> dict[str, Any]:
 
     known = {setting.name: setting for setting in settings()}
     values: dict[str, Any] = {}
-    for name, node in parse_yaml(read_text(path, InputError), strings=True).entries.items():
+    tree = parse_yaml(read_text(path, InputError), strings=True, max_depth=2)
+    for name, node in tree.entries.items():
         if name not in known:
             raise node.key.error(f"unknown setting `{shorten(name)}`{hint(name, sorted(known))}")
         setting = known[name]

@@ -51,7 +51,7 @@ def test_defaults_are_within_their_bounds() -> None:
         ("idle: 0\n", ":1:7: `idle` should be 0.1 or more, but is 0.0."),
         ("log_texts: perhaps\n", ":1:12: `log_texts` should be true or false, but is 'perhaps'."),
         ("port: [1]\n", ":1:7: the value of `port` should stand here, not a list or a mapping."),
-        ("cors: [[a]]\n", ":1:8: the value of `cors` should stand here, not a list or a mapping."),
+        ("cors: [[a]]\n", ":1:8: text should stand here, not a list or a mapping."),
         ("cors: {a: b}\n", ":1:7: the value of `cors` should stand here, not a list or a mapping."),
         ("- a\n", ":1:1: the file should be a mapping, lines of `key: value`."),
         ("host: *a\n", ":1:7: anchors and aliases (a) are not allowed: write the value out."),
