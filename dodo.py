@@ -9,6 +9,7 @@ from pathlib import Path
 from doit.exceptions import InvalidDodoFile
 
 from kokoro_tvm.common.errors import KokoroTvmError
+from kokoro_tvm.common.invocation import localize
 from kokoro_tvm.common.packages import require_build
 
 HERE = Path(__file__).parent
@@ -20,7 +21,7 @@ def _in_words():
     try:
         yield
     except KokoroTvmError as error:
-        raise InvalidDodoFile(str(error)) from error
+        raise InvalidDodoFile(localize(str(error))) from error
 
 
 with _in_words():

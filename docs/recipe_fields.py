@@ -1,4 +1,4 @@
-"""Every field of a recipe file, read from the schema: what the reference page lists."""
+"""List every field of a recipe file from the JSON Schema, for docs/recipes.md."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kokoro_tvm.common.constants import COMPONENT_AXES
 from kokoro_tvm.common.spec import PATTERNS
 from kokoro_tvm.recipe import build_schema
 
-# Components, and parts of the front end, whose fields are alike are listed once, as NAME.
+# Fields that components, or parts of the front end, share are listed once, as NAME.
 _ALIKE = {
     "components": "|".join(COMPONENT_AXES),
     "patches": "|".join(COMPONENT_AXES),
-    "gates": "bert|duration|text_encoder|f0n",
+    "gates": "|".join([*COMPONENT_AXES, "speech", "corpus"]),
     "front_end": "tagger|lexicon|cldr",
 }
 _OVERRIDES = ("patches", "passes", "pass_context", "gates")
@@ -24,9 +24,13 @@ _REQUIRED = object()
 
 @dataclass(frozen=True)
 class RecipeField:
-    """path: `buckets.tokens`, `checkpoint.sources[npm].shards.size`, `gates.NAME.min_snr_db`; value: what it
-    may be, in words; default: as YAML has it, "required", or "the model's" where a target's recipe
-    overrides."""
+    """A row of the reference.
+
+    Attributes:
+        path: Such as `buckets.tokens`, `checkpoint.sources[npm].shards.size` or `gates.NAME.min_snr_db`.
+        value: The accepted values, in words.
+        default: The default as YAML, "required", or "the model's" if a target recipe overrides the model's.
+    """
 
     path: str
     value: str
@@ -35,25 +39,25 @@ class RecipeField:
 
 
 def recipe_fields(record: str) -> list[RecipeField]:
-    """The innermost fields of `TargetFile` or `ModelFile`, in their order."""
+    """Return the leaf fields of `TargetFile` or `ModelFile`, in order."""
     definitions = build_schema()["$defs"]
-    found: dict[str, RecipeField] = {}
+    fields: dict[str, RecipeField] = {}
     for path, node, default, description in _walk(
         definitions, {"$ref": f"#/$defs/{record}"}, "", _REQUIRED, ""
     ):
         head = path.split(".")[0]
         if head in _ALIKE:
             path = re.sub(rf"^({head})\.({_ALIKE[head]})\b", r"\1.NAME", path)
-        found.setdefault(
+        fields.setdefault(
             path, RecipeField(path, _value(node), _default(path, node, default, record), description)
         )
-    return list(found.values())
+    return list(fields.values())
 
 
 def _walk(
     definitions: Mapping[str, Any], node: Mapping[str, Any], path: str, default: Any, description: str
 ) -> Iterator[tuple[str, Mapping[str, Any], Any, str]]:
-    """(path, schema, default, description) of every innermost field."""
+    """Yield (path, schema, default, description) of every leaf field."""
     if "$ref" in node:
         record = definitions[node["$ref"].rsplit("/", 1)[1]]
         kind = record.get("properties", {}).get("kind", {}).get("const")
@@ -108,8 +112,7 @@ def _value(node: Mapping[str, Any]) -> str:
 
 
 def _short(words: str) -> str:
-    """What a pattern asks for, without article and example: "an exact version such as 1.0.0" is "exact
-    version"."""
+    """Shorten a pattern's description: "an exact version such as 1.0.0" is "exact version"."""
     bare = re.sub(r"^(a|an|the) ", "", words)
     return re.split(r" (?:of|such as|with|as|written|inside|in) ", bare)[0]
 

@@ -23,10 +23,13 @@ from kernel_work import Work, work_of
 from tvm import relax, tirx
 
 from kokoro_tvm.common.constants import FRAMES_PER_SECOND
+from kokoro_tvm.compiler.export import export_component
+from kokoro_tvm.compiler.lower import lower
 from kokoro_tvm.compiler.passes.select_kernels import WORK
-from kokoro_tvm.recipe import Recipe, load_recipe
-from kokoro_tvm.targets import resolve
-from kokoro_tvm.tools.lab.phases import phases_of
+from kokoro_tvm.model.kokoro import load_shipped_config
+from kokoro_tvm.model.synthetic import shrink_config
+from kokoro_tvm.recipe import Recipe, SyntheticSource, load_recipe
+from kokoro_tvm.targets import Machine, resolve
 
 SECONDS = (1.5, 6.0, 20.0)  # of speech
 TOKENS_PER_SECOND = 15  # as English is spoken
@@ -104,10 +107,30 @@ def launches(recipe: Recipe, lengths: Sequence[Mapping[str, int]]) -> list[list[
         machine = resolve(target, recipe.precision_of(target))
         if machine.features.kernels != "gpu":
             continue
-        phases = phases_of(recipe, name, machine)
+        module = _select_kernels(recipe, name, machine)
         for of_length, length in zip(found, lengths, strict=True):
-            of_length += _launches(phases["select_kernels"], name, length[component.axis])
+            of_length += _launches(module, name, length[component.axis])
     return found
+
+
+def _select_kernels(recipe: Recipe, component: str, machine: Machine) -> Any:
+    """Lower a component's largest bucket and return the module after the pass `select_kernels`."""
+    spec = next(s for s in reversed(recipe.artifacts()) if s.component == component)
+    first = recipe.checkpoint.sources[0]
+    config = load_shipped_config()
+    if isinstance(first, SyntheticSource) and first.size == "toy":
+        config = shrink_config(config)
+    phases: dict[str, Any] = {}
+    lower(
+        export_component(component, config, spec.length, spec.bucket, recipe.components[component].patches),
+        component=component,
+        machine=machine,
+        passes=recipe.passes,
+        pass_context=recipe.pass_context.model_dump(),
+        manifest={},
+        dump=phases.__setitem__,
+    )
+    return phases["select_kernels"]
 
 
 def _launches(module: Any, component: str, length: int) -> Iterator[Launch]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import hashlib
 import json
 import random
 import re
@@ -26,7 +25,6 @@ from examples import examples
 from written_forms import written_forms
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.runtime.documents.captions import write_captions
@@ -70,7 +68,6 @@ CASES = Path(__file__).parent / "runtime/text/frontend/cases"
 _READINGS = CASES / "readings/en.yaml"
 _VOICES = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
 _RATE, _SAMPLES_PER_FRAME = 24_000, 600
-_NOISES = [(0, 5000, 0), (123456789012345678, 4097, 7), (2**64 - 1, 3, 2**32 - 1)]
 _FRAGMENTS = """
 [pause:0.5s] [pause: [pause:9] [rate:2] [rate:] [rate:x] [voice:bf_emma] [voice:] [voice:x]
 [a](/ˈa/) [word](/wˈɜɹd/) [a](/☃/) [b](+1) [never](-2) [5](#a#) [105](#&#) <speak> </speak>
@@ -193,21 +190,11 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
                 _vector(text, code, front_end, model, captions=i % 15 == 0)
                 for i, (text, code) in enumerate(texts)
             ]
-    noises = [
-        {
-            "seed": str(seed),
-            "samples": samples,
-            "piece": piece,
-            "sha256": _digest(draw_noise(seed, samples, piece)),
-        }
-        for seed, samples, piece in _NOISES
-    ]
     return {
         "vocabulary": config["vocab"],
         "most": most,
         "rows": 100,
         "voices": list(_VOICES.values()),
-        "noises": noises,
         "readings": list(readings.values()),
         "texts": found,
     }
@@ -353,10 +340,6 @@ def message(text: str) -> str:
     text = text.replace(f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give", "Give")
     text = re.sub(r" `kokoro-tvm (voices|phonemize)` [^.]*\.", "", text)
     return re.sub(r"^(The SSML is not well-formed).*", r"\1", text)
-
-
-def _digest(array: Any) -> str:
-    return hashlib.sha256(array.tobytes()).hexdigest()
 
 
 def main() -> None:

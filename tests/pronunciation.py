@@ -22,7 +22,7 @@ from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_langua
 from kokoro_tvm.runtime.text.frontend.espeak import EspeakText
 from kokoro_tvm.runtime.text.frontend.sounds import Sounds
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
-from kokoro_tvm.validation.measure.phonemes import distance
+from kokoro_tvm.validation.measure.phonemes import edit_distance
 
 __all__ = ["CODES", "Pair", "error_rate", "espeak", "heard", "pairs", "words"]
 
@@ -74,7 +74,7 @@ def _bare(phonemes: str) -> str:
 def error_rate(found: Iterable[Pair]) -> float:
     """Phonemes and stress marks that have to be changed, left out or put in, by those of espeak-ng."""
     found = list(found)
-    return sum(distance(b, a) for _, a, b in found) / sum(len(b) for _, _, b in found)
+    return sum(edit_distance(b, a) for _, a, b in found) / sum(len(b) for _, _, b in found)
 
 
 def words(language: str, held: bool) -> list[str]:

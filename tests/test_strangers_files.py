@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import io
 import json
 import random
@@ -24,6 +25,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from office_files import write_docx, write_pdf
 from registries import state_provenance
 from toy_bundle import VOCABULARY, write_bundle
 
@@ -38,8 +40,8 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.runtime.documents.readers import read_document
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.registry.artifact import OciLayer, manifest_of, read_layers
-from kokoro_tvm.runtime.registry.sources import REFERENCE, bundles_in
+from kokoro_tvm.runtime.registry.artifact import OciLayer, build_manifest, read_layers
+from kokoro_tvm.runtime.registry.sources import REFERENCE, read_index
 from kokoro_tvm.runtime.registry.trust import SIGNED, key_ids, read_key, require_signature
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
@@ -109,6 +111,21 @@ def _quantized() -> bytes:
 
 def _read_document(path: Path) -> object:
     return read_document(path)
+
+
+def _read_unisolated(name: str) -> Callable[[Path], object]:
+    """Return a reader that runs in this process, with the treatment of errors of `read_isolated`."""
+    module = importlib.import_module(f"kokoro_tvm.runtime.documents.readers.{name}")
+
+    def read(path: Path) -> object:
+        try:
+            return module.read(path.read_bytes(), path)
+        except ERRORS:
+            raise
+        except Exception as error:
+            raise InputError(f"{path} cannot be read: {error!r}.") from error
+
+    return read
 
 
 def _read_voices(path: Path) -> object:
@@ -181,14 +198,14 @@ _PARSERS = (
     Parser(
         "runtime/registry/artifact.py",
         "manifest",
-        (manifest_of([OciLayer("a", 3, "0" * 64)], "toy", "1"),),
+        (build_manifest([OciLayer("a", 3, "0" * 64)], "toy", "1"),),
         lambda path: read_layers(path.read_bytes(), _PLACE),
     ),
     Parser(
         "runtime/registry/sources.py",
         "index.json",
         (json.dumps({"manifests": [{"digest": "sha256:0", "annotations": {REFERENCE: "a"}}]}).encode(),),
-        lambda path: bundles_in(path.read_bytes(), _PLACE),
+        lambda path: read_index(path.read_bytes(), _PLACE),
     ),
     Parser("builder/engine/record.py", "record", (_RECORD.to_bytes(),), _read_record),
     Parser(
@@ -197,7 +214,16 @@ _PARSERS = (
         (b'{"name": "a", "text": "b", "speed": 1.5, "seed": 3}\n{"name": "c", "phonemes": "a"}\n',),
         read_manifest,
     ),
-    Parser("runtime/documents/readers/epub.py", "a.epub", (_book(),), _read_document),
+    Parser("runtime/documents/readers/bounded_zip.py", "a.epub", (_book(),), _read_document),
+    Parser(
+        "runtime/documents/readers/docx.py", "a.docx", (write_docx(["A"], ["b"]),), _read_unisolated("docx")
+    ),
+    Parser(
+        "runtime/documents/readers/pdf.py",
+        "a.pdf",
+        (write_pdf([["A line", "of text."]]),),
+        _read_unisolated("pdf"),
+    ),
     Parser(
         "runtime/documents/readers/html.py",
         "a.html",
@@ -388,14 +414,17 @@ _DECODERS = frozenset(
         "struct.unpack_from",
         "YAML",
         "MarkdownIt",
-        "HTMLParser",
-        "decoded",
+        "PdfReader",
+        "convert_to_html",
+        "etree.HTMLParser",
+        "decode_text",
     }
 )
 _FOLDERS = ("runtime", "serving/batch")
 """What reads strangers' files; everything else reads what this machine wrote, or pinned digests."""
 _OTHERS = {
     "runtime/documents/spool.py": "reads what it wrote",
+    "runtime/documents/readers/isolation.py": "reads what its child process writes",
     "runtime/documents/readers/__init__.py": "calls the readers that have samples",
     "serving/batch/speaking.py": "reads what it wrote; another record is not used",
     "runtime/registry/web.py": "test_credentials.py sends it damaged answers",

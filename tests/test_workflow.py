@@ -93,7 +93,7 @@ def test_doctor_is_the_only_list_of_the_recipes_packages() -> None:
 def test_release_script_signs_if_there_is_a_key_and_warns_otherwise(key: str, tmp_path: Path) -> None:
     program = tmp_path / ".venv" / "bin" / "kokoro-tvm"
     program.parent.mkdir(parents=True)
-    script = '#!/bin/bash\necho "${@:1:5}" "${SIGNING_KEY-no variable}"; [ -z "${6-}" ] || cat "$7"\n'
+    script = '#!/bin/bash\necho "${@:1:9}" "${SIGNING_KEY-no variable}"; [ -z "${10-}" ] || cat "${11}"\n'
     program.write_text(script, encoding="utf-8")
     program.chmod(0o755)
     environment = {"PATH": "/usr/bin:/bin", "SIGNING_KEY": key}
@@ -102,7 +102,7 @@ def test_release_script_signs_if_there_is_a_key_and_warns_otherwise(key: str, tm
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     *warnings, release = result.stdout.removesuffix(f"{key}\n" if key else "").splitlines()
-    assert release == "release -o release --push layout no variable"
+    assert release == "release -o release --push layout --wheel x86-64-v3 --wheel linux-arm64 no variable"
     assert [line.partition(": ")[0] for line in warnings] == ([] if key else ["::warning::unsigned"])
     assert result.stdout.endswith(f"{key}\n")
     assert list(tmp_path.rglob("*.pem")) == []

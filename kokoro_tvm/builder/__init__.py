@@ -1,0 +1,1 @@
+"""The build: stages, the engine that runs them, and diagnostics."""

@@ -1,9 +1,9 @@
-"""The same stages on a Dask cluster, for matrices of recipes that outgrow one machine.
+"""Build on a Dask cluster, for more recipes than one machine can build.
 
-The scheduler is given every stage that is requested, with those it comes after; a worker runs one in a
-checkout of its own (its working directory) as `doit` would, taking over from the shared cache what other
-workers have built, and putting there what it builds itself. So a worker may be lost at any moment: what it
-had finished is in the cache, and what it had begun another one begins again.
+The scheduler gets every requested stage and its dependencies. A worker runs a stage in a checkout of its own
+(its working directory), as `doit` would: it restores from the shared cache what other workers built, and
+writes there what it builds. If a worker is lost, finished stages are in the cache, and another worker runs
+the rest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,15 @@ Report = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class _Outcome:
-    """How it went: "built", "restored", "current", "failed" (kind and message of the error) or "blocked"."""
+    """Outcome of a stage.
+
+    Attributes:
+        manner: "built", "restored", "current", "failed" or "blocked".
+        worker: Host and folder.
+        seconds: Wall time.
+        kind: Class of the error, if it failed.
+        message: Text of the error.
+    """
 
     manner: str
     worker: str
@@ -40,19 +48,26 @@ class _Outcome:
     message: str = ""
 
     @property
-    def good(self) -> bool:
+    def is_good(self) -> bool:
         return self.manner not in ("failed", "blocked")
 
 
 def build_on_cluster(
     address: str, tasks: Sequence[str], graph: Mapping[str, Sequence[str]], root: Path, report: Report
 ) -> None:
-    """Builds tasks on the workers of the scheduler at `address`, into the shared cache.
+    """Build tasks on the workers of a scheduler, into the shared cache.
 
-    graph: the tasks every task comes after, as doit has them; root: the folder that holds recipes/; report:
-    hears of every stage that ends, its name first, and of missing and lost workers. Raises the first error
-    of a stage; BuildError where the scheduler cannot be reached or no longer answers, InputError without a
-    cache that can be written or the library to do it.
+    Args:
+        address: Address of the scheduler.
+        tasks: Names of tasks.
+        graph: Dependencies of each task, as doit has them.
+        root: Folder of recipes/.
+        report: Called with the name and outcome of each stage, and about missing and lost workers.
+
+    Raises:
+        KokoroTvmError: The first error of a stage.
+        BuildError: The scheduler cannot be reached or no longer answers.
+        InputError: No shared cache that can be written, or Dask is not installed.
     """
     cache = Cache.from_environment(lambda note: report("cache", note))
     if cache is None or cache.mode != "read-write":
@@ -62,13 +77,14 @@ def build_on_cluster(
         )
     with connect(address) as client, client.as_current():
         recipes, run = _recipes_digest(root), time.time_ns()
-        # Recipes and sets do nothing of their own.
+        # Names without a dot are recipes and sets, which only group stages.
         stages = [task for task in in_order(tasks, graph.__getitem__) if "." in task]
         futures: dict[str, Any] = {}
-        for place, name in enumerate(stages):
+        for position, name in enumerate(stages):
             before = [futures[task] for task in graph[name]]
-            key = f"{name}-{run}"
-            futures[name] = client.submit(_build, name, recipes, before, key=key, pure=False, priority=-place)
+            futures[name] = client.submit(
+                _build, name, recipes, before, key=f"{name}-{run}", pure=False, priority=-position
+            )
         names = {future.key: name for name, future in futures.items()}
         failed: list[_Outcome] = []
         for future in completed(client, address, futures.values(), lambda note: report("cluster", note)):
@@ -85,16 +101,16 @@ def build_on_cluster(
 def _outcome(future: Any) -> _Outcome:
     error = future.exception()
     if error is None:
-        found: _Outcome = future.result()
-        return found
+        outcome: _Outcome = future.result()
+        return outcome
     message = f"{type(error).__name__}: {error}. Look at the workers' logs."
     return _Outcome("failed", "no worker any more", 0.0, "BuildError", message)
 
 
 def _build(name: str, recipes: str, before: Sequence[_Outcome]) -> _Outcome:
-    """What a worker does. Its errors are returned, not raised: what waits for it is then not run at all."""
+    """Build a stage on a worker. Returns errors, because Dask cancels what waits for a failed task."""
     worker, began = f"{platform.node()}:{Path.cwd()}", time.monotonic()
-    if not all(outcome.good for outcome in before):
+    if not all(outcome.is_good for outcome in before):
         return _Outcome("blocked", worker, 0.0)
     notes: list[str] = []
     try:
@@ -103,16 +119,16 @@ def _build(name: str, recipes: str, before: Sequence[_Outcome]) -> _Outcome:
                 f"{name}: recipes/ of {worker} is not the one to be built; bring it to the same state"
             )
         try:
-            found = Project(Path(), cache=Cache.from_environment(notes.append)).find(name)
+            selection = Project(Path(), cache=Cache.from_environment(notes.append)).find(name)
         except RecipeError as error:
             raise BuildError(
                 f"{name}: not in {Path.cwd()} ({error}); bring its code to the same state"
             ) from error
-        stages = {stage.name: stage for stage in found.graph.stages()}
+        stages = {stage.name: stage for stage in selection.graph.stages()}
         manner = "current"
-        for each in in_order([name], lambda n: (s.name for s in stages[n].after)):
-            if not stages[each].is_current():
-                manner = stages[each].run()
+        for dependency in in_order([name], lambda n: (s.name for s in stages[n].after)):
+            if not stages[dependency].is_current():
+                manner = stages[dependency].run()
         stage = stages[name]
         stage.store.offer(stage.record())
         if notes:
@@ -126,7 +142,7 @@ def _build(name: str, recipes: str, before: Sequence[_Outcome]) -> _Outcome:
 
 
 def _recipes_digest(root: Path) -> str:
-    """What stands in recipes/: a worker builds by its own."""
+    """Return the digest of recipes/. A worker reads its own copy, which must be the same."""
     folder = root / "recipes"
     files = sorted(p for p in folder.rglob("*") if p.suffix in (".yaml", ".json"))
     return digest({str(p.relative_to(folder)): file_sha256(p) for p in files})

@@ -1,12 +1,13 @@
-"""doit's commands as this project has them: `[tool.doit.plugins.command]` of pyproject.toml names each.
+"""doit's commands, adapted to this project; `[tool.doit.plugins.command]` of pyproject.toml names each.
 
-A stage is current by the records of the store, not by doit's database, which is empty. So what only changes
-that database is refused, and the message names the command that does it here.
+The records of the store decide whether a stage is up to date, and doit's database is empty. So commands that
+only change that database are refused, and the message names the command to use.
 """
 
 from __future__ import annotations
 
 import os
+from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,25 +17,27 @@ from doit.cmd_info import Info as DoitInfo
 from doit.cmd_run import Run as DoitRun
 from doit.exceptions import InvalidCommand
 
+from kokoro_tvm.common.invocation import localize
+
 __all__ = ["Clean", "DumpDB", "Forget", "Ignore", "Info", "ResetDep", "Run", "Strace"]
 
 
 class _Refused(Command):
-    """A command of doit that has no effect here. instead: why, and the command to use."""
+    """Command of doit that has no effect here. reason: why, and the command to use."""
 
-    instead: ClassVar[str]
+    reason: ClassVar[str]
 
     def parse_execute(self, in_args: Any) -> Any:
-        raise InvalidCommand(f"{self.get_name()}: {self.instead}")
+        raise InvalidCommand(localize(f"{self.get_name()}: {self.reason}"))
 
 
 class Forget(_Refused):
     """doit forget."""
 
     doc_purpose = "refused: `kokoro-tvm build --force STAGE` runs a stage again"
-    instead = (
+    reason = (
         "doit's database is empty, stages are current by the records of artifacts/.store. "
-        "To run a stage again: kokoro-tvm build --force STAGE"
+        "To run a stage again: `kokoro-tvm build --force STAGE`"
     )
 
 
@@ -42,19 +45,19 @@ class Ignore(_Refused):
     """doit ignore."""
 
     doc_purpose = "refused: `doit STAGE ...` builds stages without others"
-    instead = (
+    reason = (
         "a bundle needs every stage of its recipe. To build some stages without the others, name them: "
-        "doit STAGE ..."
+        "`doit STAGE ...`"
     )
 
 
 class DumpDB(_Refused):
     """doit dumpdb."""
 
-    doc_purpose = "refused: `kokoro-tvm status` shows how stages stand"
-    instead = (
+    doc_purpose = "refused: `kokoro-tvm status` shows the state of every stage"
+    reason = (
         "doit's database is empty, the records are JSON files in artifacts/.store/records. "
-        "To see how every stage stands: kokoro-tvm status"
+        "To see the state of every stage: `kokoro-tvm status`"
     )
 
 
@@ -62,10 +65,10 @@ class ResetDep(_Refused):
     """doit reset-dep."""
 
     name = "reset-dep"
-    doc_purpose = "refused: `kokoro-tvm status` shows how stages stand"
-    instead = (
-        "no state of file dependencies is saved, stages are current by what their inputs hold. "
-        "To see how every stage stands: kokoro-tvm status"
+    doc_purpose = "refused: `kokoro-tvm status` shows the state of every stage"
+    reason = (
+        "no state of file dependencies is saved, stages are current by the content of their inputs. "
+        "To see the state of every stage: `kokoro-tvm status`"
     )
 
 
@@ -73,38 +76,43 @@ class Strace(_Refused):
     """doit strace."""
 
     doc_purpose = "refused: `kokoro-tvm explain STAGE` shows what a stage depends on"
-    instead = (
-        "a stage runs in a process that strace would not follow, and records itself what it reads. "
-        "To see what it depends on: kokoro-tvm explain STAGE"
+    reason = (
+        "strace would not follow a stage into its worker process, which records itself what it reads. "
+        "To see what it depends on: `kokoro-tvm explain STAGE`"
     )
 
 
 class Run(DoitRun):
-    """doit run: refuses options that have no effect, and takes any spelling of a file's path."""
+    """doit run: refuses options that have no effect, and accepts any spelling of a file's path."""
 
     def execute(self, params: Any, args: list[str]) -> Any:
         """Run tasks, or the tasks that write files.
 
         Raises:
-            InvalidCommand: for `-P`, `-r` and `-o`, and as doit does.
+            InvalidCommand: For `-P`, `-r` and `-o`, and as doit does.
         """
         for option, message in _FIXED_OPTIONS.items():
             if option in params._non_default_keys:  # from the command line
-                raise InvalidCommand(message)
+                raise InvalidCommand(localize(message))
         paths = [os.path.normpath(Path.cwd() / arg) if "/" in arg else arg for arg in args]
         return super().execute(params, paths)
+
+    @wraps(DoitRun._execute)  # doit passes what the signature names
+    def _execute(self, **params: Any) -> Any:
+        params["reporter"].always = params["always"]
+        return super()._execute(**params)
 
 
 # Stages report to one reporter in the process that builds.
 _FIXED_OPTIONS = {
     "par_type": "-P: stages run in processes of their own, which threads of doit wait for; leave -P out",
-    "reporter": "-r: for a log that programs read, use: kokoro-tvm build --events FILE",
-    "outfile": "-o: for a file of what is printed, use: doit > FILE",
+    "reporter": "-r: for a log that programs read, use `kokoro-tvm build --events FILE`",
+    "outfile": "-o: for a file of what is printed, use `doit > FILE`",
 }
 
 
 class Info(DoitInfo):
-    """doit info: what a task is, and the command that says why it would run."""
+    """doit info: what a task is, and the command that explains why it would run."""
 
     def _execute(self, pos_args: list[str], hide_status: bool = False) -> Any:
         check_tasks_exist({task.name: task for task in self.task_list}, pos_args)
@@ -112,18 +120,18 @@ class Info(DoitInfo):
 
     @staticmethod
     def get_reasons(reasons: Any) -> str:
-        """Return where the reasons stand: doit would print the functions that it asks."""
-        return " * `kokoro-tvm explain TASK` says why."
+        """Return the command that has the reasons: doit would print the functions that it calls."""
+        return localize(" * `kokoro-tvm explain TASK` says why.")
 
 
 class Clean(DoitClean):
-    """doit clean: removes the outputs of tasks; the store keeps what they hold."""
+    """doit clean: removes the outputs of tasks; the store keeps their content."""
 
     def _execute(
         self, dryrun: bool, cleandep: bool, cleanall: bool, cleanforget: bool, pos_args: Any = None
     ) -> None:
         if cleanforget:
-            raise InvalidCommand(f"--forget: {Forget.instead}")
+            raise InvalidCommand(localize(f"--forget: {Forget.reason}"))
         super()._execute(dryrun, cleandep, cleanall, cleanforget, pos_args)
         if not dryrun:
-            self.outstream.write("The store keeps what was removed; `doit` restores it.\n")
+            self.outstream.write(localize("The store keeps what was removed; `doit` restores it.\n"))

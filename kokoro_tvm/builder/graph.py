@@ -1,12 +1,12 @@
-"""From a recipe to its stages: which there are, and how the outputs of one are the inputs of another.
+r"""Stages of a recipe, and the edges between them.
 
     front_end -> phonemes --------------------------> bundle
 
     checkpoint -> export -> lower -> compile (-> assemble) -> speak
-               \\-> pack (one a component) --/ \
-               \\-> reference ------------------> validate -> bundle -> speech -> (intelligibility)
+               \-> pack (one a component) --/ \
+               \-> reference ------------------> validate -> bundle -> speech -> (intelligibility)
 
-and `throughput` beside `validate` and `report`, which no other stage needs.
+`throughput` runs beside `validate`. No other stage needs it or `report`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kokoro_tvm.builder.stages import (
     throughput,
     validate,
 )
-from kokoro_tvm.builder.stages.base import Files, Place, files_of
+from kokoro_tvm.builder.stages.base import Files, Place, output_group
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
 from kokoro_tvm.targets.runners import Runner
@@ -55,57 +55,64 @@ S = TypeVar("S", Stage, Stage | None)
 
 
 def _once(declare: Callable[[RecipeGraph, T], S]) -> Callable[[RecipeGraph, T], S]:
-    """A method that declares the stage of an artifact or component, called once for each."""
+    """Cache a method that declares the stage of an artifact or component."""
 
     @wraps(declare)
-    def found(graph: RecipeGraph, of: T) -> S:
+    def cached(graph: RecipeGraph, of: T) -> S:
         key = declare.__name__, of
-        if key not in graph._made:
-            graph._made[key] = declare(graph, of)
-        return graph._made[key]
+        if key not in graph._stages:
+            graph._stages[key] = declare(graph, of)
+        return graph._stages[key]
 
-    return found
+    return cached
 
 
 @dataclass(frozen=True)
 class RecipeGraph:
-    """The stages of one recipe; artifacts: the folder everything is written under; root: what relative paths
-    in the model's recipe start from; shared: the store (one in `artifacts` where it is not given)."""
+    """Stages of one recipe. Stages that the recipe does not need are None.
+
+    Attributes:
+        recipe: The recipe.
+        artifacts: Folder of all outputs.
+        root: Folder that relative paths in the model's recipe start from.
+        shared: Store of the outputs; None: one in `artifacts`.
+    """
 
     recipe: Recipe
     artifacts: Path
     root: Path
     shared: Store | None = None
-    _made: dict[tuple[str, object], Any] = field(default_factory=dict, repr=False, compare=False)
+    _stages: dict[tuple[str, object], Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def store(self) -> Store:
-        """What keeps the outputs of its stages."""
+        """Store of the outputs."""
         return self.shared or Store(self.artifacts / ".store")
 
     @cached_property
     def place(self) -> Place:
-        """Where the recipe's own stages are kept."""
+        """Place of the recipe's own stages."""
         return Place(self.recipe.name, self.artifacts, self.store, self.recipe.timeout_s)
 
     @cached_property
     def _model(self) -> Place:
-        """Where the stages are kept that all recipes of the model share."""
+        """Place of the stages that all recipes of the model share."""
         return Place(self.recipe.model, self.artifacts, self.store)
 
     @property
     def bundle_folder(self) -> Path:
+        """Folder of the bundle."""
         return self.place.bundle
 
     def specs(self, component: str) -> list[ArtifactSpec]:
-        """The artifacts of a component, by growing bucket."""
+        """Return the artifacts of a component, by increasing bucket."""
         return [spec for spec in self.recipe.artifacts() if spec.component == component]
 
     def stages(self) -> tuple[Stage, ...]:
-        """Every stage but `report`, each after those it depends on; the decoder first, which takes longest
-        by far."""
+        """Return every stage but `report`, in the order of dependencies."""
+        # The decoder, which takes longest, comes first.
         specs, gates = self.recipe.artifacts()[::-1], self.recipe.gates
-        found = (
+        stages = (
             self.checkpoint,
             self.front_end,
             self.phonemes,
@@ -129,21 +136,22 @@ class RecipeGraph:
             self.throughput if gates.throughput.min_peak_share is not None else None,
             self.intelligibility if gates.intelligibility.max_word_error_increase is not None else None,
         )
-        return tuple({stage.name: stage for stage in found if stage is not None}.values())
+        return tuple({stage.name: stage for stage in stages if stage is not None}.values())
 
     @cached_property
     def checkpoint(self) -> Stage:
+        """Fetches weights and voices."""
         return checkpoint.declare(self._model, self.recipe.checkpoint, self.root)
 
     @cached_property
     def front_end(self) -> Stage | None:
-        """None where the model's recipe has no front end."""
+        """Fetches the data of the front end; None if the recipe has none."""
         spec = self.recipe.front_end
         return front_end.declare(self._model, spec, self.root) if spec else None
 
     @cached_property
     def phonemes(self) -> Stage | None:
-        """None where there is no front end to judge, or the recipe has no gate for it."""
+        """Judges the front end; None if there is none, or no gate for it."""
         limits = self.recipe.gates.phonemes.model_dump().values()
         if self.front_end is None or all(limit is None for limit in limits):
             return None
@@ -151,16 +159,17 @@ class RecipeGraph:
 
     @cached_property
     def reference(self) -> Stage:
+        """Runs the stock model."""
         return reference.declare(self._model, self.recipe.utterances, self.checkpoint)
 
     @cached_property
     def machine(self) -> Stage:
-        """Of the recipe's target."""
+        """Resolves the recipe's target."""
         return machine.declare(self.place, self.recipe, self.recipe.target)
 
     @_once
     def machine_of(self, component: str) -> Stage:
-        """Of what a component is compiled for: the recipe's target, or its host."""
+        """Return the stage that resolves the target of a component: the recipe's target, or its host."""
         target = self.recipe.target_of(component)
         if target == self.recipe.target:
             return self.machine
@@ -168,12 +177,12 @@ class RecipeGraph:
 
     @cached_property
     def runtime(self) -> Stage | None:
-        """None where bundles of the target do not bring the TVM runtime."""
+        """Builds or copies the TVM runtime; None if bundles of the target have none."""
         return self._runtime(self._libraries) if self._libraries else None
 
     @cached_property
     def runner(self) -> Stage | None:
-        """The TVM runtime that the runner executes the code with; None where it needs none."""
+        """Builds or copies the TVM runtime that the runner uses; None if it needs none."""
         if self._runner is None or not self._runner.needs_runtime:
             return None
         libraries = tools_for(self.recipe.target).runner_libraries()
@@ -182,8 +191,8 @@ class RecipeGraph:
         return self._runtime(libraries, "runner")
 
     def _runtime(self, libraries: Mapping[str, RuntimeLibrary], artifact: str = "") -> Stage:
-        """What compiles, fetches or copies libraries of the TVM runtime."""
-        compiled = {n: each for n, each in libraries.items() if isinstance(each, CompiledLibrary)}
+        """Return the stage that compiles, fetches or copies libraries of the TVM runtime."""
+        compiled = {name: lib for name, lib in libraries.items() if isinstance(lib, CompiledLibrary)}
         if compiled:
             return libtvm.declare(self.place, compiled)
         return runtime.declare(self.place, libraries, artifact)
@@ -194,12 +203,12 @@ class RecipeGraph:
 
     @cached_property
     def libkokoro(self) -> Stage | None:
-        """None where the recipe does not ask for it."""
+        """Builds the C library; None if the recipe does not want it."""
         return libkokoro.declare(self.place, self.recipe) if self.recipe.runtime.c else None
 
     @cached_property
     def text(self) -> Stage | None:
-        """None for what runs in no browser, or has no front end."""
+        """Builds text for browsers; None for other targets, or without a front end."""
         target = self.recipe.target
         if self.front_end is None or not target_kind(target.kind).is_for_browsers(target):
             return None
@@ -207,21 +216,21 @@ class RecipeGraph:
 
     @cached_property
     def _runtime_parts(self) -> Files:
-        """The libraries of the TVM runtime, as inputs of the bundle."""
+        """Libraries of the TVM runtime, as inputs of the bundle."""
         if self.runtime is None:
             return {}
         return dict(zip(self._libraries, runtime.libraries_of(self.runtime), strict=True))
 
     @cached_property
     def _runner_parts(self) -> Files:
-        """The libraries that the runner needs, as a group of inputs of every stage that runs code."""
+        """Libraries that the runner needs, as a group of inputs of every stage that runs code."""
         if self.runner is None:
             return {}
         return {f"runner/{file}": (stage, file) for stage, file in runtime.libraries_of(self.runner)}
 
     @property
     def is_run(self) -> bool:
-        """Whether something here runs the code."""
+        """Whether this machine can run the code."""
         return self._runner is not None
 
     @property
@@ -230,41 +239,47 @@ class RecipeGraph:
 
     @_once
     def export(self, spec: ArtifactSpec) -> Stage:
+        """Return the stage that exports an artifact from PyTorch."""
         return export.declare(self.place, self.recipe, spec, self.checkpoint)
 
     @_once
     def lower(self, spec: ArtifactSpec) -> Stage:
+        """Return the stage that lowers an artifact to kernels."""
         machine = self.machine_of(spec.component)
         return lower.declare(self.place, self.recipe, spec, self.export(spec), machine)
 
     @_once
     def compile(self, spec: ArtifactSpec) -> Stage:
+        """Return the stage that compiles an artifact."""
         return compile.declare(self.place, self.recipe, spec, self.lower(spec))
 
     @_once
     def assemble(self, spec: ArtifactSpec) -> Stage | None:
-        """None where no kernels are compiled to machine code."""
+        """Return the stage that assembles GPU kernels; None if the target has none."""
         if not target_kind(self.recipe.target_of(spec.component).kind).has_machine_code:
             return None
         return assemble.declare(self.place, self.recipe, spec, self.compile(spec))
 
     @_once
     def pack(self, component: str) -> Stage:
+        """Return the stage that packs the weights of a component."""
         lowered = [self.lower(spec) for spec in self.specs(component)]
         return pack.declare(self.place, self.recipe, component, lowered, self.checkpoint)
 
     @_once
     def validate(self, spec: ArtifactSpec) -> Stage:
+        """Return the stage that judges an artifact by its gates."""
         parts = self._parts(spec) | self._runner_parts
         return validate.declare(self.place, self.recipe, spec, parts, self.reference)
 
     @cached_property
     def speak(self) -> Stage:
+        """Synthesizes hello.wav."""
         return speak.declare(self.place, self.recipe, self._all_parts | self._runner_parts)
 
     @cached_property
     def golden(self) -> Stage | None:
-        """None for what runs in no browser, or nothing runs here."""
+        """Writes what browsers compare; None for other targets, or if this machine cannot run the code."""
         kind = target_kind(self.recipe.target.kind)
         if not (self.is_run and kind.is_for_browsers(self.recipe.target)):
             return None
@@ -272,6 +287,7 @@ class RecipeGraph:
 
     @cached_property
     def bundle(self) -> Stage:
+        """Collects the bundle."""
         judged = dict(self._validations)
         if self.phonemes is not None:
             judged["phonemes"] = (self.phonemes, "phonemes.json")
@@ -279,27 +295,30 @@ class RecipeGraph:
         if self.golden is not None:
             parts |= {file: (self.golden, file) for file in self.golden.outputs}
         if self.libkokoro is not None:
-            parts |= files_of("libkokoro", self.libkokoro)
+            parts |= output_group("libkokoro", self.libkokoro)
         if self.text is not None:
             parts |= {file: (self.text, file) for file in self.text.outputs}
         return bundle.declare(self.place, self.recipe, parts, judged, self.checkpoint, self.front_end)
 
     @cached_property
     def speech(self) -> Stage:
+        """Judges whole utterances."""
         return speech.declare(self.place, self.recipe, self.bundle, self.reference, self._runner_parts)
 
     @cached_property
     def throughput(self) -> Stage:
+        """Measures the speed of the decoder."""
         spec = self.specs("decoder")[0]
         return throughput.declare(self.place, self.recipe, spec, self._parts(spec), self.reference)
 
     @cached_property
     def intelligibility(self) -> Stage:
+        """Transcribes speech with a recogniser and compares the words."""
         return intelligibility.declare(self.place, self.recipe, self.bundle, self.checkpoint)
 
     @cached_property
     def report(self) -> Stage:
-        """The page about the bundle; not among `stages`, because nothing needs it."""
+        """Writes the page about the bundle. It is not among `stages`, because nothing needs it."""
         return report.declare(
             self.place,
             self.recipe,
@@ -313,7 +332,7 @@ class RecipeGraph:
         )
 
     def _parts(self, *specs: ArtifactSpec) -> Files:
-        """The parts of a bundle of these artifacts, as inputs: see `kokoro_tvm.builder.stages.manifest`."""
+        """Return the parts of a bundle of these artifacts, as inputs (see `builder.stages.manifest`)."""
         parts: Files = {
             "config": (self.checkpoint, "config.json"),
             "machine": (self.machine, "machine.json"),

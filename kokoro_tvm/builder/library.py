@@ -1,4 +1,4 @@
-"""The compile stage: compiles a lowered module to a shared library, linked from an object per kernel."""
+"""Compilation of a lowered module to a shared library, linked from one object per kernel."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def compile_module(
             inputs_of_part = {_OBJECT: inputs[name], KERNELS: inputs[name] | {"part": KERNELS}}
             return [(inputs_of_part[suffix], Path(folder, f"{name}{suffix}")) for suffix in suffixes]
 
-        def is_kept(name: str) -> bool:
+        def fetch(name: str) -> bool:
             return objects is not None and all(objects.fetch(*part) for part in parts(name))
 
-        missing = [name for name in scripts if not is_kept(name)]
+        missing = [name for name in scripts if not fetch(name)]
         log(f"{len(scripts)} kernels, {len(missing)} to generate")
 
         def write(name: str) -> None:

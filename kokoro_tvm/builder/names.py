@@ -1,5 +1,4 @@
-"""Names that a recipe cannot have, because what it builds would be taken for something else: sets, tasks,
-folders."""
+"""Names that a recipe cannot have, because sets, tasks or folders have them."""
 
 from __future__ import annotations
 
@@ -12,21 +11,20 @@ from kokoro_tvm.recipe.parts import RecipeSet
 __all__ = ["NPM", "PEERS", "REPORT", "SETS", "SHARED", "check_name"]
 
 SETS: tuple[RecipeSet, ...] = get_args(RecipeSet)
-"""Sets of recipes: a task for each builds those of its recipes that this machine can run."""
+"""Sets of recipes. A task for each builds the recipes that this machine can run."""
 
 REPORT = "report"
-"""The task that makes all pages."""
+"""Task that writes the pages about all bundles."""
 
 SHARED = ("checkpoint", "reference", "front_end")
-"""Folders of what recipes of a model share, beside those of bundles."""
+"""Folders of stages that recipes of a model share, beside those of bundles."""
 
 PEERS, NPM = "peers", "npm"
-"""Folders beside those of bundles: of the models that bundles are measured beside, and of packages of npm."""
+"""Folders of peer models for benchmarks, and of npm packages, beside those of bundles."""
 
 
 def check_name(name: str, path: Path) -> None:
-    """Raises RecipeError for a recipe, of the file `path`, whose name is a command of doit, a task or a
-    folder."""
+    """Raise RecipeError if the name of the recipe at `path` is a command of doit, a task or a folder."""
     from doit.doit_cmd import DoitMain
 
     if name in {command.get_name() for command in DoitMain.DOIT_CMDS}:

@@ -1,4 +1,4 @@
-"""What a recipe's stages need of the machine that builds, besides Python's packages."""
+"""Programs that a recipe's stages need, besides Python packages."""
 
 from __future__ import annotations
 
@@ -18,19 +18,32 @@ __all__ = ["Need", "RequiredProgram", "debian_packages", "needs_of", "require_to
 
 
 class RequiredProgram(Protocol):
-    """A linker, compiler or runner."""
+    """Linker, compiler or runner."""
 
     @property
-    def packages(self) -> tuple[str, ...]: ...
+    def packages(self) -> tuple[str, ...]:
+        """Debian packages that contain it."""
+        ...
 
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """Return its version. Raises BuildError if it is missing."""
+        ...
 
-    def check(self) -> str | None: ...
+    def check(self) -> str | None:
+        """Return what is wrong with it, or None."""
+        ...
 
 
 @dataclass(frozen=True)
 class Need:
-    """stage: the first one that calls the program; way: of a runner, how it runs code."""
+    """Program that a recipe needs.
+
+    Attributes:
+        about: What it is, for example "linker".
+        stage: Kind of the first stage that calls it.
+        program: The program.
+        way: How it runs code, if it is a runner.
+    """
 
     about: str
     stage: str
@@ -39,13 +52,13 @@ class Need:
 
     @property
     def identity(self) -> tuple[str, object]:
-        """What recipes that need the same have in common."""
+        """Key that is equal for equal needs of recipes."""
         return self.about, self.way or self.program
 
 
 @dataclass(frozen=True)
 class _Assembler:
-    """What compiles kernels of a kind of GPU to machine code: Python's packages."""
+    """Python packages that compile kernels of a kind of GPU to machine code."""
 
     tools: Tools
     packages: tuple[str, ...] = ()
@@ -58,7 +71,7 @@ class _Assembler:
 
 
 class _Recogniser:
-    """What understands speech: Python's packages."""
+    """Python package that recognises speech."""
 
     packages = ()
 
@@ -75,25 +88,25 @@ _RECOGNISER = _Recogniser()
 
 
 def needs_of(recipe: Recipe) -> list[Need]:
-    """In the order of the stages."""
+    """Return the needs of a recipe, in the order of its stages."""
     tools = tools_for(recipe.target)
-    found = []
-    with suppress(BuildError):  # TVM itself is missing, which is no tool
+    needs = []
+    with suppress(BuildError):  # TVM itself is missing, which is a package
         libraries = {**tools.runtime_libraries(ffi=recipe.runtime.c)}
-        compilers = {each.compiler for each in libraries.values() if isinstance(each, CompiledLibrary)}
-        found += [Need("C++ compiler", "libtvm", compiler) for compiler in compilers]
+        compilers = {lib.compiler for lib in libraries.values() if isinstance(lib, CompiledLibrary)}
+        needs += [Need("C++ compiler", "libtvm", compiler) for compiler in compilers]
     compiler = tools.c_compiler()
     if recipe.runtime.c and compiler is not None:
-        found.append(Need("C compiler", "libkokoro", compiler))
-    found.append(Need("linker", "compile", tools.toolchain()))
+        needs.append(Need("C compiler", "libkokoro", compiler))
+    needs.append(Need("linker", "compile", tools.toolchain()))
     if target_kind(recipe.target.kind).has_machine_code:
-        found.append(Need("GPU compiler", "assemble", _Assembler(tools)))
+        needs.append(Need("GPU compiler", "assemble", _Assembler(tools)))
     runner = tools.runner()
     if runner is not None and runner.way:
-        found.append(Need("runner", "validate", runner, runner.way))
+        needs.append(Need("runner", "validate", runner, runner.way))
     if recipe.gates.intelligibility.max_word_error_increase is not None:
-        found.append(Need("speech recogniser", "intelligibility", _RECOGNISER))
-    return found
+        needs.append(Need("speech recogniser", "intelligibility", _RECOGNISER))
+    return needs
 
 
 def require_tools(recipe: Recipe) -> None:
@@ -104,6 +117,6 @@ def require_tools(recipe: Recipe) -> None:
 
 
 def debian_packages(recipes: Iterable[Recipe]) -> list[str]:
-    """Debian's packages that have everything that the recipes need, by name."""
+    """Return the names of the Debian packages that the recipes need."""
     needs = (need for recipe in recipes for need in needs_of(recipe))
     return sorted({package for need in needs for package in need.program.packages})

@@ -1,4 +1,4 @@
-"""A folder of recipes and what is built of them: what people type becomes graphs and stages."""
+"""Folder of recipes and artifacts: turns words of a command line into graphs and stages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Project", "Selection"]
 
 @dataclass(frozen=True)
 class Selection:
-    """What was meant: stages of a graph, with all that comes before them."""
+    """Stages that a word of a command line means, and their graph."""
 
     graph: RecipeGraph
     stages: Sequence[Stage]
@@ -33,8 +33,13 @@ class Selection:
 
 @dataclass(frozen=True)
 class Project:
-    """root: the folder that holds recipes/ and artifacts/; paranoid: whether every file is read again; cache:
-    where what is not there is looked for."""
+    """Folder of recipes/ and artifacts/.
+
+    Attributes:
+        root: The folder.
+        paranoid: Whether every file is read again.
+        cache: Shared cache.
+    """
 
     root: Path
     paranoid: bool = False
@@ -42,38 +47,45 @@ class Project:
 
     @classmethod
     def open(cls, root: Path, paranoid: bool = False, cache: Cache | None = None) -> Project:
-        """The project, with what builds have learned of code and tools, so that it need not be read again."""
+        """Open a project with the cached facts about code and tools of earlier builds."""
         project = cls(root, paranoid, cache)
         path = project.store.root / "learned.json"
-        if path.is_file():  # otherwise there was no build, and looking is to leave nothing behind
+        if path.is_file():  # otherwise there was no build, and reading leaves no file behind
             keep_learned(Memory(path, trust=not paranoid))
         return project
 
     @cached_property
     def store(self) -> Store:
-        """What was built."""
+        """Store of the outputs."""
         return Store((self.root / "artifacts").resolve() / ".store", self.paranoid, self.cache)
 
     def recipes(self) -> list[str]:
-        """Names of the recipes with a target. Raises RecipeError where there are none."""
+        """Return the names of the recipes with a target. Raises RecipeError if there are none."""
         return list_recipes(self.root / "recipes")
 
     def graph(self, recipe: str, overrides: Sequence[str] = ()) -> RecipeGraph:
-        """The stages of a recipe, with FIELD=VALUE over it where there are overrides.
+        """Return the stages of a recipe. overrides: FIELD=VALUE.
 
-        Raises RecipeError where it cannot be read, and BuildError where a package is missing that builds
-        need: keys have its version.
+        Raises:
+            RecipeError: The recipe cannot be read.
+            BuildError: A package is missing that builds need.
         """
-        require_build()
+        require_build()  # keys contain versions of packages
         recipes = self.root / "recipes"
         loaded = read_recipe(recipe, recipes, overrides)
         check_name(recipe, loaded.path)
         return RecipeGraph(loaded.recipe, self.store.root.parent, recipes.resolve().parent, self.store)
 
     def artifact(self, word: str, recipe: str = "cpu") -> tuple[RecipeGraph, ArtifactSpec]:
-        """The artifact called `cpu/decoder-5120`, or `decoder-5120` of the recipe given.
+        """Return an artifact and its graph.
 
-        Raises RecipeError; LookupError where the recipe, not named by the word, has no such artifact.
+        Args:
+            word: `cpu/decoder-5120` or `decoder-5120`.
+            recipe: Recipe of an artifact that is named without one.
+
+        Raises:
+            RecipeError: The recipe cannot be read, or the recipe in the word has no such artifact.
+            LookupError: The word names no recipe, and `recipe` has no such artifact.
         """
         owner, slash, artifact = word.rpartition("/")
         graph = self.graph(owner or recipe)
@@ -84,9 +96,10 @@ class Project:
         return graph, specs[artifact]
 
     def find(self, word: str) -> Selection:
-        """`cpu`: a recipe; `cpu/decoder-5120`, or `decoder-5120`: an artifact; anything else: a stage.
+        """Return the stages that a word means: a recipe, an artifact or a stage.
 
-        Raises RecipeError saying what is there instead.
+        Raises:
+            RecipeError: There is nothing of that name; suggests the nearest one.
         """
         names = self.recipes()
         if word in names:
@@ -104,8 +117,10 @@ class Project:
         return Selection(graph, (graph.validate(spec),))
 
     def worth_keeping(self, newest: int) -> set[str]:
-        """Keys of the records that are current, of the `newest` of every stage there ever was but those of
-        tries, and of the parts that these used."""
+        """Return the keys of the records that garbage collection keeps, and of their parts.
+
+        newest: how many records of each stage to keep; the current ones of existing recipes stay anyway.
+        """
         recipes = self.root / "recipes"
         alive = {*list_recipes(recipes), *list_models([recipes])}
         keep: set[str] = set()
@@ -117,40 +132,39 @@ class Project:
         return keep
 
     def gc(self, keep: Collection[str], dry_run: bool = False) -> Collected:
-        """Removes all records of stages and parts whose keys are not in `keep`, what only they hold, and the
-        folders of tries."""
+        """Remove records of stages and parts whose keys are not in `keep`, their objects, and tries."""
         return collect(self.store, keep, dry_run, self.tries()) + collect(
             parts_store(self.store), keep, dry_run
         )
 
     def tries(self) -> list[Path]:
-        """Folders of recipes with overrides that were built: of bundles, and of what led to them."""
+        """Return the folders of bundles and stages of recipes that were built with overrides."""
         artifacts = self.store.root.parent
         folders = [path for parent in (artifacts, artifacts / ".build") for path in parent.glob("*")]
         return sorted(path for path in folders if is_try(path.name) and path.is_dir())
 
     def audit(self) -> Iterator[tuple[Path, str]]:
-        """Every record and object of stages and parts, and what is wrong with it ("" for nothing)."""
+        """Yield the path of every record and object, and what is wrong with it ("" for nothing)."""
         yield from self.store.audit()
         yield from parts_store(self.store).audit()
 
     def repair(self, path: Path, copies: Sequence[Path]) -> str:
-        """Repair a file that `audit` complains of, as `Store.repair` does."""
+        """Repair a damaged file that `audit` reported, as `Store.repair` does."""
         stores = (parts_store(self.store), self.store)
         owner = next(store for store in stores if path.is_relative_to(store.root))
         return owner.repair(path, copies)
 
     def _stage(self, name: str, recipes: Sequence[str]) -> Selection:
-        there: list[str] = []
+        names: list[str] = []
         for recipe in recipes:
             try:
                 graph = self.graph(recipe)
             except RecipeError:
                 if len(recipes) == 1:
                     raise
-                continue  # a stage that recipes share is found in another one
+                continue  # another recipe may share the stage
             stages = {stage.name: stage for stage in graph.stages()}
             if name in stages:
                 return Selection(graph, (stages[name],))
-            there += stages
-        raise RecipeError(f"there is no stage called `{name}`{hint(name, there)}")
+            names += stages
+        raise RecipeError(f"there is no stage called `{name}`{hint(name, names)}")

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ReferenceStore", "divide"]
 
-_TOGETHER = 6  # utterances
-_PROCESS_GB = 4.0  # what a process takes for 20 s of speech, and some to spare
+_BATCH_UTTERANCES = 6
+_PROCESS_GB = 4.0  # memory for 20 s of speech, and a reserve
 
 
 _R = TypeVar("_R", Reference, SpeechReference)
@@ -57,8 +57,7 @@ class _Kind(Generic[_R]):
 
     suffix: str
     load: Callable[[Path], _R]
-    compute: str
-    """A function of truth.compute, which imports torch."""
+    compute: str  # function of reference.compute, which imports torch
 
 
 _WHOLE = _Kind(".safetensors", load_reference, "compute_references")
@@ -80,7 +79,7 @@ class ReferenceStore:
 
         Args:
             checkpoint: Output folder of the stage `checkpoint`.
-            folder: Where the cache lies.
+            folder: Folder of the cache.
             progress: Called with a line of text before every run of the stock model.
             again: Compute cached references again.
 
@@ -99,8 +98,8 @@ class ReferenceStore:
 
     @cached_property
     def folder(self) -> Path:
-        """Where the files lie that were made of what there is now."""
-        made_of = {
+        """Folder of the files that were computed with the current checkpoint, code and packages."""
+        derivation = {
             "checkpoint": {
                 file: learned().sha256(self._checkpoint / file)
                 for file in ("weights.safetensors", "voices.safetensors", "config.json")
@@ -108,7 +107,7 @@ class ReferenceStore:
             "code": self._code,
             "versions": versions(*TORCH),
         }
-        return self._root / "by-digest" / digest(made_of)[:16]
+        return self._root / "by-digest" / digest(derivation)[:16]
 
     @cached_property
     def _code(self) -> dict[str, str]:
@@ -129,16 +128,16 @@ class ReferenceStore:
     def steps(self, utterance: UtteranceSpec) -> dict[str, Steps]:
         """Return all steps of both regimes (pt.float64, pt.dynamic); raises as `references`."""
         regimes = (TRUTH, DYNAMIC)
-        found = {regime: self._kept(utterance, f".{regime}.safetensors", load_steps) for regime in regimes}
-        if None in found.values():
+        cached = {regime: self._load(utterance, f".{regime}.safetensors", load_steps) for regime in regimes}
+        if None in cached.values():
             from kokoro_tvm.validation.reference.compute import compute_steps
 
             self._drop_stale()
-            made = compute_steps(*self.model(), self.voices(), utterance, progress=self._progress)
-            for steps in made.values():
-                self._seal(save_steps, steps, self._path(utterance, f".{steps.regime}.safetensors"))
-            return made
-        return {regime: steps for regime, steps in found.items() if steps is not None}
+            computed = compute_steps(*self.model(), self.voices(), utterance, progress=self._progress)
+            for steps in computed.values():
+                self._save(save_steps, steps, self._path(utterance, f".{steps.regime}.safetensors"))
+            return computed
+        return {regime: steps for regime, steps in cached.items() if steps is not None}
 
     def voices(self) -> dict[str, NDArray[np.float32]]:
         """Read the checkpoint's style tables, (510, 256) each, by name."""
@@ -156,56 +155,57 @@ class ReferenceStore:
         content = utterance.model_dump(mode="json", exclude={"name"})
         return self.folder / f"{digest(content)[:32]}{suffix}"
 
-    def _kept(self, utterance: UtteranceSpec, suffix: str, load: Callable[[Path], Any]) -> Any:
+    def _load(self, utterance: UtteranceSpec, suffix: str, load: Callable[[Path], Any]) -> Any:
+        """Load a cached file; return None on a cache miss."""
         path = self._path(utterance, suffix)
         if self._again or not path.is_file():
             return None
         try:
-            if not _is_sealed(path):
+            if not _is_complete(path):
                 raise ValidationError(f"{path} is not as it was written.")
-            found = load(path)
+            content = load(path)
         except ValidationError as error:
             self._progress(f"{error} It is made again.")
             return None
         count(self._code)
-        return found
+        return content
 
-    def _seal(self, save: Callable[[Any, Path], None], made: Any, path: Path) -> None:
-        """Save a file, and then its digest: a file without one was interrupted and does not count."""
-        save(made, path)
-        write(_seal_of(path), file_sha256(path).encode())
+    def _save(self, save: Callable[[Any, Path], None], content: Any, path: Path) -> None:
+        """Save a file, and then its digest: a file without a digest is incomplete."""
+        save(content, path)
+        write(_digest_path(path), file_sha256(path).encode())
 
     def _all(self, utterances: Sequence[UtteranceSpec], kind: _Kind[_R]) -> list[_R]:
         """Load the references of utterances, after computing those that are not cached."""
-        found = [self._kept(u, kind.suffix, kind.load) for u in utterances]
-        absent = [u for u, reference in zip(utterances, found, strict=True) if reference is None]
-        if absent:
-            self._compute(absent, kind)
-            found = [kind.load(self._path(u, kind.suffix)) for u in utterances]
-        # The digest does not depend on what an utterance is called.
-        return [replace(r, name=u.name) for u, r in zip(utterances, found, strict=True)]
+        cached = [self._load(u, kind.suffix, kind.load) for u in utterances]
+        misses = [u for u, reference in zip(utterances, cached, strict=True) if reference is None]
+        if misses:
+            self._compute(misses, kind)
+            cached = [kind.load(self._path(u, kind.suffix)) for u in utterances]
+        # The digest does not cover the name of an utterance.
+        return [replace(r, name=u.name) for u, r in zip(utterances, cached, strict=True)]
 
-    def _compute(self, absent: Sequence[UtteranceSpec], kind: _Kind[_R]) -> None:
+    def _compute(self, misses: Sequence[UtteranceSpec], kind: _Kind[_R]) -> None:
         """Compute the references of utterances in parallel processes with one thread each."""
         # One thread each: the bits do not depend on the number of cores, and OpenMP threads, which
         # synchronize after every operation, take three times as long on a busy machine.
         self._drop_stale()
         compute = import_module("kokoro_tvm.validation.reference.compute")
         (config, state), voices = self.model(), self.voices()
-        distinct = list({self._path(u, kind.suffix): u for u in absent}.values())
+        distinct = list({self._path(u, kind.suffix): u for u in misses}.values())
         for utterance in distinct:
             compute.request_of(utterance, config, voices)  # or RecipeError, before anything is computed
         processes = max(1, int(min(usable_cores(), usable_memory_gb() / _PROCESS_GB)))
         shares = divide(distinct, processes)
 
         def work(share: str) -> None:
-            mine = shares[int(share)]
-            # Some at a time: each model is built once for all of them, and little is lost by an interruption.
-            for start in range(0, len(mine), _TOGETHER):
-                some = mine[start : start + _TOGETHER]
-                made = getattr(compute, kind.compute)(config, state, voices, some, self._progress)
-                for utterance, reference in zip(some, made, strict=True):
-                    self._seal(save_reference, reference, self._path(utterance, kind.suffix))
+            own = shares[int(share)]
+            # Batches: each model is built once for all of them, and little is lost by an interruption.
+            for start in range(0, len(own), _BATCH_UTTERANCES):
+                batch = own[start : start + _BATCH_UTTERANCES]
+                computed = getattr(compute, kind.compute)(config, state, voices, batch, self._progress)
+                for utterance, reference in zip(batch, computed, strict=True):
+                    self._save(save_reference, reference, self._path(utterance, kind.suffix))
 
         with compute.one_thread():
             if len(shares) == 1:
@@ -216,7 +216,7 @@ class ReferenceStore:
     def _drop_stale(self) -> None:
         for old in self.folder.parent.glob("*"):
             if old != self.folder:
-                shutil.rmtree(old, ignore_errors=True)  # another process may be at it
+                shutil.rmtree(old, ignore_errors=True)  # another process may delete it, too
 
 
 def divide(utterances: Sequence[UtteranceSpec], parts: int) -> list[list[UtteranceSpec]]:
@@ -224,16 +224,16 @@ def divide(utterances: Sequence[UtteranceSpec], parts: int) -> list[list[Utteran
     lists: list[list[UtteranceSpec]] = [[] for _ in range(min(parts, len(utterances)))]
     length = {id(u): (len(u.phonemes) + 2) / u.speed for u in utterances}
     for utterance in sorted(utterances, key=lambda u: -length[id(u)]):
-        min(lists, key=lambda one: sum(length[id(u)] for u in one)).append(utterance)
+        min(lists, key=lambda share: sum(length[id(u)] for u in share)).append(utterance)
     return lists
 
 
-def _is_sealed(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     try:
-        return _seal_of(path).read_bytes() == file_sha256(path).encode()
-    except FileNotFoundError:  # it was interrupted
+        return _digest_path(path).read_bytes() == file_sha256(path).encode()
+    except FileNotFoundError:
         return False
 
 
-def _seal_of(path: Path) -> Path:
+def _digest_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")

@@ -1,4 +1,4 @@
-"""The `kokoro-tvm` command: puts the commands together; errors become a paragraph and an exit status."""
+"""The command `kokoro-tvm`: its commands, and errors as one paragraph and an exit status."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import typer
 
 import kokoro_tvm
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError, OutOfMemoryError
+from kokoro_tvm.common.invocation import localize
 
 __all__ = ["build_app", "main"]
 
-# Names of commands in the order that --help lists them, and the folder of their modules. `speak` is part of
-# every installation, `develop` only of the source. A module has a function of its own name, which imports
-# torch, TVM, pydantic and the like when it is called: --help answers in under 0.3 s.
+# Names of commands in the order of --help, by the folder of their modules. `speak` is part of every
+# installation, `develop` only of the source. A module has a function of its own name. The function imports
+# torch, TVM, pydantic and the like when it is called, so that --help takes less than 0.3 s.
 _SPEAK = (
     "say",
     "batch",
@@ -49,16 +50,15 @@ _DEVELOP = (
     "bench",
     "profile",
     "probe",
-    "tune",
 )
 COMMANDS = {**dict.fromkeys(_SPEAK, "speak"), **dict.fromkeys(_DEVELOP, "develop")}
 _HAS_SOURCE = Path(__file__).with_name("develop").is_dir()
-_SIGPIPE = 128 + 13  # the usual status of a program whose output nobody reads any more
-_GROUPS = ("voices", "recipe", "validate")  # which have `register(app: typer.Typer) -> None`
+_SIGPIPE = 128 + 13  # the usual status of a program whose reader is gone
+_GROUPS = ("voices", "recipe", "validate")  # their modules have `register(app: typer.Typer) -> None`
 
 
 def build_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command tree, or that of some commands: to import and describe all of them takes 60 ms."""
+    """Build the command tree. Building only one command saves the 60 ms of importing all of them."""
     app = typer.Typer(
         name="kokoro-tvm",
         no_args_is_help=True,
@@ -78,7 +78,7 @@ def build_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits: 0, or the status of the error, printed as one red paragraph on stderr.
+    """Run the command line and exit with 0, or print an error in red and exit with its status.
 
     `--debug` anywhere before `--` prints the traceback as well.
     """
@@ -86,13 +86,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     end = words.index("--") if "--" in words else len(words)
     debug = "--debug" in words[:end]
     words = [word for word in words[:end] if word != "--debug"] + words[end:]
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding lacks is written as \u0259
+    if isinstance(sys.stdout, io.TextIOWrapper):  # write characters that its encoding lacks as \u0259
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         build_app(_called(words))(words, prog_name="kokoro-tvm")
-    except SystemExit as ending:  # by which click ends quietly, too, if the reader of standard output is gone
+    except SystemExit as ending:  # click also raises it if the reader of standard output is gone
         if isinstance(ending.__context__, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is written nowhere at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discard the buffer at exit
             sys.exit(_SIGPIPE)
         raise
     except KokoroTvmError as error:
@@ -103,9 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _print_error(str(problem), error, debug)
         sys.exit(problem.exit_code)
     except ModuleNotFoundError as error:
-        _print_error(_missing(error), error, debug)
+        _print_error(_describe_missing(error), error, debug)
         sys.exit(BuildError.exit_code)
-    except Exception as error:  # a fault of ours, or of the machine: printed, never swallowed
+    except Exception as error:  # a fault of this program, or of the machine
         kind = "" if isinstance(error, OSError) else f"a fault in kokoro-tvm, {type(error).__name__}: "
         again = "" if debug else " (run again with --debug for the traceback)"
         _print_error(f"{kind}{error}{again}", error, debug)
@@ -118,7 +118,7 @@ def _called(words: Sequence[str]) -> Iterable[str]:
     return (first,) if first in COMMANDS else COMMANDS if _HAS_SOURCE else _SPEAK
 
 
-def _missing(error: ModuleNotFoundError) -> str:
+def _describe_missing(error: ModuleNotFoundError) -> str:
     from kokoro_tvm.common.packages import advice
 
     name = (error.name or "").partition(".")[0]
@@ -134,11 +134,11 @@ def _print_error(message: str, error: Exception, debug: bool) -> None:
     if debug:
         traceback.print_exception(error)
     color = False if os.environ.get("NO_COLOR") else None
-    typer.secho(message, fg=typer.colors.RED, err=True, color=color)
+    typer.secho(localize(message), fg=typer.colors.RED, err=True, color=color)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_set: bool) -> None:
+    if is_set:
         typer.echo(f"kokoro-tvm {kokoro_tvm.__version__}")
         raise typer.Exit
 
@@ -149,8 +149,8 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Print the traceback of an error as well. May stand anywhere.")
+        bool, typer.Option("--debug", help="Print the traceback of an error as well. May be anywhere.")
     ] = False,
 ) -> None:
-    """Compile Kokoro-82M through Apache TVM, validate it, and synthesize speech with it."""
-    del version, debug  # _show_version handles the one, main() the other
+    """Compile Kokoro-82M through Apache TVM, validate it, and synthesize speech."""
+    del version, debug  # handled by _show_version and by main()

@@ -1,4 +1,4 @@
-"""What the commands that print tables have in common: a console for terminals and files, options, JSON."""
+"""Shared parts of commands: common options, the console, tables, JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "write_json",
 ]
 
-_WIDTH = 132  # where output goes to a file
+_WIDTH = 132  # columns of output that does not go to a terminal
 
 RootOption: TypeAlias = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
@@ -39,20 +39,21 @@ JsonFileOption: TypeAlias = Annotated[
 
 
 def console(markup: bool = True) -> Console:
-    """A console with colour on a terminal; plain and wider elsewhere.
+    """Return a console with colour on a terminal; a plain and wider one elsewhere.
 
-    Without markup, text is printed as it is: brackets are brackets.
+    Args:
+        markup: Whether `[bold]` and the like are markup; otherwise text is printed as it is.
     """
     from rich.console import Console
 
-    made = Console(markup=markup, emoji=markup, highlight=markup)
-    if made.is_terminal:
-        return made
+    terminal = Console(markup=markup, emoji=markup, highlight=markup)
+    if terminal.is_terminal:
+        return terminal
     return Console(width=_WIDTH, color_system=None, markup=markup, emoji=markup, highlight=markup)
 
 
 def print_json(value: Any) -> None:
-    """Prints it as indented JSON."""
+    """Print a value as indented JSON."""
     import json
 
     unicode = (sys.stdout.encoding or "").lower().startswith("utf")
@@ -60,38 +61,38 @@ def print_json(value: Any) -> None:
 
 
 def progress(line: str) -> None:
-    """Prints progress on standard error."""
+    """Print a line of progress on standard error."""
     typer.secho(line, err=True)
 
 
 def grid() -> Table:
-    """An empty table without borders: name, state, number, remarks."""
+    """Return an empty table without borders: name, state, number, remarks."""
     from rich.table import Table
 
-    made = Table.grid(padding=(0, 2))
-    made.add_column(no_wrap=True)
-    made.add_column(no_wrap=True)
-    made.add_column(no_wrap=True, justify="right")
-    made.add_column(overflow="fold")
-    return made
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(no_wrap=True)
+    rows.add_column(no_wrap=True)
+    rows.add_column(no_wrap=True, justify="right")
+    rows.add_column(overflow="fold")
+    return rows
 
 
 def table(first: str, headings: Sequence[str], title: str | None = None, last: str | None = None) -> Table:
-    """An empty table: a column of names, columns of numbers, and one of words where it has a heading."""
+    """Return an empty table: a column of names, columns of numbers, and one of text if `last` is set."""
     from rich import box
     from rich.table import Table
 
-    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column(first, no_wrap=True)
+    rows = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    rows.add_column(first, no_wrap=True)
     for heading in headings:
-        made.add_column(heading, justify="right")
+        rows.add_column(heading, justify="right")
     if last is not None:
-        made.add_column(last)
-    return made
+        rows.add_column(last)
+    return rows
 
 
 def check_file(*paths: Path | None) -> None:
-    """Raise InputError if a file could not be written, or two are one. Call it before what takes time."""
+    """Raise InputError if a file cannot be written, or if two are the same. Call it before slow work."""
     from kokoro_tvm.common.output import check_distinct, check_place
 
     for path in paths:
@@ -101,7 +102,7 @@ def check_file(*paths: Path | None) -> None:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Writes a JSON file, completely or not at all, and prints its path. Does nothing without a path."""
+    """Write a JSON file, completely or not at all, and print its path. Do nothing without a path."""
     if path is None:
         return
     import json

@@ -1,4 +1,4 @@
-"""What the commands that speak have in common: options, a quick start, and notes on standard error."""
+"""Shared parts of commands that speak: options, a quick start, notes on standard error."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ VoicesOption: TypeAlias = Annotated[
     typer.Option(
         "--voices",
         metavar="PATH",
-        help="Voices of one's own, beside the bundle's: a .pt, .npy, .bin or .safetensors file, called as it "
-        "is, or a folder of such.",
+        help="Your own voices, besides the bundle's: a .pt, .npy, .bin or .safetensors file, named as the "
+        "voice, or a folder of such files.",
     ),
 ]
 LexiconOption: TypeAlias = Annotated[
@@ -63,19 +63,19 @@ LexiconOption: TypeAlias = Annotated[
     typer.Option(
         "--lexicon",
         metavar="FILE",
-        help="YAML file of words and their phonemes, which come before the bundle's lexicon.",
+        help="YAML file of words and their phonemes, which override the bundle's lexicon.",
     ),
 ]
 SsmlOption: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--ssml/--no-ssml",
-        help="Whether the text is SSML.",
-        show_default="whether it begins with <speak>",
+        help="Read the text as SSML, or as plain text.",
+        show_default="SSML if it begins with <speak>",
     ),
 ]
 PlainOption: TypeAlias = Annotated[
-    bool, typer.Option("--plain", help="Read brackets and tags as text: follow no markup.")
+    bool, typer.Option("--plain", help="Read brackets and tags as text, not as markup.")
 ]
 ThreadsOption: TypeAlias = Annotated[
     int | None,
@@ -84,18 +84,16 @@ ThreadsOption: TypeAlias = Annotated[
 
 
 def without_blas_threads() -> None:
-    """Keeps numpy's BLAS from starting threads. Call it before numpy is imported.
-
-    numpy's BLAS starts a thread for every core when it is loaded, which takes as long as the rest of
-    numpy; what speaks uses none of them.
-    """
+    """Prevent numpy's BLAS from starting threads. Call it before numpy is imported."""
+    # The import would start a thread for every core, which doubles its time. Speech uses none of them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def chosen_voice(voice: str | None, voices: Path | None) -> tuple[str | None, Path | None]:
-    """Name of a voice and where those of one's own are, for a `--voice` that is a file, too.
+    """Return the name of a voice and the path of the user's voices; `--voice` may be a file of one, too.
 
-    Raises InputError where `--voices` is given beside it.
+    Raises:
+        InputError: `--voice` is a file, and `--voices` is set as well.
     """
     from kokoro_tvm.runtime.bundle.voice_files import is_voice_file
 
@@ -108,12 +106,12 @@ def chosen_voice(voice: str | None, voices: Path | None) -> tuple[str | None, Pa
 
 @contextmanager
 def noted() -> Iterator[None]:
-    """Shows every SpeechWarning once, as one line on standard error, apart from what the command prints."""
+    """Print every SpeechWarning once, as one line on standard error."""
     from kokoro_tvm.runtime.notices import SpeechWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", SpeechWarning)
-        shown: set[str] = set()
+        notes: set[str] = set()
 
         def note(
             message: Warning | str,
@@ -124,9 +122,9 @@ def noted() -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             del category, filename, lineno, file, line
-            if (shown_line := f"note: {message}") not in shown:
-                shown.add(shown_line)
-                typer.secho(shown_line, err=True)
+            if (text := f"note: {message}") not in notes:
+                notes.add(text)
+                typer.secho(text, err=True)
 
         warnings.showwarning = note
         yield

@@ -34,11 +34,11 @@ class QuantizedWeight:
     points: np.ndarray
 
     def description(self) -> dict[str, object]:
-        """Return what `widened` takes besides `content`, as JSON."""
+        """Return what `dequantize` takes besides `content`, as JSON."""
         return {"bits": self.bits, "shape": self.codes.shape, "points": self.points.tolist()}
 
     def content(self) -> bytes:
-        """Return the bytes that `widened` takes."""
+        """Return the bytes that `dequantize` takes."""
         # Upper bits are similar, so they are stored apart from the lower ones, which compresses better.
         low = self.bits - 8
         codes = self.codes.ravel() + (1 << (self.bits - 1))

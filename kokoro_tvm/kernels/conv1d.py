@@ -63,8 +63,7 @@ def plan_of(call: OpCall) -> ConvPlan:
     if choice is not None and not plan.allows(plan.filtering):
         raise BuildError(
             f"the schedule gives {_schedule_key(call)!r} F({choice.outputs}, {choice.taps}), "
-            "for which there is no kernel: take it out of the recipe's file in recipes/schedules, or "
-            "tune again"
+            "for which there is no kernel: take it out of the file in recipes/schedules"
         )
     return plan
 

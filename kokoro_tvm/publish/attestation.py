@@ -1,10 +1,9 @@
-"""What is stated about a bundle that leaves: its provenance with the gates that judged it as a whole, a bill
-of materials, and signatures of both.
+"""Statements about a published bundle: provenance, a bill of materials, and signatures of both.
 
-Those gates come after the bundle, so that what the build puts into it cannot have them. Their reports are
-found by the digest of the bundle that they are about, in the store beside it. The bill (CycloneDX 1.6,
-https://cyclonedx.org/docs/1.6/json/) lists what the provenance does, for tools that look for packages and
-their faults. Neither has a time: the same bundle gives the same bytes.
+Whole utterances are judged after the bundle is built, so the provenance in the bundle does not have their
+gates. They are added here, from the reports in the store beside the bundle. The bill of materials (CycloneDX
+1.6, https://cyclonedx.org/docs/1.6/json/) lists the same dependencies as the provenance, for tools that look
+for vulnerable packages. Neither has a time, so that the same bundle gives the same bytes.
 """
 
 from __future__ import annotations
@@ -29,16 +28,18 @@ __all__ = ["NOT_RUN", "bill_of_materials", "provenance_with_gates", "read_signer
 
 NOT_RUN = "urn:kokoro-tvm:gate:not-run"
 _SPEECH = "speech.json"
-_LATER = {_SPEECH: "speech", "intelligibility.json": "intelligibility"}
-"""Reports of stages that read a bundle; the second is of recipes with a gate for it."""
+_STAGES = {
+    _SPEECH: "speech",
+    "intelligibility.json": "intelligibility",
+}  # that judge a bundle, by their reports
 _PACKAGE = "pkg:"
 
 
 def provenance_with_gates(bundle: Bundle) -> bytes:
-    """The content of a bundle's provenance.json, with the reports of what judged all of it as byproducts.
+    """Return a bundle's provenance.json with the reports about whole utterances as byproducts.
 
-    Whole utterances that nobody has judged are named as well, with NOT_RUN in the place of a digest. A
-    statement that has them, of a bundle that was pulled, stays as it is.
+    If utterances were not judged, the byproduct has NOT_RUN instead of a digest. The provenance of a pulled
+    bundle has the byproducts already, and is returned unchanged.
     """
     text = (bundle.root / PROVENANCE).read_bytes()
     statement: dict[str, Any] = json.loads(text)
@@ -46,10 +47,10 @@ def provenance_with_gates(bundle: Bundle) -> bytes:
     if any(byproduct.get("name") == _SPEECH for byproduct in byproducts):
         return text
     store = Store(bundle.root.resolve().parent / ".store")
-    for name, stage in _LATER.items():
-        found = _report(store, bundle, stage, name)
-        if found is not None:
-            byproducts.append(found)
+    for name, stage in _STAGES.items():
+        report = _report(store, bundle, stage, name)
+        if report is not None:
+            byproducts.append(report)
         elif name == _SPEECH:
             why = bundle.not_run or "there is no report of it beside the bundle"
             values = {"passed": False, "gates": {}, "not_run": why}
@@ -58,7 +59,7 @@ def provenance_with_gates(bundle: Bundle) -> bytes:
 
 
 def _report(store: Store, bundle: Bundle, stage: str, name: str) -> dict[str, Any] | None:
-    """What a stage says of exactly this bundle, as a resource; None where it was not run."""
+    """Return a stage's report about exactly this bundle, as a resource; None if the stage was not run."""
     record = store.current(f"{bundle.recipe}.{stage}")
     if record is None or record.derivation.get("inputs", {}).get("bundle/bundle.json") != bundle.sha256:
         return None
@@ -68,7 +69,7 @@ def _report(store: Store, bundle: Bundle, stage: str, name: str) -> dict[str, An
 
 
 def bill_of_materials(bundle: Bundle) -> bytes:
-    """The bill of a bundle: its files, what they were made of, and the packages that made them."""
+    """Return the bill of materials: the bundle's files, their sources, and the packages of the toolchain."""
     from cyclonedx.model import HashAlgorithm, HashType
     from cyclonedx.model.bom import Bom
     from cyclonedx.model.component import Component, ComponentType
@@ -78,46 +79,49 @@ def bill_of_materials(bundle: Bundle) -> bytes:
 
     provenance = read_provenance(bundle.root / PROVENANCE)
 
-    def described(name: str, value: str, kind: ComponentType) -> Component:
+    def describe(name: str, value: str, kind: ComponentType) -> Component:
         if value.startswith(_PACKAGE):
             url = PackageURL.from_string(value)
             return Component(name=url.name, version=url.version, purl=url, bom_ref=value, type=kind)
         digest = HashType(alg=HashAlgorithm.SHA_256, content=value)
-        # With its kind: voices are a file of the bundle and what it was made of, and a reference that comes
-        # twice is replaced by a random one.
+        # The kind makes references unique: voices are a file of the bundle and a source. The library replaces
+        # equal references by random ones.
         return Component(name=name, hashes=[digest], bom_ref=f"{kind.value}:{name}@{value}", type=kind)
 
-    made = Component(
+    product = Component(
         name=bundle.recipe,
         version=bundle.version,
         type=ComponentType.MACHINE_LEARNING_MODEL,
         bom_ref=bundle.sha256,
     )
-    made.components = [described(n, v, ComponentType.FILE) for n, v in provenance.subjects.items()]
+    product.components = [describe(n, v, ComponentType.FILE) for n, v in provenance.subjects.items()]
     parts = [
-        described(name, value, ComponentType.LIBRARY if value.startswith(_PACKAGE) else ComponentType.DATA)
+        describe(name, value, ComponentType.LIBRARY if value.startswith(_PACKAGE) else ComponentType.DATA)
         for name, value in provenance.dependencies.items()
     ]
     bom = Bom(
         serial_number=uuid5(NAMESPACE_URL, bundle.sha256),
         components=parts,
-        dependencies=[Dependency(made.bom_ref, [Dependency(part.bom_ref) for part in parts])],
+        dependencies=[Dependency(product.bom_ref, [Dependency(part.bom_ref) for part in parts])],
     )
-    bom.metadata.component = made
-    bom.metadata.timestamp = None  # type: ignore[assignment]  # the schema has it as an option
+    bom.metadata.component = product
+    bom.metadata.timestamp = None  # type: ignore[assignment]  # optional in the schema
     return (JsonV1Dot6(bom).output_as_string(indent=1) + "\n").encode()
 
 
 def statements(bundle: Bundle, signer: Signer | None) -> dict[str, bytes]:
-    """Provenance with all gates, and bill of materials, by the names of their files; signatures of both, if
-    somebody signs."""
+    """Return the files of the statements by name, with signatures if there is a signer."""
     provenance, sbom = provenance_with_gates(bundle), bill_of_materials(bundle)
     signed = {} if signer is None else {SIGNED: sign(provenance, sbom, signer)}
     return {PROVENANCE: provenance, SBOM: sbom, **signed}
 
 
 def read_signer(key: Path) -> Signer:
-    """Who signs with a private key (PEM), whose file is read once. Raises InputError for what is no key."""
+    """Read a private key (PEM).
+
+    Raises:
+        InputError: The file has no private key, or one with a password.
+    """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from securesystemslib.signer import CryptoSigner
@@ -132,7 +136,7 @@ def read_signer(key: Path) -> Signer:
 
 
 def sign(provenance: bytes, sbom: bytes, signer: Signer) -> bytes:
-    """Envelopes of a bundle's provenance and its bill, one a line."""
+    """Sign provenance and bill of materials: return a DSSE envelope of each, one a line."""
     from securesystemslib.dsse import Envelope
 
     statement: dict[str, Any] = json.loads(provenance)

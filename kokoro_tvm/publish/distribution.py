@@ -1,6 +1,6 @@
-"""A bundle as one file: a wheel that brings the runtime along, an XCFramework, or an archive of its folder.
+"""Writes a bundle as one file: a wheel with the runtime, an XCFramework, or an archive of its folder.
 
-The same bundle gives the same bytes: entries are sorted and have no times of their own.
+The same bundle gives the same bytes: entries are sorted, and have a fixed time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import BinaryIO
 from kokoro_tvm import __version__
 from kokoro_tvm.common.bundles import PACKAGED
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.common.output import check_distinct
+from kokoro_tvm.common.output import check_distinct, whole_file
 from kokoro_tvm.common.platforms import Platform, parse_triple
 from kokoro_tvm.native.toolchains.archive import ARCHIVE, prefix_of
 from kokoro_tvm.publish.attestation import provenance_with_gates
@@ -35,7 +35,7 @@ from kokoro_tvm.runtime.threads import usable_cores
 
 __all__ = [
     "bundle_files",
-    "opened",
+    "open_content",
     "size_of",
     "verified_bundle",
     "write_archive",
@@ -46,9 +46,9 @@ __all__ = [
 
 _PACKAGE = Path(__file__).parents[1]
 _IMPORTED = re.compile(r"^\s*(?:from|import) kokoro_tvm\.(\w+)", re.MULTILINE)
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time of zip
 _CHUNK = 1 << 20
-# Platforms of wheels; glibc 2.28 and macOS 11 are what TVM's own need.
+# Platforms of wheels. TVM's wheels need glibc 2.28 and macOS 11.
 _PLATFORMS = {
     Platform("x86_64", "linux"): "manylinux_2_28_x86_64",
     Platform("aarch64", "linux"): "manylinux_2_28_aarch64",
@@ -57,14 +57,19 @@ _PLATFORMS = {
 }
 
 
-_IOS = "ios-arm64"  # the only platform of an XCFramework, as Xcode names it
+_IOS = "ios-arm64"  # Xcode's name of the only platform of an XCFramework
 
 
 def write_package(path: Path, out: Path) -> list[Path]:
-    """Write the bundle at `path` into `out` for who installs it: as an archive, and before that as an
-    XCFramework, if an app is linked with it, or as a wheel, where pip has a platform for it.
+    """Write a bundle as an archive, and as an XCFramework (iOS) or a wheel (if pip has the platform).
 
-    Raises BundleError: a file is missing, damaged, or not of this bundle; and as the functions for these do.
+    Args:
+        path: Folder of the bundle.
+        out: Folder to write to.
+
+    Raises:
+        BundleError: A file of the bundle is missing or damaged, or belongs to another bundle.
+        BuildError: See `write_xcframework`.
     """
     bundle = verified_bundle(path)
     platform = parse_triple(str(bundle.target.get("mtriple", "")))
@@ -77,19 +82,21 @@ def write_package(path: Path, out: Path) -> list[Path]:
 
 
 def write_xcframework(bundle: Bundle, out: Path) -> Path:
-    """Write the code of a bundle for iOS as `out`/NAME-VERSION.xcframework.zip, which Xcode takes unpacked.
+    """Write the code of a bundle for iOS as `out`/NAME-VERSION.xcframework.zip, to unpack for Xcode.
 
-    It holds one static archive of all libraries, and a header with the names by which TVM's runtime finds
-    each. Weights, kernels and voices are files of the bundle, which the app brings besides.
+    It has one static archive of all libraries, and a header with their names for TVM's runtime. The app needs
+    the weights, kernels and voices of the bundle as files besides.
 
-    Raises BuildError where the archive cannot be made.
+    Raises:
+        BuildError: The static archive cannot be written.
     """
     folder, target = f"{bundle.recipe}.xcframework", out / f"{bundle.recipe}-{__version__}.xcframework.zip"
     library, header = f"lib{bundle.recipe}.a", f"{bundle.recipe}.h"
-    libraries = [each.file.path for c in bundle.components.values() for each in c.libraries]
+    components = bundle.components.values()
+    libraries = [entry.file.path for component in components for entry in component.libraries]
     lines = [f'#define {prefix_of(p.stem).upper()[:-1]} "{prefix_of(p.stem)}"' for p in libraries]
     about = "/* The system libraries of the archive, by their files in the bundle: ffi.SystemLib(name). */"
-    offered = {
+    platform = {
         "LibraryIdentifier": _IOS,
         "LibraryPath": library,
         "HeadersPath": "Headers",
@@ -97,49 +104,53 @@ def write_xcframework(bundle: Bundle, out: Path) -> Path:
         "SupportedPlatform": "ios",
     }
     info = {
-        "AvailableLibraries": [offered],
+        "AvailableLibraries": [platform],
         "CFBundlePackageType": "XFWK",
         "XCFrameworkFormatVersion": "1.0",
     }
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out, prefix=".xcframework-") as work:
-        made = Path(work, library)
-        ARCHIVE.link(libraries, made)
-        with _partial(target, bundle) as stream, zipfile.ZipFile(stream, "w") as archive:
+        static_archive = Path(work, library)
+        ARCHIVE.link(libraries, static_archive)
+        with _open_target(target, bundle) as stream, zipfile.ZipFile(stream, "w") as archive:
             _add(archive, f"{folder}/Info.plist", io.BytesIO(plistlib.dumps(info)))
             text = "\n".join(["#pragma once", about, *lines, ""])
             _add(archive, f"{folder}/{_IOS}/Headers/{header}", io.BytesIO(text.encode()))
-            _add(archive, f"{folder}/{_IOS}/{library}", made.open("rb"))
+            _add(archive, f"{folder}/{_IOS}/{library}", static_archive.open("rb"))
     return target
 
 
 def write_archive(bundle: Bundle, out: Path) -> Path:
-    """Write a bundle as `out`/NAME-VERSION.tar, which holds the one folder NAME. Returns the archive."""
+    """Write a bundle as `out`/NAME-VERSION.tar, which has one folder NAME."""
     target = out / f"{bundle.recipe}-{__version__}.tar"
-    with _partial(target, bundle) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+    with _open_target(target, bundle) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
         for name, content in bundle_files(bundle).items():
             info = tarfile.TarInfo(f"{bundle.recipe}/{name}")
             info.size, info.mode = size_of(content), 0o644
-            with opened(content) as entry:
+            with open_content(content) as entry:
                 tar.addfile(info, entry)
     return target
 
 
 def write_wheel(bundle: Bundle, out: Path) -> Path:
-    """Write a bundle, of a platform that has wheels, and what speaks of this package as a wheel into `out`.
+    """Write a bundle, and the modules of this package that speak, as a wheel.
 
-    Where it is installed, `Synthesizer()` and `kokoro-tvm say` find the bundle. Its version is this package's
-    with the recipe's name, so that it takes the place of another one.
+    `Synthesizer()` and `kokoro-tvm say` find the bundle of an installed wheel. The version is this package's
+    with the recipe's name, so that the wheel replaces another one.
 
-    Returns the wheel. Raises BundleError where the bundle has no TVM runtime.
+    Raises:
+        BundleError: The bundle has no TVM runtime, or pip has no platform for it.
     """
     if bundle.runtime is None:
         raise BundleError(
             f"{bundle.root} has no TVM runtime, so a wheel of it could not speak. Build it again."
         )
+    platform = parse_triple(str(bundle.target["mtriple"]))
+    if platform not in _PLATFORMS:
+        raise BundleError(f"{bundle.root} is for a platform without wheels. Write an archive of it.")
     version = f"{__version__}+{re.sub(r'[^a-z0-9]+', '.', bundle.recipe.lower())}"
     info = f"kokoro_tvm-{version}.dist-info"
-    tag = f"py3-none-{_PLATFORMS[parse_triple(str(bundle.target['mtriple']))]}"
+    tag = f"py3-none-{_PLATFORMS[platform]}"
     wheel_info = (
         f"Wheel-Version: 1.0\nGenerator: kokoro-tvm {__version__}\nRoot-Is-Purelib: false\nTag: {tag}\n"
     )
@@ -155,9 +166,9 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
     prefix = f"kokoro_tvm/{PACKAGED}/{bundle.recipe}"
     files |= {f"{prefix}/{name}": content for name, content in bundle_files(bundle).items()}
     record: list[str] = []
-    with _partial(target, bundle) as stream, zipfile.ZipFile(stream, "w") as wheel:
+    with _open_target(target, bundle) as stream, zipfile.ZipFile(stream, "w") as wheel:
         for name in sorted(files):
-            record.append(_add(wheel, name, opened(files[name])))
+            record.append(_add(wheel, name, open_content(files[name])))
         for name, text in texts.items():
             record.append(_add(wheel, name, io.BytesIO(text.encode())))
         lines = "".join(f"{line}\n" for line in [*record, f"{info}/RECORD,,"])
@@ -166,9 +177,10 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
 
 
 def verified_bundle(path: Path) -> Bundle:
-    """The bundle at `path`, once its files are found to be the manifest's and its provenance to be about it.
+    """Open a bundle, after comparing its files with the manifest and with the provenance.
 
-    Raises BundleError: a file is missing, damaged, or not of this bundle.
+    Raises:
+        BundleError: A file is missing or damaged, or belongs to another bundle.
     """
     bundle = read_bundle(path)
     with OpenFiles(bundle.files()) as files:
@@ -178,7 +190,7 @@ def verified_bundle(path: Path) -> Bundle:
 
 
 def bundle_files(bundle: Bundle) -> dict[str, Path | bytes]:
-    """Everything that leaves of a bundle, by name, bundle.json last: files, and provenance with all gates."""
+    """Return the files of a published bundle by name: provenance with all gates, bundle.json last."""
     paths = sorted({file.path for file in bundle.files()})
     return {
         **{path.relative_to(bundle.root).as_posix(): path for path in paths},
@@ -187,13 +199,13 @@ def bundle_files(bundle: Bundle) -> dict[str, Path | bytes]:
     }
 
 
-def opened(content: Path | bytes) -> BinaryIO:
-    """What reads a file, or what one is to hold."""
+def open_content(content: Path | bytes) -> BinaryIO:
+    """Open a file, or the future content of one."""
     return io.BytesIO(content) if isinstance(content, bytes) else content.open("rb")
 
 
 def size_of(content: Path | bytes) -> int:
-    """Its bytes."""
+    """Return the size of a file, or of its future content, in bytes."""
     return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
@@ -214,30 +226,26 @@ def _sources() -> list[Path]:
 
 
 def _metadata(version: str) -> str:
-    """This distribution's METADATA under another version."""
+    """Return the METADATA of this distribution with another version."""
     text = importlib.metadata.distribution("kokoro-tvm").read_text("METADATA") or ""
     return re.sub(r"^Version: .*$", f"Version: {version}", text, count=1, flags=re.MULTILINE)
 
 
 @contextmanager
-def _partial(target: Path, bundle: Bundle) -> Iterator[BinaryIO]:
-    """A stream whose file gets its name when the block ends without an error.
+def _open_target(target: Path, bundle: Bundle) -> Iterator[BinaryIO]:
+    """Open a file that gets its name when the block ends without an error.
 
-    Raises InputError if the file is one of the bundle.
+    Raises:
+        InputError: It is a file of the bundle.
     """
     check_distinct((file.path for file in bundle.files()), (target,))
-    part = target.with_name(f".{target.name}.part")
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with part.open("wb") as stream:
-            yield stream
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(target) as temporary, temporary.open("wb") as stream:
+        yield stream
 
 
 def _add(wheel: zipfile.ZipFile, name: str, content: BinaryIO) -> str:
-    """Add an entry and return its line of RECORD. Numbers do not compress; all else does."""
+    """Add an entry, and return its line of RECORD. Weights are stored, because they do not compress."""
     info = zipfile.ZipInfo(name, _EPOCH)
     info.external_attr = 0o644 << 16
     info.compress_type = zipfile.ZIP_STORED if name.endswith(".safetensors") else zipfile.ZIP_DEFLATED

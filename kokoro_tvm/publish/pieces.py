@@ -1,8 +1,8 @@
-"""Files of a site in pieces that are named by their content, so that equal ones are loaded and kept once.
+"""Writes the files of a site in pieces named by their content, so that equal pieces are loaded only once.
 
-A piece is written compressed: its bytes by planes (with a width of 4, the first byte of every four, then the
-second, and so on), and these by zlib. Signs and exponents of numbers are alike, their last bits are not: in
-planes of their own, Huffman's code alone makes float32 weights 0.84 and float16 weights 0.85 as large.
+A piece is compressed: its bytes are split into planes (for a width of 4, the first byte of every four, then
+the second, and so on), and zlib compresses the planes. Signs and exponents of numbers are similar, mantissas
+are not. In planes, Huffman coding alone compresses float32 weights to 0.84 and float16 weights to 0.85.
 """
 
 from __future__ import annotations
@@ -21,27 +21,29 @@ from kokoro_tvm.runtime.threads import usable_cores
 
 __all__ = ["FOLDER", "INDEX", "PIECE", "write_pieces"]
 
-FOLDER = "pieces"
-"""Where a site has its pieces, each under the sha256 of its content."""
-INDEX = "pieces.json"
-"""Which pieces the files beside it are made of, read by `kokoro_tvm/web/runtime/pieces.js`."""
-PIECE = 4 << 20
-"""Bytes of a piece's content, at most."""
+FOLDER = "pieces"  # folder of the pieces, each named by the SHA-256 of its content
+INDEX = "pieces.json"  # the pieces of each file beside it, for `kokoro_tvm/web/runtime/pieces.js`
+PIECE = 4 << 20  # maximum size of a piece's content, bytes
 
 _SCHEMA = 2
 _LEVEL = 6
 _WIDTHS = (1, 2, 4)
-_SAMPLE = 1 << 18  # bytes that decide about the width
+_SAMPLE = 1 << 18  # bytes that the width is chosen by
 
 
 def write_pieces(
     files: Sequence[Path], site: Path, index: Path, apart: Path, relaxed: str | None = None
 ) -> None:
-    """Write `files` as pieces below `site`, and the list of them as `index`.
+    """Write files as pieces, and their index.
 
-    It has, for each file, its sha256 and its pieces in order, each as [sha256, size, width, packed size].
-    apart: the safetensors file whose tensors are pieces of their own, to be loaded when they are needed.
-    relaxed: the address, from the list, of the folder of the bundle that engines with relaxed SIMD take.
+    The index has the SHA-256 of each file, and its pieces in order as [sha256, size, width, packed size].
+
+    Args:
+        files: The files.
+        site: Folder of the site.
+        index: File of the index.
+        apart: The safetensors file whose tensors are separate pieces, because each is loaded on demand.
+        relaxed: Address, relative to the index, of the bundle's folder for browsers with relaxed SIMD.
     """
     folder = site / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,28 +62,28 @@ def _cut(file: Path, folder: Path, pool: ThreadPoolExecutor, apart: bool) -> dic
 
 
 def _tensors(content: memoryview) -> list[int]:
-    """Where the tensors of a safetensors file begin."""
+    """Return the offsets of the tensors of a safetensors file."""
     header = 8 + int.from_bytes(content[:8], "little")
     entries = json.loads(bytes(content[8:header]))
-    return [header + each["data_offsets"][0] for name, each in entries.items() if name != "__metadata__"]
+    return [header + entry["data_offsets"][0] for name, entry in entries.items() if name != "__metadata__"]
 
 
 def _write(content: memoryview, folder: Path) -> tuple[str, int, int, int]:
     digest = hashlib.sha256(content).hexdigest()
     planes = {width: _planes(content, width) for width in _WIDTHS if len(content) % width == 0}
-    sample = {each: found[:, : _SAMPLE // each] for each, found in planes.items()}
-    width = min(sample, key=lambda each: len(_packed(sample[each].tobytes(), each)))
-    packed = _packed(planes[width].tobytes(), width)
+    sample = {width: plane[:, : _SAMPLE // width].tobytes() for width, plane in planes.items()}
+    width = min(sample, key=lambda width: len(_pack(sample[width], width)))
+    packed = _pack(planes[width].tobytes(), width)
     (folder / digest).write_bytes(packed)
     return digest, len(content), width, len(packed)
 
 
 def _planes(content: memoryview, width: int) -> np.ndarray:
-    """(width, bytes / width), uint8."""
+    """Split bytes into planes: (width, bytes / width), uint8."""
     return np.frombuffer(content, np.uint8).reshape(-1, width).T
 
 
-def _packed(content: bytes, width: int) -> bytes:
+def _pack(content: bytes, width: int) -> bytes:
     strategy = zlib.Z_DEFAULT_STRATEGY if width == 1 else zlib.Z_HUFFMAN_ONLY
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, strategy)
     return packer.compress(content) + packer.flush()

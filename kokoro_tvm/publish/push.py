@@ -1,4 +1,4 @@
-"""Pushing a bundle: to a registry, or into a folder with an OCI image layout. What is there does not travel.
+"""Pushes a bundle to a registry, or into an OCI image layout. Files that are there are not sent.
 
 Registry: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#push.
 """
@@ -18,36 +18,42 @@ from urllib.parse import quote
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 from kokoro_tvm.publish.attestation import statements
-from kokoro_tvm.publish.distribution import bundle_files, opened, size_of, verified_bundle
+from kokoro_tvm.publish.distribution import bundle_files, open_content, size_of, verified_bundle
 from kokoro_tvm.runtime.registry.address import Layout, Repository
 from kokoro_tvm.runtime.registry.artifact import (
     ARTIFACT_TYPE,
     EMPTY,
     MANIFEST_TYPE,
     OciLayer,
-    manifest_of,
+    build_manifest,
     sha256_of,
 )
-from kokoro_tvm.runtime.registry.sources import REFERENCE, bundles_in
+from kokoro_tvm.runtime.registry.sources import REFERENCE, read_index
 from kokoro_tvm.runtime.registry.web import TransferError, Web, next_url
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-__all__ = ["Pushed", "push"]
+__all__ = ["PushResult", "push"]
 
-_TRIES = 3
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class Pushed:
-    """place: with the name it got; digest: SHA-256 of its manifest; sent, there: bytes that travelled, and
-    that were there before."""
+class PushResult:
+    """The result of a push.
+
+    Attributes:
+        place: The place, with the name of the bundle.
+        digest: SHA-256 of the manifest.
+        sent: Bytes that were sent.
+        present: Bytes that were there before.
+    """
 
     place: str
     digest: str
     sent: int
-    there: int
+    present: int
 
 
 def push(
@@ -55,42 +61,50 @@ def push(
     place: Repository | Layout,
     signer: Signer | None = None,
     sending: Callable[[OciLayer], None] = print,
-) -> Pushed:
-    """Pushes the bundle at `path` with its bill of materials, and with signatures of a signer.
+) -> PushResult:
+    """Push a bundle with its provenance and bill of materials.
 
-    sending: called with what travels. A layout takes it under its recipe's name unless it gives another.
-    Raises BundleError: the bundle is damaged, or the place does not take it; InputError: it cannot be written
-    to.
+    Args:
+        path: Folder of the bundle.
+        place: Where to push it. In a layout without a name, it gets its recipe's name.
+        signer: Signs provenance and bill of materials; None: nothing is signed.
+        sending: Called with each layer before it is sent.
+
+    Raises:
+        BundleError: The bundle is damaged, or the place refuses it.
+        InputError: The place cannot be written to.
     """
     bundle = verified_bundle(path)
     if isinstance(place, Layout) and not place.name:
         place = place.named(bundle.recipe)
     contents = {**bundle_files(bundle), **statements(bundle, signer)}
-    known = {file.path: file.sha256 for file in bundle.files()} | {bundle.root / "bundle.json": bundle.sha256}
+    digests = {file.path: file.sha256 for file in bundle.files()} | {
+        bundle.root / "bundle.json": bundle.sha256
+    }
     layers: dict[OciLayer, Path | bytes] = {}
     for name, content in contents.items():
-        sha256 = sha256_of(content) if isinstance(content, bytes) else known[content]
+        sha256 = sha256_of(content) if isinstance(content, bytes) else digests[content]
         layers[OciLayer(name, size_of(content), sha256)] = content
-    manifest = manifest_of([*layers], bundle.recipe, bundle.version)
+    manifest = build_manifest([*layers], bundle.recipe, bundle.version)
     empty = OciLayer("an empty configuration", len(EMPTY), sha256_of(EMPTY))
     target = _target(place)
-    sent = there = 0
+    sent = present = 0
     try:
         for layer, content in {empty: EMPTY, **layers}.items():
             if target.has(layer):
-                there += layer.size
+                present += layer.size
                 continue
             sending(layer)
-            with opened(content) as stream:
+            with open_content(content) as stream:
                 target.put(layer, stream)
             sent += layer.size
         target.finish(manifest)
     except TransferError as error:
         raise BundleError(
-            f"{place} does not take the bundle: {error}. Run the same again once that is mended; what is "
-            "there does not travel again."
+            f"{place} does not take the bundle: {error}. Correct that, and push again; files that are "
+            "there are not sent again."
         ) from error
-    return Pushed(str(place), sha256_of(manifest), sent, there)
+    return PushResult(str(place), sha256_of(manifest), sent, present)
 
 
 def _target(place: Repository | Layout) -> _Registry | _Folder:
@@ -108,6 +122,8 @@ def _target(place: Repository | Layout) -> _Registry | _Folder:
 
 
 class _Registry:
+    """A repository of an OCI registry."""
+
     def __init__(self, place: Repository) -> None:
         self._place, self._web = place, Web()
 
@@ -121,7 +137,7 @@ class _Registry:
         return True
 
     def put(self, layer: OciLayer, stream: BinaryIO) -> None:
-        for attempt in range(_TRIES):
+        for attempt in range(_ATTEMPTS):
             try:
                 stream.seek(0)
                 begin = f"{self._place.url}/blobs/uploads/"
@@ -132,17 +148,17 @@ class _Registry:
                 self._web.open(url, "PUT", headers, stream).close()
                 return
             except TransferError as error:
-                if not error.passing or attempt == _TRIES - 1:
+                if not error.is_temporary or attempt == _ATTEMPTS - 1:
                     raise
 
     def finish(self, manifest: bytes) -> None:
-        """Makes it known under its name, once all it names is there."""
+        """Upload the manifest, after all layers."""
         url = f"{self._place.url}/manifests/{self._place.reference}"
         self._web.open(url, "PUT", {"Content-Type": MANIFEST_TYPE}, manifest).close()
 
 
 class _Folder:
-    """A layout where fsspec can write. Of two that push at once one may be forgotten, and pushed again."""
+    """An OCI image layout that fsspec can write. Of two pushes at the same time, one may be lost."""
 
     def __init__(self, layout: Layout) -> None:
         self._name = layout.name
@@ -178,7 +194,7 @@ class _Folder:
             content = self._system.cat_file(f"{self._root}/index.json")
         if not content:
             return []
-        bundles_in(content, self._root)  # raises BundleError for what is no index
+        read_index(content, self._root)  # raises BundleError if it is no index
         return list(json.loads(content)["manifests"])
 
     def _blob(self, sha256: str) -> str:
@@ -192,8 +208,9 @@ class _Folder:
 
 @contextmanager
 def _reported() -> Iterator[None]:
+    """Raise errors of a file system as TransferError."""
     try:
         yield
-    except Exception as error:  # whatever a library for some protocol raises
+    except Exception as error:  # libraries of protocols raise errors of their own
         full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise TransferError("the disk is full" if full else f"{type(error).__name__}: {error}") from error

@@ -1,6 +1,6 @@
-"""A page that speaks by itself: the page and a bundle for WebAssembly, as a folder for any host.
+"""Writes a page that speaks in the browser: the page and a bundle for WebAssembly, for any web server.
 
-A second bundle is for GPUs: the page takes it where there is one that computes what it should.
+A second bundle is for WebGPU. The page uses it if the browser's GPU computes the golden utterance correctly.
 """
 
 from __future__ import annotations
@@ -25,14 +25,10 @@ from kokoro_tvm.web import OFFLINE, WEB, page_files
 
 __all__ = ["write_site"]
 
-BUNDLE = "bundle"
-"""The bundle's folder in a site, where bundle_synthesizer.js looks for it."""
-
-_ON_GPU = "bundle-gpu"
-"""That of one for GPUs, where gpu_synthesizer.js looks for it."""
-
-_RELAXED = "bundle-relaxed"
-"""That of one for browsers with relaxed SIMD, which the first one's list names."""
+# Folders of bundles in a site.
+BUNDLE = "bundle"  # for bundle_synthesizer.js
+_ON_GPU = "bundle-gpu"  # for gpu_synthesizer.js
+_RELAXED = "bundle-relaxed"  # for browsers with relaxed SIMD; the index of the first bundle names it
 
 _MANIFEST = "bundle.json"
 _WORKER = "service_worker.js"
@@ -52,66 +48,75 @@ def write_site(
     relaxed: Path | None = None,
     encoder: Path | None = None,
 ) -> list[Path]:
-    """Write the page and the bundle at `path` into the folder `out`, which is made new or replaced.
+    """Write a site, and return its files. Equal pieces of bundles are written once.
 
-    gpu: a bundle for WebGPU; relaxed: one for browsers with relaxed SIMD, which they take in the place of the
-    first; what bundles have alike is written once. encoder: a folder that `fetch_encoder`
-    gave; without it the page does not save MP3. Returns the site's files. Raises BundleError for bundles of
-    another kind, without a front end or damaged, and for two of different models; InputError where `out`
-    holds something else than a site.
+    Args:
+        path: A bundle for WebAssembly.
+        out: Folder of the site. A site in it is replaced.
+        gpu: A bundle for WebGPU.
+        relaxed: A bundle with relaxed SIMD, which browsers use instead of the first if they can.
+        encoder: Folder from `fetch_encoder`; None: the page does not save MP3.
+
+    Raises:
+        BundleError: A bundle is of another kind, damaged or without front end, or the models differ.
+        InputError: `out` has other files than a site.
     """
     bundles = {BUNDLE: _bundle(path)}
     if bundles[BUNDLE].gpu is not None:
-        raise BundleError(f"{path} needs a GPU, which not every browser has: name it behind --gpu.")
+        raise BundleError(f"{path} needs a GPU, which not every browser has. Name it with --gpu.")
     if gpu is not None:
         bundles[_ON_GPU] = _bundle(gpu)
         if bundles[_ON_GPU].gpu != "webgpu":
             raise BundleError(f"{gpu} is no bundle for WebGPU. Build one: `doit webgpu`.")
         if bundles[_ON_GPU].golden is None:
             raise BundleError(
-                f"{gpu} has no word to compare a GPU with: its gates were not run. Build it again."
+                f"{gpu} has no utterance to compare a GPU with: its gates were not run. Build it again."
             )
         _check_pair(path, bundles[BUNDLE], gpu, bundles[_ON_GPU])
     if relaxed is not None:
         bundles[_RELAXED] = _bundle(relaxed)
         if RELAXED not in bundles[_RELAXED].cpu_features:
-            raise BundleError(f"{relaxed} does without relaxed SIMD. Build one: `doit wasm-relaxed`.")
+            raise BundleError(f"{relaxed} does not use relaxed SIMD. Build one: `doit wasm-relaxed`.")
         _check_pair(path, bundles[BUNDLE], relaxed, bundles[_RELAXED])
     if out.exists() and not (out / BUNDLE / _MANIFEST).is_file() and any(out.iterdir()):
         raise InputError(f"{out} holds other files. Give a new or an empty folder.")
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as work:
-        made = Path(work, "site")
+        site = Path(work, "site")
         for file in page_files():
-            _copy(file, made / file.relative_to(WEB))
+            _copy(file, site / file.relative_to(WEB))
         for file in OFFLINE.iterdir():
-            _copy(file, made / file.name)
-        index = made / "index.html"
+            _copy(file, site / file.name)
+        index = site / "index.html"
         synthesizer = _BUNDLE if gpu is None else _GPU
         text = index.read_text(encoding="utf-8").replace(_SERVER, synthesizer)
         if encoder:
-            shutil.copytree(encoder, made / _MP3)
+            shutil.copytree(encoder, site / _MP3)
             text = text.replace(synthesizer, f'{synthesizer} data-mp3="./{_MP3}/{MODULE}"')
         index.write_text(text.replace("</head>", _HEAD), encoding="utf-8")
         for folder, bundle in bundles.items():
             for name in (_MANIFEST, PROVENANCE):
-                _copy(bundle.root / name, made / folder / name)
+                _copy(bundle.root / name, site / folder / name)
             write_pieces(
                 _in_order_of_need(bundle),
-                made,
-                made / folder / INDEX,
+                site,
+                site / folder / INDEX,
                 apart=bundle.voices.path,
                 relaxed=f"../{_RELAXED}/" if folder == BUNDLE and relaxed else None,
             )
-        _write_worker(made)
+        _write_worker(site)
         if out.exists():
             out.rename(Path(work, "replaced"))
-        made.rename(out)
+        site.rename(out)
     return sorted(file for file in out.rglob("*") if file.is_file())
 
 
 def _bundle(path: Path) -> Bundle:
-    """One that a page can run and read text with. Raises BundleError."""
+    """Open a bundle that a page can run.
+
+    Raises:
+        BundleError: It is damaged, not for WebAssembly, or without front end.
+    """
     bundle = verified_bundle(path)
     if parse_triple(str(bundle.target.get("mtriple", ""))) != WEB_ASSEMBLY:
         raise BundleError(
@@ -123,25 +128,25 @@ def _bundle(path: Path) -> Bundle:
 
 
 def _check_pair(path: Path, bundle: Bundle, beside: Path, other: Bundle) -> None:
-    """Raises BundleError for one that would speak otherwise."""
-    read = [
-        (each.model, *(file and file.sha256 for file in (each.voices, each.front_end, each.text)))
-        for each in (bundle, other)
-    ]
-    if read[0] != read[1]:
+    """Raise BundleError if the second bundle has another model, front end or other voices."""
+    first, second = (
+        (b.model, *(file and file.sha256 for file in (b.voices, b.front_end, b.text)))
+        for b in (bundle, other)
+    )
+    if first != second:
         raise BundleError(
             f"{beside} has another model, front end or other voices than {path}. Build both again."
         )
 
 
 def _in_order_of_need(bundle: Bundle) -> list[Path]:
-    """Files as a page takes them: code, weights, then the front end; voices apart."""
+    """Return the files in the order in which a page loads them: code, weights, front end, voices."""
     files = (*bundle.code_files(), *bundle.component_files(), *reversed(bundle.files()))
     return list(dict.fromkeys(file.path for file in files))
 
 
 def _write_worker(site: Path) -> None:
-    """Put what the version of a site consists of before the text of its service worker."""
+    """Write the version and the files of the site at the top of its service worker."""
     worker = site / _WORKER
     files = {
         file.relative_to(site).as_posix(): file_sha256(file)

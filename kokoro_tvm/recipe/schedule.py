@@ -1,4 +1,4 @@
-"""Schedules, `schedules/*.json` beside the recipes: faster choices of `kokoro-tvm tune` for layers.
+"""Schedules, `schedules/*.json` beside the recipes: choices for single layers in place of the rules.
 
 A schedule applies to every recipe whose code is generated for its set of CPU features.
 """

@@ -1,4 +1,4 @@
-"""Synthesizes speech with a bundle; needs numpy, `tvm_ffi` and `libtvm_runtime`, no torch and no compiler.
+"""Speech synthesis with a bundle; needs numpy, `tvm_ffi` and `libtvm_runtime`, no torch and no compiler.
 
 from kokoro_tvm.runtime import Synthesizer
 speech = Synthesizer("artifacts/cpu")("Hello world.")

@@ -1,4 +1,4 @@
-"""Locks that a forked child does not find taken by a thread that it does not have."""
+"""Locks that are free in a forked child."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["held_at_forks"]
 
 
 def held_at_forks() -> AbstractContextManager[object]:
-    """A lock for a module: whoever forks waits for its owner, so that what it guards is whole in the child.
+    """Return a lock that `fork` acquires first, so that what it guards is consistent in the child.
 
-    Locks are taken in the reverse order of their making: one that is taken within another is made before it.
-    Reentrant, because its owner may fork.
+    Forking acquires locks in the reverse order of their creation: create the inner one of nested locks first.
+    The lock is reentrant, because its owner may fork.
     """
     lock = threading.RLock()
     if hasattr(os, "register_at_fork"):

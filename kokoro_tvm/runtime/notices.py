@@ -1,4 +1,4 @@
-"""What a caller should know though nothing failed: another G2P, symbols left out, synthetic weights."""
+"""Warnings about speech: another G2P, omitted symbols, synthetic weights."""
 
 from __future__ import annotations
 
@@ -12,37 +12,33 @@ from kokoro_tvm.common.words import truncate
 
 __all__ = ["SpeechWarning", "listed", "quoted", "receiving", "warn"]
 
-_MOST_WORDS = 20  # that a message lists
-_ROOM = __name__.rpartition(".")[0]
+_MAX_WORDS = 20  # in a list of a message
+_PACKAGE = __name__.rpartition(".")[0]
 _receiver: ContextVar[Callable[[str], object] | None] = ContextVar("receiver", default=None)
 
 
 class SpeechWarning(UserWarning):
-    """Something about the speech that is worth one line; shown every time unless filtered."""
+    """A warning about speech; shown every time unless filtered."""
 
 
-# Python shows a warning once for each place; a bundle of synthetic weights has to say so every time.
-# Appended: a filter of the application's comes first.
+# Python shows a warning once per place; a bundle with synthetic weights must warn every time.
+# Appended, so that an application's filters come first.
 warnings.filterwarnings("always", category=SpeechWarning, append=True)
 
 
 def warn(message: str) -> None:
-    """Issue a SpeechWarning that names the line outside the runtime from which the runtime was called.
-
-    The number of frames in between differs: `Synthesizer.phonemize` may be called from outside or from
-    `Synthesizer.__call__`.
-    """
+    """Issue a SpeechWarning at the line that called the runtime."""
     if (receive := _receiver.get()) is not None:
         receive(message)
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_ROOM):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, SpeechWarning, stacklevel=level)
 
 
 @contextmanager
 def receiving(receive: Callable[[str], object]) -> Iterator[None]:
-    """While it is entered, `receive` gets the message of every SpeechWarning of this thread as well."""
+    """Pass the message of every SpeechWarning of this thread to `receive` too."""
     token = _receiver.set(receive)
     try:
         yield
@@ -51,12 +47,12 @@ def receiving(receive: Callable[[str], object]) -> Iterator[None]:
 
 
 def quoted(text: str, most: int = 40) -> str:
-    """Return the beginning of a text as a message shows it: in one line, of `most` characters."""
+    """Return the first `most` characters of a text in quotes, on one line."""
     return f"'{truncate(' '.join(text.split()), most)}'"
 
 
 def listed(words: Iterable[str], between: str = " ") -> str:
-    """Return words as a message lists them: each once and truncated, the first twenty."""
+    """Return the first twenty distinct words, truncated, and the number of the others."""
     distinct = list(dict.fromkeys(words))
-    shown = between.join(map(truncate, distinct[:_MOST_WORDS]))
-    return f"{shown} and {len(distinct) - _MOST_WORDS} more" if len(distinct) > _MOST_WORDS else shown
+    shown = between.join(map(truncate, distinct[:_MAX_WORDS]))
+    return f"{shown} and {len(distinct) - _MAX_WORDS} more" if len(distinct) > _MAX_WORDS else shown

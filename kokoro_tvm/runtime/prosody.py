@@ -1,4 +1,4 @@
-"""What a text may ask for and a plan holds: marks, boundaries, pauses, and factors on pitch and speed."""
+"""Limits and names of prosody: boundaries, punctuation, pauses, factors on pitch and speed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal, TypeAlias
 __all__ = ["FACTORS", "LONGEST_PAUSE", "MARKS", "Boundary"]
 
 Boundary: TypeAlias = Literal["clause", "sentence", "paragraph", "end"]
-"""What ends where a text is divided: the pause depends on it."""
+"""What ends at a division of a text; the pause depends on it."""
 
 MARKS = frozenset(';:,.!?—…"()“”«»¡¿')
-"""Symbols of a string of phonemes that are punctuation; whatever else is not a space belongs to a word."""
+"""Punctuation in phonemes; other symbols, except spaces, belong to words."""
 
 LONGEST_PAUSE = 3600
-"""Seconds; keeps a slip of the finger from asking for all memory."""
+"""Maximum pause in seconds, so that a typing error does not allocate all memory."""
 
 FACTORS = (0.1, 10.0)
-"""The least and the greatest factor on the pitch and on the speed of a word; beyond them it is no voice's."""
+"""Minimum and maximum factor on the pitch and the speed of a word; no voice reaches beyond."""

@@ -1,4 +1,4 @@
-"""Stopping the work for a request, from any thread, also in the middle of compiled code."""
+"""Cancellation of the work for a request, from any thread, also within compiled code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Stopped", "Stopping", "current_stopping"]
 _current = threading.local()
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: it was requested
-    """The work was stopped by its owner; nothing is computed any more."""
+class Stopped(Exception):  # noqa: N818 - a cancellation is no error
+    """The work was cancelled."""
 
 
 class Stopping:
-    """Whether the work for one request is to end, and what ends the call that runs."""
+    """The cancellation state of one request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class Stopping:
         return self._stopped
 
     def stop(self) -> None:
-        """End the work; any thread may call it."""
+        """Cancel the work; any thread may call it."""
         with self._lock:
             self._stopped = True
             if self._end is not None:
@@ -37,8 +37,7 @@ class Stopping:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Work that this thread does for the request, which `current_stopping` finds. Raises Stopped before
-        and after it."""
+        """Make this the `current_stopping` of the thread; raises Stopped before and after the block."""
         self._check()
         before = current_stopping()
         _current.stopping = self
@@ -50,8 +49,11 @@ class Stopping:
 
     @contextmanager
     def ended_by(self, end: Callable[[], object]) -> Iterator[None]:
-        """A call that `end` makes return early, with results or an error that mean nothing; Stopped is raised
-        in their place, and where it is too late to begin."""
+        """Let `stop` call `end`, which makes a call in the block return early.
+
+        Raises:
+            Stopped: before the block, or instead of the block's result or error.
+        """
         with self._lock:
             self._check()
             self._end = end
@@ -71,6 +73,6 @@ class Stopping:
 
 
 def current_stopping() -> Stopping | None:
-    """That of the request that this thread works for."""
-    found: Stopping | None = getattr(_current, "stopping", None)
-    return found
+    """Return the state of the request that this thread works for."""
+    stopping: Stopping | None = getattr(_current, "stopping", None)
+    return stopping

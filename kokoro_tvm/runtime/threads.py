@@ -1,4 +1,4 @@
-"""How many threads to compute with: what the scheduler and the control groups let this process use."""
+"""Number of compute threads, from CPU affinity and control groups."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ MOST_THREADS = 1024
 
 
 def choose_threads(threads: int | None, processes: int = 1) -> int:
-    """Threads to use in each of so many processes: `threads`, else TVM_NUM_THREADS, else its share of the
-    usable cores, at least 1.
+    """Return the number of threads of each process.
 
-    Raises InputError below 1, above MOST_THREADS, and for more than this process may start.
+    Args:
+        threads: the number; None: TVM_NUM_THREADS, else a share of the usable cores.
+        processes: that share the cores.
+
+    Raises:
+        InputError: the number is below 1, above MOST_THREADS, or more than this process may start.
     """
     name = "TVM_NUM_THREADS" if threads is None else "threads"
-    given = os.environ.get("TVM_NUM_THREADS") if threads is None else threads
-    if given is None:
+    value = os.environ.get("TVM_NUM_THREADS") if threads is None else threads
+    if value is None:
         return max(1, usable_cores() // processes)
-    count = _number(given, name)
+    count = _parse_count(value, name)
     if count > usable_cores():
-        _try(count, name)
+        _check_startable(count, name)
     return count
 
 
@@ -35,12 +39,13 @@ def usable_cores(
     cgroups: Path = Path("/sys/fs/cgroup"),
     cpus: Path = Path("/sys/devices/system/cpu"),
 ) -> int:
-    """Cores this process may keep busy: the lesser of its affinity and its control groups' quota, at least 1.
+    """Return the number of cores of this process: the minimum of affinity and control groups' quotas, at
+    least 1.
 
-    Hardware threads of one core count once: they share its arithmetic, so that a second one adds nothing but
-    a thread to wait for. A quota of 1.5 cores counts as 1: kernels wait for their slowest thread, and a
-    throttled one stalls all. Where the system has none of these (they are Linux's), all cores count.
+    Affinity and quotas exist on Linux alone; elsewhere, all cores count. Tests pass other files.
     """
+    # Hardware threads of one core count once, because they share its arithmetic units. A quota of 1.5 cores
+    # counts as 1, because kernels wait for their slowest thread.
     if hasattr(os, "sched_getaffinity"):
         cores = _physical(os.sched_getaffinity(0), cpus)
     else:
@@ -49,19 +54,19 @@ def usable_cores(
 
 
 def _physical(numbers: Iterable[int], cpus: Path) -> int:
-    """How many cores these hardware threads belong to; one that the system says nothing about is a core."""
-    found = set()
+    """Return the number of cores of these hardware threads."""
+    cores = set()
     for number in numbers:
         siblings = cpus / f"cpu{number}" / "topology" / "thread_siblings_list"
         try:
-            found.add(siblings.read_text(encoding="ascii").strip())
+            cores.add(siblings.read_text(encoding="ascii").strip())
         except OSError:
-            found.add(str(number))
-    return len(found)
+            cores.add(str(number))
+    return len(cores)
 
 
 def _quotas(proc: Path, cgroups: Path) -> list[float]:
-    """CPU quotas, in cores, of the process's control groups and of all above them (version 2 and 1)."""
+    """Return the quotas, in cores, of the process's control groups and their parents (version 2 or 1)."""
     if not proc.is_file():
         return []
     quotas = []
@@ -74,7 +79,7 @@ def _quotas(proc: Path, cgroups: Path) -> list[float]:
         else:
             continue
         folder = root / path.lstrip("/")
-        # Inside a container the path may be the host's, which is not visible: the root then holds our limits.
+        # In a container, the path may be the host's, which is not visible: the root then holds the limits.
         for place in [folder, *folder.parents]:
             quotas += _quota(place)
             if place == root:
@@ -93,7 +98,7 @@ def _quota(folder: Path) -> list[float]:
     return [] if quota in {"max", "-1"} else [int(quota) / int(period)]
 
 
-def _number(value: int | str, name: str) -> int:
+def _parse_count(value: int | str, name: str) -> int:
     try:
         count = int(value)
     except (TypeError, ValueError) as error:
@@ -103,8 +108,8 @@ def _number(value: int | str, name: str) -> int:
     return count
 
 
-def _try(count: int, name: str) -> None:
-    """Start so many threads and end them again: where one cannot be started, TVM ends the process."""
+def _check_startable(count: int, name: str) -> None:
+    """Start so many threads and end them, because TVM aborts the process if it cannot start one."""
     end = threading.Event()
     started: list[threading.Thread] = []
     try:

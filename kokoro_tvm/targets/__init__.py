@@ -1,8 +1,7 @@
-"""Where code runs: one module a kind of target, each with a `KIND`. Everything else asks these.
+"""Kinds of targets: one module per kind, each with a `KIND`.
 
-Two questions are answered: a `TargetKind` says what the code is, its `Tools` what handles it on the machine
-that builds. A new kind is a new module here: recipes, stages, sets, doctor and the runtime's checks find it
-by its file's name.
+A `TargetKind` says what the code is. Its `Tools` link and run that code on the build machine. A new kind
+is a new module: recipes, stages, doctor and the runtime find it by its file name.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ _SHARED = {"__init__", "base", "cpu", "cpu_tools", "gpu", "tools"}
 
 
 def kinds() -> tuple[str, ...]:
-    """Names of all kinds: the modules of this package."""
+    """List the names of all kinds: the modules of this package."""
     return tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _SHARED))
 
 
 @cache
 def target_kind(name: str) -> TargetKind:
-    """The kind of that name. Raises KeyError where there is none."""
+    """Return the kind of a name, or raise KeyError."""
     if name not in kinds():
         raise KeyError(name)
     kind: TargetKind = load(f"{__name__}.{name}").KIND
@@ -55,17 +54,17 @@ def target_kind(name: str) -> TargetKind:
 
 
 def resolve(target: TargetSpec, precision: str = "float32") -> Machine:
-    """The machine that a recipe's `target` means. Raises BuildError."""
+    """Resolve a recipe's `target` to a machine. Raises BuildError."""
     return target_kind(target.kind).resolve(target, precision)
 
 
 def tools_for(target: TargetSpec) -> Tools:
-    """What handles the code of a recipe's `target` on the machine that builds."""
+    """Return the tools for a recipe's `target`."""
     return target_kind(target.kind).tools(target)
 
 
 def find_runner(target: Mapping[str, Any]) -> tuple[Runner | None, str]:
-    """The runner for a recipe's `target`, as JSON; where there is none, None and why."""
+    """Return the runner for a recipe's `target` (JSON), or None and the reason."""
     kind = target_kind(target["kind"])
     spec = kind.spec.model_validate(target, strict=False)
     runner = kind.tools(spec).runner()
@@ -75,5 +74,5 @@ def find_runner(target: Mapping[str, Any]) -> tuple[Runner | None, str]:
 
 
 def tvm_target(machine: Machine) -> object:
-    """TVM's Target for a machine."""
+    """Return TVM's Target for a machine."""
     return target_kind(machine.kind).tvm(machine)

@@ -1,4 +1,4 @@
-"""What code of a kind of target is, and the machine that its recipes are resolved to."""
+"""Kinds of targets, and the machine that a recipe's target is resolved to."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ MACHINE_CODE = ".gpu"
 class Machine:
     """A resolved target.
 
-    kind: name of the `TargetKind`; options: what names the machine to the code generator (for `llvm`:
-    mtriple, mcpu, mattr); features: what kernels may use; required: features that a machine must have to run
-    the code.
+    Attributes:
+        kind: Name of the `TargetKind`.
+        options: What the code generator gets, for example mtriple, mcpu and mattr of `llvm`.
+        features: What kernels may use.
+        required: CPU features that a machine needs to run the code.
     """
 
     kind: str
@@ -41,10 +43,11 @@ class Machine:
 
     @property
     def target(self) -> dict[str, Any]:
-        """Kind and options, as manifests hold them."""
+        """Return kind and options, as manifests store them."""
         return {"kind": self.kind, **self.options}
 
     def to_json(self) -> dict[str, Any]:
+        """Return the machine as JSON."""
         return {
             "kind": self.kind,
             "options": dict(self.options),
@@ -54,13 +57,14 @@ class Machine:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Machine:
+        """Read what `to_json` returned."""
         return cls(
             data["kind"], data["options"], Features.from_json(data["features"]), tuple(data["required"])
         )
 
 
 class TargetKind(ABC):
-    """One kind of target. `spec` arguments are instances of the class attribute `spec`: a recipe's `target`.
+    """A kind of target. `spec` arguments are instances of the class attribute `spec`: a recipe's `target`.
 
     Only `resolve` and `tvm` may import the compiler.
     """
@@ -69,47 +73,47 @@ class TargetKind(ABC):
     """The keys of a recipe's `target`; its `kind` is the literal name of the module."""
 
     precisions: ClassVar[tuple[str, ...]] = ("float32",)
-    """What a recipe's `precision` may be."""
+    """Values of a recipe's `precision`."""
 
     has_kernels: ClassVar[bool] = False
-    """Whether a library launches kernels for a GPU, which are a file of their own."""
+    """Whether libraries launch GPU kernels, which are a file of their own."""
 
     has_machine_code: ClassVar[bool] = False
-    """Whether those are compiled to machine code here; else the GPU's driver does it."""
+    """Whether kernels are compiled to machine code here, not by the GPU's driver."""
 
     @abstractmethod
     def describe(self, spec: Any) -> str:
-        """The target in a few words."""
+        """Describe the target in a few words."""
 
     def of_component(self, spec: Any, component: str) -> TargetSpec:
-        """What a component is compiled for: the target, or the host of one that leaves it to that."""
+        """Return the target that a component is compiled for: `spec`, or its host."""
         target: TargetSpec = spec
         return target
 
     @abstractmethod
     def resolve(self, spec: Any, precision: str) -> Machine:
-        """The machine a recipe means. Raises BuildError for one the code generator does not know."""
+        """Resolve a recipe's target. Raises BuildError for an unknown machine."""
 
     @abstractmethod
     def tvm(self, machine: Machine) -> Any:
-        """TVM's Target for a machine."""
+        """Return TVM's Target for a machine."""
 
     @abstractmethod
     def tools(self, spec: Any) -> Tools:
-        """What handles the code on the machine that builds."""
+        """Return the tools for the code on the build machine."""
 
     def platform(self, spec: Any) -> Platform:
-        """What loads the code; of a GPU, its host."""
+        """Return the platform that loads the code; for a GPU, its host's."""
         return detect_platform()
 
     def is_for_browsers(self, spec: Any) -> bool:
-        """Whether pages run the code."""
+        """Return whether pages run the code."""
         return self.platform(spec) == WEB
 
     def show(self, machine: Machine) -> dict[str, str]:
-        """A machine as pages show it."""
+        """Return a machine's properties for a page."""
         return {name: str(value) for name, value in machine.options.items()}
 
     def facts(self, spec: Any) -> dict[str, Any]:
-        """What `resolve` finds out about the machine that builds; part of the key of the stage `machine`."""
+        """Return what `resolve` reads from the build machine, for the key of the stage `machine`."""
         return {}

@@ -96,18 +96,17 @@ class LlvmTarget(TargetSpec):
 
     @property
     def platform(self) -> Platform:
-        """Architecture and operating system."""
+        """Return architecture and operating system."""
         return parse_triple(self.mtriple) if self.mtriple else detect_platform()
 
     @property
     def is_native(self) -> bool:
-        """Whether the machine that builds is of its architecture and operating system."""
+        """Return whether the build machine has this architecture and operating system."""
         return self.platform == detect_platform()
 
     @property
     def is_emulated(self) -> bool:
-        """Whether its code is run under QEMU. What is native to another system than Linux is run as it is:
-        QEMU's user-mode emulation is of Linux, on Linux."""
+        """Return whether QEMU runs the code."""
         return self.emulate is not None and not (self.is_native and self.platform.system != "linux")
 
 

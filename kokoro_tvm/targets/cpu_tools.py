@@ -1,4 +1,4 @@
-"""What links and runs code for CPUs here, and the TVM runtime of their platforms."""
+"""Linkers, runners and TVM runtimes for CPUs."""
 
 from __future__ import annotations
 
@@ -36,27 +36,26 @@ __all__ = ["CpuTools"]
 
 _WHEELS = Path(__file__).with_name("wheels.json")
 _LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO, "ios": ARCHIVE}
-# Apple's platforms, whose code is run with Linux' TVM runtime -> by what.
+# Apple's platforms -> the runner that emulates them with Linux' TVM runtime.
 _APPLE = {Platform("aarch64", "darwin"): MachORunner, Platform("aarch64", "ios"): Ios}
 
 
 class CpuTools(Tools):
-    """Those for a CPU."""
+    """Tools for a CPU."""
 
     spec: LlvmTarget
 
     def toolchain(self) -> Toolchain:
-        """The C++ compiler of the machine that builds, for its own Linux; else LLVM's linker, so that a
-        platform's libraries are the same wherever they are built."""
+        """Return g++ for the Linux of this machine, zig for WebAssembly, else LLVM's linker."""
         if self.spec.platform == WEB:
             return ZIG
+        # LLVM's linker writes the same library on every build machine.
         if self.spec.is_native and self.spec.platform.system == "linux":
             return GNU
         return _LINKERS.get(self.spec.platform.system, GNU)
 
     def runner(self) -> Runner | None:
-        """This process, for code of this machine's architecture and operating system; else an emulator of
-        what is not its own, be it AMX alone."""
+        """Return this process if it can run the code, else an emulator of what it lacks, or None."""
         if not self.spec.run:
             return None
         if self.spec.is_emulated:
@@ -72,81 +71,77 @@ class CpuTools(Tools):
         return WINE if is_windows else None
 
     def c_compiler(self) -> CCompiler | None:
-        """gcc, for Linux on the CPUs that libkokoro knows how to ask what they have, and for Windows; zig's
-        for macOS."""
+        """Return gcc for Linux and Windows, zig for macOS, None for CPUs unknown to libkokoro."""
         architecture, system = self.spec.platform.architecture, self.spec.platform.system
         if self.spec.platform == Platform("aarch64", "darwin"):
             return MACOS
         if self.spec.platform == Platform("x86_64", "windows"):
             return MINGW
-        known = system == "linux" and architecture in FEATURES
-        return linux_compiler(architecture) if known else None
+        is_known = system == "linux" and architecture in FEATURES
+        return linux_compiler(architecture) if is_known else None
 
     def runtime_libraries(self, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
-        """Those of the installed TVM, for this machine's architecture and operating system; else of wheels,
-        or, for RISC-V, compiled from TVM's sources.
-
-        libtvm_ffi comes along where no Python brings it: under an emulator, for other machines, from C.
-        """
+        """Return the installed TVM for this platform, else that of wheels or of a compilation."""
         if not self.spec.is_native:
             return _compiled(self.spec.platform) or _pinned(self.spec.platform)
+        # Python brings libtvm_ffi; an emulator, another machine and C need it as a file.
         runtime = {"runtime": _installed("tvm", "*tvm_runtime.*")}
         if not self.spec.is_emulated and not ffi:
             return runtime
         return runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
 
     def runner_libraries(self) -> Mapping[str, RuntimeLibrary]:
-        """Of Linux, for the code of macOS and iOS that is not run there."""
+        """Return the runtime of the bundle; for code of macOS and iOS that is emulated, Linux'."""
         if self.spec.platform in _APPLE and not self.spec.is_native:
             return _pinned(Platform(self.spec.platform.architecture, "linux"))
         return self.runtime_libraries()
 
     def lacking(self, precision: str) -> tuple[str, ...]:
-        """What a level, an added feature or the precision needs is known; what a CPU's name means, LLVM
-        knows. Code that is emulated, or not run, needs nothing; AMX alone is emulated where it is lacking."""
+        """Return features that a level, `mattr` or the precision needs and this CPU lacks, without AMX."""
         if not self.spec.run or self.spec.is_emulated or self.spec.platform == WEB:
             return ()
+        # Only LLVM knows the features behind a CPU's name. AMX is emulated.
         return tuple(sorted(self._lacking({BFLOAT16} if precision == "bfloat16" else ()) - AMX))
 
     def _lacking(self, needed: Iterable[str] = ()) -> set[str]:
-        """What this machine's CPU lacks of what a level has, of the features that are added, and of
-        `needed`."""
-        there = features_of_cpu()
-        if there is None:
+        """Return the features of the level, of `mattr` and of `needed` that this CPU lacks."""
+        available = features_of_cpu()
+        if available is None:
             return set()
         all_needed = {*PORTABLE.get(self.spec.mcpu, ()), *needed}
         for word in self.spec.mattr:
             name = word[1:]
             if word[0] == "-":
                 all_needed.discard(name)
-            elif any(name in table for table in FEATURES.values()):  # others are habits of LLVM
+            elif any(name in table for table in FEATURES.values()):  # others only tune LLVM
                 all_needed.add(name)
-        return all_needed - there
+        return all_needed - available
 
 
 def _installed(package: str, pattern: str) -> Path:
-    """A library of an installed package. Raises BuildError."""
+    """Return a library of an installed package. Raises BuildError."""
     for library in sorted((find_package_folder(package) / "lib").glob(pattern)):
         return library
     raise BuildError(f"no {pattern} of {package} is installed: `pip install -e '.[build]'` brings it")
 
 
-def _pinned(where: Platform) -> dict[str, PinnedLibrary]:
-    """Libraries of a platform's wheels; empty where there are none."""
+def _pinned(platform: Platform) -> dict[str, PinnedLibrary]:
+    """Return the libraries of a platform's wheels; empty if available are none."""
     wheels = json.loads(_WHEELS.read_text(encoding="utf-8"))
-    found = wheels.get(f"{where.system}-{where.architecture}", {})
+    libraries = wheels.get(f"{platform.system}-{platform.architecture}", {})
     return {
-        role: PinnedLibrary(**each | {"platforms": tuple(each["platforms"])}) for role, each in found.items()
+        role: PinnedLibrary(**entry | {"platforms": tuple(entry["platforms"])})
+        for role, entry in libraries.items()
     }
 
 
-def _compiled(where: Platform) -> dict[str, CompiledLibrary]:
-    """Libraries for the platform that has no wheels and can compile them; empty for others."""
-    if where == WEB:
+def _compiled(platform: Platform) -> dict[str, CompiledLibrary]:
+    """Return the libraries that are compiled for a platform without wheels; empty for others."""
+    if platform == WEB:
         return {"runtime": CompiledLibrary(libtvm.WASM, ZIG)}
-    if where != Platform("riscv64", "linux"):
+    if platform != Platform("riscv64", "linux"):
         return {}
-    compiler = linux_compiler(where.architecture, "g++")
+    compiler = linux_compiler(platform.architecture, "g++")
     return {
         "runtime": CompiledLibrary(libtvm.RUNTIME, compiler),
         "ffi": CompiledLibrary(libtvm.FFI, compiler),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "CudaTarget"]
 
 
-def _known(architectures: tuple[str, ...]) -> tuple[str, ...]:
+def _check_known(architectures: tuple[str, ...]) -> tuple[str, ...]:
     for index, word in enumerate(architectures):
         if word not in (valid := compiler_names().gpus):
             context = {"what": "GPU architecture", "word": word, "valid": valid, "index": index}
@@ -28,14 +28,14 @@ def _known(architectures: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class CudaTarget(GpuTarget):
-    """NVIDIA's GPUs of some generations."""
+    """NVIDIA's GPUs of some architectures."""
 
     kind: Literal["cuda"] = Field(description="Kind of target: `cuda` for NVIDIA's GPUs.")
     arch: Annotated[
         tuple[GpuArchitecture, ...],
         Field(min_length=1),
         AfterValidator(refuse_duplicates),
-        AfterValidator(_known),
+        AfterValidator(_check_known),
     ] = Field(
         default=("sm_80", "sm_90", "sm_100"),
         description="Generations that get machine code; later ones compile the PTX of the last.",
@@ -50,27 +50,32 @@ class Cuda(GpuKind):
     multiplies_matrices = True
 
     def tools(self, spec: CudaTarget) -> CudaTools:
+        """Return the tools for NVIDIA's GPUs."""
         return CudaTools(spec)
 
     def options(self, spec: CudaTarget) -> dict[str, Any]:
+        """Return the architectures."""
         return {"arch": list(spec.arch)}
 
     def named(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the first architecture, by which TVM generates code."""
         return {"arch": options["arch"][0]}
 
 
 class CudaTools(GpuTools):
-    """Those for NVIDIA's GPUs: NVRTC compiles their kernels."""
+    """Tools for NVIDIA's GPUs, with NVRTC as the compiler of kernels."""
 
     spec: CudaTarget
 
     def assembler(self) -> str:
+        """Return the version of NVRTC."""
         return nvrtc.version()
 
     def assemble(self, code: DeviceCode) -> tuple[DeviceCode, dict[str, dict[str, dict[str, int]]]]:
+        """Compile CUDA source to one fat binary, with each kernel's resources."""
         binary, parts = nvrtc.fat_binary(code.source, self.spec.arch)
         resources = {
-            name: {kernel: asdict(taken) for kernel, taken in part.resources.items()}
+            name: {kernel: asdict(usage) for kernel, usage in part.resources.items()}
             for name, part in parts.items()
             if part.resources
         }

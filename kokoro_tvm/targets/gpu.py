@@ -1,4 +1,4 @@
-"""What kinds of GPU have in common: a host, which launches kernels and may compute components itself."""
+"""Kinds of GPUs: a host launches kernels and may compute some components itself."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GpuKind", "GpuTarget", "GpuTools"]
 
-_HOST = ("mtriple", "mcpu", "mattr")  # of a machine's options, what is the host's
-_THREADS, _SHARED_BYTES = 256, 16384  # of a workgroup: what every WebGPU has, and every other GPU
+_HOST = ("mtriple", "mcpu", "mattr")  # a machine's options that are the host's
+_THREADS, _SHARED_BYTES = 256, 16384  # per workgroup: WebGPU's minimum, which every GPU exceeds
 
 
 class GpuTarget(TargetSpec):
@@ -41,6 +41,7 @@ class GpuTarget(TargetSpec):
 
     @property
     def not_run(self) -> str:
+        """Return why the code is not run, from the GPU's keys or the host's."""
         return super().not_run or self.host.not_run.replace("target", "host")
 
 
@@ -51,15 +52,18 @@ class GpuKind(TargetKind):
     precisions = ("float32", "float16")
     has_kernels = True
     multiplies_matrices: ClassVar[bool] = False
-    """Whether there are units for it that TVM's text can use."""
+    """Whether the GPU has matrix units that TVM's code can use."""
 
     def describe(self, spec: GpuTarget) -> str:
+        """Return kind and host."""
         return f"{spec.kind}, launched by {HOST.describe(spec.host)}"
 
     def of_component(self, spec: GpuTarget, component: str) -> TargetSpec:
+        """Return the host for a component of `host_components`, else the GPU."""
         return spec.host if component in spec.host_components else spec
 
     def resolve(self, spec: GpuTarget, precision: str) -> Machine:
+        """Resolve host and GPU to one machine. Raises BuildError for the host's reasons."""
         host = HOST.resolve(spec.host, "float32")
         limits = Workgroup(_THREADS, _SHARED_BYTES)
         features = Features(
@@ -75,24 +79,27 @@ class GpuKind(TargetKind):
         return Machine(spec.kind, options, features, host.required)
 
     def options(self, spec: Any) -> dict[str, Any]:
-        """What names the GPU to the code generator, besides its kind."""
+        """Return the code generator's options for the GPU besides its kind."""
         return {}
 
     def tvm(self, machine: Machine) -> Any:
+        """Return TVM's Target with its host."""
         import tvm
 
         host = {key: machine.options[key] for key in _HOST if machine.options.get(key)}
-        own = {"kind": machine.kind, **self.named(dict(machine.options))}
-        return tvm.target.Target(own, host=HOST.tvm(replace(machine, options=host)))
+        device = {"kind": machine.kind, **self.named(dict(machine.options))}
+        return tvm.target.Target(device, host=HOST.tvm(replace(machine, options=host)))
 
     def named(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The GPU's options as TVM's Target takes them."""
+        """Return the GPU's options as TVM's Target takes them."""
         return {}
 
     def platform(self, spec: GpuTarget) -> Platform:
+        """Return the host's platform."""
         return HOST.platform(spec.host)
 
     def show(self, machine: Machine) -> dict[str, str]:
+        """Return GPU, workgroup limits and host for a page."""
         features = machine.features
         limits = features.workgroup
         assert limits is not None
@@ -103,14 +110,16 @@ class GpuKind(TargetKind):
         }
 
     def facts(self, spec: GpuTarget) -> dict[str, Any]:
+        """Return the host's facts."""
         return HOST.facts(spec.host)
 
     def tools(self, spec: Any) -> GpuTools:
+        """Return the tools for GPUs."""
         return GpuTools(spec)
 
 
 class GpuTools(Tools):
-    """Those for a GPU: its host's, but that something executes its kernels."""
+    """Tools for a GPU: its host's, with a runner that also executes kernels."""
 
     spec: GpuTarget
 
@@ -119,20 +128,23 @@ class GpuTools(Tools):
         self.host = HOST.tools(spec.host)
 
     def toolchain(self) -> Toolchain:
+        """Return the host's linker."""
         return self.host.toolchain()
 
     def runner(self) -> Runner | None:
-        """What executes the kernels here, and the host's code: in this process, or emulated."""
+        """Return the runner of kernels and host code, in this process or emulated."""
         return self.executor(self.host.runner()) if self.spec.run else None
 
     def executor(self, host: Runner | None) -> Runner | None:
-        """The kernels' source, on the CPU that runs the host's code; host: what does that."""
+        """Return the runner of the kernels' source beside the host's runner; None if there is none."""
         if host is LOCAL:
             return SourceRunner(self.spec.kind)
         return EmulatedSource(self.spec.kind, host) if isinstance(host, Qemu) else None
 
     def runner_libraries(self) -> Mapping[str, RuntimeLibrary]:
+        """Return the host's runtime."""
         return self.host.runner_libraries()
 
     def lacking(self, precision: str) -> tuple[str, ...]:
+        """Return the features that the host lacks."""
         return self.host.lacking("float32") if self.spec.run else ()

@@ -1,4 +1,4 @@
-"""CPUs, by LLVM's names for them; vector widths follow from their features."""
+"""CPUs, by LLVM's names. Vector widths follow from their features."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from kokoro_tvm.targets.cpu_tools import CpuTools
 
 __all__ = ["KIND", "native"]
 
-# Vector width follows from the first of these a CPU has: (LLVM feature, float32 lanes, vector registers).
-# Of RISC-V, "v" has vectors of at least 128 bits, and "d" none. WebAssembly names no number of
-# registers: with tiles for 16, V8 spills on x86-64.
+# (LLVM feature, float32 lanes, vector registers): the first feature that a CPU has decides. On RISC-V, "v"
+# means vectors of at least 128 bits, "d" none. WebAssembly has no fixed number of registers: with tiles for
+# 16, V8 spills on x86-64.
 _VECTOR_FEATURES = (
     *(("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32), ("sse2", 4, 16)),
     *(("v", 4, 32), ("d", 1, 32), ("simd128", 4, 12)),
@@ -35,12 +35,12 @@ _IDENTITY = (
     "CPU part",
     "Features",
 )
-# Of RISC-V: what LLVM derives from the letters of RISCV; its further extensions have longer names, too.
+# Extensions of RISC-V that LLVM derives from the letters of RISCV.
 _DERIVED = {"i", "zaamo", "zalrsc", "zca", "zcd", "zicsr", "zifencei", "zmmul"}
 _DERIVED |= {"zve32f", "zve32x", "zve64d", "zve64f", "zve64x", "zvl32b", "zvl64b", "zvl128b"}
 _EXTENSION = re.compile(r"[a-z]|[xz][a-z0-9]+")
-# What the code generator has to be given besides: how floats are passed, where a triple leaves that open; how
-# wide vectors are, where LLVM reports nothing.
+# More options of the code generator: the ABI of floats, which the triple leaves open; the vector width, which
+# LLVM does not report.
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {"riscv64": {"mabi": "lp64d"}, "wasm32": {"vector-width": 128}}
 
 
@@ -51,26 +51,28 @@ class Llvm(TargetKind):
     precisions = ("float32", "bfloat16", "float16")
 
     def describe(self, spec: LlvmTarget) -> str:
+        """Return kind and CPU name."""
         return f"{spec.kind} {spec.mcpu}"
 
     def resolve(self, spec: LlvmTarget, precision: str) -> Machine:
-        """`native` is the CPU this runs on.
+        """Resolve a CPU; `native` is the CPU of this machine.
 
-        LLVM goes by a CPU's name, and a hypervisor may give another one: what the native CPU has beyond its
-        name is added, what is hidden of it is removed. Raises BuildError for a CPU without the instructions
-        that the precision needs.
+        Raises:
+            BuildError: The CPU lacks the instructions that the precision needs.
         """
         from tvm.target import codegen
 
         triple = spec.mtriple or str(codegen.llvm_get_system_triple())
         cpu = str(codegen.llvm_get_system_cpu()) if spec.mcpu == "native" else spec.mcpu
         attributes = tuple(spec.mattr)
-        if spec.mcpu == "native" and (there := features_of_cpu()) is not None:
+        # LLVM derives features from a CPU's name, and a hypervisor may report another name: add what the
+        # native CPU has beyond its name, remove what is hidden.
+        if spec.mcpu == "native" and (available := features_of_cpu()) is not None:
             named = _features(triple, cpu, ())
             beyond = [
-                name for name in FEATURES[parse_triple(triple).architecture] if name in there - {*named}
+                name for name in FEATURES[parse_triple(triple).architecture] if name in available - {*named}
             ]
-            hidden = [name for name in named if name not in there]
+            hidden = [name for name in named if name not in available]
             attributes = (*(f"+{name}" for name in beyond), *(f"-{name}" for name in hidden), *attributes)
         required = _features(triple, cpu, attributes)
         if precision == "bfloat16" and BFLOAT16 not in required:
@@ -101,15 +103,19 @@ class Llvm(TargetKind):
         return Machine("llvm", options, features, required)
 
     def tvm(self, machine: Machine) -> Any:
+        """Return TVM's Target for a machine."""
         return _tvm_target(machine.options)
 
     def tools(self, spec: LlvmTarget) -> CpuTools:
+        """Return the tools for CPUs."""
         return CpuTools(spec)
 
     def platform(self, spec: LlvmTarget) -> Platform:
+        """Return architecture and operating system."""
         return spec.platform
 
     def show(self, machine: Machine) -> dict[str, str]:
+        """Return CPU, triple and vectors for a page."""
         features = machine.features
         return {
             "CPU": machine.options["mcpu"],
@@ -118,6 +124,7 @@ class Llvm(TargetKind):
         }
 
     def facts(self, spec: LlvmTarget) -> dict[str, Any]:
+        """Return the identity of this machine's CPU if the target is `native`."""
         return {"cpu": _cpu() if spec.mcpu == "native" else None}
 
 
@@ -125,33 +132,32 @@ KIND = Llvm()
 
 
 def native() -> Machine:
-    """The machine this runs on."""
+    """Return the machine that this process runs on."""
     return KIND.resolve(LlvmTarget(kind="llvm", mcpu="native"), "float32")
 
 
 def _features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:
-    """Which features of its architecture's table the compiler may use, in their order."""
+    """List the features of the architecture's table that the compiler may use."""
     from tvm.target import codegen
 
     target = _tvm_target({"mtriple": triple, "mcpu": cpu, "mattr": list(mattr)})
-    found = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
+    cpu_features = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
     architecture = parse_triple(triple).architecture
-    table = FEATURES.get(architecture, X86 if "sse2" in found else ARM)
+    table = FEATURES.get(architecture, X86 if "sse2" in cpu_features else ARM)
     if architecture == "riscv64":
-        _check_riscv(cpu, found)
-    return tuple(name for name in table if name in found)
+        _check_riscv(cpu, cpu_features)
+    return tuple(name for name in table if name in cpu_features)
 
 
-def _check_riscv(cpu: str, found: set[str]) -> None:
-    """Raises BuildError for a CPU with extensions that nobody would look for where the code is to run, or
-    without the floats that its ABI passes."""
-    unknown = [n for n in sorted(found - _DERIVED - RISCV.keys()) if _EXTENSION.fullmatch(n)]
+def _check_riscv(cpu: str, cpu_features: set[str]) -> None:
+    """Raise BuildError for extensions that no runtime checks, or for a CPU without the ABI's floats."""
+    unknown = [n for n in sorted(cpu_features - _DERIVED - RISCV.keys()) if _EXTENSION.fullmatch(n)]
     if unknown:
         raise BuildError(
             f"{cpu} has {', '.join(unknown)}, and no bundle can be refused where that is missing: remove it "
             f"in the recipe's target (mattr: [-{unknown[0]}]), or name another CPU"
         )
-    if "d" not in found:
+    if "d" not in cpu_features:
         raise BuildError(
             f"{cpu} lacks d, by which the ABI {_OPTIONS['riscv64']['mabi']} passes floats: name a CPU that "
             "has it (sifive-u74), or add it in the recipe's target (mattr: [+m, +a, +f, +d, +c])"
@@ -165,7 +171,7 @@ def _tvm_target(options: Mapping[str, Any]) -> Any:
 
 
 def _cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, Any]:
-    """What tells this CPU from another, without asking the compiler."""
+    """Return what identifies this CPU, without the compiler."""
     if not cpuinfo.is_file():  # not Linux
         return {"machine": platform.machine(), "processor": platform.processor()}
     lines = cpuinfo.read_text(encoding="utf-8").splitlines()

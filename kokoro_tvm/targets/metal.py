@@ -23,19 +23,20 @@ class MetalTarget(GpuTarget):
 
 
 class Metal(GpuKind):
-    """Apple's GPUs; their kernels are source, which the system compiles when they are loaded."""
+    """Apple's GPUs. The system compiles the kernels' source when it loads them."""
 
     spec = MetalTarget
 
     def tools(self, spec: GpuTarget) -> MetalTools:
+        """Return the tools for Apple's GPUs."""
         return MetalTools(spec)
 
 
 class MetalTools(GpuTools):
-    """Those for Apple's GPUs."""
+    """Tools for Apple's GPUs."""
 
     def executor(self, host: Runner | None) -> Runner | None:
-        """The GPU of a Mac, on a Mac."""
+        """Return the host's runner on a Mac, else that of the kernels' source."""
         on_mac = detect_platform().system == "darwin"
         return host if host is LOCAL and on_mac else super().executor(host)
 

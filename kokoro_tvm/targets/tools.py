@@ -1,4 +1,4 @@
-"""What handles a target's code on the machine that builds: links it, runs it, has a TVM runtime for it."""
+"""Tools for a target's code on the build machine: linker, runner, TVM runtime."""
 
 from __future__ import annotations
 
@@ -20,10 +20,16 @@ __all__ = ["CompiledLibrary", "PinnedLibrary", "RuntimeLibrary", "Tools"]
 
 @dataclass(frozen=True)
 class PinnedLibrary:
-    """A library inside a wheel of another platform, which pip fetches.
+    """A library inside a wheel for another platform, which pip downloads.
 
-    platforms: tags of that platform; python: CPython of the wheel, whichever Python builds; wheel: SHA-256 of
-    the wheel; member: the library's path in it; sha256: of the library.
+    Attributes:
+        package: Name of the wheel's package.
+        version: Version of the package.
+        platforms: Platform tags of the wheel.
+        python: CPython version of the wheel, independent of the one that builds.
+        wheel: SHA-256 of the wheel.
+        member: Path of the library in the wheel.
+        sha256: SHA-256 of the library.
     """
 
     package: str
@@ -36,65 +42,75 @@ class PinnedLibrary:
 
     @property
     def name(self) -> str:
-        """The library's file name."""
+        """Return the library's file name."""
         return Path(self.member).name
 
 
 @dataclass(frozen=True)
 class CompiledLibrary:
-    """A library that `kokoro_tvm.native.libtvm` compiles.
-
-    name: its file name; compiler: of C++.
-    """
+    """A library that `kokoro_tvm.native.libtvm` compiles with a C++ compiler."""
 
     name: str
     compiler: Compiler
 
 
 RuntimeLibrary: TypeAlias = Path | PinnedLibrary | CompiledLibrary
-"""Where a library of the TVM runtime is from: what is installed here, a wheel, or TVM's sources."""
+"""Source of a library of the TVM runtime: an installed file, a wheel, or TVM's sources."""
 
 
 class Tools(ABC):
-    """Those for one target. spec: a recipe's `target`."""
+    """Tools for one target; `spec` is a recipe's `target`."""
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
 
     @abstractmethod
     def toolchain(self) -> Toolchain:
-        """What makes a loadable file of the object code."""
+        """Return the linker of object code."""
 
     def assembler(self) -> str:
-        """What compiles kernels to machine code, and its version. Raises BuildError where it is missing."""
+        """Return the version of the compiler to machine code. Raises BuildError if it is missing."""
         raise NotImplementedError
 
     def assemble(self, code: DeviceCode) -> tuple[DeviceCode, dict[str, dict[str, dict[str, int]]]]:
-        """Kernels as machine code; architecture -> kernel -> what it takes of a GPU. Raises BuildError."""
+        """Compile kernels to machine code.
+
+        Returns:
+            The code, and architecture -> kernel -> resource -> amount.
+
+        Raises:
+            BuildError: The compiler is missing or refuses a kernel.
+        """
         raise NotImplementedError
 
     def runner(self) -> Runner | None:
-        """What runs the code; None where nothing does."""
+        """Return the runner of the code, or None if nothing here runs it."""
         return None
 
     def c_compiler(self) -> CCompiler | None:
-        """What compiles libkokoro for the target; None where it is not for such targets."""
+        """Return the compiler of libkokoro for the target, or None if libkokoro does not support it."""
         return None
 
     def runtime_libraries(self, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
-        """The TVM runtime for the target, which its bundles bring: `runtime` is libtvm_runtime, `ffi`
-        libtvm_ffi where that is brought too, as it is if requested. Empty where the runtime has to be
-        installed.
+        """Return the libraries of the TVM runtime that the target's bundles bring.
 
-        Raises BuildError where there should be one.
+        `runtime` is libtvm_runtime. `ffi` is libtvm_ffi, if it is needed or if `ffi` is true. Empty: the
+        runtime has
+        to be installed.
+
+        Raises:
+            BuildError: A library that should be there is missing.
         """
         return {}
 
     def runner_libraries(self) -> Mapping[str, RuntimeLibrary]:
-        """The TVM runtime that a runner which needs one executes the code with: what bundles bring, unless
-        the runner is a program for another platform than the code."""
+        """Return the TVM runtime that the runner executes code with, if it needs one.
+
+        It is the runtime of `runtime_libraries`, unless the runner is a program for another platform than
+        the code.
+        """
         return self.runtime_libraries()
 
     def lacking(self, precision: str) -> tuple[str, ...]:
-        """Features that the code is certain to need and this machine lacks, found without the compiler."""
+        """Return features that the code needs and this machine lacks, without asking the compiler."""
         return ()

@@ -1,4 +1,4 @@
-"""GPUs as browsers offer them."""
+"""GPUs of WebGPU, as browsers offer them."""
 
 from __future__ import annotations
 
@@ -21,31 +21,32 @@ __all__ = ["KIND", "WebGpuTarget"]
 
 
 class WebGpuTarget(GpuTarget):
-    """Any GPU that WebGPU reaches."""
+    """Any GPU of WebGPU."""
 
     kind: Literal["webgpu"] = Field(description="Kind of target: `webgpu` for GPUs that browsers reach.")
 
 
 class WebGpu(GpuKind):
-    """GPUs that WebGPU reaches; their kernels are WGSL."""
+    """GPUs of WebGPU. Their kernels are WGSL."""
 
     spec = WebGpuTarget
 
     def tools(self, spec: GpuTarget) -> WebGpuTools:
+        """Return the tools for WebGPU."""
         return WebGpuTools(spec)
 
 
 class WebGpuTools(GpuTools):
-    """Those for GPUs that WebGPU reaches."""
+    """Tools for WebGPU."""
 
     def executor(self, host: Runner | None) -> Runner | None:
-        """WebGPU itself: a browser's, or with a host for this machine on whatever Vulkan there is."""
+        """Return a browser for a WebAssembly host, wgpu on Vulkan for a host of this machine, else None."""
         if host is NODE:
             return CHROMIUM
         return WGPU if host is LOCAL else None
 
     def runtime_libraries(self, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
-        """That of WebAssembly, which a page has no other way to."""
+        """Return the runtime for pages; empty for other hosts."""
         return self.host.runtime_libraries(ffi) if KIND.is_for_browsers(self.spec) else {}
 
 

@@ -1,4 +1,4 @@
-"""Where the JavaScript of the project is: `kokoro_tvm/web/`."""
+"""The page and the JavaScript of the project, below `WEB`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["OFFLINE", "WEB", "page_files"]
 
 WEB = Path(__file__).parent
 OFFLINE = WEB / "offline"
-"""What a page has besides where no server computes: it is kept, and can be installed."""
+"""More files of a page without a server: the service worker and the manifest of the installable page."""
 
 _SUFFIXES = frozenset({".html", ".js", ".css", ".svg"})
 
 
 def page_files() -> list[Path]:
-    """What a browser may load, below `WEB`, in order."""
+    """List the files below `WEB` that a browser may load, in order."""
     files = sorted(path for path in WEB.rglob("*") if path.suffix in _SUFFIXES)
     return [path for path in files if path.parent != OFFLINE]

@@ -1,4 +1,4 @@
-/** What runtime/text/abbreviations.json has, for abbreviations.js. */
+/** The content of runtime/text/abbreviations.json, for abbreviations.js. */
 export default {
   "titles": [
     "mr", "mrs", "ms", "dr", "prof", "rev", "hon", "gen", "col", "maj", "capt", "lt", "sgt", "cpl", "pres", "gov",

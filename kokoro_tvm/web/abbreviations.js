@@ -1,15 +1,15 @@
 /**
- * Whether the point of an abbreviation ends a sentence as well.
+ * Decision whether the point of an abbreviation also ends a sentence.
  *
- * A title's never does, for a name follows it: Dr. Smith. Others do where the next word begins one (Kiss and Strunk,
- * "Unsupervised multilingual sentence boundary detection", 2006, call these words frequent sentence starters): in the
- * U.S. Navy, but in the U.S. The Navy.
+ * The point of a title never does, because a name follows: Dr. Smith. The point of another abbreviation does if the
+ * next word often begins a sentence (Kiss and Strunk, "Unsupervised multilingual sentence boundary detection", 2006):
+ * in the U.S. Navy, but in the U.S. The Navy.
  */
 
 import WORDS from "./abbreviation_words.js";
 import { charAt, isUpper } from "./characters.js";
 
-const LETTER = "[\\p{L}\\p{Nl}\\p{No}]"; // and what is a number, but not of figures
+const LETTER = "[\\p{L}\\p{Nl}\\p{No}]"; // letters, and numbers that are not digits
 const LAST_WORD = new RegExp(`(?:${LETTER}\\.){0,10}${LETTER}{1,20}(?=\\n?$)`, "u");
 const NEXT_WORD = new RegExp(`^${LETTER}{1,20}(?:['’]${LETTER}{1,8})?(?![\\p{L}\\p{N}_.])`, "u");
 const NAMED_AFTER = new Set(WORDS.titles);
@@ -18,8 +18,11 @@ const HOURS = new Set(["a.m", "p.m"]);
 const BEGINNINGS = new Set(WORDS.beginnings);
 const DAYS = new Set(WORDS.dates);
 
-/** The abbreviation, or the initial, that a text ends with in front of its point; null where there is none.
- * @param {string} before @returns {string | null} */
+/**
+ * Return the abbreviation or the initial before the final point of a text, or null.
+ * @param {string} before
+ * @returns {string | null}
+ */
 export function abbreviationIn(before) {
   const word = LAST_WORD.exec(before)?.[0];
   if (word === undefined) return null;
@@ -29,16 +32,18 @@ export function abbreviationIn(before) {
   return dotted || initial || ABBREVIATIONS.has(word.toLowerCase()) ? word.toLowerCase() : null;
 }
 
-/** Whether a sentence begins with the word that `after` begins with, behind an abbreviation and its point.
- *
- * after: the word and what follows it.
- * @param {string} after @param {string} abbreviation @returns {boolean} */
+/**
+ * Return whether `after` begins a sentence behind an abbreviation and its point.
+ * @param {string} after
+ * @param {string} abbreviation
+ * @returns {boolean}
+ */
 export function beginsSentence(after, abbreviation) {
-  const found = NEXT_WORD.exec(after)?.[0];
-  if (found === undefined || NAMED_AFTER.has(abbreviation)) return false;
-  const first = charAt(found, 0);
+  const result = NEXT_WORD.exec(after)?.[0];
+  if (result === undefined || NAMED_AFTER.has(abbreviation)) return false;
+  const first = charAt(result, 0);
   if (!isUpper(first)) return false;
-  const word = found.replace("’", "'");
+  const word = result.replace("’", "'");
   if (abbreviation === "etc" || (HOURS.has(abbreviation) && word !== word.toUpperCase())) {
     return !DAYS.has(word.toLowerCase());
   }

@@ -1,12 +1,12 @@
-/** Where words are in the text that they were read from, and where its sentences begin. */
+/** Places of words in the text that they were read from, and beginnings of its sentences. */
 
-const FARTHEST = 400; // characters that a reader may skip (markup, symbols) between a word and the next
+const FARTHEST = 400; // maximum distance between two words in characters (markup, symbols)
 const WORD = /[\p{L}\p{N}]/u;
 const SENTENCE_END = /[.!?…]["'”’»)\]]*\s+|[。！？]["'”’»)\]]*\s*|\n\s*/g;
 
-/** Finds words one after the other; each is looked for behind the one before it. */
+/** Search for words one after the other, each behind the one before it. */
 export class Alignment {
-  #last = ""; // the word before
+  #last = ""; // the previous word
   #from;
 
   /** @param {string} text @param {number} [from] where what is spoken begins, of which words know their places */
@@ -16,9 +16,10 @@ export class Alignment {
   }
 
   /**
+   * Return a word's slice of the text, or null.
    * @param {import("./synthesizer.js").Word} word
-   * @returns {[number, number] | null} its slice of the text; null where it does not stand there, or is the
-   *     rest of the word before it, which was divided
+   * @returns {[number, number] | null} its slice of the text; null where it does not stand there, or is the rest of
+   *   the word before it, which was divided
    */
   place(word) {
     const [start, end] = word.source?.map((place) => this.#from + place) ?? this.#find(word.word);
@@ -38,6 +39,7 @@ export class Alignment {
 }
 
 /**
+ * Return the place of the first character of a sentence.
  * @param {string} text
  * @param {number} place of a character
  * @returns {number} of the first character of its sentence
@@ -48,7 +50,11 @@ export function sentenceStart(text, place) {
   return Math.min(start, place);
 }
 
-/** @param {string} word @returns {boolean} whether it is a word and no mark */
+/**
+ * Return whether a word is not a mark.
+ * @param {string} word
+ * @returns {boolean} whether it is a word and no mark
+ */
 export function isWord(word) {
   return WORD.test(word);
 }

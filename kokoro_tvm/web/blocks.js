@@ -1,15 +1,14 @@
 /**
- * Marks at the beginning of a line that make it a block of its own: headings, items, rows, rules, fences.
+ * Marks at the beginning of a line that make it a block: headings, items, rows, rules, fences.
  *
- * They are Markdown's (https://spec.commonmark.org/0.31.2/), as far as they can be known from the line's first
- * characters.
+ * They are Markdown's (https://spec.commonmark.org/0.31.2/), as far as the first characters of a line show them.
  */
 
 import { SPACE, endOf } from "./characters.js";
 
 /** @typedef {"heading" | "item" | "numbered" | "row" | "fence" | "rule"} Kind */
 
-/** Characters of a line that show whether it begins a block. */
+/** Characters of a line that decide whether it begins a block. */
 export const MOST = 8;
 
 const FIRST = new Set("#-*+•‣◦▪0123456789|`~_=");
@@ -25,34 +24,34 @@ const BLOCK = new RegExp(
 /** @type {Kind[]} */
 const KINDS = ["heading", "item", "numbered", "row", "fence", "rule"];
 
-/** Whether a line with this first character may begin a block. @param {string} char */
+/** Return whether a line with this first character may begin a block. @param {string} char */
 export const mayBegin = (char) => FIRST.has(char);
 
-/** Whether a block ends with its line. @param {Kind} kind */
+/** Return whether a block ends with its line. @param {Kind} kind */
 export const isOneLine = (kind) => kind !== "item" && kind !== "numbered";
 
 /**
- * The block that begins at `place`, the first character of a line that is no space: its kind, and where its mark
- * ends.
+ * Return kind and end of the block mark at `place`, the first non-space of a line, or null.
  *
- * numbered: whether a numbered item may have any number; among other lines, only 1 begins a list, so that a wrapped
- * line may begin with a number that ends a sentence.
- *
- * @param {string} text @param {number} place @param {boolean} numbered
+ * numbered: whether an item may have any number. Otherwise only 1 begins a list, because a wrapped line may begin with
+ * a number that ends a sentence.
+ * @param {string} text
+ * @param {number} place
+ * @param {boolean} numbered
  * @returns {{kind: Kind, end: number} | null}
  */
 export function blockAt(text, place, numbered) {
   BLOCK.lastIndex = place;
-  const found = BLOCK.exec(text);
-  if (!found?.groups || (found.groups.numbered && !numbered && !isOne(found.groups.numbered))) return null;
-  const { groups } = found;
+  const result = BLOCK.exec(text);
+  if (!result?.groups || (result.groups.numbered && !numbered && !isOne(result.groups.numbered))) return null;
+  const { groups } = result;
   const kind = KINDS.find((name) => groups[name]);
-  return kind ? { kind, end: endOf(found) } : null;
+  return kind ? { kind, end: endOf(result) } : null;
 }
 
 const isOne = (figures) => Number([...figures].map(digit).join("")) === 1;
 
-/** The value of a figure of any script: they come in tens, from 0 to 9. @param {string} figure */
+/** Return the value of a digit of any script: digits come in tens, from 0 to 9. @param {string} figure */
 function digit(figure) {
   const code = figure.codePointAt(0) ?? 0;
   let zero = code;

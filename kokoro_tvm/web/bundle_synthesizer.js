@@ -1,4 +1,4 @@
-/** A synthesizer that is a bundle for WebAssembly, computed by a worker: in a page, and in Node. */
+/** Synthesizer with a WebAssembly bundle that a worker computes, in a page and in Node. */
 
 import { revived, revivedPiece } from "./plan.js";
 import { RemoteModel } from "./runtime/remote.js";
@@ -6,7 +6,7 @@ import { Speech } from "./speech.js";
 import { SpeechError } from "./synthesizer.js";
 import { bytesOfVoice } from "./voice_files.js";
 
-export const BUNDLE = "bundle/"; // beside the page
+export const BUNDLE = "bundle/"; // relative to the page
 const SAMPLE_RATE = 24000; // of every Kokoro model
 
 /** @typedef {import("./plan.js").Plan} Plan */
@@ -14,17 +14,19 @@ const SAMPLE_RATE = 24000; // of every Kokoro model
 /** @typedef {import("./synthesizer.js").Chunk} Chunk */
 /** @typedef {import("./runtime/pieces.js").Progress} Progress */
 /** @typedef {import("./runtime/remote.js").Way} Way */
-/** onprogress: called as a bundle is loaded; gpu: the folder of a bundle for WebGPU, which computes where it can; onway:
- * called once it is known whether it does, and where that changes; worker: what starts the worker, where it is not a page's.
- * @typedef {{onprogress?: (progress: Progress) => void, gpu?: string | URL, onway?: (way: Way) => void,
- *   worker?: () => Worker}} Opening */
+/**
+ * Options of opening a bundle. onprogress: called while it is loaded; gpu: folder of a WebGPU bundle, used if
+ * possible; onway: called when it is known what computes, and after changes; worker: starts the worker outside of
+ * pages.
+ * @typedef {{onprogress?: (progress: Progress) => void, gpu?: string | URL, onway?: (way: Way) => void, worker?: () =>
+ *   Worker}} Opening
+ */
 
-/** Names of errors while it is loaded -> kinds of what the page is given. */
+/** Names of loading errors -> kinds of SpeechError. */
 const KINDS = { ConnectionError: "unreachable", UnsupportedError: "unsupported", MemoryError: "memory" };
 
 /**
- * A bundle in the folder `bundle/` beside the page; loading it begins at once.
- *
+ * Open the bundle in the folder `bundle/` next to the page. Loading begins at once.
  * @param {string} base the page's address
  * @param {Opening} [options]
  * @returns {Promise<BundleSynthesizer>}
@@ -34,10 +36,11 @@ export async function open(base, options) {
 }
 
 /**
- * Text to speech with the bundle in a folder. Every call that needs it waits until it is loaded, and is rejected with a
- * `SpeechError`: `unloadable`, `unreachable`, `unsupported` or `memory` where it cannot be loaded (the next call loads what
- * is not there yet), `refused` for a text or an option that cannot be spoken, `broken` where computing fails; and with the
- * signal's reason where that aborts.
+ * Text to speech with the bundle in a folder.
+ *
+ * Calls that need the bundle wait until it is loaded. They are rejected with a `SpeechError`: `unloadable`,
+ * `unreachable`, `unsupported` or `memory` if it cannot be loaded (the next call continues loading), `refused` for an
+ * invalid text or option, `broken` if computing fails; or with the signal's reason if that aborts.
  */
 export class BundleSynthesizer {
   #folder;
@@ -47,8 +50,7 @@ export class BundleSynthesizer {
   #loaded = null;
 
   /**
-   * Loads a bundle.
-   *
+   * Load a bundle.
    * @param {string | URL} folder its address; a relative one is below the page's
    * @param {Opening} [options]
    * @returns {Promise<BundleSynthesizer>} rejected with a SpeechError as it cannot be loaded
@@ -66,20 +68,22 @@ export class BundleSynthesizer {
    */
   constructor(folder, options = {}) {
     this.sampleRate = SAMPLE_RATE;
-    this.languages = ["a", "b", "e", "f", "h", "i", "p"]; // the front end's
+    this.languages = ["a", "b", "e", "f", "h", "i", "p"]; // languages of the front end
     this.#folder = folder;
     this.#options = options;
-    this.#ready().catch(() => {}); // whoever calls gets the error
+    this.#ready().catch(() => {}); // the caller gets the error
   }
 
-  /** @returns {Promise<string[]>} names of all voices */
+  /** Return the names of all voices. @returns {Promise<string[]>} names of all voices */
   async voices() {
     const { voices } = await this.#ready();
     return voices;
   }
 
-  /** Languages of the voices by the letters that names begin with; null: Kokoro's.
-   * @returns {Promise<Record<string, {name: string, tag?: string}> | null>} */
+  /**
+   * Return the languages of the voices by the first letter of their names, or null for Kokoro's.
+   * @returns {Promise<Record<string, {name: string, tag?: string}> | null>}
+   */
   async spokenLanguages() {
     const { languages } = (await this.#ready()).remote.manifest;
     if (!languages) return null;
@@ -87,8 +91,11 @@ export class BundleSynthesizer {
     return Object.fromEntries(Object.entries(languages).map(named));
   }
 
-  /** Takes the voices of a file (.pt, .npy, .bin, .safetensors) beside the bundle's; it goes nowhere else.
-   * @param {File} file @returns {Promise<string[]>} their names; rejected with a SpeechError, `refused`, where it is no voice */
+  /**
+   * Add the voices of a file (.pt, .npy, .bin, .safetensors). The file is not sent anywhere.
+   * @param {File} file
+   * @returns {Promise<string[]>} their names; rejected with a SpeechError, `refused`, where it is no voice
+   */
   async addVoices(file) {
     const { remote, voices } = await this.#ready();
     try {
@@ -100,62 +107,77 @@ export class BundleSynthesizer {
     }
   }
 
-  /** @returns {Promise<number>} how many threads compute */
+  /** Return the number of threads that compute. @returns {Promise<number>} how many threads compute */
   async threads() {
     const { remote } = await this.#ready();
     return remote.threads;
   }
 
   /**
-   * Everything about a speech that is known before the decoder runs; `render` speaks it.
-   *
-   * @param {string | Iterable<string>} text @param {Options} [options] @returns {Promise<Plan>}
+   * Plan a text: everything about a speech that is known before the decoder runs. `render` speaks the plan.
+   * @param {string | Iterable<string>} text
+   * @param {Options} [options]
+   * @returns {Promise<Plan>}
    */
   plan(text, options = {}) {
     return this.#plan("plan", text, options);
   }
 
   /**
-   * The plan of phonemes, or of several strings of them as utterances of their own.
-   *
-   * @param {string | string[]} phonemes @param {Options} [options] @returns {Promise<Plan>}
+   * Plan phonemes, or several strings of phonemes as separate utterances.
+   * @param {string | string[]} phonemes
+   * @param {Options} [options]
+   * @returns {Promise<Plan>}
    */
   planPhonemes(phonemes, options = {}) {
     return this.#plan("planPhonemes", phonemes, options);
   }
 
   /**
-   * Speaks piece by piece: the words of a piece, then its audio. No component is begun after `signal` aborts, or after
-   * nobody reads on.
-   *
-   * @param {string | Iterable<string>} text which may come in portions @param {Options} [options]
+   * Speak piece by piece: the words of a piece, then its audio. No component is started after `signal` aborts or the
+   * caller stops reading.
+   * @param {string | Iterable<string>} text which may come in portions
+   * @param {Options} [options]
    * @returns {AsyncGenerator<Chunk>}
    */
   stream(text, options = {}) {
     return chunks(this.#spoken("stream", text, options));
   }
 
-  /** The chunks of `stream`, joined. @param {string | Iterable<string>} text @param {Options} [options]
-   * @returns {Promise<Speech>} */
+  /**
+   * Speak a text and join the chunks of `stream`.
+   * @param {string | Iterable<string>} text
+   * @param {Options} [options]
+   * @returns {Promise<Speech>}
+   */
   speak(text, options = {}) {
     return joined(this.#spoken("stream", text, options));
   }
 
-  /** Speaks a plan. @param {Plan} plan @param {{signal?: AbortSignal}} [options] @returns {Promise<Speech>} */
+  /**
+   * Speak a plan.
+   * @param {Plan} plan
+   * @param {{signal?: AbortSignal}} [options]
+   * @returns {Promise<Speech>}
+   */
   render(plan, { signal } = {}) {
     return joined(this.#spoken("render", plan, { signal }));
   }
 
-  /** The chunks of what `render` speaks. @param {Plan} plan @param {{signal?: AbortSignal}} [options]
-   * @returns {AsyncGenerator<Chunk>} */
+  /**
+   * Speak a plan in chunks.
+   * @param {Plan} plan
+   * @param {{signal?: AbortSignal}} [options]
+   * @returns {AsyncGenerator<Chunk>}
+   */
   renderStream(plan, { signal } = {}) {
     return chunks(this.#spoken("render", plan, { signal }));
   }
 
-  /** Ends the worker, whatever it computes, and frees its memory; what waits for it is rejected. */
+  /** End the worker and free its memory. Pending calls are rejected. */
   close() {
     this.#closed = true;
-    this.#loaded?.then(({ remote }) => remote.close(), () => {}); // what could not be loaded is closed
+    this.#loaded?.then(({ remote }) => remote.close(), () => {}); // a bundle that failed to load is closed already
   }
 
   /** @param {"plan" | "planPhonemes"} method @param {string | Iterable<string>} text @param {Options} options
@@ -169,9 +191,13 @@ export class BundleSynthesizer {
     }
   }
 
-  /** The plan, and then the parts of `Speaking`.
-   * @param {"stream" | "render"} method @param {string | Iterable<string> | Plan} what @param {Options} options
-   * @returns {AsyncGenerator<any>} */
+  /**
+   * Yield the plan, then the parts of `Speaking`.
+   * @param {"stream" | "render"} method
+   * @param {string | Iterable<string> | Plan} what
+   * @param {Options} options
+   * @returns {AsyncGenerator<any>}
+   */
   async *#spoken(method, what, options) {
     const { remote } = await this.#ready();
     try {
@@ -193,12 +219,16 @@ export class BundleSynthesizer {
   }
 }
 
-/** A bundle in a worker, and the names of its voices. @param {URL} folder @param {Opening} options */
+/**
+ * Load a bundle into a worker, and read the names of its voices.
+ * @param {URL} folder
+ * @param {Opening} options
+ */
 async function load(folder, options) {
   const remote = await RemoteModel.open(folder, options);
   try {
     const voices = await remote.prepare();
-    globalThis.navigator?.storage?.persist?.(); // or the browser may give up what it keeps, and load it again
+    globalThis.navigator?.storage?.persist?.(); // else the browser may drop what it keeps and load it again
     return { remote, voices };
   } catch (error) {
     remote.close();
@@ -206,10 +236,14 @@ async function load(folder, options) {
   }
 }
 
-/** A text as a message takes it: a string, or its portions. @param {any} text */
+/** Return a text as a message can contain it: a string, or its portions. @param {any} text */
 const sendable = (text) => (typeof text === "string" ? text : [...text]);
 
-/** What to throw in place of an error. @param {any} error @param {AbortSignal | undefined} signal */
+/**
+ * Return the error to throw for an error.
+ * @param {any} error
+ * @param {AbortSignal | undefined} signal
+ */
 function reason(error, signal) {
   if (signal?.aborted) return signal.reason;
   return new SpeechError(error.name === "InputError" ? "refused" : "broken", error.message, { cause: error });

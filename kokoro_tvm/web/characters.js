@@ -1,15 +1,15 @@
 /**
- * Texts by their characters, as Python has them: code points, and its classes of them.
+ * Characters as in Python: code points and their classes.
  *
- * Places in a text are UTF-16 units, as everywhere in JavaScript; wherever characters are counted, they are code points.
+ * Places in a text are UTF-16 units, as everywhere in JavaScript. Counted characters are code points.
  */
 
-/** Space within a line, and all space, for the brackets of an expression; `\s` of JavaScript has other members. */
+/** Python's space within a line, and all its space, for the brackets of an expression; `\s` of JavaScript differs. */
 export const BLANK = "\\t\\v-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 export const SPACE = `\\n${BLANK}`;
-/** Two line breaks with nothing between them. */
+/** Match an empty line. */
 export const BLANK_LINE = new RegExp(`\\n[${BLANK}]*\\n`, "u");
-/** What stands between spaces. */
+/** Match a run of characters without space. */
 export const WORD = new RegExp(`[^${SPACE}]+`, "gu");
 
 const LEADING = new RegExp(`^[${SPACE}]+`, "u");
@@ -20,14 +20,18 @@ const PRINTABLE = /^[^\p{C}\p{Z}]$/u;
 export const lstrip = (text) => text.replace(LEADING, "");
 /** @param {string} text */
 export const rstrip = (text) => {
-  // By hand: a search for the pattern would begin at every space of the text.
+  // A search for a pattern would start at every space of the text.
   let end = text.length;
   while (end && ALL_SPACE.test(text[end - 1])) end--;
   return text.slice(0, end);
 };
 /** @param {string} text */
 export const strip = (text) => rstrip(lstrip(text));
-/** Words between spaces. @param {string} text @returns {string[]} */
+/**
+ * Return the words between spaces.
+ * @param {string} text
+ * @returns {string[]}
+ */
 export const split = (text) => text.match(WORD) ?? [];
 
 /** @param {string} text */
@@ -36,55 +40,77 @@ export const isSpace = (text) => ALL_SPACE.test(text);
 export const isAlpha = (text) => /^\p{L}+$/u.test(text);
 /** @param {string} text */
 export const isAlnum = (text) => /^[\p{L}\p{N}]+$/u.test(text);
-/** Whether a single character is a capital. @param {string} char */
+/** Return whether a character is a capital. @param {string} char */
 export const isUpper = (char) => /^\p{Uppercase}$/u.test(char);
-/** Whether a single character is a small letter. @param {string} char */
+/** Return whether a character is a small letter. @param {string} char */
 export const isLower = (char) => /^\p{Lowercase}$/u.test(char);
 
-/** The character that begins at a place, "" at the end. @param {string} text @param {number} place */
+/**
+ * Return the character at a place, "" at the end.
+ * @param {string} text
+ * @param {number} place
+ */
 export function charAt(text, place) {
   const code = place >= 0 ? text.codePointAt(place) : undefined;
   return code === undefined ? "" : String.fromCodePoint(code);
 }
 
-/** The place `count` characters before another. @param {string} text @param {number} place @param {number} count */
+/**
+ * Return the place `count` characters before another.
+ * @param {string} text
+ * @param {number} place
+ * @param {number} count
+ */
 export function back(text, place, count) {
   for (; count && place > 0; count--) place -= isPair(text, place - 2) ? 2 : 1;
   return place;
 }
 
-/** The place `count` characters after another. @param {string} text @param {number} place @param {number} count */
+/**
+ * Return the place `count` characters after another.
+ * @param {string} text
+ * @param {number} place
+ * @param {number} count
+ */
 export function forth(text, place, count) {
   for (; count && place < text.length; count--) place += isPair(text, place) ? 2 : 1;
   return place;
 }
 
-/** The beginning of a text, of at most so many characters. @param {string} text @param {number} most */
+/**
+ * Return the first characters of a text.
+ * @param {string} text
+ * @param {number} most
+ */
 export const head = (text, most) => text.slice(0, forth(text, 0, most));
 
-/** How many characters a text has. @param {string} text */
+/** Return the number of characters. @param {string} text */
 export function length(text) {
   let count = text.length;
   for (let place = 0; place + 1 < text.length; place++) if (isPair(text, place)) count--;
   return count;
 }
 
-/** Whether the two units from a place on are one character. @param {string} text @param {number} place */
+/**
+ * Return whether two units are one character.
+ * @param {string} text
+ * @param {number} place
+ */
 export function isPair(text, place) {
   return (text.charCodeAt(place) & 0xfc00) === 0xd800 && (text.charCodeAt(place + 1) & 0xfc00) === 0xdc00;
 }
 
-/** Where a match ends. @param {RegExpMatchArray} match */
+/** Return the end of a match. @param {RegExpMatchArray} match */
 export const endOf = (match) => (match.index ?? 0) + match[0].length;
 
-/** The nearest whole number, halves to the even one. @param {number} value */
+/** Round to the nearest whole number, halves to even. @param {number} value */
 export function rint(value) {
   const low = Math.floor(value);
   const over = value - low;
   return over < 0.5 || (over === 0.5 && low % 2 === 0) ? low : low + 1;
 }
 
-/** A text or a symbol as Python's `repr` shows it. @param {string} text */
+/** Quote a text as Python's `repr`. @param {string} text */
 export function quote(text) {
   const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
   const shown = [...text].map((char) => {

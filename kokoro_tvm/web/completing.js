@@ -1,4 +1,4 @@
-/** A plan, as it is or as it was edited, with durations where it lacks them: `complete` and `render` of Python. */
+/** Completion of a plan, new or edited, with missing durations: `complete` and `render` of Python. */
 
 import { InputError } from "./errors.js";
 import { length } from "./characters.js";
@@ -12,12 +12,16 @@ import { styleOf } from "./voices.js";
 /** @typedef {import("./planning.js").Planned} Planned */
 /** @typedef {import("./planning.js").Model & {samplesPerFrame: number}} Model */
 
-/** The pieces with all durations, each with the features that the decoder takes.
+/**
+ * Yield the pieces with all durations and the features for the decoder.
  *
- * Throws an InputError, before the first, where the plan is not for these rates, voices or phonemes, or where a piece
- * exceeds the largest bucket.
- * @param {Model} model @param {import("./voices.js").Voices} voices @param {Plan} plan
- * @returns {AsyncGenerator<Planned>} */
+ * Throws an InputError before the first one if the plan has other rates, voices or phonemes than the bundle, or if a
+ * piece exceeds the largest bucket.
+ * @param {Model} model
+ * @param {import("./voices.js").Voices} voices
+ * @param {Plan} plan
+ * @returns {AsyncGenerator<Planned>}
+ */
 export async function* completed(model, voices, plan) {
   checkRates(model, plan);
   if (!plan.pieces.length) throw new InputError("There is nothing to speak: the plan has no pieces.");
@@ -36,7 +40,7 @@ export async function* completed(model, voices, plan) {
   }
 }
 
-/** The piece with the durations it lacked; those that it has stay. @returns {Promise<Planned>} */
+/** Predict the missing durations of a piece; existing ones stay. @returns {Promise<Planned>} */
 async function predicted(model, table, piece, speed) {
   const { durations, features } = await predict(model, table, piece);
   const rates = piece.words.flatMap((word) => Array(length(word.symbols)).fill(word.rate));

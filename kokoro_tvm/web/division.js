@@ -1,7 +1,7 @@
 /**
- * Which words the model speaks as one utterance.
+ * Division of words into utterances.
  *
- * A short first piece is heard soon; very short ones sound flat, so they are joined with what follows; long ones are
+ * A short first piece is heard soon. Very short pieces sound flat, so they are joined with the next. Long ones sound
  * hurried, so they are divided at clauses.
  */
 
@@ -11,27 +11,30 @@ import { middleCut } from "./phonemes.js";
 /** @typedef {import("./plan.js").Word} Word */
 
 /**
- * Words to be spoken as one utterance, durations unknown, and what comes after them.
+ * Words of one utterance with unknown durations, and what follows.
  *
- * pause: seconds that the text requests, null where the marks decide; voice: null for that of the request.
- *
- * @typedef {{words: Word[], boundary: import("./joins.js").Boundary, pause: number | null, voice: string | null}} Breath
+ * pause: requested seconds, null if marks decide; voice: null for the request's.
+ * @typedef {{words: Word[], boundary: import("./joins.js").Boundary, pause: number | null, voice: string | null}}
+ *   Breath
  */
 
 /**
  * Lengths of pieces in symbols of phonemes.
  *
- * first: a first piece that is longer ends at the first clause; least: what is shorter is joined with the next sentence
- * of the paragraph; most: what is longer is divided, best at a mark.
- *
+ * first: a longer first piece ends at its first clause; least: a shorter one is joined with the next sentence of the
+ * paragraph; most: a longer one is divided, best at a mark.
  * @typedef {{first: number, least: number, most: number}} Division
  */
 
 /** @type {Division} */
 export const DIVISION = { first: 60, least: 20, most: 300 };
 
-/** Sentences as they come, joined and divided by length.
- * @param {Iterable<Breath>} sentences @param {Division} division @returns {Iterable<Breath>} */
+/**
+ * Yield sentences joined and divided by length.
+ * @param {Iterable<Breath>} sentences
+ * @param {Division} division
+ * @returns {Iterable<Breath>}
+ */
 export function* breaths(sentences, division) {
   /** @type {Breath | null} */
   let held = null;
@@ -65,16 +68,23 @@ export function* breaths(sentences, division) {
   if (held) yield held;
 }
 
-/** Parts of at most `most` symbols, as far as there are places to divide at.
- * @param {Breath} breath @param {number} most @returns {Iterable<Breath>} */
+/**
+ * Divide into parts of at most `most` symbols, as far as possible.
+ * @param {Breath} breath
+ * @param {number} most
+ * @returns {Iterable<Breath>}
+ */
 function* divided(breath, most) {
   const parts = length(symbolsOf(breath.words)) > most ? halves(breath) : null;
   if (!parts) yield breath;
   else for (const part of parts) yield* divided(part, most);
 }
 
-/** Both sides of the best place to divide at, near the middle; null where there is no place.
- * @param {Breath} breath @returns {[Breath, Breath] | null} */
+/**
+ * Divide at the best place near the middle, or return null.
+ * @param {Breath} breath
+ * @returns {[Breath, Breath] | null}
+ */
 export function halves(breath) {
   const cut = middleCut(symbolsOf(breath.words));
   if (cut === null) return null;
@@ -87,7 +97,7 @@ export function halves(breath) {
     } else if (place >= cut) {
       right.push(word);
     } else {
-      // A word of several, such as a number.
+      // A word of several words, such as a number.
       const [begun, rest] = [word.phonemes.slice(0, cut - place), word.phonemes.slice(cut - place)];
       const phonemes = rstrip(begun);
       left.push(word.with({ phonemes, space: begun.slice(phonemes.length) }));
@@ -98,10 +108,10 @@ export function halves(breath) {
   return [before(breath, left), { ...breath, words: right }];
 }
 
-/** The string of phonemes that words write. @param {Word[]} words */
+/** Return the phonemes of words. @param {Word[]} words */
 export const symbolsOf = (words) => words.map((word) => word.symbols).join("");
 
-/** Number of words up to the end of the first clause, where both sides are long enough. */
+/** Return the number of words up to the first clause if both sides are long enough. */
 function firstClause(words, least) {
   const total = length(symbolsOf(words));
   let count = 0;
@@ -118,7 +128,7 @@ function spaced(words) {
   return [...words.slice(0, -1), last.space ? last : last.with({ space: " " })];
 }
 
-/** The first words of a breath as one of its own. */
+/** Return the first words of a breath as a breath. */
 function before(breath, words) {
   const last = words[words.length - 1];
   return { ...breath, words: [...words.slice(0, -1), last.with({ space: "" })], boundary: "clause", pause: null };

@@ -1,26 +1,26 @@
-/** Errors that a caller may handle, as `kokoro_tvm/common/errors.py` has them. */
+/** Errors that a caller may handle, as in `kokoro_tvm/common/errors.py`. */
 
-/** What a user gave cannot be spoken; the message says why, and what to do. */
+/** Invalid input of a user; the message says why, and what to do. */
 export class InputError extends Error {
   name = "InputError";
 }
 
-/** A bundle is damaged, or of another layout than this version reads. */
+/** A damaged bundle, or one with another layout. */
 export class BundleError extends Error {
   name = "BundleError";
 }
 
-/** The server or the connection to it failed; what there is stays, so that trying again goes on from there. */
+/** A failed server or connection. Loaded data stays, so that another attempt continues. */
 export class ConnectionError extends Error {
   name = "ConnectionError";
 }
 
-/** This browser, or the way the page is served, lacks what computing speech needs; the message says what. */
+/** A missing feature of the browser or of how the page is served, which the message names. */
 export class UnsupportedError extends Error {
   name = "UnsupportedError";
 }
 
-/** The browser or the machine has no memory left for what is loaded. */
+/** Not enough memory in the browser or the machine. */
 export class MemoryError extends Error {
   name = "MemoryError";
 }

@@ -1,4 +1,4 @@
-/** From text to phonemes: the C of kokoro_tvm/native/libkokoro/text/, which a bundle has as WebAssembly. */
+/** Text to phonemes by the C of kokoro_tvm/native/libkokoro/text/, compiled to WebAssembly. */
 
 import { BundleError, InputError, MemoryError } from "./errors.js";
 import { LANGUAGES } from "./voices.js";
@@ -8,18 +8,16 @@ import { LANGUAGES } from "./voices.js";
 /**
  * A word or a mark.
  *
- * text: as it is read, after normalization ("two dollars" for "$2"); start, end: the units of the text it stands for, as
- * a slice; tag: the part of speech (Penn Treebank), "" where none is known; phonemes: in the model's alphabet, "" where
- * nothing is spoken; space: what stands between it and the next token in the string of phonemes, " " or ""; origin: what
- * the phonemes come from ("lexicon", "letters", "given", "mark", ...).
- *
- * @typedef {{text: string, start: number, end: number, phonemes: string, space: string, tag: string,
- *   origin: string}} Token
+ * text: after normalization ("two dollars" for "$2"); start, end: slice of the original text; tag: part of speech
+ * (Penn Treebank), or ""; phonemes: in the model's alphabet, "" for silence; space: " " or "", up to the next token;
+ * origin: source of the phonemes ("lexicon", "letters", "given", "mark", ...).
+ * @typedef {{text: string, start: number, end: number, phonemes: string, space: string, tag: string, origin: string}}
+ *   Token
  */
 
-/** In the place of a number, that there is none. */
+/** Stands for a missing number. */
 const ABSENT = -(2 ** 31);
-/** Of `kokoro_error`: what its codes are here, and where its text begins. @type {Record<number, typeof BundleError>} */
+/** Errors by the codes of `kokoro_error`, and the offset of its text. @type {Record<number, typeof BundleError>} */
 const ERRORS = { 1: MemoryError, 2: InputError };
 const TEXT = 4;
 
@@ -28,10 +26,13 @@ export class FrontEnd {
   #module;
   #languages;
 
-  /** @param {Uint8Array<ArrayBuffer> | null} code text.wasm of a bundle @param {Uint8Array | null} data its
-   * front_end.safetensors; both null: it speaks phonemes alone
+  /**
+   * Open the front end of a bundle.
+   * @param {Uint8Array<ArrayBuffer> | null} code text.wasm of a bundle
+   * @param {Uint8Array | null} data its front_end.safetensors; both null: it speaks phonemes alone
    * @param {Record<string, string>} [languages] the bundle's, by their letters
-   * @returns {Promise<FrontEnd>} rejected with a BundleError where it has another layout */
+   * @returns {Promise<FrontEnd>} rejected with a BundleError where it has another layout
+   */
   static async open(code, data, languages = LANGUAGES) {
     return new FrontEnd(code && data && (await Module.open(code, data)), languages);
   }
@@ -42,12 +43,15 @@ export class FrontEnd {
     this.#languages = languages;
   }
 
-  /** The utterances of a passage that have phonemes, and notices of what was guessed or left out.
+  /**
+   * Read a passage: its utterances with phonemes, and notices of guesses and omissions.
    *
-   * Throws an InputError for what cannot be spoken, and where the bundle has no front end for the language: Python needs a
-   * program or a package for it.
-   * @param {string} text @param {Link[]} links places in it, in their order @param {string} code letter of LANGUAGES
-   * @returns {{utterances: Token[][], notices: string[]}} */
+   * Throws an InputError for a text that cannot be spoken, and for a language without a front end in the bundle.
+   * @param {string} text
+   * @param {Link[]} links places in it, in their order
+   * @param {string} code letter of LANGUAGES
+   * @returns {{utterances: Token[][], notices: string[]}}
+   */
   read(text, links, code) {
     const letter = code.charCodeAt(0);
     if (!this.#module?.call("reads", letter)) {
@@ -63,7 +67,7 @@ export class FrontEnd {
 
 const tokenOf = ([text, start, end, phonemes, space, tag, origin]) => ({ text, start, end, phonemes, space, tag, origin });
 
-/** What native/libkokoro/wasm/module.c exports. */
+/** Interface of native/libkokoro/wasm/module.c. */
 class Module {
   #exports;
 
@@ -81,8 +85,12 @@ class Module {
     this.#exports = exports;
   }
 
-  /** What a function returns. What fails in C traps, and leaves its stack as it is.
-   * @param {string} name @param {...number} values @returns {number} */
+  /**
+   * Call a function. A failure in C traps and leaves the stack as it is.
+   * @param {string} name
+   * @param {...number} values
+   * @returns {number}
+   */
   call(name, ...values) {
     const { __stack_pointer: stack, [name]: called } = this.#exports;
     const top = stack.value;
@@ -97,15 +105,20 @@ class Module {
     }
   }
 
-  /** The JSON of a passage. @param {string} text @param {Link[]} links @param {number} letter */
+  /**
+   * Return the JSON of a passage.
+   * @param {string} text
+   * @param {Link[]} links
+   * @param {number} letter
+   */
   read(text, links, letter) {
-    const given = links.map(({ phonemes, alias, flags }) => [phonemes, alias, flags]);
+    const input = links.map(({ phonemes, alias, flags }) => [phonemes, alias, flags]);
     const numbers = links.flatMap(({ start, end, stress }, place) => [
       start, end, stress === null ? ABSENT : Math.max(-9, Math.min(2 * stress, 9)),
-      ...given[place].map((each) => each?.length ?? ABSENT),
+      ...input[place].map((item) => item?.length ?? ABSENT),
     ]);
     const head = Int32Array.of(text.length, links.length, ...numbers);
-    const units = text + given.flat().join("");
+    const units = text + input.flat().join("");
     const place = this.call("take_request", head.byteLength + 2 * units.length);
     new Int32Array(this.#exports.memory.buffer, place, head.length).set(head);
     const behind = new Uint16Array(this.#exports.memory.buffer, place + head.byteLength, units.length);

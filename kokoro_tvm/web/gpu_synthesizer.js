@@ -1,12 +1,11 @@
-/** A synthesizer of a site with two bundles: one for WebGPU, and one for WebAssembly alone, which computes where a GPU does not. */
+/** Synthesizer of a site with two bundles: one for WebGPU, and one for WebAssembly as a fallback. */
 
 import { BUNDLE, BundleSynthesizer } from "./bundle_synthesizer.js";
 
-const ON_GPU = "bundle-gpu/"; // beside the page
+const ON_GPU = "bundle-gpu/"; // relative to the page
 
 /**
- * Loading one of them begins at once.
- *
+ * Open the site's bundles. Loading begins at once.
  * @param {string} base the page's address
  * @param {import("./bundle_synthesizer.js").Opening} [options]
  * @returns {Promise<BundleSynthesizer>}

@@ -1,4 +1,4 @@
-/** A synthesizer that is a server of kokoro-tvm, by OpenAI's interface for speech with events for words. */
+/** Synthesizer with a server of kokoro-tvm, by OpenAI's speech interface with events for words. */
 
 import { events } from "./sse.js";
 import { SpeechError } from "./synthesizer.js";
@@ -74,8 +74,13 @@ export class HttpSynthesizer {
     throw new SpeechError("interrupted", "The server ended its answer before the speech was complete.");
   }
 
-  /** All of a speech as a file. @param {string} text @param {Options} options @param {string} format one of `formats`
-   * @returns {Promise<Blob>} */
+  /**
+   * Return a whole speech as a file.
+   * @param {string} text
+   * @param {Options} options
+   * @param {string} format one of `formats`
+   * @returns {Promise<Blob>}
+   */
   async file(text, options, format) {
     const response = await this.#speak(text, options, { response_format: format });
     try {
@@ -124,8 +129,7 @@ function toWord({ word, start_time, end_time, source }, places) {
   return { word, start: start_time, end: end_time, source: [places[source[0]], places[source[1]]] };
 }
 
-/** Where each character of a text begins in UTF-16 units, and where the last one ends; the server counts characters.
- * @param {string} text */
+/** Return the UTF-16 unit of every character, and of the end; the server counts characters. @param {string} text */
 function unitsOf(text) {
   const places = [0];
   for (const character of text) places.push(places[places.length - 1] + character.length);
@@ -133,8 +137,7 @@ function unitsOf(text) {
 }
 
 /**
- * A lost connection as an error of ours; what `signal` says as it is.
- *
+ * Translate a lost connection to a SpeechError; an abort of `signal` stays.
  * @param {AsyncGenerator<string>} stream
  * @param {AbortSignal} [signal]
  */
@@ -155,7 +158,7 @@ async function refusal(response) {
   try {
     error = JSON.parse(text).error;
   } catch {
-    error = undefined; // not from the server itself but from something before it, a proxy
+    error = undefined; // not from the server itself but from a proxy before it
   }
   const message = error?.message ?? `${response.status} ${response.statusText}`.trim();
   const seconds = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);

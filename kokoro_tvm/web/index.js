@@ -1,4 +1,4 @@
-/** The package: what speaks by itself, what asks a server, and what both give. */
+/** Exports of the package: the local synthesizer, the server's synthesizer, and their results. */
 
 export { BundleSynthesizer as Synthesizer } from "./bundle_synthesizer.js";
 export { BundleError, InputError } from "./errors.js";

@@ -1,24 +1,23 @@
-/** What is between two pieces: how long the pause is, by the marks, and how sound goes over into silence. */
+/** Joins of pieces: pauses by marks, and transitions from sound to silence. */
 
 import { rint } from "./characters.js";
 
 /** @typedef {import("./plan.js").Word} Word */
 /** @typedef {import("./plan.js").Piece} Piece */
-/** What a part of a text ends with. @typedef {"clause" | "sentence" | "paragraph" | "end"} Boundary */
+/** The end of a part of a text. @typedef {"clause" | "sentence" | "paragraph" | "end"} Boundary */
 
-// A fricative is heard up to 90 ms before the place of its token, and rises from nothing before that; the last sound has
-// ended 20 ms before Word.heard says so, at -32 dB (docs/timing.py).
+// A fricative is heard up to 90 ms before the place of its token, after rising from nothing. The last sound has
+// ended 20 ms before Word.heard, at -32 dB (docs/timing.py).
 /** Seconds that are kept before the place of the first sound. */
 export const ATTACK = 0.15;
-const RELEASE = 0.05; // seconds that are kept after the last
+const RELEASE = 0.05; // seconds that are kept after the last sound
 const FADE = 0.01;
 
 /**
- * Seconds from the last sound of a piece to the first of the next, at speed 1, by what is between.
+ * Seconds from the last sound of a piece to the first of the next, at speed 1.
  *
  * sentence: after . ! ? and at the end of a line of phonemes; ellipsis: after …; semicolon: after ; and : and a dash;
- * comma: after a comma; paragraph: after a blank line; none: where a piece had to be divided at a space.
- *
+ * comma: after a comma; paragraph: after a blank line; none: after a division at a space.
  * @typedef {{sentence: number, ellipsis: number, semicolon: number, comma: number, paragraph: number, none: number}}
  *   Pauses
  */
@@ -26,8 +25,12 @@ const FADE = 0.01;
 /** @type {Pauses} */
 export const PAUSES = { sentence: 0.4, ellipsis: 0.6, semicolon: 0.3, comma: 0.2, paragraph: 0.8, none: 0.05 };
 
-/** Seconds of silence between these words and what follows them.
- * @param {Pauses} pauses @param {Word[]} words @param {Boundary} boundary */
+/**
+ * Return the seconds of silence between words and what follows.
+ * @param {Pauses} pauses
+ * @param {Word[]} words
+ * @param {Boundary} boundary
+ */
 export function pauseBetween(pauses, words, boundary) {
   if (boundary === "paragraph") return pauses.paragraph;
   let marks = "";
@@ -39,10 +42,14 @@ export function pauseBetween(pauses, words, boundary) {
   return boundary === "sentence" ? pauses.sentence : pauses.none;
 }
 
-/** (samples kept after the last sound, samples of silence, samples kept before the next sound).
+/**
+ * Return (samples kept after the last sound, samples of silence, samples kept before the next sound).
  *
- * They add up to the pause, of which a short one is all kept sound.
- * @param {number} seconds @param {number} sampleRate @returns {[number, number, number]} */
+ * Their sum is the pause; a short pause consists of kept sound.
+ * @param {number} seconds
+ * @param {number} sampleRate
+ * @returns {[number, number, number]}
+ */
 export function pauseAfter(seconds, sampleRate) {
   const total = rint(seconds * sampleRate);
   const [release, attack] = [rint(RELEASE * sampleRate), rint(ATTACK * sampleRate)];
@@ -51,23 +58,34 @@ export function pauseAfter(seconds, sampleRate) {
   return [kept, 0, total - kept];
 }
 
-/** Let audio rise from zero in place, by a raised cosine of 10 ms.
- * @param {Float32Array} audio @param {number} sampleRate */
+/**
+ * Fade audio in by a raised cosine of 10 ms, in place.
+ * @param {Float32Array} audio
+ * @param {number} sampleRate
+ */
 export function fadeIn(audio, sampleRate) {
   const count = Math.min(rint(FADE * sampleRate), audio.length);
   for (let place = 0; place < count; place++) audio[place] *= rise(place, count);
 }
 
-/** Let audio fall to zero in place, by a raised cosine of 10 ms.
- * @param {Float32Array} audio @param {number} sampleRate */
+/**
+ * Fade audio out by a raised cosine of 10 ms, in place.
+ * @param {Float32Array} audio
+ * @param {number} sampleRate
+ */
 export function fadeOut(audio, sampleRate) {
   const count = Math.min(rint(FADE * sampleRate), audio.length);
   for (let place = 0; place < count; place++) audio[audio.length - 1 - place] *= rise(place, count);
 }
 
-/** Slices of a piece's samples, before it is cut, in which nothing is spoken: before the first word, after the last, and
- * around marks, less attack and release; what is left of a short mark is not muted.
- * @param {Piece} piece @param {number} samplesPerFrame @param {number} sampleRate @returns {[number, number][]} */
+/**
+ * Return the slices of a piece's uncut samples without speech: before the first word, after the last, and around
+ * marks, less attack and release. Short remainders are not muted.
+ * @param {Piece} piece
+ * @param {number} samplesPerFrame
+ * @param {number} sampleRate
+ * @returns {[number, number][]}
+ */
 export function muted(piece, samplesPerFrame, sampleRate) {
   const [release, attack] = [rint(RELEASE * sampleRate), rint(ATTACK * sampleRate)];
   const least = 2 * rint(FADE * sampleRate);
@@ -91,8 +109,12 @@ export function muted(piece, samplesPerFrame, sampleRate) {
   return sounding ? spans : [];
 }
 
-/** Silence spans of audio in place, with 10 ms to go over at each side that has sound.
- * @param {Float32Array} audio @param {[number, number][]} spans @param {number} sampleRate */
+/**
+ * Mute spans of audio in place, with transitions of 10 ms next to sound.
+ * @param {Float32Array} audio
+ * @param {[number, number][]} spans
+ * @param {number} sampleRate
+ */
 export function mute(audio, spans, sampleRate) {
   for (const [first, last] of spans) {
     const part = audio.subarray(first, last);

@@ -1,2 +1,2 @@
-/** Symbols of a string of phonemes that are punctuation; whatever else is not a space belongs to a word. */
+/** Punctuation in phonemes. Every other symbol except the space belongs to a word. */
 export const MARKS = new Set(';:,.!?—…"()“”«»¡¿');

@@ -1,4 +1,4 @@
-/** The package in Node: the same, and bundles in folders. */
+/** The package in Node, with bundles in folders. */
 
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -6,11 +6,10 @@ import { BundleSynthesizer } from "./bundle_synthesizer.js";
 
 export * from "./index.js";
 
-/** Text to speech with the bundle in a folder, computed by a thread, for which the process waits until `close`. */
+/** Text to speech with the bundle in a folder. A thread computes it, and the process waits for that until `close`. */
 export class Synthesizer extends BundleSynthesizer {
   /**
-   * Loads a bundle.
-   *
+   * Load a bundle.
    * @param {string | URL} folder a path, or an address: `file:`, `http:` or `https:`
    * @param {import("./bundle_synthesizer.js").Opening} [options]
    * @returns {Promise<Synthesizer>} rejected with a SpeechError as it cannot be loaded
@@ -29,7 +28,7 @@ export class Synthesizer extends BundleSynthesizer {
 // A drive of Windows has one letter.
 const isAddress = (/** @type {string | URL} */ folder) => folder instanceof URL || /^[a-z][a-z0-9+.-]+:/i.test(folder);
 
-/** A thread of Node with what a page's `Worker` has of use here. */
+/** A thread of Node with the interface of a page's `Worker`. */
 class Thread {
   #thread = new Worker(new URL("./runtime/node_worker.mjs", import.meta.url));
 

@@ -1,12 +1,12 @@
-/** Phoneme strings: to token ids, and where they divide: at sentence ends, else clause ends, else spaces. */
+/** Phoneme strings: their token ids and where to divide them. */
 
 import { InputError } from "./errors.js";
 import { SPACE, endOf, isAlpha, isSpace, length, quote, strip } from "./characters.js";
 
-/** Symbols of phonemes to the model's tokens. @typedef {Map<string, number>} Vocabulary */
+/** Symbols of phonemes -> tokens of the model. @typedef {Map<string, number>} Vocabulary */
 
 const CLOSING = "[)\\]}”’»\"']*";
-// In order of preference; a part ends where the match ends. The last is for texts without space after marks.
+// In order of preference; a part ends with the match. The last one is for texts without space after marks.
 const BOUNDARIES = [
   new RegExp(`(?<![.!?…])[.!?…]+${CLOSING}[${SPACE}]+`, "gu"),
   new RegExp(`(?<![;:])[;:]+${CLOSING}[${SPACE}]+`, "gu"),
@@ -15,8 +15,10 @@ const BOUNDARIES = [
   new RegExp(`[.!?…;:,—]+${CLOSING}`, "gu"),
 ];
 
-/** `phonemes` with tabs and line breaks as spaces; throws an InputError when empty or with a NUL character.
- * @param {string} phonemes */
+/**
+ * Return phonemes with tabs and line breaks as spaces. Throws an InputError if they are empty or contain NUL.
+ * @param {string} phonemes
+ */
 export function clean(phonemes) {
   if (typeof phonemes !== "string") throw new InputError(`Phonemes are a string, not ${typeof phonemes}.`);
   if (phonemes.includes("\0")) throw new InputError("The phonemes hold a NUL byte. Remove it: it stands for no sound.");
@@ -25,29 +27,40 @@ export function clean(phonemes) {
   return spaced;
 }
 
-/** Whether the model knows any of the symbols, spaces aside. @param {string} phonemes @param {Vocabulary} vocabulary */
+/**
+ * Return whether the model knows a symbol other than the space.
+ * @param {string} phonemes
+ * @param {Vocabulary} vocabulary
+ */
 export const hasSound = (phonemes, vocabulary) =>
   [...phonemes].some((symbol) => vocabulary.has(symbol) && !isSpace(symbol));
 
-/** A list of symbols as a message shows it. @param {string[]} symbols */
+/** List symbols for a message. @param {string[]} symbols */
 export const listed = (symbols) => symbols.map((symbol) => `${quote(symbol)} (${codeOf(symbol)})`).join(", ");
 
 /** @param {string} symbol */
 export const codeOf = (symbol) =>
   `U+${(symbol.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 
-/** In the order of their code points. @param {Iterable<string>} symbols */
+/** Sort symbols by code point. @param {Iterable<string>} symbols */
 export const sorted = (symbols) => [...symbols].sort((a, b) => (a.codePointAt(0) ?? 0) - (b.codePointAt(0) ?? 0));
 
-/** Token ids with the 0 the model expects at both ends; unknown symbols are passed over.
- * @param {string} phonemes @param {Vocabulary} vocabulary @returns {number[]} */
+/**
+ * Return token ids with the 0 that the model expects at both ends. Unknown symbols are skipped.
+ * @param {string} phonemes
+ * @param {Vocabulary} vocabulary
+ * @returns {number[]}
+ */
 export function encode(phonemes, vocabulary) {
   const known = [...phonemes].filter((symbol) => vocabulary.has(symbol));
   return [0, ...known.map((symbol) => vocabulary.get(symbol) ?? 0), 0];
 }
 
-/** Where phonemes divide: the place nearest to the middle at a boundary of the best kind there is, with sounds on both
- * sides; null without one. @param {string} phonemes @returns {number | null} */
+/**
+ * Return the place nearest to the middle at the best kind of boundary with sounds on both sides, or null.
+ * @param {string} phonemes
+ * @returns {number | null}
+ */
 export function middleCut(phonemes) {
   const sounds = [...phonemes.matchAll(/\p{L}/gu)].map((match) => match.index);
   if (!sounds.length) return null;
@@ -63,5 +76,5 @@ export function middleCut(phonemes) {
   return null;
 }
 
-/** Whether a string of phonemes has a sound, not marks alone. @param {string} phonemes */
+/** Return whether phonemes have a sound, not only marks. @param {string} phonemes */
 export const sounds = (phonemes) => [...phonemes].some(isAlpha);

@@ -1,8 +1,8 @@
 /**
- * A plan: everything about a speech that is known before the decoder runs, to look at, save and render.
+ * Plans: everything about a speech that is known before the decoder runs, to inspect, save and render.
  *
- * Its values do not change; `with` gives a changed copy. `toNode` gives what JSON.stringify writes as Python's `Plan`
- * does, but for the places in the text, which are UTF-16 units here.
+ * Values are immutable; `with` returns a changed copy. `toNode` returns the JSON of Python's `Plan`, with places in
+ * UTF-16 units.
  */
 
 import { InputError } from "./errors.js";
@@ -11,21 +11,20 @@ import { FACTORS, LONGEST_PAUSE } from "./limits.js";
 import { quoted, truncate } from "./notices.js";
 import { sounds } from "./phonemes.js";
 
-/** Frames that the last phoneme before a pause is heard at most; what it lasts longer is silence (docs/timing.py). */
+/** Maximum frames of the last phoneme before a pause; the rest is silence (docs/timing.py). */
 const LAST_SOUND = 5;
-/** The layout of a plan's JSON. */
+/** Schema of a plan's JSON. */
 const SCHEMA = 1;
 const MOST_FRAMES = 1 << 24; // of one symbol, above any bucket
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 /**
- * A word or a mark with the frames each of its symbols lasts.
+ * A word or a mark with the frames of each symbol.
  *
- * text: as it stands in the source, without markup; start, end: its units there; phonemes: symbols that the model knows;
- * space: the symbols between it and the next word, " " or ""; durations: frames for each symbol of `phonemes + space`, at
- * least 1, or null where the model has still to predict them; pitch: factor on the predicted pitch; rate: how much faster
- * than the plan's speed it is spoken where durations are predicted; joined: whether the text, without its markup, has no
- * space between it and the word before.
+ * text: in the source, without markup; start, end: its units there; phonemes: symbols that the model knows; space:
+ * symbols up to the next word, " " or ""; durations: frames of each symbol of `phonemes + space`, at least 1, or null
+ * before the prediction; pitch: factor of the predicted pitch; rate: factor of the plan's speed for predicted
+ * durations; joined: no space before it in the text without markup.
  */
 export class Word {
   /** @param {{text: string, start: number, end: number, phonemes: string, space?: string, durations?: number[] | null,
@@ -58,7 +57,7 @@ export class Word {
     return new Word({ ...this, ...changes });
   }
 
-  /** The phonemes and the space after them: one model token each. */
+  /** The phonemes and the space after them, one model token each. */
   get symbols() {
     return this.phonemes + this.space;
   }
@@ -68,7 +67,7 @@ export class Word {
     return sounds(this.phonemes);
   }
 
-  /** Frames it lasts with the space after it; throws an InputError while durations are not known. */
+  /** Frames with the space after it. Throws an InputError before the prediction. */
   get frames() {
     return sum(this.knownDurations);
   }
@@ -78,13 +77,13 @@ export class Word {
     return sum(this.knownDurations.slice(length(this.phonemes)));
   }
 
-  /** Frames from its first sound to its last, where a pause follows: LAST_SOUND of the last phoneme. */
+  /** Frames from the first to the last sound before a pause: LAST_SOUND of the last phoneme. */
   get heard() {
     const frames = this.knownDurations.slice(0, length(this.phonemes));
     return sum(frames.slice(0, -1)) + Math.min(frames[frames.length - 1], LAST_SOUND);
   }
 
-  /** The durations; throws an InputError while they are not known. @returns {number[]} */
+  /** The durations. Throws an InputError before the prediction. @returns {number[]} */
   get knownDurations() {
     if (this.durations === null) throw new InputError(`How long ${quoted(this.text)} lasts is not known yet.`);
     return this.durations;
@@ -92,12 +91,12 @@ export class Word {
 }
 
 /**
- * Words that the model speaks as one utterance, and the silence after them; without words, silence alone.
+ * Words of one utterance and the silence after them; without words, only silence.
  *
- * style: row of the voice's table; noise: which of the seed's noises it draws; lead, tail: frames of the marks that the
- * model expects at both ends; keep: samples that stay of the near silence before the first sound and after the last, null
- * for all of it; pause: samples of silence after it; pitch: factors on the predicted pitch, spread evenly over the piece
- * with straight lines between them (one factor: all of it); voice: null for the plan's.
+ * style: row of the voice's table; noise: number of the seed's noise; lead, tail: frames of the marks that the model
+ * expects at both ends; keep: samples that stay of the quiet before the first sound and after the last, null for all;
+ * pause: samples of silence after it; pitch: factors of the predicted pitch, spread over the piece with linear
+ * interpolation; voice: null for the plan's.
  */
 export class Piece {
   /** @param {{words: Word[], style?: number, noise?: number, lead?: number, tail?: number,
@@ -141,8 +140,10 @@ export class Piece {
     return this.words.every((word) => word.durations !== null);
   }
 
-  /** Frames of every model token, the marks at both ends included; throws an InputError where unknown.
-   * @returns {number[]} */
+  /**
+   * Frames of every model token, including the marks at both ends. Throws an InputError before the prediction.
+   * @returns {number[]}
+   */
   get durations() {
     return this.words.length ? [this.lead, ...this.words.flatMap((word) => word.knownDurations), this.tail] : [];
   }
@@ -152,8 +153,10 @@ export class Piece {
     return sum(this.durations);
   }
 
-  /** Frames before the first sound and after the last; [0, 0] for a piece of marks alone.
-   * @returns {[number, number]} */
+  /**
+   * Return the frames before the first sound and after the last; [0, 0] for a piece of marks alone.
+   * @returns {[number, number]}
+   */
   silence() {
     const spoken = this.words.flatMap((word, place) => (word.spoken ? [place] : []));
     if (!spoken.length) return [0, 0];
@@ -163,8 +166,11 @@ export class Piece {
     return [this.lead + before, this.words[last].frames - this.words[last].heard + after + this.tail];
   }
 
-  /** Samples cut off at both ends of what the decoder gives. @param {number} samplesPerFrame
-   * @returns {[number, number]} */
+  /**
+   * Return the samples that are cut off at both ends of the decoder's audio.
+   * @param {number} samplesPerFrame
+   * @returns {[number, number]}
+   */
   cut(samplesPerFrame) {
     const [before, after] = this.silence().map((frames, end) => {
       const kept = this.keep[end];
@@ -173,17 +179,17 @@ export class Piece {
     return [before, after];
   }
 
-  /** Samples it is in the speech, with the pause after it. @param {number} samplesPerFrame */
+  /** Return the samples of the piece in the speech, including the pause after it. @param {number} samplesPerFrame */
   samples(samplesPerFrame) {
     return this.frames * samplesPerFrame - sum(this.cut(samplesPerFrame)) + this.pause;
   }
 }
 
 /**
- * Pieces in the order they are spoken, in a voice, with a seed for the noise.
+ * Pieces in order, with a voice and a seed of the noise.
  *
- * speed: what the durations were predicted for; seed: 0 to 2**64 - 1; mute: silence below the marks, where the model may
- * put sounds that are not in the text. Rates are the bundle's.
+ * speed: of the predicted durations; seed: 0 to 2**64 - 1; mute: silence below marks, where the model may put other
+ * sounds. Rates are the bundle's.
  */
 export class Plan {
   /** @param {{pieces: Piece[], voice: string, speed?: number, seed?: bigint, sampleRate?: number,
@@ -219,7 +225,7 @@ export class Plan {
     return this.pieces.flatMap((piece) => piece.words);
   }
 
-  /** Samples of the speech, exactly; throws an InputError while a duration is not known. @returns {number} */
+  /** Samples of the speech. Throws an InputError before the prediction. @returns {number} */
   get samples() {
     return sum(this.pieces.map((piece) => piece.samples(this.samplesPerFrame)));
   }
@@ -229,15 +235,18 @@ export class Plan {
     return this.samples / this.sampleRate;
   }
 
-  /** The plan that `toNode` gave; throws an InputError where it is of another layout. @param {any} node
-   * @returns {Plan} */
+  /**
+   * Read the JSON of `toNode`. Throws an InputError for another layout.
+   * @param {any} node
+   * @returns {Plan}
+   */
   static fromNode({ schema, sample_rate: sampleRate, samples_per_frame: samplesPerFrame, seed, pieces, ...values }) {
     if (schema !== SCHEMA) throw new InputError(`The plan has schema ${schema}; this version reads ${SCHEMA}.`);
     const whole = Number.isInteger(seed) ? BigInt(seed) : seed; // JSON has no BigInt
     return revived({ ...values, seed: whole, sampleRate, samplesPerFrame, pieces });
   }
 
-  /** The plan as what JSON.stringify writes. A seed above 2**53 - 1 loses its last digits in JSON. */
+  /** Return the plan for JSON.stringify. A seed above 2**53 - 1 loses its last digits in JSON. */
   toNode() {
     const { voice, speed, seed, sampleRate, samplesPerFrame, mute, pieces } = this;
     const rates = { sample_rate: sampleRate, samples_per_frame: samplesPerFrame };
@@ -245,10 +254,18 @@ export class Plan {
   }
 }
 
-/** A plan that came in a message, where it has lost its classes. @param {any} plan @returns {Plan} */
+/**
+ * Restore the classes of a plan that came in a message.
+ * @param {any} plan
+ * @returns {Plan}
+ */
 export const revived = ({ pieces, ...values }) => new Plan({ ...values, pieces: pieces.map(revivedPiece) });
 
-/** The same of a piece. @param {any} piece @returns {Piece} */
+/**
+ * Restore the classes of a piece that came in a message.
+ * @param {any} piece
+ * @returns {Piece}
+ */
 export const revivedPiece = ({ words, ...values }) =>
   new Piece({ ...values, words: words.map((word) => new Word(word)) });
 

@@ -1,4 +1,4 @@
-/** Text to a plan, as Python's `Synthesizer.plan` makes it: which voice speaks which language, and what is refused. */
+/** Text to a plan, as `Synthesizer.plan` of Python: languages of voices, and refusal of invalid requests. */
 
 import { DIVISION } from "./division.js";
 import { InputError } from "./errors.js";
@@ -17,18 +17,18 @@ import { LANGUAGES, describe } from "./voices.js";
 /** @typedef {import("./voices.js").Voices} Voices */
 
 /**
- * How to speak. voice: a name or a mix; speed: above 1 is faster; seed: 0n to 2n ** 64n - 1n; ssml: whether the text is
- * SSML, which null leaves to its beginning; markup: whether any is followed, else brackets and tags are text; lang: the
- * letter of the language that all of it is read in (`a`, `b`), where else each voice has its own; warn: takes notices.
- *
+ * How to speak. voice: a name or a mix; speed: above 1 is faster; seed: 0n to 2n ** 64n - 1n; ssml: whether the text
+ * is SSML, null to decide by its beginning; markup: whether markup is followed, else brackets and tags are text; lang:
+ * letter of the language of the whole text (`a`, `b`), else each voice has its own; warn: takes notices.
  * @typedef {{voice?: string, speed?: number, seed?: bigint, lang?: string, pauses?: import("./joins.js").Pauses,
- *   division?: import("./division.js").Division, ssml?: boolean | null, markup?: boolean, warn?: import("./notices.js").Warn}} Options
+ *   division?: import("./division.js").Division, ssml?: boolean | null, markup?: boolean, warn?:
+ *   import("./notices.js").Warn}} Options
  */
 
-const LONGEST = 2_000_000; // characters, which are 40 hours
-const WHOLE = { first: 1 << 30, least: 0, most: 1 << 30 }; // phonemes are divided only where they do not fit
+const LONGEST = 2_000_000; // characters, 40 hours of speech
+const WHOLE = { first: 1 << 30, least: 0, most: 1 << 30 }; // phonemes are divided only if they do not fit
 
-/** Plans speeches with a bundle's model, voices and front end. */
+/** Planner with a bundle's model, voices and front end. */
 export class Planner {
   /** @param {Model & {samplesPerFrame: number}} model @param {Voices} voices @param {FrontEnd} frontEnd
    * @param {Record<string, string>} [languages] the bundle's, by their letters */
@@ -39,11 +39,15 @@ export class Planner {
     this._languages = languages;
   }
 
-  /** Everything about a speech that is known before the decoder runs.
+  /**
+   * Plan a text.
    *
-   * Rejected with an InputError where the text, voice, speed or seed is invalid, or the text longer than two million
+   * Rejected with an InputError if the text, voice, speed or seed is invalid, or the text is longer than two million
    * characters.
-   * @param {string | Iterable<string>} text @param {Options} [options] @returns {Promise<Plan>} */
+   * @param {string | Iterable<string>} text
+   * @param {Options} [options]
+   * @returns {Promise<Plan>}
+   */
   async plan(text, options = {}) {
     if (typeof text === "string" && length(text) > LONGEST) {
       throw new InputError(`The text has ${length(text)} characters, too much for memory at once. Use pieces().`);
@@ -51,8 +55,12 @@ export class Planner {
     return collected(this.empty(options), this.pieces(text, options));
   }
 
-  /** The plan of phonemes, or of several strings of them as utterances of their own.
-   * @param {string | string[]} phonemes @param {Options} [options] @returns {Promise<Plan>} */
+  /**
+   * Plan phonemes, or several strings of phonemes as separate utterances.
+   * @param {string | string[]} phonemes
+   * @param {Options} [options]
+   * @returns {Promise<Plan>}
+   */
   async planPhonemes(phonemes, options = {}) {
     const known = this._known(options);
     const sentences = sentencesOfPhonemes([phonemes].flat(), known);
@@ -60,8 +68,12 @@ export class Planner {
     return collected(empty, this._planned(sentences, { ...options, division: WHOLE }, known));
   }
 
-  /** Pieces of a text as they are known, each with the features that the decoder takes; the text may come in portions.
-   * @param {string | Iterable<string>} text @param {Options} [options] @returns {AsyncIterable<Planned>} */
+  /**
+   * Yield the pieces of a text, which may come in portions, with the features for the decoder.
+   * @param {string | Iterable<string>} text
+   * @param {Options} [options]
+   * @returns {AsyncIterable<Planned>}
+   */
   pieces(text, options = {}) {
     this.empty(options);
     const known = this._known(options);
@@ -69,8 +81,10 @@ export class Planner {
     return this._planned(sentences, options, known);
   }
 
-  /** The plan of these options without pieces. Throws an InputError where one of them is invalid.
-   * @param {Options} options */
+  /**
+   * Return a plan of these options without pieces. Throws an InputError for an invalid option.
+   * @param {Options} options
+   */
   empty({ voice = this._voices.default, speed = 1, seed = 0n }) {
     this._voices.split(voice);
     const { sampleRate, samplesPerFrame } = this._model;
@@ -100,7 +114,7 @@ export class Planner {
       throw new InputError(`There is no language ${quote(truncate(lang))}. Choose one of ${letters.join(", ")}.`);
     }
     /** @type {Map<string, string>} */
-    const languages = new Map(); // so that the notices of a voice come once
+    const languages = new Map(); // so that notices about a voice come once
     const language = (other) => {
       const name = other ?? voice;
       const code = languages.get(name) ?? this._language(name, lang, warn);
@@ -111,9 +125,9 @@ export class Planner {
     return { symbols: this._model.vocabulary, language, warn };
   }
 
-  /** The letter of the language to speak; a notice says where the voice leaves it open. */
+  /** Return the letter of the language to speak; a notice says if the voice leaves it open. */
   _language(voice, lang, warn) {
-    const infos = this._voices.split(voice).map((each) => describe(each, this._languages));
+    const infos = this._voices.split(voice).map((item) => describe(item, this._languages));
     if (lang !== undefined) return lang;
     const [{ name, code }] = infos;
     if (!(code in this._languages)) {

@@ -1,4 +1,4 @@
-/** From sentences to pieces, one after the other, each as soon as it is known what follows. */
+/** From sentences to pieces, each as soon as its successor is known. */
 
 import { breaths, halves, symbolsOf } from "./division.js";
 import { InputError } from "./errors.js";
@@ -17,33 +17,35 @@ import { rowOf, styleOf } from "./voices.js";
 /** @typedef {import("./voices.js").Table} Table */
 
 /**
- * What predicts durations.
+ * A model that predicts durations.
  *
- * vocabulary, sampleRate: the bundle's; most: of tokens, the marks at both ends included, and of frames that an utterance
- * may have; predict: tokens and style to the duration of every token in frames at speed 1, and to features that the
- * decoder takes.
- *
- * @typedef {{vocabulary: Vocabulary, sampleRate: number, most: {tokens: number, frames: number},
- *   predict: (tokens: number[], style: Float32Array) => Promise<{durations: Float32Array, features: unknown}>}} Model
+ * vocabulary, sampleRate: the bundle's; most: maximum tokens, including the marks at both ends, and frames of an
+ * utterance; predict: returns the duration of every token in frames at speed 1, and features for the decoder.
+ * @typedef {{vocabulary: Vocabulary, sampleRate: number, most: {tokens: number, frames: number}, predict: (tokens:
+ *   number[], style: Float32Array) => Promise<{durations: Float32Array, features: unknown}>}} Model
  */
-
-/** A piece with known durations, and the features it was predicted from (null of silence).
- *
- * @typedef {{piece: Piece, features: unknown}} Planned */
 
 /**
- * How to speak: the table of each voice, null being that of the request, the speed, and what is between pieces.
- *
- * @typedef {{table: (voice: string | null) => Table, speed: number, pauses: import("./joins.js").Pauses,
- *   division: import("./division.js").Division}} Style
+ * A piece with known durations, and the features of its prediction (null for silence).
+ * @typedef {{piece: Piece, features: unknown}} Planned
  */
 
-/** Pieces with durations, each as soon as its words are there and it is known whether others follow.
+/**
+ * How to speak. table: returns the table of a voice (null: the request's); speed; pauses and division between pieces.
+ * @typedef {{table: (voice: string | null) => Table, speed: number, pauses: import("./joins.js").Pauses, division:
+ *   import("./division.js").Division}} Style
+ */
+
+/**
+ * Yield pieces with durations as soon as their words and successors are known.
  *
- * Throws an InputError for a part that exceeds what the model takes and has no place to divide it at, and where the model
- * knows none of the phonemes.
- * @param {Model} model @param {Iterable<Breath>} sentences @param {Style} style @param {import("./notices.js").Warn} warn
- * @returns {AsyncIterable<Planned>} */
+ * Throws an InputError for a part that is too long and cannot be divided, and if the model knows none of the phonemes.
+ * @param {Model} model
+ * @param {Iterable<Breath>} sentences
+ * @param {Style} style
+ * @param {import("./notices.js").Warn} warn
+ * @returns {AsyncIterable<Planned>}
+ */
 export async function* planPieces(model, sentences, style, warn) {
   const notices = new Notices(model.vocabulary, style.speed, warn);
   /** @type {number | null} */
@@ -76,8 +78,10 @@ export async function* planPieces(model, sentences, style, warn) {
   if (!spoken) throw new InputError("There is nothing to speak: the model knows none of the text's phonemes.");
 }
 
-/** What `pauseAfter` says of the silence after a part; at the end of the text everything is kept.
- * @returns {[number | null, number, number]} */
+/**
+ * Return `pauseAfter` of a part; at the end of the text, everything is kept.
+ * @returns {[number | null, number, number]}
+ */
 function silence(part, style, sampleRate) {
   if (part.pause !== null) {
     const [release, pause, attack] = pauseAfter(part.pause, sampleRate);
@@ -88,8 +92,10 @@ function silence(part, style, sampleRate) {
   return pauseAfter(pauseBetween(style.pauses, part.words, part.boundary) / boundSpeed(style.speed, rate), sampleRate);
 }
 
-/** Parts whose tokens and predicted frames the model takes, numbered from `number`.
- * @returns {AsyncIterable<[Breath, Planned]>} */
+/**
+ * Yield parts whose tokens and predicted frames fit the model, numbered from `number`.
+ * @returns {AsyncIterable<[Breath, Planned]>}
+ */
 async function* fitting(model, breath, style, number) {
   const waiting = [breath];
   while (waiting.length) {
@@ -110,7 +116,7 @@ async function* fitting(model, breath, style, number) {
   }
 }
 
-/** A part with its durations; null where it is too long. @returns {Promise<Planned | null>} */
+/** Predict the durations of a part; null if it is too long. @returns {Promise<Planned | null>} */
 async function predicted(model, part, style, number) {
   const table = await style.table(part.voice);
   const row = rowOf(table, symbolsOf(part.words));
@@ -131,11 +137,14 @@ async function predicted(model, part, style, number) {
   return { piece: new Piece({ words: timed, style: row, noise: number, lead, tail }), features };
 }
 
-/** Whole frames per token: max(1, duration / speed), halves to even, but with ends that do not grow.
+/**
+ * Return whole frames per token: max(1, duration / speed), halves to even. Both ends do not grow.
  *
- * The marks at both ends are silent where they last as long as in training; stretched by a speed below 1 they turn into a
- * vowel. The division is that of float32.
- * @param {Float32Array} durations in frames at speed 1 @param {number[]} speeds of every token */
+ * The marks at both ends are silent if they last as long as in training; longer ones sound like a vowel. The division
+ * is in float32.
+ * @param {Float32Array} durations in frames at speed 1
+ * @param {number[]} speeds of every token
+ */
 export function spokenDurations(durations, speeds) {
   const whole = (duration, speed) => {
     if (!Number.isFinite(duration)) throw new Error("The duration component gave a value that is not finite.");
@@ -148,7 +157,7 @@ export function spokenDurations(durations, speeds) {
   });
 }
 
-/** The word without the symbols that the model does not know; they are passed over. */
+/** Return a word without the symbols that the model does not know. */
 function known(word, vocabulary) {
   const kept = (symbols) => [...symbols].filter((symbol) => vocabulary.has(symbol)).join("");
   return word.with({ phonemes: kept(word.phonemes), space: kept(word.space) });
@@ -163,8 +172,10 @@ function indivisible(model, words, speed) {
   );
 }
 
-/** Names every symbol that the model does not know once in a text, and the word it is in; but for marks, which have no
- * sound. Names the first word whose rate is beyond what the model can say. */
+/**
+ * Notices of a text: every unknown symbol once with its word, except marks, which have no sound; and the first word
+ * whose rate exceeds the model's range.
+ */
 class Notices {
   constructor(vocabulary, speed, warn) {
     this._speed = speed;
@@ -184,15 +195,15 @@ class Notices {
       );
     }
     /** @type {Map<string, string>} */
-    const found = new Map();
+    const result = new Map();
     for (const word of words) {
       const unknown = [...word.symbols].filter((symbol) => !this._known.has(symbol) && !isSpace(symbol));
-      for (const symbol of unknown) found.set(symbol, word.text);
+      for (const symbol of unknown) result.set(symbol, word.text);
       for (const symbol of unknown) this._known.add(symbol);
     }
-    if (!found.size) return;
-    const shown = sorted(found.keys()).map(
-      (symbol) => `${quote(symbol)} (${codeOf(symbol)}) in ${quoted(found.get(symbol) ?? "")}`,
+    if (!result.size) return;
+    const shown = sorted(result.keys()).map(
+      (symbol) => `${quote(symbol)} (${codeOf(symbol)}) in ${quoted(result.get(symbol) ?? "")}`,
     );
     this._warn(`Left out, because the model does not know them: ${shown.join(", ")}.`);
   }

@@ -1,4 +1,4 @@
-/** From a piece of a plan to its audio, exactly as long as the plan says: `kokoro_tvm/runtime/speech/rendering.py`. */
+/** From a piece to its audio of exactly the planned length: `kokoro_tvm/runtime/speech/rendering.py`. */
 
 import { fadeIn, fadeOut, mute, muted } from "./joins.js";
 import { encode } from "./phonemes.js";
@@ -8,17 +8,21 @@ import { styleOf } from "./voices.js";
 /** @typedef {import("./plan.js").Plan} Plan */
 
 /**
- * What speaks tokens of known durations, see `Model.decode` of runtime/session/model.js.
- *
- * @typedef {{vocabulary: import("./phonemes.js").Vocabulary,
- *   decode: (tokens: number[], style: Float32Array, durations: number[], features: unknown, seed: Uint32Array,
- *     pitch: Float32Array | null) => Promise<Float32Array>}} Decoder
+ * A model that decodes tokens with durations, see `Model.decode` of runtime/session/model.js.
+ * @typedef {{vocabulary: import("./phonemes.js").Vocabulary, decode: (tokens: number[], style: Float32Array,
+ *   durations: number[], features: unknown, seed: Uint32Array, pitch: Float32Array | null) => Promise<Float32Array>}}
+ *   Decoder
  */
 
-/** The samples of a piece, its pause included. features: those that its durations were predicted with.
- * @param {Decoder} model @param {import("./voices.js").Table} table of the piece's voice
- * @param {Plan} plan whose rates, seed and `mute` the piece has @param {Piece} piece @param {unknown} features
- * @returns {Promise<Float32Array>} */
+/**
+ * Return the samples of a piece with its pause. features: from the prediction of its durations.
+ * @param {Decoder} model
+ * @param {import("./voices.js").Table} table of the piece's voice
+ * @param {Plan} plan whose rates, seed and `mute` the piece has
+ * @param {Piece} piece
+ * @param {unknown} features
+ * @returns {Promise<Float32Array>}
+ */
 export async function render(model, table, plan, piece, features) {
   if (!piece.words.length) return new Float32Array(piece.pause);
   const { sampleRate, samplesPerFrame } = plan;
@@ -36,11 +40,14 @@ export async function render(model, table, plan, piece, features) {
   return audio;
 }
 
-/** What the decoder draws noise of: the seed's lower and upper half, and the piece's number.
- * @param {bigint} seed @param {number} noise */
+/**
+ * Return the decoder's seed of noise: lower and upper half, and the number of the piece.
+ * @param {bigint} seed
+ * @param {number} noise
+ */
 const seedWords = (seed, noise) => Uint32Array.of(Number(seed & 0xffffffffn), Number(seed >> 32n), noise);
 
-/** Factors on the pitch for every half frame; null where all are 1. @param {Piece} piece */
+/** Return the pitch factors of every half frame, or null if all are 1. @param {Piece} piece */
 function pitchOf(piece) {
   if (piece.pitch.every((factor) => factor === 1) && piece.words.every((word) => word.pitch === 1)) return null;
   const halves = 2 * piece.frames;

@@ -1,13 +1,13 @@
-/** Tensors of a safetensors file (https://huggingface.co/docs/safetensors). */
+/** Reader of safetensors files (https://huggingface.co/docs/safetensors). */
 
 import { BundleError } from "./errors.js";
 
 const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };
 
 /**
- * Name -> shape and values of every tensor; they are views of `data` where it is aligned for them.
- *
- * @param {Uint8Array} data @param {string} name of the file, for messages
+ * Return shape and values of every tensor by name; values are views of `data` if that is aligned.
+ * @param {Uint8Array} data
+ * @param {string} name of the file, for messages
  * @returns {Map<string, {shape: number[], values: any}>}
  */
 export function readSafetensors(data, name) {
@@ -15,15 +15,15 @@ export function readSafetensors(data, name) {
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     const size = Number(view.getBigUint64(0, true));
     const header = JSON.parse(new TextDecoder().decode(data.subarray(8, 8 + size)));
-    const found = new Map();
+    const result = new Map();
     for (const [tensor, entry] of Object.entries(header)) {
       if (tensor === "__metadata__") continue;
       const [start, end] = entry.data_offsets.map((offset) => offset + 8 + size);
       const values = array(data, ARRAYS[entry.dtype], start, end);
       if (values.length !== entry.shape.reduce((a, b) => a * b, 1)) throw new RangeError(`${tensor} is cut short`);
-      found.set(tensor, { shape: entry.shape, values });
+      result.set(tensor, { shape: entry.shape, values });
     }
-    return found;
+    return result;
   } catch (error) {
     throw new BundleError(`${name} is no safetensors file (${error}). Download it again.`);
   }

@@ -1,4 +1,4 @@
-/** Scripts of characters (kokoro_tvm/runtime/text/scripts.py, whose table this is). */
+/** Scripts of characters (the table of kokoro_tvm/runtime/text/scripts.py). */
 
 import { isAlnum } from "./characters.js";
 
@@ -47,7 +47,7 @@ export const RANGES = [
 [131072, 205743, "Chinese"]
 ];
 
-/** The scripts of a text for a message, such as " (Japanese, Chinese script)"; "" if it has none. @param {string} text */
+/** Return the scripts of a text for a message, such as " (Japanese, Chinese script)", or "". @param {string} text */
 export function inScript(text) {
   const scripts = new Set([...text].filter(isAlnum).map((char) => scriptOf(char.codePointAt(0) ?? 0)));
   scripts.delete("");

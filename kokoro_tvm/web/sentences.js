@@ -1,4 +1,4 @@
-/** From text or phonemes to the words of sentences, each sentence as soon as the text shows where it ends. */
+/** From text or phonemes to words of sentences, each sentence as soon as its end is known. */
 
 import { SPACE, endOf, isAlnum, isSpace, lstrip } from "./characters.js";
 import { InputError } from "./errors.js";
@@ -23,14 +23,20 @@ import { LANGUAGES } from "./voices.js";
 const MARK = [...MARKS].join("");
 const PARTS = new RegExp(`[${MARK}]+|[^${SPACE}${MARK}]+`, "gu");
 
-/** Sentences of a text as they come; ssml, markup: as `parse` takes them.
+/**
+ * Yield the sentences of a text. ssml, markup: see `parse`.
  *
- * Throws an InputError, when they come, for markup that makes no sense and where nothing can be spoken.
- * @param {string | Iterable<string>} text @param {Known} known @param {FrontEnd} frontEnd @param {boolean | null} [ssml]
- * @param {boolean} [markup] @returns {Iterable<Breath>} */
+ * Throws an InputError for invalid markup, and if nothing can be spoken.
+ * @param {string | Iterable<string>} text
+ * @param {Known} known
+ * @param {FrontEnd} frontEnd
+ * @param {boolean | null} [ssml]
+ * @param {boolean} [markup]
+ * @returns {Iterable<Breath>}
+ */
 export function* sentencesOfText(text, known, frontEnd, ssml = null, markup = true) {
-  let [spoken, lead] = [false, 0]; // lead: seconds requested before the first word
-  let [seen, language] = ["", ""]; // the first text, or the first with a letter or digit and its language
+  let [spoken, lead] = [false, 0]; // lead: requested seconds before the first word
+  let [seen, language] = ["", ""]; // the first text, or the first one with a letter or digit and its language
   for (const passage of markedPassages(parse(text, known, ssml, markup))) {
     if (!language && [...passage.source.text].some(isAlnum)) {
       [seen, language] = [passage.source.text, known.language(voiceOf(passage))];
@@ -62,7 +68,7 @@ export function* sentencesOfText(text, known, frontEnd, ssml = null, markup = tr
   }
 }
 
-/** The words of each of its utterances, none of them empty. @returns {Word[][]} */
+/** Return the words of each non-empty utterance of a passage. @returns {Word[][]} */
 function wordsOfPassage(passage, known, frontEnd) {
   const { text, links } = passage.source;
   if (!text) return [];
@@ -77,8 +83,12 @@ function wordsOfPassage(passage, known, frontEnd) {
     });
 }
 
-/** Every string as one utterance; spans are places in the strings, joined by line breaks.
- * @param {Iterable<string>} phonemes @param {Pick<Known, "symbols" | "warn">} known @returns {Iterable<Breath>} */
+/**
+ * Yield every string of phonemes as one utterance; spans are places in the strings, joined by line breaks.
+ * @param {Iterable<string>} phonemes
+ * @param {Pick<Known, "symbols" | "warn">} known
+ * @returns {Iterable<Breath>}
+ */
 export function* sentencesOfPhonemes(phonemes, { symbols, warn }) {
   const texts = Array.from(phonemes, clean);
   const speakable = texts.map((text) => hasSound(text, symbols));
@@ -100,8 +110,11 @@ export function* sentencesOfPhonemes(phonemes, { symbols, warn }) {
   }
 }
 
-/** A string of phonemes as tokens, words and marks apart; their spans are the string's own.
- * @param {string} phonemes @returns {Spoken[]} */
+/**
+ * Divide phonemes into words and marks with spans in the string.
+ * @param {string} phonemes
+ * @returns {Spoken[]}
+ */
 function tokensOf(phonemes) {
   const leading = phonemes.length - lstrip(phonemes).length;
   const blank = { start: 0, end: 0, phonemes: "", space: phonemes.slice(0, leading) };
@@ -113,11 +126,15 @@ function tokensOf(phonemes) {
   return leading ? [blank, ...tokens] : tokens;
 }
 
-/** The words of tokens, whose spans are places in the text of `source`; the words have its places, and the manner of the
- * character that they begin with.
+/**
+ * Return the words of tokens, with places in the source and the manner of their first character.
  *
- * Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks between.
- * @param {Spoken[]} tokens @param {SourceText} source @param {Manner[]} [manners] @returns {Word[]} */
+ * Tokens of the same characters ("two", "dollars" for "$2") become one word, with the marks between them.
+ * @param {Spoken[]} tokens
+ * @param {SourceText} source
+ * @param {Manner[]} [manners]
+ * @returns {Word[]}
+ */
 function wordsOf(tokens, source, manners = []) {
   /** @type {Word[]} */
   const words = [];
@@ -140,8 +157,10 @@ function wordsOf(tokens, source, manners = []) {
   return words;
 }
 
-/** Whether no space is between two words. What the front end left out between a word and a mark was markup; between two
- * words ("a/b") it stands for a space. */
+/**
+ * Return whether two words have no space between them. Text that the front end dropped between a word and a mark was
+ * markup; between two words ("a/b") it stands for a space.
+ */
 function touch(before, between, word) {
   return before.spoken && word.spoken ? !between : ![...between].some(isSpace);
 }

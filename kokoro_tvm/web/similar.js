@@ -1,18 +1,23 @@
-/** Which words are alike: Ratcliff and Obershelp's ratio (1988), as Python's difflib computes it. */
+/** Similarity of words: Ratcliff and Obershelp's ratio (1988), as in Python's difflib. */
 
 const NEAR = 0.6;
 
-/** At most `most` of the words that are like another, the nearest first. @param {string} word @param {string[]} words
- * @param {number} most @returns {string[]} */
+/**
+ * Return at most `most` similar words, the nearest first.
+ * @param {string} word
+ * @param {string[]} words
+ * @param {number} most
+ * @returns {string[]}
+ */
 export function nearest(word, words, most) {
-  const found = words.map((other) => ({ other, ratio: ratio(other, word) })).filter((each) => each.ratio >= NEAR);
-  found.sort((a, b) => b.ratio - a.ratio || (a.other < b.other ? 1 : -1));
-  return found.slice(0, most).map((each) => each.other);
+  const result = words.map((other) => ({ other, ratio: ratio(other, word) })).filter((item) => item.ratio >= NEAR);
+  result.sort((a, b) => b.ratio - a.ratio || (a.other < b.other ? 1 : -1));
+  return result.slice(0, most).map((item) => item.other);
 }
 
 const ratio = (a, b) => (a.length + b.length ? (2 * matching(a, b)) / (a.length + b.length) : 1);
 
-/** Characters of the longest stretch that both have, and of those on either side of it. */
+/** Count the characters of the longest common stretch, and recursively on both sides of it. */
 function matching(a, b) {
   let [length, inA, inB] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {

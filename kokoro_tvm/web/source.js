@@ -1,13 +1,12 @@
-/** Texts that remember where their characters come from, and what markup says of them. */
+/** Texts that record where their characters come from, and the links of markup. */
 
 import { WORD } from "./characters.js";
 
 /**
- * How the characters from start to end are to be spoken: by their phonemes, with another stress (1 and more is stronger,
- * below 0 weaker), with flags of a number ("a" for "a hundred", "&" with "and"), or as another text.
- *
- * @typedef {{start: number, end: number, phonemes: string | null, stress: number | null, flags: string,
- *   alias: string | null}} Link
+ * A request for the characters from start to end: phonemes, stress (1 and above is stronger, below 0 weaker), flags of
+ * a number ("a" for "a hundred", "&" with "and"), or another text.
+ * @typedef {{start: number, end: number, phonemes: string | null, stress: number | null, flags: string, alias: string
+ *   | null}} Link
  */
 
 /** @param {number} start @param {number} end @param {Partial<Link>} [request] @returns {Link} */
@@ -19,10 +18,9 @@ export const linkFrom = (start, end, request = {}) => ({
 export const moved = (link, by) => ({ ...link, start: link.start + by, end: link.end + by });
 
 /**
- * A text as it is to be read, and for every UTF-16 unit of it the slice of the source that it stands for.
+ * A text in the form that is read, with the source's slice of every UTF-16 unit.
  *
- * starts, ends: places in the source, as many as `text` has units; links: in the order of their places, which are
- * places in `text`. Its values do not change.
+ * starts, ends: places in the source, one per unit; links: in order of their places in `text`. Values are immutable.
  */
 export class SourceText {
   /** @param {string} text @param {number[]} starts @param {number[]} ends @param {Link[]} [links] */
@@ -33,13 +31,17 @@ export class SourceText {
     this.links = links;
   }
 
-  /** A text that stands in its source from `start` on. @param {string} text @param {number} [start] */
+  /**
+   * Return a text that is in its source from `start` on.
+   * @param {string} text
+   * @param {number} [start]
+   */
   static of(text, start = 0) {
     const starts = Array.from(text.split(""), (_, place) => start + place);
     return new SourceText(text, starts, starts.map((place) => place + 1));
   }
 
-  /** Parts one after the other, with the places and links of each. @param {Iterable<SourceText>} parts */
+  /** Concatenate texts with their places and links. @param {Iterable<SourceText>} parts */
   static concatenated(parts) {
     let text = "";
     const [starts, ends, links] = [[], [], []];
@@ -52,20 +54,24 @@ export class SourceText {
     return new SourceText(text, starts, ends, links);
   }
 
-  /** The same text with other links. @param {Link[]} links */
+  /** Return the text with other links. @param {Link[]} links */
   withLinks(links) {
     return new SourceText(this.text, this.starts, this.ends, links);
   }
 
-  /** Where the characters from `start` to `end` (one at least) come from.
-   * @param {number} start @param {number} end @returns {[number, number]} */
+  /**
+   * Return the source's slice of the characters from `start` to `end`, at least one.
+   * @param {number} start
+   * @param {number} end
+   * @returns {[number, number]}
+   */
   span(start, end) {
     let last = this.ends[start];
     for (let place = start + 1; place < end; place++) if (this.ends[place] > last) last = this.ends[place];
     return [this.starts[start], last];
   }
 
-  /** Without space at both ends, with one space for every run of it inside, and without links. */
+  /** Return the text in one line with single spaces, without links. */
   inOneLine() {
     /** @type {SourceText[]} */
     const parts = [];

@@ -1,4 +1,4 @@
-/** A speech as a whole: its audio, and when each word is heard. */
+/** A whole speech: its audio, and the times of its words. */
 
 import { writeJson } from "./captions/json.js";
 import { writeSrt } from "./captions/srt.js";
@@ -11,7 +11,7 @@ import { shown, timeline } from "./words.js";
 
 const CAPTIONS = new Map([["srt", writeSrt], ["vtt", writeWebVtt], ["json", writeJson]]);
 
-/** What a synthesis gives. */
+/** Result of a synthesis. */
 export class Speech {
   /** @param {import("./plan.js").Plan} plan what was rendered @param {Float32Array} audio its samples */
   constructor(plan, audio) {
@@ -22,12 +22,12 @@ export class Speech {
     this.sampleRate = plan.sampleRate;
   }
 
-  /** How long it lasts. @returns {number} */
+  /** Duration in seconds. @returns {number} */
   get seconds() {
     return this.audio.length / this.sampleRate;
   }
 
-  /** Words, without marks. @returns {import("./synthesizer.js").Word[]} */
+  /** Words without marks. @returns {import("./synthesizer.js").Word[]} */
   get words() {
     return shown(this.timeline);
   }
@@ -37,15 +37,18 @@ export class Speech {
     return timeline(this.plan);
   }
 
-  /** The text of a file with captions; throws an InputError for another format.
-   * @param {CaptionFormat} format @returns {string} */
+  /**
+   * Return a file of captions. Throws an InputError for another format.
+   * @param {CaptionFormat} format
+   * @returns {string}
+   */
   captions(format) {
     const write = CAPTIONS.get(format);
     if (!write) throw new InputError(`Captions are written as ${[...CAPTIONS.keys()].join(", ")}, not as ${format}.`);
     return write(this.timeline, this.seconds);
   }
 
-  /** A WAV file of 16 bits; samples beyond 1 are cut. */
+  /** Return a WAV file of 16 bits; samples beyond 1 are clipped. */
   wav() {
     const [header, samples] = wavFile([this.audio], this.sampleRate);
     const file = new Uint8Array(header.length + samples.length);

@@ -1,12 +1,12 @@
-/** Server-sent events as they come, whatever pieces they come in. Source: WHATWG, HTML, 9.2.6. */
+/** Parser of server-sent events in pieces of any size. Source: WHATWG, HTML, 9.2.6. */
 
 const LINE_END = /\r\n|\n|\r/g;
 
-/** Parses a stream of characters; the answer is the same however it is divided. */
+/** Parser of a stream of characters; its result does not depend on the pieces. */
 export class EventParser {
-  #line = ""; // what there is of a line that has not ended
+  #line = ""; // the incomplete line
   #data = /** @type {string[]} */ ([]);
-  #afterReturn = false; // the last character was a carriage return: a line feed belongs to it
+  #afterReturn = false; // the last character was a carriage return, to which a line feed belongs
 
   /**
    * @param {string} text the next characters
@@ -37,7 +37,7 @@ export class EventParser {
     }
     if (line.startsWith("data:")) this.#data.push(line.slice(line[5] === " " ? 6 : 5));
     else if (line === "data") this.#data.push("");
-    return null; // comments, `event`, `id` and `retry` say nothing here
+    return null; // comments, `event`, `id` and `retry` have no meaning here
   }
 }
 
@@ -56,6 +56,6 @@ export async function* events(body) {
       yield* parser.push(decoder.decode(value, { stream: true }));
     }
   } finally {
-    await reader.cancel().catch(() => {}); // of a stream that failed, the failure is known already
+    await reader.cancel().catch(() => {}); // if the stream failed, the failure is known already
   }
 }

@@ -37,13 +37,13 @@
  */
 
 /**
- * Why there is no speech.
+ * Error of a synthesizer.
  *
- * `kind`: `unreachable` (nothing answers), `unauthorized` (a key is wanted), `busy` (come again after
- * `retryAfter` seconds), `too_long` (of the text), `refused` (of the request; the message says why),
- * `failed` (while a server computed it), `broken` (while this browser did), `unloadable` (what speaks cannot be
- * loaded), `unsupported` (this browser lacks what it takes), `memory` (there is too little of it), `interrupted` (the
- * speech ended before its end), `no_audio` (this browser plays none).
+ * `kind`: `unreachable` (no answer), `unauthorized` (a key is required), `busy` (try again after `retryAfter`
+ * seconds), `too_long` (of the text), `refused` (of the request; the message says why), `failed` (the server's
+ * computation), `broken` (this browser's computation), `unloadable` (the bundle cannot be loaded), `unsupported` (this
+ * browser lacks a feature), `memory` (there is too little of it), `interrupted` (the speech ended early), `no_audio`
+ * (this browser plays none).
  */
 export class SpeechError extends Error {
   /**

@@ -1,19 +1,19 @@
 /**
- * One tensor of a `.pt` file, as `torch.save` writes it, read as data: a ZIP archive with a pickle that refers to the bytes of
- * a storage beside it. Of the pickle, which is a program, those opcodes are followed that make one tensor, and nothing is
- * called; see `kokoro_tvm/runtime/bundle/torch_file.py`.
+ * Reader of the tensor of a `.pt` file of `torch.save`, as data: a ZIP archive with a pickle that refers to the bytes
+ * of a storage. Only the pickle opcodes of one tensor are interpreted, and nothing is called; see
+ * `kokoro_tvm/runtime/bundle/torch_file.py`.
  */
 
 import { floats } from "./floats.js";
 import { Archive } from "./zip.js";
 
 const SAVE = "save one tensor with torch.save(tensor, FILE)";
-const MOST = 1 << 24; // values of a tensor, however few its file has
+const MOST = 1 << 24; // maximum values of a tensor, however small its file is
 /** Storage -> bytes of a value. */
 const STORAGES = new Map([["torch.HalfStorage", 2], ["torch.FloatStorage", 4], ["torch.DoubleStorage", 8]]);
 const MARK = Symbol("mark");
 
-/** What a pickle calls by its name, which nobody looks up. */
+/** A global of a pickle, which is never looked up. */
 class Named {
   /** @param {string} name */
   constructor(name) {
@@ -23,8 +23,11 @@ class Named {
 
 /** @typedef {{shape: number[], values: Float32Array}} Tensor */
 
-/** The tensor of a file; rejected with an Error whose message goes on after the file's name.
- * @param {Uint8Array<ArrayBuffer>} data @returns {Promise<Tensor>} */
+/**
+ * Read the tensor of a file. Rejected with an Error whose message continues after the file's name.
+ * @param {Uint8Array<ArrayBuffer>} data
+ * @returns {Promise<Tensor>}
+ */
 export async function readTensor(data) {
   if (data[0] !== 0x50 || data[1] !== 0x4b) throw new Error(`is no file of PyTorch 1.6 or later; ${SAVE}`);
   const archive = opened(data);
@@ -60,8 +63,13 @@ async function text(archive, path) {
 
 const none = () => new Error(`has a pickle that makes no tensor; ${SAVE}`);
 
-/** The values of a tensor in order. @param {Float32Array} values @param {number} offset @param {number[]} shape
- * @param {number[]} strides */
+/**
+ * Gather the values of a tensor in order.
+ * @param {Float32Array} values
+ * @param {number} offset
+ * @param {number[]} shape
+ * @param {number[]} strides
+ */
 function gathered(values, offset, shape, strides) {
   const numbers = [offset, ...shape, ...strides];
   const count = shape.reduce((product, size) => product * size, 1);
@@ -80,8 +88,11 @@ function gathered(values, offset, shape, strides) {
   });
 }
 
-/** What a pickle makes, which has to be one tensor. @param {Uint8Array} program
- * @returns {{reference: any, offset: number, shape: number[], strides: number[]}} */
+/**
+ * Interpret a pickle, which has to be one tensor.
+ * @param {Uint8Array} program
+ * @returns {{reference: any, offset: number, shape: number[], strides: number[]}}
+ */
 function tensorOf(program) {
   const view = new DataView(program.buffer, program.byteOffset, program.byteLength);
   /** @type {any[]} */
@@ -111,7 +122,7 @@ function tensorOf(program) {
     if (!memo.has(index)) throw none();
     stack.push(memo.get(index));
   };
-  /** Opcode -> what it does. @type {Record<number, () => void>} */
+  /** Opcode -> effect. @type {Record<number, () => void>} */
   const opcodes = {
     0x80: () => void byte(), // PROTO
     0x95: () => void bytes(8), // FRAME
@@ -162,7 +173,7 @@ function tensorOf(program) {
   return tensor;
 }
 
-/** What a call in a pickle stands for: none is made. @param {any[]} call a function and its arguments */
+/** Return what a call in a pickle stands for; nothing is called. @param {any[]} call a function and its arguments */
 function called(...[made, values]) {
   if (!(made instanceof Named) || !Array.isArray(values)) throw none();
   if (made.name === "collections.OrderedDict" && !values.length) return {};

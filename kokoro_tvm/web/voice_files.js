@@ -1,4 +1,4 @@
-/** Voices of one's own: style tables from .pt, .npy, .bin and .safetensors files, as `runtime/bundle/voice_files.py` reads them. */
+/** Voice files: style tables from .pt, .npy, .bin and .safetensors, as `runtime/bundle/voice_files.py` reads them. */
 
 import { InputError } from "./errors.js";
 import { floats } from "./floats.js";
@@ -9,13 +9,16 @@ import { readTensor } from "./torch_file.js";
 /** @typedef {import("./torch_file.js").Tensor} Tensor */
 
 export const SUFFIXES = [".pt", ".npy", ".bin", ".safetensors"];
-const ROWS = 510; // of a style table: one for each number of phonemes, from 1
+const ROWS = 510; // of a style table, one per number of phonemes, from 1
 const MOST_BYTES = 64 << 20;
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
 const SIZES = new Map([["F16", 2], ["F32", 4], ["F64", 8], ["<f2", 2], ["<f4", 4], ["<f8", 8]]);
 
-/** The bytes of a file; rejected with an InputError, before it is read, where it can be no voice.
- * @param {File} file @returns {Promise<Uint8Array<ArrayBuffer>>} */
+/**
+ * Read a file. Rejected with an InputError, before reading, if it cannot be a voice.
+ * @param {File} file
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ */
 export async function bytesOfVoice(file) {
   if (!SUFFIXES.includes(suffixOf(file.name))) {
     throw new InputError(`${file.name} is no file of a voice: these end in ${SUFFIXES.join(", ")}.`);
@@ -29,9 +32,13 @@ export async function bytesOfVoice(file) {
   return new Uint8Array(await file.arrayBuffer());
 }
 
-/** Voices of a file's bytes, by name: that of the file, or those of the tensors where there are several. Rejected with an
- * InputError. @param {string} file its name @param {Uint8Array<ArrayBuffer>} data @param {number} width of a row
- * @returns {Promise<Map<string, Table>>} */
+/**
+ * Return the voices of a file by name: the file's, or those of its tensors. Rejected with an InputError.
+ * @param {string} file its name
+ * @param {Uint8Array<ArrayBuffer>} data
+ * @param {number} width of a row
+ * @returns {Promise<Map<string, Table>>}
+ */
 export async function readVoices(file, data, width) {
   const suffix = suffixOf(file);
   const stem = file.slice(0, file.length - suffix.length);
@@ -57,7 +64,7 @@ function checked(file, name) {
   );
 }
 
-/** Suffix -> what reads it. @type {Record<string, (data: Uint8Array<ArrayBuffer>) => Tensor | Promise<Tensor>>} */
+/** Suffix -> reader. @type {Record<string, (data: Uint8Array<ArrayBuffer>) => Tensor | Promise<Tensor>>} */
 const READERS = { ".pt": readTensor, ".npy": array, ".bin": numbers };
 
 /** @param {Uint8Array} data @returns {Tensor} */
@@ -67,7 +74,11 @@ function numbers(data) {
   return { shape: [data.length / 4], values: floats(data, 4) };
 }
 
-/** Of numpy's format (numpy/lib/format.py). @param {Uint8Array} data @returns {Tensor} */
+/**
+ * Read numpy's format (numpy/lib/format.py).
+ * @param {Uint8Array} data
+ * @returns {Tensor}
+ */
 function array(data) {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const magic = [0x93, ...new TextEncoder().encode("NUMPY")].every((byte, place) => data[place] === byte);
@@ -82,7 +93,7 @@ function array(data) {
   if (kind === undefined || order === undefined || sizes === undefined) throw new Error("is a damaged .npy file; write it with numpy.save");
   const size = SIZES.get(kind);
   if (!size) throw new Error(`has values of ${kind}, not float32`);
-  const shape = sizes.split(",").filter((each) => each.trim()).map(Number);
+  const shape = sizes.split(",").filter((item) => item.trim()).map(Number);
   if (order === "True" && shape.length > 1) throw new Error("is transposed; save numpy.ascontiguousarray of it");
   return sized(data.subarray(end), size, shape);
 }
@@ -104,7 +115,7 @@ function safetensors(data) {
 
 /** @param {Uint8Array} bytes @param {number} size of a value @param {number[]} shape @returns {Tensor} */
 function sized(bytes, size, shape) {
-  const count = shape.reduce((product, each) => product * each, 1);
+  const count = shape.reduce((product, item) => product * item, 1);
   if (bytes.length !== count * size) throw new Error(`has ${bytes.length} bytes of values where ${count * size} should be`);
   return { shape, values: floats(bytes, size) };
 }
@@ -112,7 +123,7 @@ function sized(bytes, size, shape) {
 /** @param {Tensor} tensor @param {number} width @returns {Table} */
 function table({ shape, values }, width) {
   const shapes = [[ROWS, 1, width], [ROWS, width], [1, 1, width], [1, width], [width], [ROWS * width]];
-  if (!shapes.some((each) => each.join() === shape.join())) {
+  if (!shapes.some((item) => item.join() === shape.join())) {
     throw new Error(`has the shape ${shape.join(" x ") || "of one value"}, not ${ROWS} x 1 x ${width}, ${ROWS} x ${width} or ${width}`);
   }
   const place = values.findIndex((value) => !Number.isFinite(value));

@@ -20,40 +20,52 @@ const GENDERS = { f: "female", m: "male" };
 const SIGN = /[-+,]/;
 const WEIGHTED = /^([^(]*)\([ \t-\r]*([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[ \t-\r]*\)$/;
 const HEAVIEST = 1000;
-const MOST_VOICES = 16; // of a mix
+const MOST_VOICES = 16; // per mix
 const DEFAULT = "af_heart";
 const FAR = 4; // see `_FAR` in kokoro_tvm/runtime/bundle/voices.py
 
 /** @typedef {{name: string, code: string, language: string, gender: string}} VoiceInfo */
-/** Rows of a style table: float32 (rows, width). @typedef {{rows: number, width: number, values: Float32Array}} Table */
+/**
+ * Rows of a style table: float32 (rows, width).
+ * @typedef {{rows: number, width: number, values: Float32Array}} Table
+ */
 
-/** Names of the languages of a bundle by their letters: the manifest's, or Kokoro-82M's where it names none.
- * @param {Record<string, {name: string}> | null | undefined} found @returns {Record<string, string>} */
-export function languagesOf(found) {
-  return found ? Object.fromEntries(Object.entries(found).map(([code, { name }]) => [code, name])) : LANGUAGES;
+/**
+ * Return the names of a bundle's languages by letter, or Kokoro-82M's.
+ * @param {Record<string, {name: string}> | null | undefined} result
+ * @returns {Record<string, string>}
+ */
+export function languagesOf(result) {
+  return result ? Object.fromEntries(Object.entries(result).map(([code, { name }]) => [code, name])) : LANGUAGES;
 }
 
-/** Language and gender from a voice's name, `af_heart` is American English (code a), female; "unknown" where it does not
- * follow Kokoro's naming. @param {string} name @param {Record<string, string>} [languages] the bundle's, by their letters
- * @returns {VoiceInfo} */
+/**
+ * Return language and gender from a voice's name: `af_heart` is American English (code a), female; "unknown" for names
+ * without Kokoro's pattern.
+ * @param {string} name
+ * @param {Record<string, string>} [languages] the bundle's, by their letters
+ * @returns {VoiceInfo}
+ */
 export function describe(name, languages = LANGUAGES) {
   const prefix = name.includes("_") ? [...name.split("_")[0]] : [];
   const [letter, sex] = prefix.length === 2 ? prefix : ["", ""];
   const letters = Object.keys(languages);
-  const code = letters.length === 1 ? letters[0] : letter; // what speaks one language speaks it in every voice
+  const code = letters.length === 1 ? letters[0] : letter; // every voice of a model with one language speaks it
   return { name, code, language: languages[code] ?? "unknown", gender: GENDERS[sex] ?? "unknown" };
 }
 
-/** Style tables float32 (510, 2 * style_dim) by name, each loaded when it is needed first. */
+/** Style tables float32 (510, 2 * style_dim) by name, each loaded at its first use. */
 export class Voices {
   /** @param {Map<string, Table | Promise<Table> | (() => Promise<Table>)>} tables */
   constructor(tables) {
     this._tables = tables;
   }
 
-  /** The voices of a bundle's `voices.safetensors`. Rejected with a BundleError where a table is not float32 or has another
-   * width. @param {(begin: number, end: number) => Promise<Uint8Array<ArrayBuffer>>} read bytes of it
-   * @param {number} width of a row, twice the manifest's style_dim */
+  /**
+   * Open a bundle's `voices.safetensors`. Rejected with a BundleError if a table is not float32 or has another width.
+   * @param {(begin: number, end: number) => Promise<Uint8Array<ArrayBuffer>>} read bytes of it
+   * @param {number} width of a row, twice the manifest's style_dim
+   */
   static async open(read, width) {
     const start = 8 + Number(new DataView((await read(0, 8)).buffer).getBigUint64(0, true));
     const { __metadata__: _, ...entries } = JSON.parse(new TextDecoder().decode(await read(8, start)));
@@ -69,11 +81,15 @@ export class Voices {
     return new Voices(tables);
   }
 
-  /** These voices and some of one's own. Rejected with an InputError where one has the name of a voice that is there, or a row that is
-   * far from all that are. @param {Map<string, Table>} own @returns {Promise<Voices>} */
+  /**
+   * Return these voices with others added. Rejected with an InputError if a name exists, or a row is far from all
+   * others.
+   * @param {Map<string, Table>} own
+   * @returns {Promise<Voices>}
+   */
   async joined(own) {
-    const there = await Promise.all([...this._tables.keys()].map((name) => this._table(name)));
-    const norms = there.flatMap(normsOf);
+    const available = await Promise.all([...this._tables.keys()].map((name) => this._table(name)));
+    const norms = available.flatMap(normsOf);
     const [least, most] = [extreme(norms, Math.min), extreme(norms, Math.max)];
     for (const [name, table] of own) {
       if (this._tables.has(name)) throw new InputError(`There is a voice ${name} already. Rename the file.`);
@@ -93,19 +109,26 @@ export class Voices {
     return [...this._tables.keys()].sort();
   }
 
-  /** The voice that speaks where none is named: af_heart, or the first of a bundle without it. @returns {string} */
+  /** The default voice: af_heart, or the first of a bundle without it. @returns {string} */
   get default() {
     return this._tables.has(DEFAULT) ? DEFAULT : this.names[0];
   }
 
-  /** Names in a mix, each known; throws an InputError with the nearest names otherwise.
-   * @param {string} voice @returns {string[]} */
+  /**
+   * Return the names in a mix. Throws an InputError with the nearest names for an unknown one.
+   * @param {string} voice
+   * @returns {string[]}
+   */
   split(voice) {
     return this._parts(voice).map(([name]) => name);
   }
 
-  /** The table of a voice, or of a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-af_sky": the sum by weights,
-   * divided by what the weights are together without their signs. @param {string} voice @returns {Promise<Table>} */
+  /**
+   * Return the table of a voice, or of a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-af_sky": the weighted
+   * sum, divided by the sum of the weights' magnitudes.
+   * @param {string} voice
+   * @returns {Promise<Table>}
+   */
   async table(voice) {
     const parts = this._parts(voice);
     const tables = await Promise.all(parts.map(([name]) => this._table(name)));
@@ -129,17 +152,17 @@ export class Voices {
 
   /** @param {string} name of a voice that there is @returns {Promise<Table>} */
   async _table(name) {
-    const found = this._tables.get(name);
-    if (typeof found !== "function") return found;
-    const loading = found().catch((error) => {
-      this._tables.set(name, found);
+    const result = this._tables.get(name);
+    if (typeof result !== "function") return result;
+    const loading = result().catch((error) => {
+      this._tables.set(name, result);
       throw error;
     });
     this._tables.set(name, loading);
     return loading;
   }
 
-  /** Names and weights of a mix; those after a minus are below 0. @returns {[string, number][]} */
+  /** Return names and weights of a mix; those after a minus are negative. @returns {[string, number][]} */
   _parts(voice) {
     if (typeof voice !== "string") {
       throw new InputError(`A voice should be a name such as 'af_heart', but is ${truncate(String(voice))}.`);
@@ -153,9 +176,9 @@ export class Voices {
       );
     }
     const parts = voice.split(SIGN).map((part, place) => this._part(strip(part), signs[place]));
-    let [added, taken] = [0, 0];
-    for (const [, weight] of parts) weight > 0 ? (added += weight) : (taken -= weight);
-    if (3 * taken > 2 * added) {
+    let [added, removed] = [0, 0];
+    for (const [, weight] of parts) weight > 0 ? (added += weight) : (removed -= weight);
+    if (3 * removed > 2 * added) {
       throw new InputError(
         "This mix takes away nearly all that it adds, and no voice is left: what is subtracted should weigh at most " +
           "two thirds of what is added.",
@@ -166,8 +189,8 @@ export class Voices {
 
   /** @returns {[string, number]} */
   _part(part, sign) {
-    const found = WEIGHTED.exec(part);
-    const [name, weight] = found ? [found[1].trimEnd(), Number(found[2])] : [part, 1];
+    const result = WEIGHTED.exec(part);
+    const [name, weight] = result ? [result[1].trimEnd(), Number(result[2])] : [part, 1];
     if (!this._tables.has(name)) throw new InputError(this._unknown(name));
     if (!(weight > 0 && weight <= HEAVIEST)) {
       throw new InputError(`The weight of ${name} in a mix should be above 0 and at most ${HEAVIEST}.`);
@@ -187,7 +210,11 @@ export class Voices {
   }
 }
 
-/** The norm of every row. @param {Table} table @returns {number[]} */
+/**
+ * Return the norm of every row.
+ * @param {Table} table
+ * @returns {number[]}
+ */
 function normsOf({ rows, width, values }) {
   return Array.from({ length: rows }, (_, row) => Math.hypot(...values.subarray(row * width, (row + 1) * width)));
 }
@@ -195,10 +222,17 @@ function normsOf({ rows, width, values }) {
 /** @param {number[]} numbers @param {(a: number, b: number) => number} choose */
 const extreme = (numbers, choose) => numbers.reduce((a, b) => choose(a, b));
 
-/** The row of a table for an utterance: number of its symbols less one, as stock Kokoro picks it; the nearest where
- * there is none. @param {Table} table @param {string} phonemes */
+/**
+ * Return the row of a table for an utterance: its number of symbols less one, as stock Kokoro picks it, limited to the
+ * table.
+ * @param {Table} table
+ * @param {string} phonemes
+ */
 export const rowOf = (table, phonemes) => Math.min(Math.max(length(phonemes) - 1, 0), table.rows - 1);
 
-/** `ref_s` (width,): a row of a table, copied: a worker that is sent a view gets all that it is a view of.
- * @param {Table} table @param {number} row */
+/**
+ * Copy a row of a table (width,). A copy, because a message with a view contains the whole buffer.
+ * @param {Table} table
+ * @param {number} row
+ */
 export const styleOf = (table, row) => table.values.slice(row * table.width, (row + 1) * table.width);

@@ -1,10 +1,10 @@
-/** 16-bit PCM: from bytes to samples, and as a WAV file. */
+/** 16-bit PCM: samples from bytes, and WAV files. */
 
 const SCALE = 32768;
 
-/** Samples of 16 bits, little-endian, whose bytes come in any pieces. */
+/** Reader of little-endian 16-bit samples in pieces of any size. */
 export class PcmReader {
-  #odd = /** @type {number | null} */ (null); // the first byte of a sample whose second is yet to come
+  #odd = /** @type {number | null} */ (null); // the first byte of an incomplete sample
 
   /** @param {Uint8Array} bytes @returns {Float32Array} -1 to 1 */
   push(bytes) {
@@ -58,7 +58,11 @@ export function wavFile(pieces, sampleRate) {
   return [new Uint8Array(header.buffer), ...pieces.map(toBytes)];
 }
 
-/** Samples of 16 bits. @param {Float32Array} samples -1 to 1; what is beyond is cut @returns {Int16Array} */
+/**
+ * Convert to 16-bit samples.
+ * @param {Float32Array} samples -1 to 1; what is beyond is cut
+ * @returns {Int16Array}
+ */
 export function toInt16(samples) {
   return Int16Array.from(samples, (sample) => Math.max(-SCALE, Math.min(SCALE - 1, Math.round(sample * SCALE))));
 }

@@ -1,4 +1,4 @@
-/** When each word and each phoneme is heard: by the place of the model's tokens in a plan. */
+/** Times of words and phonemes from the tokens of a plan. */
 
 import { length } from "./characters.js";
 
@@ -8,47 +8,53 @@ import { length } from "./characters.js";
 
 /** Frames by which a token is heard before its place in the durations (docs/timing.py). */
 const EARLY_FRAMES = 2;
-/** Frames at speed 1 that the last phoneme of a word lasts at least if a pause follows that no mark asks for. */
+/** Minimum frames at speed 1 of a word's last phoneme before a pause without a mark. */
 const PAUSING_SOUND = 6;
 
 /**
- * A symbol of the model's alphabet, its samples in the speech as a slice, and its seconds.
- *
+ * A symbol of the model's alphabet with its slice of samples and its seconds.
  * @typedef {{symbol: string, startSample: number, endSample: number, start: number, end: number}} TimedPhoneme
  */
 
 /**
- * A word or a mark with its samples in the speech as a slice and its seconds, without the space after it.
+ * A word or a mark with its slice of samples and its seconds, without the space after it.
  *
- * text: as it stands in the source, where it is the units of the slice `source`; spoken: whether it is a word; pause:
- * samples of silence that the plan adds after it, 0 within a piece; piece: its number; joined: whether the text, without
- * its markup, has no space between it and the word before.
- *
- * @typedef {{text: string, source: [number, number], startSample: number, endSample: number, start: number, end: number,
- *   phonemes: TimedPhoneme[], spoken: boolean, piece: number, pause: number, joined: boolean}} TimedWord
+ * text: in the source, at the slice `source`; spoken: whether it is a word; pause: planned samples of silence after
+ * it, 0 within a piece; piece: its number; joined: no space before it in the text without markup.
+ * @typedef {{text: string, source: [number, number], startSample: number, endSample: number, start: number, end:
+ *   number, phonemes: TimedPhoneme[], spoken: boolean, piece: number, pause: number, joined: boolean}} TimedWord
  */
 
-/** Words and marks of a plan in order; throws an InputError while a duration is not known.
- * @param {Plan} plan @returns {TimedWord[]} */
+/**
+ * Return words and marks of a plan in order. Throws an InputError before the prediction.
+ * @param {Plan} plan
+ * @returns {TimedWord[]}
+ */
 export function timeline(plan) {
   /** @type {TimedWord[]} */
-  const found = [];
+  const result = [];
   let start = 0;
   for (const [number, piece] of plan.pieces.entries()) {
-    found.push(...wordsOfPiece(plan, piece, number, start));
+    result.push(...wordsOfPiece(plan, piece, number, start));
     start += piece.samples(plan.samplesPerFrame);
   }
-  return found;
+  return result;
 }
 
-/** Words and marks of a piece whose first sample is the `start`-th of the speech.
- * @param {Plan} plan @param {Piece} piece @param {number} number @param {number} start @returns {Iterable<TimedWord>} */
+/**
+ * Yield words and marks of a piece whose first sample is the `start`-th of the speech.
+ * @param {Plan} plan
+ * @param {Piece} piece
+ * @param {number} number
+ * @param {number} start
+ * @returns {Iterable<TimedWord>}
+ */
 export function* wordsOfPiece(plan, piece, number, start) {
   const [before, after] = piece.cut(plan.samplesPerFrame);
   const bounds = [start, start - before + piece.frames * plan.samplesPerFrame - after];
   const first = start - before - EARLY_FRAMES * plan.samplesPerFrame;
   let frames = piece.lead;
-  let paused = true; // between this word and the one before it
+  let paused = true; // between this word and the previous one
   for (const [place, word] of piece.words.entries()) {
     const following = piece.words.slice(place + 1);
     const space = paused ? 0 : piece.words[place - 1].spaceFrames;
@@ -69,17 +75,22 @@ export function* wordsOfPiece(plan, piece, number, start) {
   }
 }
 
-/** Words as a synthesizer gives them, without marks. @param {TimedWord[]} timeline
- * @returns {import("./synthesizer.js").Word[]} */
+/**
+ * Return words as a synthesizer returns them, without marks.
+ * @param {TimedWord[]} timeline
+ * @returns {import("./synthesizer.js").Word[]}
+ */
 export const shown = (timeline) =>
   timeline
     .filter(({ spoken }) => spoken)
     .map(({ text, start, end, source }) => ({ word: text, start, end, source }));
 
-/** Whether nothing is heard between a word and the next: what the last phoneme lasts longer than it sounds is silence.
- * Otherwise the space between them sounds like the beginning of the next (docs/runtime.md).
+/**
+ * Return whether a word is followed by silence: then the last phoneme's excess duration is silence. Otherwise the
+ * space sounds like the beginning of the next word (docs/runtime.md).
  *
- * Before a mark and at the end it is so; between words it is so where the last phoneme lasts long. */
+ * A mark and the end imply silence; between words, a long last phoneme does.
+ */
 function pauses(plan, word, following) {
   const after = following.find((other) => other.phonemes);
   if (!word.spoken || !after?.spoken) return true;

@@ -3,8 +3,8 @@
 const END = 0x06054b50;
 const ENTRY = 0x02014b50;
 const END_BYTES = 22;
-const MOST_COMMENT = 0xffff; // bytes behind the end's record
-const MOST_BYTES = 256 << 20; // of all that is unpacked, whatever the archive says
+const MOST_COMMENT = 0xffff; // bytes after the end record
+const MOST_BYTES = 256 << 20; // of all unpacked files, whatever the archive says
 const STORED = 0;
 const DEFLATED = 8;
 

@@ -1,4 +1,4 @@
-"""A copy of the package in which one thing at a time is edited, and what that makes stale."""
+"""Copy of the package with one edit at a time, and the stages that the edit makes stale."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kokoro_tvm.builder.engine.used import used_again
 
 @dataclass(frozen=True)
 class Function:
-    """One of a module or class, by its place in the package: "kernels/stft.py", "stft"; lines of its file."""
+    """Function of a module or class: its file ("kernels/stft.py"), name and lines."""
 
     file: str
     name: str
@@ -24,7 +24,7 @@ class Function:
 
     @property
     def key(self) -> str:
-        """As traces name it."""
+        """Its name in traces."""
         return f"{_module(self.file)}:{self.name}"
 
 
@@ -33,7 +33,7 @@ def _module(file: str) -> str:
 
 
 def import_edits(path: Path) -> Iterator[tuple[str, str]]:
-    """Edit what importing a module executes, one thing at a time: the kind, and the module's new text."""
+    """Yield edits of what importing a module executes: the kind of edit, and the module's new text."""
     text = path.read_text(encoding="utf-8")
 
     def pick(kind: type[ast.AST], tree: ast.AST) -> list[Any]:
@@ -94,7 +94,7 @@ def import_edits(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def functions_in(package: Path, *rooms: str) -> list[Function]:
-    """Every function of these rooms, or files."""
+    """Return every function of these folders or files."""
     places = [package / room for room in rooms]
     files = sorted(path for place in places for path in ([place] if place.is_file() else place.rglob("*.py")))
     return [
@@ -117,7 +117,7 @@ def _functions(tree: ast.Module | ast.ClassDef, file: str, prefix: str) -> Itera
 
 
 class Edited:
-    """package: the copy; derivations: of the stages of a build, by name."""
+    """Copy of the package, and the derivations of the stages of a build, by name."""
 
     def __init__(self, package: Path, derivations: Mapping[str, Mapping[str, Any]]) -> None:
         self.package = package
@@ -128,25 +128,25 @@ class Edited:
         return {name: used_again(derivation) for name, derivation in self._derivations.items()}
 
     def ran(self, function: Function) -> set[str]:
-        """The stages whose runs executed a function."""
+        """Return the stages whose runs executed a function."""
         return {name for name, d in self._derivations.items() if function.key in d["code"]}
 
     def executed(self, file: str) -> set[str]:
-        """The stages whose runs executed a function of a file."""
+        """Return the stages whose runs executed a function of a file."""
         start = f"{_module(file)}:"
         return {n for n, d in self._derivations.items() if any(unit.startswith(start) for unit in d["code"])}
 
     def counts(self, file: str) -> set[str]:
-        """The stages whose keys have a file's import."""
+        """Return the stages whose keys contain a module."""
         return {name for name, d in self._derivations.items() if _module(file) in d["code"]}
 
     def stale(self) -> set[str]:
-        """The stages that used something that is no longer what it was."""
+        """Return the stages that used something that changed."""
         return {name for name, used in self._now().items() if used != self._before[name]}
 
     @contextmanager
     def edit(self, file: str, old: str, new: str) -> Iterator[None]:
-        """While entered, the first `old` in a file is `new`."""
+        """Replace the first `old` in a file by `new` while entered."""
         path = self.package / file
         text = path.read_text(encoding="utf-8")
         assert old in text
@@ -158,7 +158,7 @@ class Edited:
 
     @contextmanager
     def rewrite(self, file: str, text: str) -> Iterator[None]:
-        """While entered, a file holds another text."""
+        """Replace the text of a file while entered."""
         path = self.package / file
         before = path.read_text(encoding="utf-8")
         path.write_text(text, encoding="utf-8")
@@ -169,7 +169,7 @@ class Edited:
 
     @contextmanager
     def edit_function(self, function: Function) -> Iterator[None]:
-        """While entered, a function has a statement more, which does nothing."""
+        """Add a statement without effect to a function while entered."""
         path = self.package / function.file
         text = path.read_text(encoding="utf-8")
         lines = text.split("\n")

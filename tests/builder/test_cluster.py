@@ -1,4 +1,4 @@
-"""A Dask cluster: a scheduler and two workers in folders of their own, one of which dies on the way."""
+"""Builds on a Dask cluster with two workers, one of which dies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WANTED = ["toy.compile.bert-32", "toy.compile.duration-32", "toy.compile.text_en
 
 
 def checkout(folder: Path) -> Path:
-    """A folder with the recipes of a toy."""
+    """Return a folder with the recipes of a toy."""
     model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
     model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
     model["gates"] = model.pop("gate_sets")["strict-float32"]
@@ -46,7 +46,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.mark.nightly
-def test_a_worker_that_dies_loses_nothing(start: Start, tmp_path: Path) -> None:
+def test_build_survives_a_lost_worker(start: Start, tmp_path: Path) -> None:
     scheduler = start_scheduler(start, tmp_path / "scheduler")
     workers = [start_worker(start, checkout(tmp_path / name), scheduler) for name in ("one", "two")]
     asking = checkout(tmp_path / "asking")
@@ -67,14 +67,16 @@ def test_a_worker_that_dies_loses_nothing(start: Start, tmp_path: Path) -> None:
         assert (asking / "artifacts" / ".build" / "toy" / component / f"{component}.so").is_file()
 
 
-def test_it_needs_a_cache_to_meet_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_build_on_cluster_needs_a_shared_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
     monkeypatch.delenv("KOKORO_TVM_CACHE", raising=False)
     with pytest.raises(InputError, match="set KOKORO_TVM_CACHE, here and for every worker"):
         build_on_cluster("tcp://127.0.0.1:9", [], {}, tmp_path, lambda *_: None)
 
 
-def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_build_on_cluster_reports_an_unreachable_scheduler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
     monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path / "shared"))
     monkeypatch.setattr("kokoro_tvm.common.scheduler._CONNECT_TIMEOUT_S", 0.5)
@@ -82,7 +84,7 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path
         build_on_cluster("tcp://127.0.0.1:9", [], {}, tmp_path, lambda *_: None)
 
 
-def test_a_worker_without_the_stage_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_worker_without_the_stage_names_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "recipes", tmp_path / "recipes")
     monkeypatch.chdir(tmp_path)
     outcome = cluster._build("cpu.comple.bert-512", cluster._recipes_digest(tmp_path), [])

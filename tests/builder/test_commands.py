@@ -1,4 +1,4 @@
-"""doit's own commands, as pyproject.toml declares them, over the toy's recipes."""
+"""doit's commands, as pyproject.toml declares them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def run(stage: Stage, *words: str) -> int:
-    """Status of `doit WORDS` where the stage is the only task."""
+    """Run `doit WORDS` with the stage as the only task, and return the exit status."""
     reporter = LineReporter()
     budget = Budget(Needs(memory_gb=8, cpus=4))
     namespace = {
@@ -48,19 +48,19 @@ def run(stage: Stage, *words: str) -> int:
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
-        (("forget", "cpu.speak"), "kokoro-tvm build --force STAGE"),
-        (("ignore", "cpu.speak"), "doit STAGE ..."),
-        (("dumpdb",), "kokoro-tvm status"),
-        (("reset-dep",), "kokoro-tvm status"),
-        (("strace", "cpu.speak"), "kokoro-tvm explain STAGE"),
+        (("forget", "cpu.speak"), "kokoro-tvm build --force STAGE`"),
+        (("ignore", "cpu.speak"), "doit STAGE ...`"),
+        (("dumpdb",), "kokoro-tvm status`"),
+        (("reset-dep",), "kokoro-tvm status`"),
+        (("strace", "cpu.speak"), "kokoro-tvm explain STAGE`"),
         (("run", "-P", "process"), "leave -P out"),
         (("-P", "process"), "leave -P out"),
-        (("run", "-r", "json"), "kokoro-tvm build --events FILE"),
-        (("run", "-o", "log.txt"), "doit > FILE"),
-        (("clean", "--forget"), "kokoro-tvm build --force STAGE"),
+        (("run", "-r", "json"), "kokoro-tvm build --events FILE`"),
+        (("run", "-o", "log.txt"), "doit > FILE`"),
+        (("clean", "--forget"), "kokoro-tvm build --force STAGE`"),
     ],
 )
-def test_doit_refuses_what_has_no_effect_and_names_what_has(
+def test_refused_command_names_the_remedy(
     stage: Stage,
     words: tuple[str, ...],
     remedy: str,
@@ -78,7 +78,7 @@ def test_doit_refuses_what_has_no_effect_and_names_what_has(
 
 
 @pytest.mark.parametrize("spelling", ["artifacts/hello.txt", "./artifacts/../artifacts/hello.txt", "{root}"])
-def test_run_takes_a_file_of_a_stage(
+def test_run_accepts_paths_of_outputs(
     stage: Stage, spelling: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -86,14 +86,12 @@ def test_run_takes_a_file_of_a_stage(
     assert stage.path("hello.txt").read_text() == "hello"
 
 
-def test_run_names_a_file_that_no_stage_writes(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_rejects_a_file_that_no_stage_writes(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(stage, "artifacts/none.wav") == 3
     assert "artifacts/none.wav" in capsys.readouterr().err
 
 
-def test_clean_removes_outputs_which_the_store_restores(
-    stage: Stage, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_clean_removes_outputs(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(stage, "run") == 0
     assert run(stage, "clean", "-n") == 0
     assert stage.path("hello.txt").exists()
@@ -110,14 +108,14 @@ def test_clean_removes_outputs_which_the_store_restores(
 def test_info_names_the_command_that_explains(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(stage, "info", "cpu.speak") == 1
     output = capsys.readouterr().out
-    assert "`kokoro-tvm explain TASK` says why" in output
+    assert "kokoro-tvm explain TASK` says why" in output
     assert str(stage.path("hello.txt")) in output
     assert "<" not in output, "no representations of objects"
     assert run(stage, "info", "cpu.spaek") == 3
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_every_command_of_doit_is_in_the_table_of_the_docs() -> None:
+def test_docs_list_every_command_of_doit() -> None:
     page = (REPOSITORY / "docs/build.md").read_text(encoding="utf-8")
     for command in DoitMain.DOIT_CMDS:
         assert f"| `doit {command.get_name()}`" in page

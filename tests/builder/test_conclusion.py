@@ -1,4 +1,4 @@
-"""What a build ends with names the command that comes next for its kind of target."""
+"""The last lines of a build."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from checkout import graph_of
 
+from kokoro_tvm.builder import tasks
 from kokoro_tvm.builder.tasks import conclusion
 from kokoro_tvm.common.platforms import Platform, detect_platform
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.setattr(tasks, "program", lambda name: name)
 
 
 @pytest.mark.parametrize(
@@ -40,16 +42,16 @@ def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
         ("metal-ios", "kokoro-tvm package {}"),
     ],
 )
-def test_next(recipe: str, after: str) -> None:
-    first, second = conclusion(graph_of(recipe), Path("kokoro-tvm")).splitlines()
+def test_conclusion_names_the_next_command(recipe: str, after: str) -> None:
+    first, second = conclusion(graph_of(recipe)).splitlines()
     bundle = f"artifacts/{recipe}"
     assert first == f"The bundle is {bundle}, and it says hello in {bundle}/hello.wav."
     assert second == "Next: " + after.replace("SAY", SAY).replace("{}", recipe)
 
 
-def test_what_nothing_runs_says_no_hello() -> None:
+def test_conclusion_omits_hello_without_a_runner() -> None:
     graph = graph_of("linux-arm64")
     target = graph.recipe.target.model_copy(update={"run": False})
-    graph = replace(graph, recipe=graph.recipe.model_copy(update={"target": target}), _made={})
-    first, _ = conclusion(graph, Path("kokoro-tvm")).splitlines()
+    graph = replace(graph, recipe=graph.recipe.model_copy(update={"target": target}), _stages={})
+    first, _ = conclusion(graph).splitlines()
     assert first == "The bundle is artifacts/linux-arm64."

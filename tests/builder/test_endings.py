@@ -1,4 +1,4 @@
-"""Stages whose process crashes, wants more memory than there is, or hangs: others go on."""
+"""Builds with stages that crash or hang."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kokoro_tvm.cli.develop.build import run_tasks
         ("hang", {}, "cpu.bad: did not end within 1.5 s and was stopped."),
     ],
 )
-def test_it_is_reported_and_others_go_on_and_the_status_is_3(
+def test_build_continues_after_a_crash(
     function: str,
     parameters: dict[str, Any],
     message: str,

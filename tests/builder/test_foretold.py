@@ -1,4 +1,4 @@
-"""What status, plan and explain say after an edit, and what a build then does."""
+"""Predictions of status, plan and explain after an edit, compared with the build."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ pytestmark = pytest.mark.slow("builds stages of the toy after each of several ed
 
 
 class Repository:
-    """One in which the toy is built, with a package of its own that can be edited."""
+    """Repository in which the toy is built, with a copy of the package."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.edited = Edited(root / "kokoro_tvm", {})
 
     def say(self, *words: str) -> Any:
-        """What a command prints as JSON."""
+        """Return the JSON that a command prints."""
         code = "import sys; from kokoro_tvm.cli import main; main(sys.argv[1:])"
         command = [sys.executable, "-c", code, *words, "--json"]
         done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
     def build(self, recipe: str) -> dict[str, str]:
-        """What a build did, by stage: "done" or "restored"."""
+        """Build, and return "done" or "restored" for each stage that ran."""
         done = doit(self.root, recipe)
         assert done.returncode == 0, done.stdout + done.stderr
         return dict(re.findall(r"\] +(\S+) +(done|restored) in ", done.stdout))
 
     def judge(self, recipe: str = "toy") -> tuple[dict[str, Any], dict[str, str]]:
-        """What was foretold of each stage and what was done, once it is certain that they agree."""
+        """Check that the predictions agree with the build, and return both."""
         plan = {step["stage"]: step for step in self.say("plan", recipe)}
         states = {row["name"]: row for row in self.say("status", recipe)[recipe]}
         explained = {reason["stage"]: reason for reason in self.say("explain", recipe)["reasons"]}
@@ -87,9 +87,7 @@ def actions(plan: dict[str, Any], *wanted: str) -> set[str]:
         ("kernels/normal_noise.py", "_build_cpu_kernel", {"toy.lower.decoder-130"}),
     ],
 )
-def test_what_is_foretold_runs_and_nothing_else(
-    repository: Repository, file: str, function: str, runs: set[str]
-) -> None:
+def test_plan_predicts_what_runs(repository: Repository, file: str, function: str, runs: set[str]) -> None:
     (edited,) = [f for f in functions_in(repository.edited.package, file) if f.name == function]
     with repository.edited.edit_function(edited):
         plan, did = repository.judge()
@@ -100,8 +98,8 @@ def test_what_is_foretold_runs_and_nothing_else(
     assert actions(plan, "run", "perhaps") == set()
 
 
-def test_back_to_what_was_built_before_all_that_changed_is_restored(repository: Repository) -> None:
-    """Also what comes after the first of it: its inputs are known before it is restored."""
+def test_plan_predicts_what_is_restored(repository: Repository) -> None:
+    """This includes later stages, whose inputs are known before they are restored."""
     with repository.edited.edit(
         "native/toolchains/gnu.py", '[self.command, "-shared"', '[self.command, "-s", "-shared"'
     ):
@@ -113,7 +111,7 @@ def test_back_to_what_was_built_before_all_that_changed_is_restored(repository: 
     assert actions(plan, "restore") == back.keys() == did.keys()
 
 
-def test_a_gate_and_a_name_in_the_recipe(repository: Repository) -> None:
+def test_plan_predicts_edits_of_recipes(repository: Repository) -> None:
     recipes = repository.root / "recipes"
 
     def rewrite(name: str, change: Callable[[Any], Any], new: str | None = None) -> None:

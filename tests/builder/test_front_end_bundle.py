@@ -1,4 +1,4 @@
-"""A bundle with a front end of its own: the toy, with toy words."""
+"""A toy bundle with a front end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 
 @pytest.mark.slow("builds the toy's bundle again")
-def test_a_front_end_comes_into_the_bundle_and_speaks(toy_copy: Path) -> None:
+def test_bundle_speaks_with_its_front_end(toy_copy: Path) -> None:
     path = toy_copy / "recipes" / "toy-model.yaml"
     model = yaml.safe_load(path.read_text(encoding="utf-8"))
     model["front_end"] = toy_front_end(toy_copy)

@@ -1,4 +1,4 @@
-"""The graph: who is built again after what, with stages that only pretend to run."""
+"""The graph of stages, without running them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKING = '[{"name": "weight", "packing": {"operation": "conv1d"}}]'
 
 
 class Tree:
-    """A folder with recipes and artifacts."""
+    """Folder with recipes and artifacts."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -33,7 +33,7 @@ class Tree:
         return RecipeGraph(load_recipe(recipe, self.root / "recipes"), self.root / "artifacts", self.root)
 
     def build(self, recipe: str = "cpu", edition: str = "") -> set[str]:
-        """Pretends to build what is not current, with outputs of this edition; the stages it "ran"."""
+        """Publish outputs of this edition for stages that are not current, and return their names."""
         ran = set()
         for stage in self.graph(recipe).stages():
             if stage.is_current():
@@ -64,7 +64,7 @@ class Tree:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """The tree that every test starts with a copy of."""
+    """Return the tree that tests copy."""
     root = tmp_path_factory.mktemp("built")
     (root / "recipes").mkdir()
     for name in ("cpu", "kokoro-82m"):
@@ -89,7 +89,7 @@ def names(stages: str, what: str) -> set[str]:
 END = {"cpu.bundle", "cpu.speech", "cpu.speak"}
 
 
-def test_stages_come_after_what_they_need(tree: Tree) -> None:
+def test_stages_are_in_topological_order(tree: Tree) -> None:
     seen: set[str] = set()
     for stage in tree.graph().stages():
         assert {s.name for s in stage.after} <= seen
@@ -101,7 +101,7 @@ def test_stages_come_after_what_they_need(tree: Tree) -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_a_bucket_that_goes_leaves_the_others_alone(tree: Tree) -> None:
+def test_removed_bucket_keeps_others_current(tree: Tree) -> None:
     tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
     tree.build()
     tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [5120]}})
@@ -115,7 +115,7 @@ def schedule(*features: str, tiles: int = 8) -> Schedule:
     return Schedule.model_validate(found)
 
 
-def test_a_schedule_concerns_the_component_it_is_about(tree: Tree) -> None:
+def test_schedule_makes_its_component_stale(tree: Tree) -> None:
     path = schedule_path(tree.root / "recipes", "here", FEATURES)
     write_schedule(path, schedule(*FEATURES))
     lowered = names("lower compile validate", "decoder-5120")
@@ -127,20 +127,20 @@ def test_a_schedule_concerns_the_component_it_is_about(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("features", [["avx2"], ["avx2", "fma", "avx512f"], ["neon"]])
-def test_a_schedule_for_other_features_concerns_nothing(tree: Tree, features: list[str]) -> None:
+def test_schedule_for_other_features_is_ignored(tree: Tree, features: list[str]) -> None:
     write_schedule(schedule_path(tree.root / "recipes", "elsewhere", features), schedule(*features))
     assert tree.build() == set()
     lowering = next(s for s in tree.graph().stages() if s.name == "cpu.lower.decoder-5120")
     assert lowering.settings()["schedule"] == {}, "such a CPU goes by the rules"
 
 
-def test_a_schedule_is_found_by_features_in_any_order(tree: Tree) -> None:
+def test_schedule_path_ignores_the_order_of_features(tree: Tree) -> None:
     write_schedule(tree.root / "recipes/schedules/any-name.json", schedule(*reversed(FEATURES), tiles=5))
     lowering = next(s for s in tree.graph().stages() if s.name == "cpu.lower.decoder-5120")
     assert [choice["tiles"] for choice in lowering.settings()["schedule"].values()] == [5]
 
 
-def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
+def test_recipes_share_stages_of_their_model(tree: Tree) -> None:
     (tree.root / "recipes" / "mine.yaml").write_text(
         "model: kokoro-82m\ntarget: {kind: llvm, mcpu: znver4}\nlength: masked\ntimeout_s: 7\n"
         "buckets: {tokens: [64], frames: [128, 512]}\npatches: {bert: []}\ngates: {f0n: {min_snr_db: 10}}\n",
@@ -158,14 +158,14 @@ def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
     assert tree.build("cpu") == set()
 
 
-def test_the_recipe_sets_the_time_its_stages_may_take(tree: Tree) -> None:
+def test_recipe_sets_the_timeout_of_stages(tree: Tree) -> None:
     tree.rewrite("cpu", lambda recipe: recipe | {"timeout_s": 7})
     for stage in tree.graph().stages():
         assert (stage.timeout_s == 7) == stage.name.startswith("cpu."), stage.name
     assert tree.build() == set()
 
 
-def test_no_path_is_in_a_derivation_so_that_keys_are_the_same_everywhere(built: Tree, tree: Tree) -> None:
+def test_derivations_contain_no_path(built: Tree, tree: Tree) -> None:
     ours, theirs = ({s.name: s for s in t.graph().stages()} for t in (built, tree))
     assert built.root != tree.root
     for name, stage in ours.items():
@@ -176,5 +176,5 @@ def test_no_path_is_in_a_derivation_so_that_keys_are_the_same_everywhere(built: 
         assert sys.prefix not in derivation
 
 
-def test_llvm_is_found_in_the_installed_tvm() -> None:
+def test_llvm_version_reads_the_installed_tvm() -> None:
     assert re.match(r"\d+\.\d+\.\d+", versions.llvm_version())

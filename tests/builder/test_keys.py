@@ -1,4 +1,4 @@
-"""Keys by proof: an edit of the package makes stale what executed or read what was edited, and nothing else.
+"""An edit of the package makes exactly the stages stale that executed or read what was edited.
 
 The stages are the toy's. Planning is a computation, so nothing is built for an edit.
 """
@@ -117,14 +117,14 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
         ("builder/stages/speak.py", "synthesize a test phrase", "say hello", set()),
     ],
 )
-def test_who_is_stale_after_an_edit(
+def test_edit_makes_exactly_its_stages_stale(
     edited: Edited, file: str, old: str, new: str, expected: set[str]
 ) -> None:
     with edited.edit(file, old, new):
         assert edited.stale() == expected
 
 
-def test_a_file_more_runs_nothing(edited: Edited) -> None:
+def test_new_file_makes_nothing_stale(edited: Edited) -> None:
     for room in ("patches", "passes", "targets", "ops"):
         for name in ("another.py", ".llvm.py.swp", "llvm.py~", "#llvm.py#"):  # an editor's, too
             another = edited.package / room / name
@@ -133,8 +133,7 @@ def test_a_file_more_runs_nothing(edited: Edited) -> None:
             another.unlink()
 
 
-def test_what_is_remembered_of_code_decides_about_no_key(edited: Edited, tmp_path: Path) -> None:
-    """Not where it is lost, nor where it is empty."""
+def test_keys_do_not_depend_on_the_memory(edited: Edited, tmp_path: Path) -> None:
     kept = memory.Memory(tmp_path / "learned.json")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "_learned", kept)
@@ -155,10 +154,10 @@ def test_what_is_remembered_of_code_decides_about_no_key(edited: Edited, tmp_pat
         ("toy-model.reference", "kernels/noise.py", "_ROUNDS = 10"),
     ],
 )
-def test_what_a_kept_result_was_made_with_counts_where_it_is_taken(
+def test_key_covers_the_code_of_cached_results(
     toy_copy: Path, edited: Edited, stage: str, file: str, old: str
 ) -> None:
-    """Objects of kernels, references: who finds them does not execute what made them."""
+    """A stage that finds objects of kernels or references does not execute the code that computed them."""
     kept = Store(toy_copy / "artifacts" / ".store")
     record = kept.current(stage)
     assert record is not None
@@ -173,7 +172,7 @@ def test_what_a_kept_result_was_made_with_counts_where_it_is_taken(
 
 
 def judge(edited: Edited, functions: list[Function]) -> None:
-    """An edit of each function alone: as many are taken as current, or as stale, wrongly."""
+    """Edit each function alone, and check which stages become stale."""
     current: list[str] = []
     stale: list[str] = []
     for function in functions:
@@ -184,7 +183,7 @@ def judge(edited: Edited, functions: list[Function]) -> None:
     assert (current, stale) == ([], [])
 
 
-def test_an_edit_of_a_function_makes_stale_what_executed_it(edited: Edited) -> None:
+def test_edit_of_a_function_makes_its_executors_stale(edited: Edited) -> None:
     functions = functions_in(edited.package, *WINGS)
     executed = [function for function in functions if edited.ran(function)]
     assert len(executed) > 200
@@ -193,13 +192,15 @@ def test_an_edit_of_a_function_makes_stale_what_executed_it(edited: Edited) -> N
 
 
 @pytest.mark.nightly
-def test_an_edit_of_any_function_makes_stale_what_executed_it(edited: Edited) -> None:
+def test_edit_of_any_function_makes_its_executors_stale(edited: Edited) -> None:
     judge(edited, functions_in(edited.package, *WINGS))
 
 
 def judge_imports(edited: Edited, files: list[Path]) -> None:
-    """An edit of what an import executes makes stale every stage that executed a function of the module, and
-    none whose key lacks the module."""
+    """Edit the module-level code of each file.
+
+    Stages that executed a function of the module become stale; stages whose key lacks the module do not.
+    """
     current: list[str] = []
     stale: list[str] = []
     for path in files:
@@ -216,14 +217,14 @@ def sources_in(edited: Edited) -> list[Path]:
     return sorted(path for wing in WINGS for path in (edited.package / wing).rglob("*.py"))
 
 
-def test_an_edit_of_what_an_import_executes_makes_stale_who_executes_the_module(edited: Edited) -> None:
+def test_edit_of_module_code_makes_its_users_stale(edited: Edited) -> None:
     executed = [p for p in sources_in(edited) if edited.executed(str(p.relative_to(edited.package)))]
     assert len(executed) > 50
     judge_imports(edited, random.Random(0).sample(executed, 8))
 
 
 @pytest.mark.nightly
-def test_an_edit_of_what_any_import_executes_makes_stale_who_executes_the_module(edited: Edited) -> None:
+def test_edit_of_any_module_code_makes_its_users_stale(edited: Edited) -> None:
     judge_imports(edited, sources_in(edited))
 
 
@@ -249,15 +250,15 @@ def note(name):
 
 
 @pytest.mark.slow("builds stages of the toy anew, by a package whose every function reports itself")
-def test_what_is_recorded_is_what_was_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither more nor less, by another witness than Python's own events."""
+def test_trace_matches_instrumented_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every function of the copy reports itself, and the trace names the same ones."""
     root, reports = tmp_path / "repository", tmp_path / "reports"
     reports.mkdir()
     write_recipes(root)
     shutil.copytree(PACKAGE, root / "kokoro_tvm", ignore=shutil.ignore_patterns("__pycache__"))
     (root / "touched.py").write_text(TOUCHED, encoding="utf-8")
     for function in functions_in(root / "kokoro_tvm", "."):
-        if not function.file.startswith(("engine/", "loading.py")):  # which do not count
+        if not function.file.startswith(("builder/engine/", "common/loading.py")):  # which do not count
             _report(root / "kokoro_tvm" / function.file)
     work = root / "kokoro_tvm" / "builder" / "engine" / "forkserver.py"
     text = work.read_text(encoding="utf-8")
@@ -286,7 +287,7 @@ def test_what_is_recorded_is_what_was_executed(tmp_path: Path, monkeypatch: pyte
 
 
 def _report(path: Path) -> None:
-    """Every function of a file reports itself first."""
+    """Insert a report at the beginning of every function of a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if any(isinstance(n, ast.Constant) and n.value == "reports itself" for n in ast.walk(tree)):
         return
@@ -309,7 +310,7 @@ def _report(path: Path) -> None:
     path.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
 
 
-def test_a_recipe_under_another_name_packs_nothing_again(toy_copy: Path) -> None:
+def test_renamed_recipe_restores_packed_weights(toy_copy: Path) -> None:
     recipes = toy_copy / "recipes"
     shutil.copy(recipes / "toy.yaml", recipes / "mine.yaml")
     printed = doit(toy_copy, "mine.pack.bert").stdout

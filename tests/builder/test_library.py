@@ -1,4 +1,4 @@
-"""Libraries of objects: which kernels are generated again, and what a library depends on."""
+"""Libraries linked from objects: which kernels are generated again."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_compile_module_keeps_whole_objects_when_killed(
     generate = codegen.generate_kernel
 
     class HalfWritten:
-        """Code that is never written to its end: the whole process group is killed before."""
+        """Write a part of the code, and kill the process group."""
 
         def write_to_file(self, path: str) -> None:
             Path(path).write_bytes(b"\x7fELF")

@@ -17,7 +17,7 @@ DOIT = "help run list info clean forget ignore dumpdb strace tabcompletion reset
 
 
 @pytest.mark.parametrize("name", [*DOIT.split(), "ci", "nightly", "report", *SHARED, "peers", "npm"])
-def test_a_name_that_something_else_has_is_refused_with_the_reason(
+def test_check_name_rejects_taken_names(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipes = tmp_path / "recipes"
@@ -32,18 +32,18 @@ def test_a_name_that_something_else_has_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize("name", list_recipes(ROOT / "recipes"))
-def test_names_of_recipes_are_free(name: str) -> None:
+def test_check_name_accepts_shipped_recipes(name: str) -> None:
     check_name(name, Path(f"{name}.yaml"))
 
 
-def test_every_folder_beside_the_bundles_is_named() -> None:
+def test_names_cover_folders_beside_bundles() -> None:
     graph = graph_of("cpu")
     folders = {stage.folder for stage in graph.stages()}
     beside = {folder.parent.name for folder in folders if folder.parent.parent == graph.artifacts}
     assert beside - {".build"} == set(SHARED)
 
 
-def test_a_message_says_what_has_the_name() -> None:
+def test_check_name_says_what_has_the_name() -> None:
     with pytest.raises(RecipeError) as raised:
         check_name("forget", Path("recipes/forget.yaml"))
     assert str(raised.value) == (

@@ -1,4 +1,4 @@
-"""What the stages of recipes need, and the verdict that follows on a machine where it is missing."""
+"""Programs that recipes need, and verdicts of the doctor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def packages(*words: str) -> list[str]:
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine without any program."""
+    """Hide all programs."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CHROMIUM", str(tmp_path / "chromium"))
 
@@ -46,28 +46,40 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ("name", "needed"),
     [
         ("cpu", {"g++"}),
-        ("x86-64-v2", {"g++", "gcc", "qemu-user"}),
-        ("linux-arm64", {"gcc-aarch64-linux-gnu", "lld", "qemu-user"}),
-        ("linux-riscv64", {"g++-riscv64-linux-gnu", "gcc-riscv64-linux-gnu", "lld", "qemu-user"}),
-        ("metal-ios", {"g++-aarch64-linux-gnu", "gcc-aarch64-linux-gnu", "lld", "llvm", "qemu-user"}),
+        ("x86-64-v2", {"g++", "gcc", "libc6-dev", "qemu-user"}),
+        ("linux-arm64", {"gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "lld", "qemu-user"}),
+        (
+            "linux-riscv64",
+            {
+                *("g++-riscv64-linux-gnu", "gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
+                *("lld", "qemu-user"),
+            },
+        ),
+        (
+            "metal-ios",
+            {
+                *("g++-aarch64-linux-gnu", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
+                *("lld", "llvm", "qemu-user"),
+            },
+        ),
         ("windows-x86-64", {"gcc-mingw-w64-x86-64", "lld", "wine64"}),
         ("wasm", {"nodejs"}),
         ("webgpu", {"chromium"}),
         ("cuda", {"g++"}),
     ],
 )
-def test_debian_has_it_in_these_packages(name: str, needed: set[str]) -> None:
+def test_debian_packages_of_recipes(name: str, needed: set[str]) -> None:
     assert set(debian_packages([recipe(name)])) == needed
     assert packages(name) == sorted(needed)
 
 
-def test_without_a_name_they_are_those_of_all_recipes() -> None:
+def test_doctor_lists_packages_of_all_recipes() -> None:
     assert packages() == debian_packages(map(recipe, NAMES))
     assert set(packages()) == {package for name in NAMES for package in packages(name)}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_need_that_is_missing_names_a_package_that_is_listed(name: str, bare: None) -> None:
+def test_missing_program_names_a_listed_package(name: str, bare: None) -> None:
     for need in needs_of(recipe(name)):
         problem = need.program.check()
         if problem is not None and (named := re.search(r"apt-get install ([^)\s]+)", problem)):
@@ -98,25 +110,25 @@ def test_doit_checks_tools_before_a_stage_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow("what is missing is programs alone: zig and NVRTC are there")
 @pytest.mark.usefixtures("bare")
-def test_a_verdict_a_recipe_says_what_is_missing(tmp_path: Path) -> None:
+def test_doctor_says_what_a_recipe_misses(tmp_path: Path) -> None:
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
     verdicts = {f.about: f for f in examine(tmp_path) if f.about.startswith("recipe ")}
     assert verdicts.keys() == {f"recipe {name}" for name in NAMES}
-    want = "cannot be built here, for want of its "
-    assert verdicts["recipe cpu"].message == f"{want}linker: see above"
+    lacks = "cannot be built here: no working "
+    assert verdicts["recipe cpu"].message == f"{lacks}linker, see above"
     assert (
-        verdicts["recipe linux-arm64"].message == f"{want}C compiler and its linker and its runner: see above"
+        verdicts["recipe linux-arm64"].message == f"{lacks}C compiler and no linker and no runner, see above"
     )
-    assert verdicts["recipe wasm"].message == f"{want}runner: see above"
+    assert verdicts["recipe wasm"].message == f"{lacks}runner, see above"
     assert (
         verdicts["recipe windows-x86-64"].message
-        == f"{want}C compiler and its linker and its runner: see above"
+        == f"{lacks}C compiler and no linker and no runner, see above"
     )
     assert {f.verdict for f in verdicts.values()} == {"note"}
 
 
 @pytest.mark.slow("needs NVRTC")
-def test_what_is_not_run_by_choice_says_whose(tmp_path: Path) -> None:
+def test_doctor_says_why_a_recipe_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
     for path in (ROOT / "recipes").glob("*.yaml"):
         text = path.read_text(encoding="utf-8")

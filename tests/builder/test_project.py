@@ -1,4 +1,4 @@
-"""What people type, as graphs and stages."""
+"""Words of a command line as graphs and stages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Project:
         ("kokoro-82m.reference", "cpu", "kokoro-82m.reference"),
     ],
 )
-def test_words(project: Project, word: str, recipe: str, stages: str) -> None:
+def test_find_resolves_words(project: Project, word: str, recipe: str, stages: str) -> None:
     found = project.find(word)
     assert found.graph.recipe.name == recipe
     assert [s.name for s in found.stages] == stages.split()
@@ -53,13 +53,13 @@ def test_words(project: Project, word: str, recipe: str, stages: str) -> None:
         ("broken.machine", "broken.yaml:1:8: "),
     ],
 )
-def test_what_there_is_not(project: Project, word: str, result: str) -> None:
+def test_find_suggests_names(project: Project, word: str, result: str) -> None:
     with pytest.raises(RecipeError) as raised:
         project.find(word)
     assert result in str(raised.value)
 
 
-def test_recipes(project: Project) -> None:
+def test_recipes_are_listed(project: Project) -> None:
     assert project.recipes() == ["broken", "cpu", "x86-64-v3", "x86-64-v4"]
     (project.root / "recipes" / "checkpoint.yaml").write_text("extends: cpu\n", encoding="utf-8")
     with pytest.raises(RecipeError, match="the name checkpoint is taken; give the recipe another one"):

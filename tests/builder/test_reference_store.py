@@ -1,4 +1,4 @@
-"""The store of references: what is kept, what is made again, what is thrown away."""
+"""Cache of references."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from toys import PHONEMES
 
 from kokoro_tvm.builder import reference_store as references
-from kokoro_tvm.builder.reference_store import ReferenceStore, _seal_of, divide
+from kokoro_tvm.builder.reference_store import ReferenceStore, _digest_path, divide
 from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.model.checkpoint_files import FILES
 from kokoro_tvm.recipe import UtteranceSpec
@@ -26,19 +26,19 @@ def output() -> list[str]:
 
 @pytest.fixture
 def store(toy: Path, tmp_path: Path, output: list[str]) -> ReferenceStore:
-    """Over a copy of what the toy's build kept."""
+    """Return a cache with a copy of the toy's references."""
     kept = toy.parent / "reference" / "toy-model"
     shutil.copytree(kept, tmp_path / "kept")
     return ReferenceStore(toy.parent / "checkpoint" / "toy-model", tmp_path / "kept", output.append)
 
 
-def test_what_the_build_made_is_found_under_any_name(store: ReferenceStore, output: list[str]) -> None:
+def test_store_ignores_names_of_utterances(store: ReferenceStore, output: list[str]) -> None:
     (found,) = store.references([HELLO])
     assert (found.name, found.phonemes, found.voice) == ("other", PHONEMES, "am_adam")
     assert output == []
 
 
-def test_what_is_absent_is_made_once(store: ReferenceStore, output: list[str]) -> None:
+def test_store_computes_misses_once(store: ReferenceStore, output: list[str]) -> None:
     first, hello, again = store.references([SHORT, HELLO, SHORT.model_copy(update={"name": "again"})])
     assert (first.name, hello.name, again.name) == ("short", "other", "again")
     assert first.speed == 1.5 and first.seed == 4
@@ -52,7 +52,7 @@ def test_what_is_absent_is_made_once(store: ReferenceStore, output: list[str]) -
         assert store._path(SHORT.model_copy(update=changed), "") != store._path(SHORT, "")
 
 
-def test_utterances_are_divided_by_their_length() -> None:
+def test_divide_balances_lengths() -> None:
     long, fast, short = (
         SHORT.model_copy(update=change)
         for change in ({"phonemes": "h" * 98, "speed": 1.0}, {"phonemes": "h" * 98, "speed": 2.0}, {})
@@ -63,10 +63,10 @@ def test_utterances_are_divided_by_their_length() -> None:
 
 
 @pytest.mark.slow("computes the references twice")
-def test_what_is_made_again_is_the_same_file(
+def test_store_computes_the_same_bytes_again(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the build made it, in another process, and on one core or two."""
+    """Computed in another process, on one core or two."""
     checkpoint, kept = (toy.parent / name / "toy-model" for name in ("checkpoint", "reference"))
     utterances = [SHORT, HELLO.model_copy(update={"name": "hello"})]
     made = []
@@ -79,7 +79,7 @@ def test_what_is_made_again_is_the_same_file(
     assert ReferenceStore(checkpoint, kept)._path(utterances[1], ".safetensors").read_bytes() == made[0][1]
 
 
-def test_steps_are_kept_too(store: ReferenceStore, output: list[str]) -> None:
+def test_store_caches_steps(store: ReferenceStore, output: list[str]) -> None:
     steps = store.steps(SHORT)
     assert steps.keys() == {"pt.float64", "pt.dynamic"}
     output.clear()
@@ -88,17 +88,17 @@ def test_steps_are_kept_too(store: ReferenceStore, output: list[str]) -> None:
     np.testing.assert_array_equal(again["pt.float64"].values["source"], steps["pt.float64"].values["source"])
 
 
-def test_what_is_damaged_is_made_again(store: ReferenceStore, output: list[str]) -> None:
-    """The shorter one, beside the seal of the other."""
+def test_store_replaces_damaged_files(store: ReferenceStore, output: list[str]) -> None:
+    """The file of the shorter utterance, with the digest of the other."""
     path, kept = (store._path(utterance, ".safetensors") for utterance in (SHORT, HELLO))
     path.write_bytes(kept.read_bytes()[:100])
-    shutil.copy(_seal_of(kept), _seal_of(path))
+    shutil.copy(_digest_path(kept), _digest_path(path))
     (found,) = store.references([SHORT])
     assert any("is not as it was written. It is made again." in line for line in output)
     assert found.truth.audio.size > 600
 
 
-def test_what_was_made_of_other_things_is_not_found_and_goes(
+def test_store_deletes_files_of_other_code(
     toy: Path, store: ReferenceStore, output: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = store.folder
@@ -111,10 +111,8 @@ def test_what_was_made_of_other_things_is_not_found_and_goes(
     assert [path.name for path in before.parent.iterdir()] == [other.folder.name]
 
 
-def test_a_bit_of_the_weights_counts_whichever_file_they_are_from(
-    toy: Path, store: ReferenceStore, tmp_path: Path
-) -> None:
-    """Two ways of converting one source leave the same digest of the source in their metadata."""
+def test_folder_depends_on_the_weights(toy: Path, store: ReferenceStore, tmp_path: Path) -> None:
+    """Two conversions of one source have the same digest of the source in their metadata."""
     other = Path(shutil.copytree(toy.parent / "checkpoint" / "toy-model", tmp_path / "other"))
     same = ReferenceStore(other, store.folder.parents[1]).folder
     weights = other / "weights.safetensors"
@@ -126,18 +124,18 @@ def test_a_bit_of_the_weights_counts_whichever_file_they_are_from(
     assert ReferenceStore(other, store.folder.parents[1]).folder != store.folder
 
 
-def test_no_checkpoint(tmp_path: Path) -> None:
+def test_store_rejects_a_missing_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"There is no checkpoint in .*`doit`"):
         ReferenceStore(tmp_path, tmp_path)
 
 
-def test_no_such_voice(store: ReferenceStore) -> None:
+def test_store_rejects_an_unknown_voice(store: ReferenceStore) -> None:
     with pytest.raises(RecipeError, match="asks for the voice 'af_nobody'"):
         store.references([SHORT.model_copy(update={"voice": "af_nobody"})])
 
 
 @pytest.mark.parametrize("damage", ["none", "a byte", "the end", "not sealed", "seal damaged"])
-def test_only_what_was_written_counts(tmp_path: Path, damage: str) -> None:
+def test_store_ignores_incomplete_files(tmp_path: Path, damage: str) -> None:
     for name in FILES:
         (tmp_path / name).write_bytes(b"")
     result: list[str] = []
@@ -145,8 +143,8 @@ def test_only_what_was_written_counts(tmp_path: Path, damage: str) -> None:
     kept.__dict__["folder"] = tmp_path / "by-digest"  # found from the checkpoint, which is none
     path = kept._path(SHORT, ".safetensors")
     path.parent.mkdir()
-    kept._seal(lambda made, to: to.write_bytes(made), b"spoken", path)
-    seal = _seal_of(path)
+    kept._save(lambda made, to: to.write_bytes(made), b"spoken", path)
+    seal = _digest_path(path)
     if damage == "a byte":
         path.write_bytes(b"sposen")
     elif damage == "the end":
@@ -155,6 +153,6 @@ def test_only_what_was_written_counts(tmp_path: Path, damage: str) -> None:
         seal.unlink()
     elif damage == "seal damaged":
         seal.write_bytes(b"\xff")
-    found = kept._kept(SHORT, ".safetensors", Path.read_bytes)
+    found = kept._load(SHORT, ".safetensors", Path.read_bytes)
     assert found == (b"spoken" if damage == "none" else None)
     assert result == ([] if damage == "none" else [f"{path} is not as it was written. It is made again."])

@@ -1,4 +1,4 @@
-"""Sets of recipes: what is in them, and what this machine leaves out."""
+"""Sets of recipes, and recipes that this machine cannot run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def recipe(name: str) -> Recipe:
 
 
 def lacking(recipe: Recipe) -> tuple[str, ...]:
-    """What its code needs that this machine lacks."""
+    """Return the features that the recipe needs and this machine lacks."""
     return tools_for(recipe.target).lacking(recipe.precision)
 
 
@@ -38,14 +38,14 @@ def on_a_cpu_with(features: frozenset[str] | None, monkeypatch: pytest.MonkeyPat
 
 
 def tasks_of(root: Path) -> dict[str, dict[str, Any]]:
-    """Those of the recipes in `root`/recipes, which are the shipped ones where there are none."""
+    """Return the tasks of the recipes in `root`, by default copies of the shipped ones."""
     if not (root / "recipes").exists():
         (root / "recipes").symlink_to(RECIPES)
     made = recipe_tasks(root, LineReporter(io.StringIO(), io.StringIO()))
     return {task["basename"]: task for task in made}
 
 
-def test_the_shipped_recipes_are_built_every_night_and_the_default_one_at_every_change() -> None:
+def test_shipped_recipes_have_sets() -> None:
     assert all("nightly" in recipe.sets for recipe in SHIPPED)
     assert [recipe.name for recipe in SHIPPED if "ci" in recipe.sets] == ["cpu"]
 
@@ -66,14 +66,14 @@ def test_the_shipped_recipes_are_built_every_night_and_the_default_one_at_every_
         ("x86-64-v4", V4, ()),
     ],
 )
-def test_what_a_cpu_lacks(
+def test_lacking_names_missing_features(
     name: str, had: frozenset[str] | None, missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_a_cpu_with(had, monkeypatch)
     assert lacking(recipe(name)) == missing
 
 
-def test_features_added_and_taken_away_count_and_habits_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lacking_reads_mattr(monkeypatch: pytest.MonkeyPatch) -> None:
     given = recipe("x86-64-v3")
     target = given.target.model_copy(
         update={"mattr": ("+avx512vnni", "-fma", "-prefer-256-bit", "+fast-hops")}
@@ -82,9 +82,7 @@ def test_features_added_and_taken_away_count_and_habits_do_not(monkeypatch: pyte
     assert lacking(given.model_copy(update={"target": target})) == ("avx512vnni",)
 
 
-def test_a_set_needs_its_recipes_and_names_what_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_set_skips_recipes_that_cannot_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_a_cpu_with(V3, monkeypatch)
     made = tasks_of(tmp_path)
     assert made["ci"]["task_dep"] == ["cpu"]
@@ -95,14 +93,14 @@ def test_a_set_needs_its_recipes_and_names_what_is_left_out(
     assert tasks_of(tmp_path)["nightly"]["task_dep"] == [r.name for r in SHIPPED]
 
 
-def test_every_set_is_a_task_that_runs_its_recipes(tmp_path: Path) -> None:
+def test_set_runs_its_recipes(tmp_path: Path) -> None:
     made = tasks_of(tmp_path)
     assert set(SETS) <= made.keys()
     for word in SETS:
         assert set(made[word]["task_dep"]) <= made.keys()
 
 
-def test_a_recipe_that_cannot_be_read_fails_every_set(tmp_path: Path) -> None:
+def test_broken_recipe_fails_every_set(tmp_path: Path) -> None:
     recipes = tmp_path / "recipes"
     shutil.copytree(RECIPES, recipes)
     (recipes / "mine.yaml").write_text("model: kokoro-82m\nsets: [ci\n", encoding="utf-8")
@@ -110,10 +108,8 @@ def test_a_recipe_that_cannot_be_read_fails_every_set(tmp_path: Path) -> None:
     assert all("mine" in made[word]["task_dep"] for word in SETS)
 
 
-def test_what_is_left_out_is_reported_also_where_others_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only a recipe that cannot be built here and one that cannot be read: nothing is compiled."""
+def test_skipped_recipes_are_reported_after_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The set has a recipe that cannot run here and one that cannot be read, so nothing is compiled."""
     recipes = tmp_path / "recipes"
     recipes.mkdir()
     shutil.copy(RECIPES / "kokoro-82m.yaml", recipes)

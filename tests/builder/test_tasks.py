@@ -1,4 +1,4 @@
-"""The stages as doit runs them."""
+"""Tasks of doit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MACHINE = Budget(Needs(memory_gb=8, cpus=4))
 
 
 class Doit:
-    """doit over some tasks, with what it prints."""
+    """Runs doit with some tasks, and keeps its output."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ def stage(folder: Path, name: str, *after: Stage, function: str = "write", **par
 
 
 @pytest.mark.parametrize("parallel", [[], ["-n", "2"]])
-def test_others_go_on_where_one_fails(doit: Doit, parallel: list[str]) -> None:
+def test_build_continues_after_a_failure(doit: Doit, parallel: list[str]) -> None:
     root = stage(doit.folder, "root")
     bad = stage(doit.folder, "bad", root, function="refuse", message="It missed.")
     stages = [root, bad, stage(doit.folder, "worse", bad), stage(doit.folder, "good", root)]
@@ -83,7 +83,7 @@ def test_others_go_on_where_one_fails(doit: Doit, parallel: list[str]) -> None:
 
 
 @pytest.mark.parametrize("parallel", [[], ["-n", "2"]])
-def test_a_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
+def test_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
     first = stage(doit.folder, "first")
     stages = [first, *(stage(doit.folder, name, first) for name in "abcd")]
 
@@ -96,19 +96,8 @@ def test_a_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
     assert doit.out.getvalue() == "Nothing to do: all 5 stages are current.\n"
 
 
-def test_side_by_side_they_start_in_the_order_they_are_given(doit: Doit) -> None:
-    first = stage(doit.folder, "first")
-    rest = "hgfedcba"
-    stages = [first, *(stage(doit.folder, name, first) for name in rest)]
-    assert doit.run(lambda reporter: (tasks._task(s, reporter, MACHINE) for s in stages), "-n", "2") == 0
-    started = [line.split()[-1] for line in doit.out.getvalue().splitlines() if "write" in line]
-    # Two are under way at any time, so neighbours may change places on the screen.
-    assert started[0] == "first"
-    assert all(abs(started[1:].index(name) - place) <= 1 for place, name in enumerate(rest))
-
-
-def test_those_that_do_not_fit_the_machine_together_take_turns(doit: Doit) -> None:
-    """Each writes when it began and ended."""
+def test_stages_take_turns_if_memory_is_short(doit: Doit) -> None:
+    """Each stage writes when it began and ended."""
     stages = [
         replace(stage(doit.folder, name, function="span", file=name), needs=Needs(memory_gb=5))
         for name in "abc"
@@ -128,7 +117,7 @@ def recipes(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> None:
+def test_recipe_tasks_cover_recipe_and_stages(recipes: Path, doit: Doit) -> None:
     made = {t["basename"]: t for t in recipe_tasks(doit.folder, doit.reporter)}
     groups = {"cpu", "ci", "nightly", "report"}
     assert len(made) == 41
@@ -142,7 +131,7 @@ def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> N
         assert name in groups or name == "cpu:tools" or task["targets"]
 
 
-def test_every_recipe_of_a_matrix_has_its_tasks(recipes: Path, doit: Doit) -> None:
+def test_recipe_tasks_cover_a_matrix(recipes: Path, doit: Doit) -> None:
     text = "extends: cpu\nmatrix: {length: [exact, masked]}\n"
     (recipes / "lengths.yaml").write_text(text, encoding="utf-8")
     made = {t["basename"]: t for t in recipe_tasks(doit.folder, doit.reporter)}
@@ -168,7 +157,7 @@ def test_every_recipe_of_a_matrix_has_its_tasks(recipes: Path, doit: Doit) -> No
         ("report", "model: kokoro-82m\n", "report", "report.yaml: the name report is taken"),
     ],
 )
-def test_a_recipe_that_cannot_be_read_is_alone_with_that(
+def test_broken_recipe_fails_alone(
     recipes: Path, doit: Doit, name: str, text: str, task: str, message: str
 ) -> None:
     (recipes / f"{name}.yaml").write_text(text, encoding="utf-8")
@@ -183,14 +172,14 @@ def test_a_recipe_that_cannot_be_read_is_alone_with_that(
     assert isinstance(doit.reporter.failures[task], RecipeError)
 
 
-def test_a_model_recipe_that_cannot_be_read(recipes: Path, doit: Doit) -> None:
+def test_broken_model_recipe_fails(recipes: Path, doit: Doit) -> None:
     (recipes / "kokoro-82m.yaml").write_text("checkpoint: [\n", encoding="utf-8")
     status = doit.run(lambda reporter: recipe_tasks(doit.folder, reporter), "cpu")
     assert status != 0
     assert "kokoro-82m.yaml:" in doit.err.getvalue()
 
 
-def test_no_recipes(tmp_path: Path, doit: Doit) -> None:
+def test_recipe_tasks_need_recipes(tmp_path: Path, doit: Doit) -> None:
     with pytest.raises(RecipeError, match="there is no such folder of recipes"):
         list(recipe_tasks(tmp_path, doit.reporter))
 
@@ -206,7 +195,7 @@ print(len(states), *sorted({"numpy", "torch", "transformers", "tvm", "tvm_ffi"} 
 """
 
 
-def test_looking_what_there_is_to_do_imports_nothing_that_takes_long(tmp_path: Path) -> None:
+def test_is_current_imports_no_slow_modules(tmp_path: Path) -> None:
     (tmp_path / "recipes").symlink_to(REPOSITORY / "recipes")
     command = [sys.executable, "-c", LOOK, str(tmp_path)]
     found = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()

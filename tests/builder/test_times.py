@@ -1,4 +1,4 @@
-"""Touched files, edits that keep a file's times, a clock that is set: what counts is what files hold."""
+"""Touched files, edits that keep times, and a set clock: only content counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tree(built: Tree) -> Tree:  # noqa: F811
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of this package, in which code is read."""
+    """Return a copy of the package whose code is digested."""
     original = Path(kokoro_tvm.__file__).parent
     copy = shutil.copytree(
         original, tmp_path / "kokoro_tvm", ignore=shutil.ignore_patterns("__pycache__", "web")
@@ -44,7 +44,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Sets the clock for what decides whether a file has changed; stamps made before stay what they are."""
+    """Set the clock of the engine; times of existing files stay."""
     result = SimpleNamespace(time_ns=lambda: time.time_ns() + int(seconds * 1e9), sleep=time.sleep)
     monkeypatch.setattr(memory, "time", result)
 
@@ -62,7 +62,7 @@ def keeping_times(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 @contextmanager
 def edited(path: Path, change: Callable[[bytes], bytes]) -> Iterator[None]:
-    """While entered, the file holds something else, of the same size and time."""
+    """Replace the content of a file by one of the same size and time, while entered."""
     before = path.read_bytes()
     keeping_times(path, change)
     try:
@@ -76,12 +76,12 @@ def not_current(tree: Tree) -> dict[str, str]:
 
 
 def other_code(source: bytes) -> bytes:
-    """Another program, as long as before."""
+    """Write another program of the same length."""
     return source.replace(b"return ", b"assert ", 1)
 
 
 @pytest.mark.parametrize("when", [0, HOUR, 4_102_444_800], ids=["1970", "later in 1970", "2100"])
-def test_touching_everything_builds_nothing(tree: Tree, package: Path, when: int) -> None:
+def test_touch_builds_nothing(tree: Tree, package: Path, when: int) -> None:
     touched, before = 0, code.executed_code([FUNCTION])
     for folder in (package, tree.root):
         for path in folder.rglob("*"):
@@ -93,21 +93,21 @@ def test_touching_everything_builds_nothing(tree: Tree, package: Path, when: int
     assert code.executed_code([FUNCTION]) == before
 
 
-def test_an_edit_that_keeps_size_and_time_of_a_source_is_seen(package: Path) -> None:
+def test_edit_of_a_source_with_the_same_time_is_seen(package: Path) -> None:
     before = code.executed_code([FUNCTION])
     with edited(package / PATCH, other_code):
         assert code.executed_code([FUNCTION]) != before
     assert code.executed_code([FUNCTION]) == before
 
 
-def test_an_edit_that_keeps_size_and_time_of_a_recipe_is_seen(tree: Tree) -> None:
+def test_edit_of_a_recipe_with_the_same_time_is_seen(tree: Tree) -> None:
     path = tree.root / "recipes" / "cpu.yaml"
     with edited(path, lambda text: text.replace(b"native", b"znver4", 1)):
         assert not_current(tree)["cpu.machine"] == "stale"
 
 
-def test_an_edit_that_keeps_size_and_time_of_an_output_is_seen(tree: Tree) -> None:
-    """In place, so that the object of the store is spoiled, too."""
+def test_edit_of_an_output_with_the_same_time_is_seen(tree: Tree) -> None:
+    """In place, so that the object of the store changes, too."""
 
     def flip(content: bytes) -> bytes:
         return bytes([content[0] ^ 1]) + content[1:]
@@ -121,7 +121,7 @@ def test_an_edit_that_keeps_size_and_time_of_an_output_is_seen(tree: Tree) -> No
 
 
 @pytest.mark.parametrize("seconds", [-400 * 24 * HOUR, -HOUR, -0.01, HOUR, 400 * 24 * HOUR])
-def test_a_clock_that_is_set_changes_nothing(
+def test_set_clock_changes_nothing(
     tree: Tree, package: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     before = code.executed_code([FUNCTION])

@@ -1,4 +1,4 @@
-"""What stages do in tests: functions of the folder to write to and of the inputs, as real ones are."""
+"""Functions of test stages, with the folder to write to and the inputs as arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(out: Path, inputs: Inputs, *, text: str, file: str = FILE, threads: in
 def tally(
     out: Path, inputs: Inputs, *, file: str, text: str, seconds: float, cache: Path, again: bool = False
 ) -> None:
-    """Takes its time, and leaves a line of its own in the cache."""
+    """Sleep, and append a line to the cache."""
     time.sleep(seconds)
     cache.mkdir(exist_ok=True)
     with (cache / "lines").open("a", encoding="utf-8") as stream:
@@ -36,7 +36,7 @@ def tally(
 
 
 def count(out: Path, inputs: Inputs, *, text: str, cache: Path, again: bool) -> None:
-    """Leave a line in the cache."""
+    """Append a line to the cache."""
     cache.mkdir(exist_ok=True)
     with (cache / "lines").open("a", encoding="utf-8") as stream:
         stream.write("1\n")
@@ -55,7 +55,7 @@ def half(out: Path, inputs: Inputs, *, file: str, message: str = "") -> None:
 
 
 def spoil(out: Path, inputs: Inputs, *, text: str) -> None:
-    """Writes into its input in place, which nothing but an accident does."""
+    """Write into an input in place."""
     path = inputs["first"]
     path.chmod(0o644)
     path.write_bytes(b"else")
@@ -98,7 +98,7 @@ def devour(out: Path, inputs: Inputs) -> None:
 
 
 def hang(out: Path, inputs: Inputs) -> None:
-    """Leaves its own process id and that of a child of its own."""
+    """Write the process ids of this worker and of its child, and sleep."""
     sleeper = subprocess.Popen(["sleep", "1000"])
     (out / "pids").write_text(f"{os.getpid()} {sleeper.pid}", encoding="utf-8")
     print("hanging")
@@ -118,29 +118,27 @@ def load(out: Path, inputs: Inputs, *, module: str) -> None:
 
 
 def tell(out: Path, inputs: Inputs) -> None:
-    """What a child finds: its server, the hash of a word, its standard input, its process group."""
-    # The process it was forked from is the parent of its watcher.
-    server = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+    """Write the worker's server, the hash of a word, its standard input, and whether it leads its group."""
     alone = os.getpgid(0) == os.getpid()
-    result = [server, hash("kokoro"), sys.stdin.read() if sys.stdin else "", alone]
+    result = [os.getppid(), hash("kokoro"), sys.stdin.read() if sys.stdin else "", alone]
     (out / FILE).write_text("\n".join(map(str, result)), encoding="utf-8")
 
 
 def call_server(out: Path, inputs: Inputs, *, script: str) -> None:
-    """A call of a server that is a shell script."""
+    """Call a server that is a shell script."""
     from kokoro_tvm.targets.runners.process import RunnerProcess
 
     RunnerProcess(["sh", "-c", script], "stub 1.0").call(0, "decoder", [])
 
 
 def listing(out: Path, inputs: Inputs) -> None:
-    """What it was given, as JSON."""
+    """Write the inputs as JSON."""
     found = {name: [str(path), inputs.sha256(name), path.read_text()] for name, path in inputs.items()}
     (out / FILE).write_text(json.dumps(found), encoding="utf-8")
 
 
 def obtain(out: Path, inputs: Inputs, *, source: dict[str, str], addresses: list[str]) -> None:
-    """Obtains something, and says what it was in the last of its files."""
+    """Write the word of `source`, and `source` as the manifest."""
     (out / "thing").write_text(source["word"], encoding="utf-8")
     (out / "source.json").write_text(json.dumps(source), encoding="utf-8")
 
@@ -148,7 +146,7 @@ def obtain(out: Path, inputs: Inputs, *, source: dict[str, str], addresses: list
 def peek(
     out: Path, inputs: Inputs, *, path: str, manner: str, cache: Path | None = None, again: bool = False
 ) -> None:
-    """Opens a file, declared or not, in one of several manners."""
+    """Open a file in one of several ways."""
     if manner == "python":
         Path(path).read_bytes()
     elif manner == "dlopen":

@@ -1,4 +1,4 @@
-"""Stages of tests, and calls of children: functions of `fake_stages`, each in a process of its own."""
+"""Stages for tests, and calls of workers, with functions of `fake_stages`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.builder.engine.child import run_child
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.store import Store
+from kokoro_tvm.builder.engine.worker import run_worker
 
 
 def stage_in(root: Path, name: str, function: str = "write", /, **fields: Any) -> Stage:
-    """`cpu.NAME`, whose store, outputs and log are below `root`; fields: what is otherwise."""
+    """Return the stage `cpu.NAME` with its files below `root`. fields: other fields of the stage."""
     made: dict[str, Any] = {
         "name": f"cpu.{name}",
         "doc": f"write {name}",
@@ -36,7 +36,7 @@ def call_in(
     preload: tuple[str, ...] = ("fake_stages",),
     **arguments: Any,
 ) -> float:
-    """Calls a function with the folder `out`, where its log is as well, as that of the stage `cpu.stage`."""
+    """Call a function in a worker, as the stage `cpu.stage`, with its outputs and log in `out`."""
     job: dict[str, Any] = {
         "function": f"fake_stages:{function}",
         "inputs": {},
@@ -46,11 +46,11 @@ def call_in(
         "arguments": arguments,
         "trace": os.devnull,
     }
-    return run_child(job, out / "a.log", timeout_s, "cpu.stage", beat, preload)
+    return run_worker(job, out / "a.log", timeout_s, "cpu.stage", beat, preload)
 
 
 def gone(pid: int) -> bool:
-    """Whether the process ends within some seconds (one that nobody has waited for yet has ended, too)."""
+    """Return whether a process ends within 10 s. A zombie has ended."""
     for _ in range(200):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

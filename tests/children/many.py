@@ -1,4 +1,4 @@
-"""A build of some stages, as `kokoro-tvm build` runs them: run as a program, by several processes at once.
+"""Program that builds some stages as `kokoro-tvm build` does.
 
 Arguments: the folder, the folder of the file `lines` that every run of a stage adds to, how many stages
 run at once, how many seconds they take, and which edition of the outputs they write.
@@ -33,7 +33,7 @@ def main(folder: Path, ran: Path, jobs: int = 1, seconds: float = 0.5, edition: 
 
 
 def stages(folder: Path, ran: Path, seconds: float = 0.5, edition: str = "") -> list[Stage]:
-    """One, and others after it, which take so long each and write their name and the edition."""
+    """Return a stage and others that depend on it. Each sleeps and writes its name and the edition."""
     store = Store(folder / ".store")
     made: list[Stage] = []
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""A package that is missing: which one, and which extra brings it; no traceback, and no fault of ours."""
+"""Errors of a missing package name it and the extra that installs it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run(folder: Path, hidden: list[str], *command: str) -> subprocess.CompletedP
 
 @pytest.mark.parametrize("words", ["plan", "status", "explain cpu", "graph cpu", "build"])
 @pytest.mark.parametrize("package", ["torch", "pydantic", "doit"])
-def test_a_command_says_which_and_what_brings_it(words: str, package: str, tmp_path: Path) -> None:
+def test_command_names_a_missing_package_and_its_extra(words: str, package: str, tmp_path: Path) -> None:
     done = run(tmp_path, [package], "kokoro-tvm", *words.split())
     assert done.returncode == 3
     assert done.stderr.count("\n") == 1
@@ -59,7 +59,7 @@ def test_a_command_says_which_and_what_brings_it(words: str, package: str, tmp_p
 
 
 @pytest.mark.parametrize("package", ["torch", "pydantic"])
-def test_so_does_doit(package: str, tmp_path: Path) -> None:
+def test_doit_names_a_missing_package_and_its_extra(package: str, tmp_path: Path) -> None:
     done = run(tmp_path, [package], "doit", "cpu")
     assert done.returncode == 3
     assert done.stderr == (
@@ -68,7 +68,7 @@ def test_so_does_doit(package: str, tmp_path: Path) -> None:
     )
 
 
-def test_doit_prints_an_error_of_the_project_as_it_is(tmp_path: Path) -> None:
+def test_doit_prints_an_error_of_the_project_unchanged(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
     done = run(tmp_path, [], "doit", "cpu")
     assert done.returncode == 3

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kokoro_tvm.compiler.quantize import QuantizedWeight, quantize_weight, select_bits
 from kokoro_tvm.kernels.base.filtering import DIRECT, Filtering, transforms
 from kokoro_tvm.kernels.base.semantic import Packing
-from kokoro_tvm.runtime.bundle.quantized import transformed, widened
+from kokoro_tvm.runtime.bundle.quantized import dequantize, transform_taps
 
 SCRIPT = Path(__file__).with_name("widen.mjs")
 FILTERINGS = [DIRECT, Filtering(6, 3), Filtering(5, 7), Filtering(2, 2).of(Filtering(4, 4))]
@@ -35,12 +35,12 @@ def example(filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: 
 def packed(quantized: QuantizedWeight) -> np.ndarray:
     """Pack the rounded weights as a build does."""
     rounded = quantized.codes.astype(np.float32) * quantized.scales[:, None, None]
-    return transformed(rounded, quantized.points)
+    return transform_taps(rounded, quantized.points)
 
 
 def read(quantized: QuantizedWeight) -> np.ndarray:
     content = np.frombuffer(quantized.content() + bytes(13), np.uint8)
-    return widened(
+    return dequantize(
         content, bits=quantized.bits, shape=quantized.codes.shape, points=quantized.points.tolist()
     )
 
@@ -73,7 +73,7 @@ def test_widened_rejects_truncated_bytes() -> None:
     quantized = example(DIRECT, (2, 3, 4), 10, 1)
     content = np.frombuffer(quantized.content()[:-3], np.uint8)
     with pytest.raises(ValueError, match="bytes for the lower bits of 24 codes of 10"):
-        widened(content, bits=10, shape=quantized.codes.shape, points=[[1.0]])
+        dequantize(content, bits=10, shape=quantized.codes.shape, points=[[1.0]])
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")

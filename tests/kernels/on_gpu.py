@@ -26,8 +26,8 @@ from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.targets.runners import wgpu_kernels
 from kokoro_tvm.targets.runners.source import program
-from kokoro_tvm.targets.runners.source.compiler import headers_digest
 from kokoro_tvm.targets.runners.source.device import stand_in
+from kokoro_tvm.targets.runners.source.program import headers_digest
 from kokoro_tvm.targets.runners.wgpu import WGPU
 
 __all__ = ["AS_CPP", "GPUS", "RACES", "GpuKernel", "on_gpu"]

@@ -1,4 +1,4 @@
-"""Copies of the package, each in a repository of its own, and the processes that build there."""
+"""Copies of the package, each in a repository of its own, and the processes that build in them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _WORKER = Path(__file__).with_name("worker.py")
 
 @dataclass(frozen=True)
 class Copy:
-    """A repository of its own: recipes, a copy of the package, what it builds, what became of that."""
+    """Repository with recipes, a copy of the package, artifacts and the outcome of its job."""
 
     root: Path
 
     @classmethod
     def of(cls, root: Path, write_recipes: Callable[[Path], object]) -> Copy:
-        """write_recipes: fills the folder `recipes`, which it makes."""
+        """Create a copy. write_recipes: creates and fills the folder of recipes."""
         write_recipes(root / "recipes")
         shutil.copytree(
             REPOSITORY / "kokoro_tvm",
@@ -37,7 +37,7 @@ class Copy:
         return cls(root)
 
     def job(self, recipe: str, stages: Sequence[str], after: Path | None = None) -> dict[str, Any]:
-        """What worker.py takes; after: the repository whose artifacts to begin with."""
+        """Return a job for worker.py. after: repository whose artifacts it starts from."""
         return {
             "package": str(self.root / "package"),
             "root": str(self.root),
@@ -49,12 +49,13 @@ class Copy:
         }
 
     def outcome(self) -> dict[str, str]:
-        found: dict[str, str] = json.loads((self.root / "outcome.json").read_text(encoding="utf-8"))
-        return found
+        """Read the outcome of the job (see worker.py)."""
+        outcome: dict[str, str] = json.loads((self.root / "outcome.json").read_text(encoding="utf-8"))
+        return outcome
 
 
 def run_batches(batches: Sequence[Sequence[dict[str, Any]]], root: Path) -> None:
-    """Runs the jobs of a batch side by side, one batch after another; each copy then has its outcome."""
+    """Run batches of jobs one after another, and the jobs of a batch in parallel."""
     path = root / "batches.json"
     path.write_text(json.dumps(batches), encoding="utf-8")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Mistakes one could make, each as one edit of one file, and the stages whose gate has to notice."""
+"""Planted mistakes: edits of the sources, each with the gates that have to catch it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["MISTAKES", "NATIVE_MISTAKES", "Edit", "Mistake", "OutdatedError", "a
 
 
 class OutdatedError(AssertionError):
-    """The source no longer says what an edit replaces."""
+    """Text of an edit that the source no longer contains."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """In `file`, below kokoro_tvm/, `old` stands exactly once and becomes `new`."""
+    """Replacement of `old`, which `file` (below kokoro_tvm/) contains once, by `new`."""
 
     file: str
     old: str
@@ -24,8 +24,15 @@ class Edit:
 
 @dataclass(frozen=True)
 class Mistake:
-    """component: whose artifact is made with it, None where the sound bundle speaks with it; gates: one of
-    them must be among those the message names as missed; judged: the stage that holds them."""
+    """Mistake in the sources.
+
+    Attributes:
+        name: What is wrong.
+        edits: Edits that plant it.
+        component: Component that is built with it; None: the correct bundle speaks with it.
+        gates: Beginnings of missed gates; one of them has to be among those that are missed.
+        judged: Stage that checks the gates.
+    """
 
     name: str
     edits: tuple[Edit, ...]
@@ -35,14 +42,14 @@ class Mistake:
 
 
 def require_caught(mistake: Mistake, outcome: Mapping[str, str]) -> None:
-    """Asserts that one of the mistake's gates was missed, and nothing else went wrong."""
+    """Assert that one of the mistake's gates was missed, and that nothing else failed."""
     assert "failed" not in outcome, outcome["failed"]
     assert "missed" in outcome, f"every gate was met in spite of: {mistake.name}"
     assert any(gate in outcome["missed"] for gate in mistake.gates), outcome["missed"]
 
 
 def apply(edits: tuple[Edit, ...], package: Path) -> None:
-    """Makes the edits in the copy of kokoro_tvm at `package`; raises OutdatedError."""
+    """Apply edits to a copy of kokoro_tvm. Raises OutdatedError."""
     for edit in edits:
         path = package / edit.file
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -117,12 +124,12 @@ MISTAKES = (
         ("durations_off", "audio: snr_db"),
     ),
     Mistake(
-        "spaces left out of the tokens",
+        "spaces encoded as full stops",
         (
             Edit(
                 "runtime/text/phonemes.py",
-                "if symbol in vocabulary), 0]",
-                "if vocabulary.get(symbol, 16) != 16), 0]",
+                "*(vocabulary[symbol] for symbol in phonemes if symbol in vocabulary)",
+                '*(vocabulary[symbol.replace(" ", ".")] for symbol in phonemes if symbol in vocabulary)',
             ),
         ),
         None,

@@ -1,7 +1,7 @@
-"""Mistakes in the native build of Kokoro's own weights: the gates that every `doit` holds catch each of them.
+"""Planted mistakes in the native build of the real weights: the gates of the recipe `cpu` catch each of them.
 
-The recipe `cpu` is built in this checkout. For each mistake its component is built again from a copy of the
-package and judged; a decoder is put into a bundle that speaks the recipe's utterances.
+The recipe is built in this checkout. For each mistake, its component is built again from a copy of the
+package; a decoder is put into a bundle that speaks the recipe's utterances.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pytest
 from toys import REPOSITORY, doit
 
 from mutations.copies import Copy, run_batches
-from mutations.mistakes import NATIVE_MISTAKES, Mistake, apply, require_caught
+from mutations.mistakes import MISTAKES, NATIVE_MISTAKES, Mistake, apply, require_caught
 
 ARTIFACTS = {"bert": "bert-512", "decoder": "decoder-5120"}
 
 
 def stages_of(mistake: Mistake) -> tuple[str, ...]:
-    """What builds its component, and judges it."""
+    """Return the stages that build its component and judge it."""
     assert mistake.component is not None
     artifact = ARTIFACTS[mistake.component]
     built = (
@@ -34,8 +34,8 @@ def stages_of(mistake: Mistake) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def missed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
-    """What became of every mistake: the message of the gates it missed under "missed"."""
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """The outcome of every mistake."""
     built = doit(REPOSITORY, "cpu")
     assert built.returncode == 0, built.stdout + built.stderr
     root = tmp_path_factory.mktemp("native")
@@ -52,14 +52,13 @@ def missed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]
 @pytest.mark.nightly
 @pytest.mark.weights
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="builds for x86-64 and runs it")
-@pytest.mark.parametrize("mistake", NATIVE_MISTAKES, ids=lambda m: m.name)
-def test_a_gate_of_the_build_catches(mistake: Mistake, missed: dict[str, dict[str, str]]) -> None:
-    require_caught(mistake, missed[mistake.name])
+@pytest.mark.parametrize("mistake", NATIVE_MISTAKES, ids=lambda mistake: mistake.name)
+def test_gate_catches_native_mistake(mistake: Mistake, outcomes: dict[str, dict[str, str]]) -> None:
+    require_caught(mistake, outcomes[mistake.name])
 
 
-def test_every_edit_fits(tmp_path: Path) -> None:
-    """So that a change of the source is noticed before the weights are built."""
-    for i, mistake in enumerate(NATIVE_MISTAKES):
+def test_edits_fit_the_sources(tmp_path: Path) -> None:
+    for i, mistake in enumerate((*MISTAKES, *NATIVE_MISTAKES)):
         package = tmp_path / str(i)
         for edit in mistake.edits:
             (package / edit.file).parent.mkdir(parents=True, exist_ok=True)

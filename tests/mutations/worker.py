@@ -1,9 +1,9 @@
-"""Runs stages of a recipe with copies of the package, each in a process of its own: batches of jobs, as JSON.
+"""Program that runs batches of jobs (JSON): stages of a recipe, with copies of the package.
 
-A job names a copy of the package, a repository root, a recipe and stages of it, and artifacts to begin with.
-What takes seconds to import is imported once, here, before the package is; so this file imports nothing of
-it. Every process leaves behind what became of its job: {"missed": message} of a ValidationError, {"failed":
-trace} of anything else, or {}.
+A job names a copy of the package, a repository root, a recipe, some of its stages, and artifacts to start
+from. Each runs in a forked process. Slow imports happen once, before the fork, so this file imports nothing
+of the package. Each process writes its outcome: {} (success), {"missed": gates} (ValidationError) or
+{"failed": traceback}.
 """
 
 from __future__ import annotations
@@ -39,46 +39,50 @@ def run(job: dict[str, Any]) -> dict[str, str]:
     if job["artifacts"] is not None:
         shutil.copytree(job["artifacts"], root / "artifacts", copy_function=link)
     graph = RecipeGraph(recipe.load_recipe(job["recipe"], root / "recipes"), root / "artifacts", root)
-    wanted = [s for s in graph.stages() if s.name in job["stages"]]
-    if {s.name for s in wanted} != set(job["stages"]):
+    stages = [s for s in graph.stages() if s.name in job["stages"]]
+    if {s.name for s in stages} != set(job["stages"]):
         return {"failed": f"{job['recipe']} has no stages {job['stages']}"}
-    # In this process, which has been forked already, instead of in one of a server's.
-    Stage.call = called
-    for stage in wanted:
+    Stage.call = call  # in this process, which has been forked already
+    for stage in stages:
         try:
             stage.run()
         except ValidationError as error:
-            return {"missed": str(error)}
+            # The message names the worst gate, the report all of them.
+            reports = [json.loads(path.read_text()) for path in stage.failed_path.glob("*.json")]
+            missed = [gate for report in reports for gate in report.get("missed", ())]
+            return {"missed": "\n".join([str(error), *missed])}
     return {}
 
 
 def link(source: str, target: str) -> None:
-    """Stages put whole new files in the place of old ones, so links are as good as copies."""
+    """Create a hard link: stages replace files and never write into them."""
     try:
         os.link(source, target)
     except OSError:  # another disk
         shutil.copy2(source, target)
 
 
-def called(stage: Any, out: Path, log: Path, beat: Any, **extra: Any) -> float:
-    """Calls a stage's function, and records what it executes; seconds of CPU."""
+def call(
+    stage: Any, out: Path, log: Path, beat: Any, cache: Path | None = None, again: bool = False, **extra: Any
+) -> float:
+    """Do what `Stage.call` does, in this process, without the check for undeclared inputs."""
     from kokoro_tvm.builder.engine import trace
     from kokoro_tvm.builder.engine.inputs import Inputs
 
     trace.restart()
-    begun = time.process_time()
+    began = time.process_time()
     module, _, name = stage.function.partition(":")
     files = {n: (str(s.path(file)), s.sha256(file)) for n, (s, file) in stage.inputs.items()}
     function = getattr(importlib.import_module(module), name)
-    if stage.cache:
-        extra["cache"] = stage.cache
+    if cache := cache or stage.cache:
+        extra |= {"cache": cache, "again": again}
     function(out, Inputs(files), **stage.parameters, **stage.settings(), **extra)
-    trace.take().write(stage._trace_path)  # so that a mistake makes another key, and nothing is restored
-    return time.process_time() - begun
+    trace.take().write(stage._trace_path)  # so that a mistake changes the key, and nothing is restored
+    return time.process_time() - began
 
 
 def child(job: dict[str, Any]) -> None:
-    """Runs a job and leaves, whatever happens, without what the parent would do at its end."""
+    """Run a job in a forked process, and exit without the parent's exit handlers."""
     status = 1
     try:
         log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

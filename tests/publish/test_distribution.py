@@ -1,4 +1,4 @@
-"""A bundle as one file: it speaks in an environment with nothing but what the runtime needs."""
+"""Wheels and archives of a bundle."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def wheel(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Folders of packages: the wheel's, installed by pip without an index, and the base's, nothing else."""
+    """The folders of the installed wheel and of the runtime's requirements."""
     folder = tmp_path_factory.mktemp("environment")
     target = folder / "wheel"
     command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile"]
@@ -44,10 +44,10 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     return target, link_base(folder / "base")
 
 
-def test_the_wheel_speaks_where_it_is_installed(
+def test_wheel_speaks_without_other_packages(
     environment: tuple[Path, Path], toy: Path, tmp_path: Path
 ) -> None:
-    """The very samples of the bundle, without the compiler, torch, or a path to either."""
+    """The samples equal the bundle's. Neither the compiler nor torch can be imported."""
     command = [sys.executable, "-I", "-S", "-c", SPEAK, *map(str, environment), PHONEMES]
     command.append(str(tmp_path / "speech.wav"))
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -56,7 +56,7 @@ def test_the_wheel_speaks_where_it_is_installed(
     assert np.array_equal(spoken, speak(toy).audio)
 
 
-def test_its_command_speaks_too(environment: tuple[Path, Path], tmp_path: Path) -> None:
+def test_command_of_the_wheel_speaks(environment: tuple[Path, Path], tmp_path: Path) -> None:
     code = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(sys.argv[3:])"
     command = [sys.executable, "-I", "-S", "-c", code, *map(str, environment), "say", "--phonemes", PHONEMES]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -64,7 +64,7 @@ def test_its_command_speaks_too(environment: tuple[Path, Path], tmp_path: Path) 
     assert (tmp_path / "speech.wav").stat().st_size > 1000
 
 
-def test_the_wheel_holds_what_speaks_alone(wheel: Path) -> None:
+def test_wheel_has_only_the_folders_that_speak(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as content:
         folders = {
             n.split("/")[1] for n in content.namelist() if n.startswith("kokoro_tvm/") and n.count("/") > 1
@@ -84,7 +84,7 @@ def test_help_of_the_wheel_lists_its_own_commands(environment: tuple[Path, Path]
 
 
 @pytest.mark.parametrize("command", ["build", "bench", "verify"])
-def test_other_commands_say_where_they_are(
+def test_command_of_the_source_is_refused_in_the_wheel(
     environment: tuple[Path, Path], tmp_path: Path, command: str
 ) -> None:
     code = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(sys.argv[3:])"
@@ -94,7 +94,7 @@ def test_other_commands_say_where_they_are(
     assert "a bundle's wheel only speaks, and the other commands come with the source" in done.stderr
 
 
-def test_a_wheel_says_what_it_is(wheel: Path, toy: Path) -> None:
+def test_wheel_has_metadata_and_manifest(wheel: Path, toy: Path) -> None:
     with zipfile.ZipFile(wheel) as content:
         (metadata,) = [name for name in content.namelist() if name.endswith("/METADATA")]
         text = content.read(metadata).decode()
@@ -113,18 +113,18 @@ def test_a_wheel_says_what_it_is(wheel: Path, toy: Path) -> None:
 
 
 @pytest.mark.slow("makes a wheel again, and an archive twice")
-def test_the_same_bundle_gives_the_same_bytes(wheel: Path, toy: Path, tmp_path: Path) -> None:
+def test_wheel_and_archive_are_reproducible(wheel: Path, toy: Path, tmp_path: Path) -> None:
     assert write_wheel(verified_bundle(toy), tmp_path).read_bytes() == wheel.read_bytes()
     one, two = (write_archive(verified_bundle(toy), tmp_path / name).read_bytes() for name in ("one", "two"))
     assert one == two
 
 
-def test_an_archive_speaks_where_it_is_unpacked(toy: Path, tmp_path: Path) -> None:
+def test_unpacked_archive_speaks(toy: Path, tmp_path: Path) -> None:
     subprocess.run(["tar", "-xf", write_archive(verified_bundle(toy), tmp_path), "-C", tmp_path], check=True)
     assert Synthesizer(tmp_path / "toy").bundle.recipe == "toy"
 
 
-def test_a_damaged_bundle_is_refused_and_nothing_is_written(toy_copy: Path, tmp_path: Path) -> None:
+def test_package_refuses_a_damaged_bundle(toy_copy: Path, tmp_path: Path) -> None:
     bundle = toy_copy / "artifacts" / "toy"
     weights = bundle / "bert.safetensors"
     content = weights.read_bytes()
@@ -135,7 +135,7 @@ def test_a_damaged_bundle_is_refused_and_nothing_is_written(toy_copy: Path, tmp_
     assert not (tmp_path / "dist").exists()
 
 
-def test_archive_does_not_write_over_a_file_of_the_bundle(toy: Path, tmp_path: Path) -> None:
+def test_archive_does_not_overwrite_a_file_of_the_bundle(toy: Path, tmp_path: Path) -> None:
     bundle = verified_bundle(toy)
     archive = tmp_path / f"toy-{__version__}.tar"
     archive.hardlink_to(toy / "bert.safetensors")
@@ -143,6 +143,8 @@ def test_archive_does_not_write_over_a_file_of_the_bundle(toy: Path, tmp_path: P
         write_archive(bundle, tmp_path)
 
 
-def test_a_target_without_wheels(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_without_a_wheel_platform_is_an_archive(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kokoro_tvm.publish.distribution._PLATFORMS", {})
     assert [path.suffix for path in write_package(toy, tmp_path / "dist")] == [".tar"]

@@ -1,21 +1,27 @@
-"""A release has what passed, and says what did not."""
+"""Releases: the recipes that passed, and those that are left out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from toys import copy_repository
 
 from kokoro_tvm.builder.project import Project
 from kokoro_tvm.cli import main
+from kokoro_tvm.common.platforms import parse_triple
+from kokoro_tvm.publish.distribution import _PLATFORMS
 from kokoro_tvm.publish.release import RELEASE, SUMS, write_release
+from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime import read_bundle
-from kokoro_tvm.runtime.registry.sources import bundles_in
+from kokoro_tvm.runtime.registry.sources import read_index
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +29,7 @@ def project(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project
     return Project(copy_repository(toy_root, tmp_path_factory.mktemp("release") / "repository"))
 
 
-def test_a_recipe_that_passed_is_in_it_although_another_is_not_built(
-    project: Project, tmp_path: Path
-) -> None:
+def test_release_has_the_recipes_that_passed(project: Project, tmp_path: Path) -> None:
     out = tmp_path / "out"
     (project.root / "recipes" / "other.yaml").write_text(
         (project.root / "recipes" / "toy.yaml").read_text(encoding="utf-8").replace("130", "131"),
@@ -45,19 +49,19 @@ def test_a_recipe_that_passed_is_in_it_although_another_is_not_built(
     done = subprocess.run(["sha256sum", "--check", "--strict", SUMS], cwd=out, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert {line.partition(":")[0] for line in done.stdout.splitlines()} == {*files, RELEASE}
-    stated = json.loads((out / "toy.provenance.json").read_text(encoding="utf-8"))
-    (speech,) = [b for b in stated["predicate"]["runDetails"]["byproducts"] if b["name"] == "speech.json"]
+    statement = json.loads((out / "toy.provenance.json").read_text(encoding="utf-8"))
+    (speech,) = [b for b in statement["predicate"]["runDetails"]["byproducts"] if b["name"] == "speech.json"]
     assert speech["digest"] == {"sha256": project.graph("toy").speech.sha256("speech.json")}
     assert speech["annotations"]["passed"]
     assert speech["annotations"]["gates"]
     with tarfile.open(next(out.glob("toy-*.tar"))) as tar:
-        held = tar.extractfile("toy/provenance.json")
-        assert held is not None
-        assert json.load(held) == stated
+        provenance = tar.extractfile("toy/provenance.json")
+        assert provenance is not None
+        assert json.load(provenance) == statement
 
 
-def test_a_recipe_whose_speech_missed_a_gate_is_not(project: Project, tmp_path: Path) -> None:
-    """Its bundle is there: whole utterances are judged after it."""
+def test_release_leaves_out_a_recipe_whose_speech_missed_a_gate(project: Project, tmp_path: Path) -> None:
+    """The bundle is there, because whole utterances are judged after it."""
     recipe = project.root / "recipes" / "toy.yaml"
     text = recipe.read_text(encoding="utf-8")
     recipe.write_text(text + "gates: {speech: {min_snr_db: 300}}\n", encoding="utf-8")
@@ -68,17 +72,44 @@ def test_a_recipe_whose_speech_missed_a_gate_is_not(project: Project, tmp_path: 
         recipe.write_text(text, encoding="utf-8")
 
 
-def test_the_command_prints_what_it_wrote_and_left_out(
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["release", *words])
+    return int(ended.value.code or 0)
+
+
+def test_command_pushes_bundles_and_writes_the_wheels_of_recipes(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        words = ["release", "toy", "masked", "-o", str(tmp_path), "--root", str(project.root)]
-        main([*words, "--push", str(tmp_path / "layout")])
-    assert not ended.value.code
+    words = ["toy", "masked", "-o", str(tmp_path), "--root", str(project.root)]
+    assert run(*words, "--push", str(tmp_path / "layout"), "--wheel", "toy") == 0
     out = capsys.readouterr()
     assert str(tmp_path / "layout#toy") in out.out
     index = (tmp_path / "layout" / "index.json").read_bytes()
-    assert bundles_in(index, "layout").keys() == {"toy"}
+    assert read_index(index, "layout").keys() == {"toy"}
     assert str(tmp_path / SUMS) in out.out
-    assert not [*tmp_path.glob("*.tar"), *tmp_path.glob("*.whl")], "its bundle is in the layout"
     assert "toy: left out" not in out.err
+    assert not [*tmp_path.glob("*.tar")]
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name in (tmp_path / SUMS).read_text(encoding="utf-8")
+    with zipfile.ZipFile(wheel) as content:
+        assert "kokoro_tvm/bundles/toy/bundle.json" in content.namelist()
+
+
+def test_command_refuses_the_wheel_of_an_unknown_recipe(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["toy", "-o", str(tmp_path / "out"), "--root", str(project.root)]
+    assert run(*words, "--wheel", "toi") == 2
+    assert "--wheel: no recipe `toi` is released; did you mean `toy`?" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_nightly_writes_wheels_of_nightly_recipes() -> None:
+    names = re.findall(r"--wheel (\S+?)\b(?![\w-])", (ROOT / ".ci" / "release").read_text(encoding="utf-8"))
+    assert names
+    for name in names:
+        recipe = load_recipe(name, ROOT / "recipes")
+        assert "nightly" in recipe.sets
+        triple = recipe.target.model_dump()["mtriple"]
+        assert parse_triple(triple or "x86_64-linux-gnu") in _PLATFORMS

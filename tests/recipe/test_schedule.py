@@ -1,4 +1,4 @@
-"""Schedules, the files that `kokoro-tvm tune` writes beside the recipes."""
+"""Schedules, files beside the recipes that choose how single layers are computed."""
 
 from __future__ import annotations
 

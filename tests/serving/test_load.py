@@ -1,4 +1,4 @@
-"""The program that puts servers under load: what it notices, and the plain server of its peers."""
+"""Servers under load: what clients check, how turns are taken, and the plain server of peers."""
 
 from __future__ import annotations
 
@@ -29,17 +29,16 @@ from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSp
 from kokoro_tvm.tools.bench.load import __main__ as loading
 from kokoro_tvm.tools.bench.load.__main__ import measure
 from kokoro_tvm.tools.bench.load.drive import ClientResponse, drive, speak_alone
-from kokoro_tvm.tools.bench.load.peer import create_peer, utterances
+from kokoro_tvm.tools.bench.load.peer import create_peer, divide
 from kokoro_tvm.tools.bench.load.results import (
     Load,
     LoadResult,
     Turn,
     rows,
-    summary,
+    summarize_turns,
     table,
 )
-from kokoro_tvm.tools.bench.load.servers import BenchServer as Process
-from kokoro_tvm.tools.bench.load.servers import command
+from kokoro_tvm.tools.bench.load.servers import BenchServer, server_command
 from kokoro_tvm.tools.bench.load.workload import WORKLOAD, Workload
 from kokoro_tvm.tools.bench.systems import System
 
@@ -47,8 +46,8 @@ PAGE = Path(__file__).parents[2] / "docs/serving.md"
 SMALL = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
 
 
-def answers(server: Server, clients: int = 4, wrong: str = "") -> list[ClientResponse]:
-    """wrong: a text that is said to sound otherwise than it does."""
+def drive_clients(server: Server, clients: int = 4, wrong: str = "") -> list[ClientResponse]:
+    """Drive clients; `wrong` is a text with another expected digest."""
     url = f"{server.url}/v1/audio/speech"
     alone = asyncio.run(speak_alone(url, SMALL))
     if wrong:
@@ -56,21 +55,21 @@ def answers(server: Server, clients: int = 4, wrong: str = "") -> list[ClientRes
     return asyncio.run(drive(url, SMALL, alone, clients, 0.2))
 
 
-def test_every_answer_is_that_of_the_text_alone(server: Server) -> None:
-    found = answers(server)
-    assert len(found) >= 4
-    assert {answer.problem for answer in found} == {""}
-    assert all(0 < answer.first_sound <= answer.seconds for answer in found)
-    assert {answer.size for answer in found if answer.text == LONG} <= {len(server.speak(LONG).body)}
+def test_responses_equal_the_text_alone(server: Server) -> None:
+    responses = drive_clients(server)
+    assert len(responses) >= 4
+    assert {answer.problem for answer in responses} == {""}
+    assert all(0 < answer.first_sound <= answer.seconds for answer in responses)
+    assert {answer.size for answer in responses if answer.text == LONG} <= {len(server.speak(LONG).body)}
 
 
-def test_another_audio_is_noticed(server: Server) -> None:
-    found = answers(server, wrong="No.")
-    assert {answer.problem for answer in found if answer.text == "No."} == {"another"}
-    assert {answer.problem for answer in found if answer.text != "No."} == {""}
+def test_drive_detects_other_audio(server: Server) -> None:
+    responses = drive_clients(server, wrong="No.")
+    assert {answer.problem for answer in responses if answer.text == "No."} == {"another"}
+    assert {answer.problem for answer in responses if answer.text != "No."} == {""}
 
 
-def test_a_failure_and_a_cut_are_noticed(server: Server) -> None:
+def test_drive_detects_failures(server: Server) -> None:
     url = f"{server.url}/v1/audio/speech"
     alone = asyncio.run(speak_alone(url, SMALL))
     refusing = asyncio.run(drive(f"{server.url}/v1/nothing", SMALL, alone, 1, 0.0))
@@ -79,21 +78,21 @@ def test_a_failure_and_a_cut_are_noticed(server: Server) -> None:
     assert [answer.problem for answer in with_nobody] == ["cut off: ClientConnectorError"]
 
 
-class Running(Process):
-    """The server of this very process, which cannot be stopped."""
+class OwnServer(BenchServer):
+    """The server of this process, which cannot be stopped."""
 
-    at_rest = staticmethod(nullcontext)
+    stopped = staticmethod(nullcontext)
 
 
-def test_an_interrupted_run_keeps_its_turns_and_shows_them(
+def test_interrupted_run_keeps_its_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = summary(
+    load = summarize_turns(
         "ours", True, 2, [Turn([ClientResponse("a", 0.5, 1.0, 48_000, "")], 10.0, (100, 110), 1.0)]
     )
 
     def interrupted(*arguments: object) -> Iterator[Load]:
-        yield found
+        yield load
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loading, "measure", interrupted)
@@ -102,26 +101,26 @@ def test_an_interrupted_run_keeps_its_turns_and_shows_them(
     with pytest.raises(KeyboardInterrupt):
         loading.main(tmp_path, against="none", clients="2", rounds=3, json=tmp_path / "load.json")
     result = LoadResult.read(tmp_path / "load.json")
-    assert (result.complete, result.loads) == (False, (found,))
-    assert table([found]) in capsys.readouterr().out
+    assert (result.complete, result.loads) == (False, (load,))
+    assert table([load]) in capsys.readouterr().out
 
 
 def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their servers are there all the time, and each speaks every text alone once."""
+    """All servers run all the time, and each speaks every text alone once."""
     up: list[str] = []
 
     @contextmanager
-    def started(system: System, bundle: Path, folder: Path) -> Iterator[Process]:
+    def run_server(system: System, bundle: Path, folder: Path) -> Iterator[BenchServer]:
         up.append(system.name)
-        yield Running(server.url, os.getpid())
+        yield OwnServer(server.url, os.getpid())
         up.remove(system.name)
 
-    monkeypatch.setattr("kokoro_tvm.tools.bench.load.__main__.started", started)
+    monkeypatch.setattr("kokoro_tvm.tools.bench.load.__main__.run_server", run_server)
     engine = EngineSpec("none", "none", 1, "float32")
     systems = [System(name, name.title(), name == "a", "float32", engine, (), {}, 0) for name in ("a", "b")]
-    said: list[str] = []
+    log: list[str] = []
     turns = []
-    for load in measure(systems, Path(), [(1, 0), (3, 0), (3, 2)], 0.0, 2, SMALL, said.append):
+    for load in measure(systems, Path(), [(1, 0), (3, 0), (3, 2)], 0.0, 2, SMALL, log.append):
         assert up == ["a", "b"]
         assert load.requests == load.clients * len(load.rounds)
         assert load.ours is (load.system == "A")
@@ -130,25 +129,25 @@ def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
     first = [("A", 1, 0, 1), ("B", 1, 0, 1), ("B", 3, 0, 1), ("A", 3, 0, 1), ("A", 3, 2, 1)]
     second = [("B", 1, 0, 2), ("A", 1, 0, 2), ("A", 3, 0, 2), ("B", 3, 0, 2), ("A", 3, 2, 2)]
     assert turns == first + second
-    assert said[:3] == ["A: every text alone", "B: every text alone", "A: 1 clients, round 1 of 2"]
+    assert log[:3] == ["A: every text alone", "B: every text alone", "A: 1 clients, round 1 of 2"]
     assert up == []
 
 
-def test_who_has_no_turn_is_stopped() -> None:
+def test_stopped_stops_the_process() -> None:
     if not Path("/proc/self/stat").is_file():
-        pytest.skip("this system does not tell whether a process is stopped")
+        pytest.skip("the state of a process is unknown")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
 
         def state() -> str:
             return Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
 
-        with Process("", process.pid).at_rest():
+        with BenchServer("", process.pid).stopped():
             wait_for(lambda: state() == "T")
         wait_for(lambda: state() != "T")
         process.communicate(b"\n", timeout=30)
 
 
-def test_rounds_have_texts_of_their_own(server: Server) -> None:
+def test_rounds_have_different_texts(server: Server) -> None:
     url = f"{server.url}/v1/audio/speech"
     alone = asyncio.run(speak_alone(url, SMALL))
     spoken = [
@@ -158,7 +157,7 @@ def test_rounds_have_texts_of_their_own(server: Server) -> None:
     assert spoken[0] == spoken[1] != spoken[2]
 
 
-def test_a_workload_without_pages() -> None:
+def test_workload_without_pages() -> None:
     drawn = Workload(SMALL.sentences, ()).requests(1)
     assert {next(drawn) for _ in range(50)} == set(SMALL.sentences)
 
@@ -170,40 +169,40 @@ TURNS = [
 ]
 
 
-def test_figures_of_all_rounds_together() -> None:
-    found = summary("ours", True, 8, TURNS)
-    assert (found.requests, found.requests_a_minute, found.rate, found.seconds) == (101, 120.0, 2.0, 50.0)
-    assert found.first_sound == pytest.approx((0.505, 0.9505, 0.9901))
-    assert found.problems == {"status 429": 1}
-    assert found.rounds == (150.0, 100.0)
-    assert found.memory == (1_000_000, 1_100_000)
-    assert found.cpu == 0.25
+def test_summarize_turns_covers_all_rounds() -> None:
+    load = summarize_turns("ours", True, 8, TURNS)
+    assert (load.requests, load.requests_a_minute, load.rate, load.seconds) == (101, 120.0, 2.0, 50.0)
+    assert load.first_sound == pytest.approx((0.505, 0.9505, 0.9901))
+    assert load.problems == {"status 429": 1}
+    assert load.rounds == (150.0, 100.0)
+    assert load.memory == (1_000_000, 1_100_000)
+    assert load.cpu == 0.25
     line = "| **ours**, 8 | 120.0 (100.0 to 150.0) | 2.00 | 0.25 | 0.51 s | 0.95 s | 0.99 s "
-    assert f"{line}| 1 status 429 | 1 → 1 MB |" in table([found])
+    assert f"{line}| 1 status 429 | 1 → 1 MB |" in table([load])
 
 
-def test_figures_of_what_is_not_known() -> None:
-    nothing = summary("peer", False, 1, [Turn([], 1.0, (None, None), None)])
+def test_summarize_turns_without_responses() -> None:
+    nothing = summarize_turns("peer", False, 1, [Turn([], 1.0, (1_000_000, 1_000_000), 0.0)])
     assert (nothing.requests, nothing.first_sound, nothing.cpu) == (0, None, None)
-    assert "| peer, 1 | 0.0 | 0.00 | – | – | – | – | none | – → – MB |" in table([nothing])
+    assert "| peer, 1 | 0.0 | 0.00 | – | – | – | – | none | 1 → 1 MB |" in table([nothing])
 
 
-def test_a_row_for_each_server_by_numbers_of_clients() -> None:
-    loads = [summary(name, False, clients, TURNS) for name in "ab" for clients in (1, 8)]
-    loads.append(summary("a", True, 1, TURNS, hostile=2))
+def test_rows_are_sorted_by_numbers_of_clients() -> None:
+    loads = [summarize_turns(name, False, clients, TURNS) for name in "ab" for clients in (1, 8)]
+    loads.append(summarize_turns("a", True, 1, TURNS, hostile=2))
     assert [line[0] for line in rows(loads)][1:] == ["a, 1", "b, 1", "**a**, 1 + 2 hostile", "a, 8", "b, 8"]
 
 
 def result_of(loads: Sequence[Load]) -> LoadResult:
     machine = MachineInfo(cpu="A", cores=2, memory_bytes=1 << 30, system="Linux 6", python="3.11")
-    given: dict[str, Any] = {"date": "2026-01-02", "machine": machine, "threads": 2, "rounds": 2}
-    given |= {"seconds": 25.0, "sentences": 9, "pages": 1, "complete": True, "others_cores": 0.25}
-    return LoadResult(**given, loads=tuple(loads))
+    fields: dict[str, Any] = {"date": "2026-01-02", "machine": machine, "threads": 2, "rounds": 2}
+    fields |= {"seconds": 25.0, "sentences": 9, "pages": 1, "complete": True, "others_cores": 0.25}
+    return LoadResult(**fields, loads=tuple(loads))
 
 
-def test_the_table_of_the_docs(tmp_path: Path) -> None:
+def test_put_load_writes_the_table(tmp_path: Path) -> None:
     file, page = tmp_path / "load.json", tmp_path / "page.md"
-    result = result_of([summary("ours", True, 8, TURNS)])
+    result = result_of([summarize_turns("ours", True, 8, TURNS)])
     result.write(file)
     assert LoadResult.read(file) == result
     markers = ("load-machine", "load")
@@ -223,7 +222,7 @@ def test_the_table_of_the_docs(tmp_path: Path) -> None:
     assert {f"<!-- {name} -->" for name in markers} <= set(PAGE.read_text(encoding="utf-8").splitlines())
 
 
-def test_a_file_that_is_no_result(tmp_path: Path) -> None:
+def test_read_refuses_other_files(tmp_path: Path) -> None:
     file = tmp_path / "load.json"
     with pytest.raises(InputError, match=r"cannot be read: No such file.*bench\.load` writes it"):
         LoadResult.read(file)
@@ -234,7 +233,7 @@ def test_a_file_that_is_no_result(tmp_path: Path) -> None:
         result_of([]).write(tmp_path)
 
 
-def test_the_workload_is_sentences_and_pages_and_the_same_each_time() -> None:
+def test_workload_is_deterministic() -> None:
     first = WORKLOAD.requests(3)
     drawn = [next(first) for _ in range(300)]
     again = WORKLOAD.requests(3)
@@ -246,21 +245,21 @@ def test_the_workload_is_sentences_and_pages_and_the_same_each_time() -> None:
 
 
 class FakeEngine:
-    """A hundred samples for each utterance; notices when two speak at a time."""
+    """Returns a hundred samples for each utterance; fails if two requests overlap."""
 
     details = "fake"
 
     def __init__(self) -> None:
-        self._alone = threading.Lock()
+        self._lock = threading.Lock()
 
     def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
-        assert self._alone.acquire(blocking=False)
+        assert self._lock.acquire(blocking=False)
         audio = [np.full(100, utterance.tokens[0] / 100, np.float32) for utterance in utterances]
-        self._alone.release()
+        self._lock.release()
         return EngineOutput(audio)
 
 
-def test_a_peer_has_the_same_interface() -> None:
+def test_peer_has_the_same_interface() -> None:
     def read(text: str) -> list[BenchUtterance]:
         return [BenchUtterance((len(word),), ()) for word in text.split()]
 
@@ -270,40 +269,31 @@ def test_a_peer_has_the_same_interface() -> None:
             alone = await speak_alone(url, SMALL)
             return await drive(url, SMALL, alone, 3, 0.05, exact=False), alone["He ran."].size
 
-    found, size = asyncio.run(run())
-    assert {answer.problem for answer in found} == {""}
+    responses, size = asyncio.run(run())
+    assert {answer.problem for answer in responses} == {""}
     assert size == 2 * 200
 
 
 @given(st.text(st.sampled_from("ab .!?"), max_size=3000))
-def test_utterances_are_as_long_as_a_model_takes_and_lose_nothing(phonemes: str) -> None:
-    parts = list(utterances(phonemes))
+def test_divide_keeps_every_symbol(phonemes: str) -> None:
+    parts = list(divide(phonemes))
     assert all(0 < len(part) <= 510 for part in parts)
     assert "".join("".join(parts).split()) == "".join(phonemes.split())
 
 
-def test_commands(tmp_path: Path) -> None:
+def test_server_command() -> None:
     engine = EngineSpec("some.engine:opened", "model", 2, "float32")
     ours = System("cpu", "kokoro-tvm cpu", True, "float32", engine, (), {}, 0)
-    assert command(ours, Path("b"), 7, tmp_path)[3:] == ["serve", "--bundle", "model", "--port", "7"]
-    request = Path(command(replace(ours, ours=False, name="pytorch"), Path("b"), 7, tmp_path)[-1])
-    assert '"bundle": "b", "port": 7' in request.read_text()
+    assert server_command(ours, Path("b"), 7)[3:] == ["serve", "--bundle", "model", "--port", "7"]
+    request = server_command(replace(ours, ours=False, name="pytorch"), Path("b"), 7)[-1]
+    assert '"bundle": "b", "port": 7' in request
 
 
-def test_memory() -> None:
-    size = Process("", os.getpid()).memory
-    assert size is None or size > 1_000_000
-    assert Process("", 1 << 30).memory is None
-
-
-def test_computing_time() -> None:
-    before = Process("", os.getpid()).cpu
-    if before is None:
-        pytest.skip("this system does not tell how long a process has computed")
+def test_server_memory_and_cpu_time() -> None:
+    server = BenchServer("", os.getpid())
+    assert server.memory > 1_000_000
+    before = server.cpu
     limit = time.process_time() + 0.05
     while time.process_time() < limit:
         pass
-    after = Process("", os.getpid()).cpu
-    assert after is not None
-    assert after > before
-    assert Process("", 1 << 30).cpu is None
+    assert server.cpu > before

@@ -54,7 +54,7 @@ RV64GC = ("+m", "+a", "+f", "+d", "+c")
         ("apple-m1", "arm64-apple-macosx", (), Features(4, 32, by_lane=True)),
     ],
 )
-def test_features_follow_from_the_cpu(
+def test_resolve_derives_features_from_the_cpu(
     mcpu: str, triple: str, mattr: tuple[str, ...], features: Features
 ) -> None:
     machine = machine_of(mcpu, triple, mattr)
@@ -70,7 +70,7 @@ def test_features_follow_from_the_cpu(
         ("generic-rv64", (*RV64GC, "+v"), Features(4, 32)),
     ],
 )
-def test_riscv_has_an_abi_besides(mcpu: str, mattr: tuple[str, ...], features: Features) -> None:
+def test_resolve_sets_the_abi_of_riscv(mcpu: str, mattr: tuple[str, ...], features: Features) -> None:
     machine = machine_of(mcpu, RISCV, mattr)
     assert machine.features == features
     assert machine.required == tuple(word[1:] for word in mattr or RV64GC)
@@ -85,30 +85,30 @@ def test_riscv_has_an_abi_besides(mcpu: str, mattr: tuple[str, ...], features: F
         ("sifive-u74", ("+zba", "+zbb"), r"has zba, zbb, and no bundle can be refused .*mattr: \[-zba\]"),
     ],
 )
-def test_riscv_that_no_bundle_could_be_checked_for(mcpu: str, mattr: tuple[str, ...], reason: str) -> None:
+def test_resolve_refuses_unchecked_riscv_extensions(mcpu: str, mattr: tuple[str, ...], reason: str) -> None:
     with pytest.raises(BuildError, match=reason):
         machine_of(mcpu, RISCV, mattr)
 
 
-def test_required_features_are_llvm_s_words() -> None:
+def test_required_features_have_llvms_names() -> None:
     assert machine_of("x86-64", X86, ()).required == ("sse2",)
     assert {"avx2", "fma", "bmi2", "movbe"} < set(machine_of("x86-64-v3", X86, ()).required)
     assert machine_of("generic", ARM, ()).required == ("fp-armv8", "neon")
 
 
 @pytest.mark.parametrize("name", PORTABLE)
-def test_a_portable_recipe_needs_what_its_level_has(name: str) -> None:
+def test_required_features_of_a_level_are_the_levels(name: str) -> None:
     assert set(machine_of(name, X86, ()).required) == PORTABLE[name]
 
 
-def test_required_is_all_that_code_for_the_cpu_may_hold() -> None:
-    """LLVM uses these for rounding, rotations and sums of products without being asked."""
+def test_required_features_include_implicit_ones() -> None:
+    """LLVM uses these for rounding, rotations and sums of products by itself."""
     chosen = {"avx512bf16", "avx512vnni", "avx512vbmi2", "gfni", "avxvnni", "bmi2", "sse4a"}
     assert chosen < set(machine_of("znver5", X86, ()).required)
     assert not chosen & set(machine_of("znver5", X86, [f"-{name}" for name in chosen]).required)
 
 
-def test_native_is_this_machine_by_name() -> None:
+def test_native_names_this_machine() -> None:
     machine = machine_of("native", None, ())
     assert machine.options["mcpu"] not in ("native", "")
     assert machine.options["mtriple"]
@@ -120,7 +120,7 @@ def test_native_code_runs_here() -> None:
     assert had is None or set(machine_of("native", None, ()).required) <= had
 
 
-def test_native_has_what_the_cpu_has_beyond_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_adds_features_beyond_the_cpus_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some hypervisors give a server's CPU the model number of a desktop's, which has no bfloat16."""
     monkeypatch.setattr(target, "features_of_cpu", lambda: PORTABLE["x86-64-v4"] | {"avx512bf16"} | AMX)
     monkeypatch.setattr("tvm.target.codegen.llvm_get_system_cpu", lambda: "rocketlake")
@@ -132,7 +132,7 @@ def test_native_has_what_the_cpu_has_beyond_its_name(monkeypatch: pytest.MonkeyP
     assert {*narrow.required} == PORTABLE["x86-64-v3"], "what the recipe removes stays removed"
 
 
-def test_what_a_hypervisor_hides_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_removes_hidden_features(monkeypatch: pytest.MonkeyPatch) -> None:
     named = machine_of("native", None, ())
     hidden = [name for name in named.required if f"+{name}" not in named.options["mattr"]][-1]
     there = features_of_cpu() or frozenset(named.required)
@@ -156,7 +156,9 @@ def test_what_a_hypervisor_hides_is_taken_away(monkeypatch: pytest.MonkeyPatch) 
         ("x86-64-v4", ("+avx512bf16", "+amx-tile", "+amx-bf16"), True),
     ],
 )
-def test_bfloat16_where_the_instruction_is(mcpu: str, mattr: tuple[str, ...], tiles: bool) -> None:
+def test_resolve_accepts_bfloat16_with_the_instruction(
+    mcpu: str, mattr: tuple[str, ...], tiles: bool
+) -> None:
     machine = machine_of(mcpu, X86, mattr, "bfloat16")
     assert machine.features == Features(16, 32, "bfloat16", tiles=tiles)
     assert "avx512bf16" in machine.required
@@ -170,22 +172,24 @@ def test_bfloat16_where_the_instruction_is(mcpu: str, mattr: tuple[str, ...], ti
     ("mcpu", "triple", "mattr"),
     [("x86-64-v3", X86, ()), ("x86-64-v4", X86, ()), ("znver5", X86, ("-avx512f",)), ("generic", ARM, ())],
 )
-def test_bfloat16_without_the_instruction(mcpu: str, triple: str, mattr: tuple[str, ...]) -> None:
+def test_resolve_refuses_bfloat16_without_the_instruction(
+    mcpu: str, triple: str, mattr: tuple[str, ...]
+) -> None:
     with pytest.raises(BuildError) as caught:
         machine_of(mcpu, triple, mattr, "bfloat16")
     for result in ("avx512bf16", mcpu, triple, "recipe's target", "float32", "`cpu`"):
         assert result in str(caught.value)
 
 
-def test_machines_are_data() -> None:
+def test_machine_survives_json() -> None:
     machine = machine_of("haswell", X86, ("+f16c",))
     result = json.loads(json.dumps(machine.to_json()))
     assert Machine.from_json(result) == machine
     assert result["kind"] == "llvm"
 
 
-def test_an_ability_that_a_machine_lacks_is_in_none_of_its_keys() -> None:
-    """One that comes later leaves what is built for others as it is."""
+def test_absent_ability_is_not_in_the_key() -> None:
+    """A new ability must not rebuild what other machines have."""
     assert machine_of("x86-64-v3", X86, ()).to_json()["features"] == {
         "lanes": 8,
         "registers": 16,
@@ -197,7 +201,7 @@ def test_an_ability_that_a_machine_lacks_is_in_none_of_its_keys() -> None:
     assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
 
 
-def test_tvm_takes_the_target() -> None:
+def test_tvm_accepts_the_target() -> None:
     taken = tvm_target(machine_of("haswell", X86, ("+f16c",)))
     assert isinstance(taken, tvm.target.Target)
     assert (str(taken.attrs["mcpu"]), list(taken.attrs["mattr"])) == ("haswell", ["+f16c"])
@@ -219,7 +223,7 @@ def test_tvm_takes_the_target() -> None:
         ("arm64", "Darwin", "aarch64-linux-gnu", False),
     ],
 )
-def test_this_process_runs_code_for_the_machine_it_is_on(
+def test_runner_is_this_process_for_native_code(
     machine: str, system: str, triple: str | None, runs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(target.platform, "machine", lambda: machine)
@@ -239,7 +243,7 @@ def test_this_process_runs_code_for_the_machine_it_is_on(
         (None, "bfloat16", LOCAL, ()),
     ],
 )
-def test_amx_alone_is_emulated(
+def test_runner_emulates_amx_alone(
     had: frozenset[str] | None,
     precision: str,
     runner: Runner,
@@ -278,14 +282,14 @@ EMULATED_ARM = {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-
         (("aarch64", "Linux"), EMULATED_MAC, MachORunner, MACHO),
     ],
 )
-def test_a_mac_runs_its_own_code_and_links_it_as_others_do(
+def test_runner_on_a_mac_is_local(
     host: tuple[str, str],
     spec: dict[str, Any],
     runner: type,
     linker: Toolchain,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """QEMU's user-mode emulation is of Linux, on Linux: there a recipe may name an older CPU to run on."""
+    """QEMU's user-mode emulation is of Linux, on Linux: there a recipe may name an older CPU."""
     machine, system = host
     monkeypatch.setattr(target.platform, "machine", lambda: machine)
     monkeypatch.setattr(target.platform, "system", lambda: system)
@@ -295,8 +299,8 @@ def test_a_mac_runs_its_own_code_and_links_it_as_others_do(
     assert tools.toolchain() is linker
 
 
-def test_a_mac_runs_its_own_code_with_its_own_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not with Linux', which the loader of Mach-O has."""
+def test_runner_on_a_mac_uses_the_installed_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the loader of Mach-O files needs Linux' runtime."""
     spec = target.LlvmTarget.model_validate(EMULATED_MAC, strict=False)
     tools = tools_for(spec)
     assert all(isinstance(library, PinnedLibrary) for library in tools.runner_libraries().values())
@@ -307,5 +311,5 @@ def test_a_mac_runs_its_own_code_with_its_own_runtime(monkeypatch: pytest.Monkey
     assert {role: isinstance(library, Path) for role, library in found.items()} == {"runtime": True}
 
 
-def test_what_runs_here_has_a_name() -> None:
+def test_local_runner_has_a_name() -> None:
     assert LOCAL.version() == "local"

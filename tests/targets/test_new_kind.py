@@ -1,7 +1,6 @@
-"""A kind of target that is new costs one module under targets/: loops without vectors, linked by gcc, run by
-a counting runner.
+"""A new kind of target needs one module: loops without vectors, linked by gcc, run by a counting runner.
 
-The toy Kokoro goes through every stage for it, on a copy of the package that has this one file more.
+The toy Kokoro goes through every stage for it on a copy of the package with this module.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ KIND = Plain()
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with a copy of the package that has one file more, and a recipe for it, built."""
+    """Return a repository with the extended package and a built recipe."""
     root = tmp_path_factory.mktemp("plain")
     package = root / "kokoro_tvm"
     shutil.copytree(Path(kokoro_tvm.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -144,7 +143,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_every_stage_ran_for_it(root: Path) -> None:
+def test_new_kind_runs_every_stage(root: Path) -> None:
     stages = {path.name for path in (root / "artifacts/.store/stages").iterdir()}
     kinds = {name.split(".")[1] for name in stages}
     expected = "machine export lower compile pack speak validate bundle speech report"
@@ -153,7 +152,7 @@ def test_every_stage_ran_for_it(root: Path) -> None:
     assert machine["kind"] == "plain"
 
 
-def test_its_own_runner_ran_the_code(root: Path) -> None:
+def test_new_kind_uses_its_own_runner(root: Path) -> None:
     work = root / "artifacts/.build/plain"
     for component in COMPONENT_AXES:
         (log,) = work.glob(f"{component}-*/validate.log")
@@ -161,8 +160,8 @@ def test_its_own_runner_ran_the_code(root: Path) -> None:
     assert "counted: decoder_seeded of" in (work / "speech/speech.log").read_text(encoding="utf-8")
 
 
-def test_it_speaks_like_the_toy_with_vectors(root: Path, toy: Path) -> None:
-    """The bundle needs nothing of the new kind: any runtime loads it."""
+def test_new_kind_speaks_like_the_toy(root: Path, toy: Path) -> None:
+    """Any runtime loads the bundle."""
     with pytest.warns(match="random"):
         plain = Synthesizer(root / "artifacts/plain").from_phonemes(PHONEMES, voice="af_heart")
     with pytest.warns(match="random"):

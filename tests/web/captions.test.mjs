@@ -28,10 +28,10 @@ test("every word is in one cue, in order, and every cue can be read", () => {
     const count = 1 + draw.below(60);
     const text = Array.from({ length: count }, () => "x".repeat(1 + draw.below(12)) + draw.pick(["", "", "", ",", ".", "!\""])).join(" ");
     const words = wordsWithMarks(text, timed(text, draw.next() * 0.8));
-    const made = cues(words);
-    assert.deepEqual(made.flatMap(({ lines }) => lines.flat()), words);
-    assert.equal(made.map(({ lines }) => lines.map((line) => line.map((each) => each.text).join(" ")).join(" ")).join(" "), text);
-    for (const { start, end, lines } of made) {
+    const result = cues(words);
+    assert.deepEqual(result.flatMap(({ lines }) => lines.flat()), words);
+    assert.equal(result.map(({ lines }) => lines.map((line) => line.map((each) => each.text).join(" ")).join(" ")).join(" "), text);
+    for (const { start, end, lines } of result) {
       assert.ok(lines.length <= 2 && end > start && (end - start <= 7 || lines.flat().length === 1));
       for (const line of lines) assert.ok(line.length === 1 || line.map((each) => each.text).join(" ").length <= 42);
     }

@@ -1,4 +1,4 @@
-"""The toy for WebAssembly, built once for all tests, and a site of it."""
+"""The toy for WebAssembly, built once for all tests, and its site."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kokoro_tvm.recipe import RecipeIndex
 
 @pytest.fixture(scope="session")
 def bundle(toy_root: Path, shared_folder: Path) -> Path:
-    """The shipped recipe `wasm`, of the toy with the front end of the real one."""
+    """Return the shipped recipe `wasm` of the toy with the real front end."""
     root = shared_folder / "wasm"
     with once(shared_folder / "wasm-built") as first:
         if first:
@@ -44,7 +44,7 @@ def bundle(toy_root: Path, shared_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def gpu_bundle(bundle: Path, shared_folder: Path) -> Path:
-    """The shipped recipe `webgpu`, of the same toy."""
+    """Return the shipped recipe `webgpu` of the toy."""
     root = bundle.parents[1]
     with once(shared_folder / "webgpu-built") as first:
         if first:
@@ -55,7 +55,7 @@ def gpu_bundle(bundle: Path, shared_folder: Path) -> Path:
 
 
 def write_toy(root: Path, name: str) -> None:
-    """A shipped recipe, of the toy."""
+    """Write a shipped recipe of the toy."""
     index = RecipeIndex([RECIPES])
     raw = index.find(name)
     assert raw is not None
@@ -67,14 +67,14 @@ def write_toy(root: Path, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A browser that plays without having been clicked."""
+    """Return a browser that plays sound without a click."""
     with chromium("--autoplay-policy=no-user-gesture-required") as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def site_folder(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `kokoro-tvm web` writes of it."""
+    """Return the output of `kokoro-tvm web`."""
     folder = tmp_path_factory.mktemp("site") / "site"
     write_site(bundle, folder)
     return folder
@@ -82,6 +82,6 @@ def site_folder(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def site(site_folder: Path) -> Iterator[str]:
-    """The address of the site."""
+    """Return the address of the site."""
     with listening(partial(QuietHandler, directory=str(site_folder))) as address:
         yield address

@@ -53,10 +53,10 @@ const parameter = (name, length, dtype = "float32") => ({ name, dtype, shape: [l
 test("parameters reach the GPU in the order of the signature, whatever the parts", async () => {
   const file = fileOf(["other", "F32", FLOATS], ["a", "F32", FLOATS], ["k", "F16", HALVES], ["b", "F32", FLOATS.slice(3)]);
   for (const part of [1, 7, 100, 1 << 20]) {
-    const found = await upload(file, [parameter("b", 47), parameter("k", 3, "float16"), parameter("a", 50)], part);
-    assert.deepEqual(new Float32Array(found[0].buffer).slice(0, 47), FLOATS.slice(3));
-    assert.deepEqual(new Uint16Array(found[1].buffer).slice(0, 3), HALVES);
-    assert.deepEqual(new Float32Array(found[2].buffer).slice(0, 50), FLOATS);
+    const result = await upload(file, [parameter("b", 47), parameter("k", 3, "float16"), parameter("a", 50)], part);
+    assert.deepEqual(new Float32Array(result[0].buffer).slice(0, 47), FLOATS.slice(3));
+    assert.deepEqual(new Uint16Array(result[1].buffer).slice(0, 3), HALVES);
+    assert.deepEqual(new Float32Array(result[2].buffer).slice(0, 50), FLOATS);
   }
 });
 

@@ -11,13 +11,13 @@ export function draws(seed) {
   const pick = (items) => items[below(items.length)];
   /** `whole`, a string or a typed array, in pieces of 0 to `longest`. */
   const pieces = (whole, longest) => {
-    const found = [];
+    const result = [];
     for (let at = 0; at < whole.length; ) {
       const size = below(longest + 1);
-      found.push(whole.slice(at, at + size));
+      result.push(whole.slice(at, at + size));
       at += size;
     }
-    return found;
+    return result;
   };
   return { next, below, pick, pieces };
 }

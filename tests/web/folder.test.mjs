@@ -18,9 +18,9 @@ await writeFile(join(folder, "weights"), CONTENT);
 await writeFile(join(folder, "bundle.json"), `{"word": "${"ə".repeat(1_000_000)}"}`);
 const files = new Folder(below(pathToFileURL(`${folder}/`)));
 
-async function read(source, wanted) {
+async function read(source, requested) {
   const parts = [];
-  for await (const part of source.parts(wanted)) parts.push(Buffer.from(part)); // a copy: the next may overwrite it
+  for await (const part of source.parts(requested)) parts.push(Buffer.from(part)); // a copy: the next may overwrite it
   return Buffer.concat(parts);
 }
 

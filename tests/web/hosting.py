@@ -1,4 +1,4 @@
-"""A static host: a web server of files, without any header of its own."""
+"""A static web server without headers of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @contextmanager
 def listening(handler: Callable[..., Any]) -> Iterator[str]:
-    """The address of a server of this handler."""
+    """Start a server with a handler and yield its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = Thread(target=server.serve_forever, args=(0.02,))  # 50 times a second it looks whether to end
     thread.start()
@@ -31,7 +31,7 @@ def listening(handler: Callable[..., Any]) -> Iterator[str]:
 
 
 class Host:
-    """A folder on a host, whose answers a test may change, and what it was asked for."""
+    """A folder on a host with recorded requests, whose answers a test may change."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class Host:
             yield self
 
     def pieces(self) -> list[str]:
-        """Digests of the pieces that were asked for."""
+        """Return the digests of the requested pieces."""
         return [path.removeprefix("/pieces/") for path in self.requests if path.startswith("/pieces/")]
 
 

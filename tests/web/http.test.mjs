@@ -22,9 +22,9 @@ const delta = (...samples) => {
   return { type: "speech.audio.delta", audio: Buffer.from(bytes).toString("base64") };
 };
 const collect = async (stream) => {
-  const found = [];
-  for await (const chunk of stream) found.push(chunk);
-  return found;
+  const result = [];
+  for await (const chunk of stream) result.push(chunk);
+  return result;
 };
 const speak = async (options) => collect((await open(BASE)).stream("Ha.", { voice: "af_heart", ...options }));
 

@@ -14,7 +14,7 @@ const packed = (bytes, width) => {
   return new Uint8Array(deflateSync(Buffer.concat(planes)));
 };
 const WIDTH = 2;
-const sent = (...pieces) => pieces.reduce((sum, each) => sum + packed(each, WIDTH).length, 0);
+const sent = (...pieces) => pieces.reduce((sum, item) => sum + packed(item, WIDTH).length, 0);
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 const pathOf = (bytes, site = "https://site.example/app/pieces/") => `kokoro-tvm-pieces/${sha256(site)}/${sha256(bytes)}`;
 const pieceUrl = (bytes) => `https://site.example/app/pieces/${sha256(bytes)}`;
@@ -91,9 +91,9 @@ beforeEach(() => {
   Object.defineProperty(globalThis, "navigator", { value: { storage: { getDirectory: async () => new Folder("") } }, configurable: true });
   mock.method(globalThis, "fetch", async (url) => {
     requests.push(String(url));
-    const found = server.get(String(url));
-    if (typeof found === "function") return found();
-    return found ? new Response(found) : new Response("", { status: 404 });
+    const result = server.get(String(url));
+    if (typeof result === "function") return result();
+    return result ? new Response(result) : new Response("", { status: 404 });
   });
 });
 
@@ -103,14 +103,14 @@ afterEach(() => {
   delete globalThis.FileSystemFileHandle;
 });
 
-const entryOf = (each) => [sha256(each), each.length, WIDTH, packed(each, WIDTH).length];
+const entryOf = (item) => [sha256(item), item.length, WIDTH, packed(item, WIDTH).length];
 
 /** Puts files on the server: name -> pieces. */
 function put(files, apart = "") {
   const listed = {};
   for (const [name, pieces] of Object.entries(files)) {
     listed[name] = { sha256: sha256(Buffer.concat(pieces)), apart: name === apart, pieces: pieces.map(entryOf) };
-    for (const each of pieces) server.set(pieceUrl(each), packed(each, WIDTH));
+    for (const item of pieces) server.set(pieceUrl(item), packed(item, WIDTH));
   }
   server.set(LIST, JSON.stringify({ schema: 2, files: listed }));
 }
@@ -169,7 +169,7 @@ test("a file is its pieces in order, and a second visit fetches none of them", a
   assert.deepEqual(requests.slice(1).sort(), [a, b, c].map(pieceUrl).sort());
   requests = [];
   const progress = [];
-  const again = await Pieces.open(BASE, (each) => progress.push(each));
+  const again = await Pieces.open(BASE, (item) => progress.push(item));
   assert.deepEqual(await read(again, entry("voices", b)), b);
   assert.deepEqual(requests, [LIST]);
   const all = sent(a, b, c);
@@ -195,7 +195,7 @@ test("a lost connection costs the piece that was on its way, and nothing is coun
   const [good, answers] = [server.get(pieceUrl(b)), [lost, broken(packed(b, WIDTH)), () => new Response("", { status: 503 })]];
   server.set(pieceUrl(b), () => (answers.shift() ?? (() => new Response(good)))());
   const progress = [];
-  const pieces = await Pieces.open(BASE, (each) => progress.push(each));
+  const pieces = await Pieces.open(BASE, (item) => progress.push(item));
   assert.deepEqual((await passed(read(pieces, entry("weights", a, b)))).length, 2000);
   assert.equal(requests.filter((url) => url === pieceUrl(b)).length, 4);
   assert.equal(requests.filter((url) => url === pieceUrl(a)).length, 1);
@@ -255,7 +255,7 @@ test("without a connection it waits, and says so", async () => {
   Object.defineProperty(globalThis, "navigator", { value: { onLine: false }, configurable: true });
   try {
     const progress = [];
-    const pieces = await Pieces.open(BASE, (each) => progress.push(each));
+    const pieces = await Pieces.open(BASE, (item) => progress.push(item));
     const reading = read(pieces, entry("weights", a));
     while (!progress.some(({ offline }) => offline)) await new Promise(setImmediate);
     server.set(pieceUrl(a), packed(a, WIDTH));
@@ -293,8 +293,8 @@ test("two tabs read what one keeps, and neither writes what the other does", asy
   put({ weights: [a, b] });
   kept.set(pathOf(a), a);
   open.add(pathOf(a)).add(pathOf(b));
-  const found = await read(await Pieces.open(BASE), entry("weights", a, b));
-  assert.deepEqual(found, new Uint8Array(Buffer.concat([a, b])));
+  const result = await read(await Pieces.open(BASE), entry("weights", a, b));
+  assert.deepEqual(result, new Uint8Array(Buffer.concat([a, b])));
   assert.deepEqual(requests, [LIST, pieceUrl(b)]);
   assert.deepEqual([...kept.keys()], [pathOf(a)]);
 });
@@ -312,7 +312,7 @@ test("a browser that keeps nothing, or has no room, loads all the same", async (
   put({ weights: [a, b] });
   full = true;
   const progress = [];
-  const pieces = await Pieces.open(BASE, (each) => progress.push(each));
+  const pieces = await Pieces.open(BASE, (item) => progress.push(item));
   assert.equal((await read(pieces, entry("weights", a, b))).length, 2000);
   assert.equal(progress.at(-1).full, true);
   assert.equal(kept.size, 0);

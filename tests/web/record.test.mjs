@@ -70,7 +70,7 @@ test("the word at a time is the last that has begun", () => {
 test("a record that was cut goes on there", () => {
   const text = "One two. Three four.";
   const record = new Record(text, RATE);
-  const words = ["One", "two", "Three", "four"].map((each, place) => word(each, place));
+  const words = ["One", "two", "Three", "four"].map((item, place) => word(item, place));
   record.append({ audio: new Float32Array(4000).fill(0.5), words });
   record.done = record.complete = true;
   assert.equal(record.share, 1);

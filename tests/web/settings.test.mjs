@@ -20,8 +20,8 @@ test("a link gives the request back", () => {
   const draw = draws(6);
   for (let round = 0; round < 200; round++) {
     const text = Array.from({ length: 1 + draw.below(20) }, () => draw.pick([..."aé心 &=#%+\n😀?"])).join("");
-    const wanted = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]), ...draw.pick([{}, { lang: "b" }]), ...draw.pick([{}, { plain: true }]) };
-    assert.deepEqual(fromFragment(new URL(toFragment(wanted), "http://x/").hash), wanted);
+    const requested = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]), ...draw.pick([{}, { lang: "b" }]), ...draw.pick([{}, { plain: true }]) };
+    assert.deepEqual(fromFragment(new URL(toFragment(requested), "http://x/").hash), requested);
   }
 });
 
@@ -114,14 +114,14 @@ test("no error speaks of a command or of a field", () => {
 });
 
 test("every word that is looked for begins one about the voice", () => {
-  const found = (query) => NAMES.filter((name) => finds(query, name));
-  assert.deepEqual(found(""), NAMES);
-  assert.deepEqual(found("HEA"), ["af_heart"]);
-  assert.deepEqual(found("male american"), ["am_adam"]);
-  assert.deepEqual(found(" brit  fem "), ["bf_emma"]);
-  assert.deepEqual(found("af_"), ["af_heart"]);
-  assert.deepEqual(found("min"), ["mine"]);
-  assert.deepEqual(found("eart"), []);
+  const result = (query) => NAMES.filter((name) => finds(query, name));
+  assert.deepEqual(result(""), NAMES);
+  assert.deepEqual(result("HEA"), ["af_heart"]);
+  assert.deepEqual(result("male american"), ["am_adam"]);
+  assert.deepEqual(result(" brit  fem "), ["bf_emma"]);
+  assert.deepEqual(result("af_"), ["af_heart"]);
+  assert.deepEqual(result("min"), ["mine"]);
+  assert.deepEqual(result("eart"), []);
 });
 
 test("a language is open where the voices name none, or several", () => {

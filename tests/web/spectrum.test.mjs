@@ -15,9 +15,9 @@ function tone(frequency, seconds, loudness = 0.5) {
 
 test("a tone is loudest at its frequency, at every time", async () => {
   for (const frequency of [50, 1000, 5003, 11950]) {
-    const found = await levels(speech(tone(frequency, 1, 0.02)), 20, go);
+    const result = await levels(speech(tone(frequency, 1, 0.02)), 20, go);
     for (let column = 0; column < 20; column++) {
-      const heights = Array.from({ length: ROWS }, (_, row) => found[row * 20 + column]);
+      const heights = Array.from({ length: ROWS }, (_, row) => result[row * 20 + column]);
       const row = heights.indexOf(Math.max(...heights));
       const width = RATE / 2 / ROWS;
       assert.ok(Math.abs((ROWS - 1 - row + 0.5) * width - frequency) <= width, `${frequency} Hz: row ${row}`);
@@ -35,8 +35,8 @@ test("silence is nothing, and what is half as loud is 6 dB less", async () => {
 test("what comes later stands further to the right", async () => {
   const samples = new Float32Array(RATE);
   samples.set(tone(3000, 0.5), RATE / 2);
-  const found = await levels(speech(samples), 10, go);
-  const loudest = (column) => Math.max(...Array.from({ length: ROWS }, (_, row) => found[row * 10 + column]));
+  const result = await levels(speech(samples), 10, go);
+  const loudest = (column) => Math.max(...Array.from({ length: ROWS }, (_, row) => result[row * 10 + column]));
   assert.deepEqual([0, 1, 2, 3].map(loudest), [0, 0, 0, 0]);
   assert.ok([6, 7, 8, 9].every((column) => loudest(column) === 255));
 });

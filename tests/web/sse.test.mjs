@@ -26,16 +26,16 @@ test("what is no data is no event, nor is what has not ended", () => {
 test("every division of every kind of line gives the same events", () => {
   const draw = draws(1);
   for (let round = 0; round < 500; round++) {
-    const wanted = Array.from({ length: draw.below(6) }, () =>
+    const requested = Array.from({ length: draw.below(6) }, () =>
       Array.from({ length: 1 + draw.below(3) }, () => draw.pick(["", "x", "{\"a\": 1}", "naïve 心 😀"])).join("\n"),
     );
-    const written = wanted
+    const written = requested
       .map((data) => {
         const end = draw.pick(["\n", "\r\n", "\r"]);
         return data.split("\n").map((line) => `data: ${line}${end}`).join("") + end;
       })
       .join("");
-    assert.deepEqual(parsed(draw.pieces(written, 1 + draw.below(12))), wanted);
+    assert.deepEqual(parsed(draw.pieces(written, 1 + draw.below(12))), requested);
   }
 });
 
@@ -43,9 +43,9 @@ test("bytes of a stream in pieces that divide characters", async () => {
   const draw = draws(2);
   const bytes = new TextEncoder().encode('data: {"word": "心😀"}\r\n\r\ndata: two\n\n');
   for (let round = 0; round < 100; round++) {
-    const found = [];
-    for await (const data of events(streamOf(draw.pieces(bytes, 5)))) found.push(data);
-    assert.deepEqual(found, ['{"word": "心😀"}', "two"]);
+    const result = [];
+    for await (const data of events(streamOf(draw.pieces(bytes, 5)))) result.push(data);
+    assert.deepEqual(result, ['{"word": "心😀"}', "two"]);
   }
 });
 

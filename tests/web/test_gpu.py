@@ -1,4 +1,4 @@
-"""A page's way to a GPU, in Chromium with SwiftShader: one kernel, launched as compiled code does it."""
+"""WebGPU in Chromium with SwiftShader: one kernel, launched as compiled code does it."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def compute(
 
 
 @pytest.mark.parametrize("n", [1, 64, 1000])
-def test_arguments_of_every_kind(n: int, browser: Any, address: str) -> None:
-    """More launches than are submitted together, each with scalars of its own."""
+def test_kernel_gets_arguments_of_every_kind(n: int, browser: Any, address: str) -> None:
+    """More launches than are submitted together, each with its own scalars."""
     x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
     launches = [(0.25 * k, 3 * k) for k in range(80)]
     with page(browser, address) as tab:
@@ -76,8 +76,8 @@ def test_arguments_of_every_kind(n: int, browser: Any, address: str) -> None:
         assert np.allclose(y, rotated(x) * np.float32(scale) + np.float32(most), rtol=1e-6)
 
 
-def test_launches_of_more_workgroups_than_an_axis_has(browser: Any, address: str) -> None:
-    """All but the first compute nothing: their elements lie behind the end."""
+def test_launch_folds_large_grids(browser: Any, address: str) -> None:
+    """All but the first compute nothing: their elements are beyond the end."""
     x = np.arange(64, dtype=np.float32)
     with page(browser, address) as tab:
         found = compute(tab, x, [(1.0, 0)], groups=65537)
@@ -114,20 +114,20 @@ def limited(limit: int) -> str:
         ),
     ],
 )
-def test_what_a_browser_lacks_is_said(injected: str, message: str, browser: Any, address: str) -> None:
+def test_open_names_missing_features(injected: str, message: str, browser: Any, address: str) -> None:
     with page(browser, address, injected) as tab:
         found = compute(tab, np.ones(1024, np.float32), [(1.0, 0)])
     assert found == {"error": "GpuError", "message": message}
 
 
-def test_a_kernel_that_does_not_compile_is_named(browser: Any, address: str) -> None:
+def test_compile_names_a_kernel_that_fails(browser: Any, address: str) -> None:
     with page(browser, address) as tab:
         found = compute(tab, np.ones(3, np.float32), [(1.0, 0)], "  y[i] = unknown_thing(x[i]);")
     assert found["error"] == "GpuError"
     assert found["message"].startswith("The GPU does not take the kernel k (")
 
 
-def test_as_many_kernels_are_compiled_at_once_as_there_are_processors(browser: Any, address: str) -> None:
+def test_compile_runs_as_many_compilers_as_processors(browser: Any, address: str) -> None:
     injected = """
       window.running = window.most = 0;
       Object.defineProperty(Navigator.prototype, 'hardwareConcurrency', { value: 3 });
@@ -152,8 +152,8 @@ def test_as_many_kernels_are_compiled_at_once_as_there_are_processors(browser: A
     assert found == {"most": 3, "numbers": list(range(1, 11))}
 
 
-def test_what_is_refused_when_it_is_launched_is_an_error(browser: Any, address: str) -> None:
-    """A buffer that was destroyed: WebGPU says so later, and computes nothing."""
+def test_launch_reports_a_refused_dispatch(browser: Any, address: str) -> None:
+    """WebGPU reports a destroyed buffer later, and computes nothing."""
     injected = """
       const create = GPUDevice.prototype.createBuffer;
       GPUDevice.prototype.createBuffer = function (descriptor) {
@@ -175,7 +175,7 @@ def test_what_is_refused_when_it_is_launched_is_an_error(browser: Any, address: 
 
 
 @pytest.mark.parametrize("reached", ["GPUQueue.prototype.submit", "GPUBuffer.prototype.mapAsync"])
-def test_a_device_that_is_lost_on_the_way_is_an_error(reached: str, browser: Any, address: str) -> None:
+def test_lost_device_is_an_error(reached: str, browser: Any, address: str) -> None:
     injected = f"""
       const request = GPUAdapter.prototype.requestDevice;
       let device;
@@ -194,7 +194,7 @@ def test_a_device_that_is_lost_on_the_way_is_an_error(reached: str, browser: Any
     assert found["message"].startswith("The GPU was lost")
 
 
-def test_a_program_in_the_place_of_a_gpu_is_no_gpu(browser: Any, address: str) -> None:
+def test_software_adapter_is_refused(browser: Any, address: str) -> None:
     with page(browser, address) as tab:
         found = tab.evaluate(
             """async () => (await import("/web/runtime/gpu.js")).Gpu.open().catch(({ message }) => message)"""

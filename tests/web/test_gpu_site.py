@@ -1,8 +1,7 @@
-"""A site with a bundle for WebGPU beside that for WebAssembly: what computes, and what a person reads where
-it is not the GPU. SwiftShader stands in for one.
+"""A site with bundles for WebGPU and WebAssembly: what computes, and the page's messages about the GPU.
 
-It takes minutes to compile the kernels of the toy. What is found before that is tested every time, with a
-bundle whose kernels are one, which nothing launches.
+SwiftShader is the GPU. It compiles the toy's kernels for minutes, so only slow tests compute with them. The
+others use a bundle with one kernel that nothing launches.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ LOST = """
 
 
 def changed(text: str) -> str:
-    """Kernels of another text."""
+    """Return kernels with another text."""
     return f"""
       const create = GPUDevice.prototype.createShaderModule;
       GPUDevice.prototype.createShaderModule = function ({{ code }}) {{
@@ -75,7 +74,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def stand_in(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle for WebAssembly with the manifest of one for WebGPU, whose decoder has one kernel."""
+    """Return the WebAssembly bundle with the manifest of a WebGPU bundle whose decoder has one kernel."""
     folder = Path(shutil.copytree(bundle, tmp_path_factory.mktemp("stand-in") / "webgpu"))
     kernels = code_of(ROTATION).to_bytes()
     (folder / KERNELS).write_bytes(kernels)
@@ -107,7 +106,7 @@ def plain_folder(bundle: Path, stand_in: Path, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def plain(plain_folder: Path) -> Iterator[Host]:
-    """The site with the stand-in."""
+    """Return the site with the stand-in."""
     with Host(plain_folder).running() as host:
         yield host
 
@@ -134,20 +133,20 @@ def tab(browser: Any) -> Iterator[Any]:
 
 
 def inject(host: Host, code: str) -> None:
-    """Runs code before the worker's own."""
+    """Run code before the worker's own."""
     worker = (host.folder / "runtime" / "worker.js").read_bytes()
     host.answer = lambda path: code.encode() + worker if path == "/runtime/worker.js" else None
 
 
 def pieces(host: Host, bundle: str, *names: str) -> set[str]:
-    """Digests of the pieces of a bundle's files; where none is named, of all that are always loaded."""
+    """Return the digests of the pieces of files, by default of all that are always loaded."""
     listed = json.loads((host.folder / bundle / "pieces.json").read_text(encoding="utf-8"))["files"]
     named = names or [name for name in listed if not listed[name]["apart"]]
     return {digest for name in named for digest, *_ in listed[name]["pieces"]}
 
 
 def fetched(host: Host) -> set[str]:
-    """Digests of the pieces that were, without those of voices."""
+    """Return the digests of fetched pieces without those of voices."""
     return set(host.pieces()) - pieces(host, "bundle", "voices.safetensors")
 
 
@@ -178,10 +177,10 @@ SPEAK = """async ([text, options]) => {
 
 
 @pytest.mark.nightly
-def test_a_gpu_says_a_text_as_the_runner_does(
+def test_gpu_speaks_as_the_runner(
     host: Host, tab: Any, gpu_bundle: Path, runner_runtime: Callable[[str], list[Path]]
 ) -> None:
-    """To the last bit, for it is the same GPU; where the pitch is changed, f0 goes by way of WebAssembly."""
+    """Bit for bit, because it is the same GPU. A changed pitch takes f0 through WebAssembly."""
     inject(host, HARDWARE)
     tab.goto(host.address)
     found = tab.evaluate(SPEAK, [TEXT, {"voice": "am_adam"}])
@@ -198,7 +197,7 @@ def test_a_gpu_says_a_text_as_the_runner_does(
 
 
 @pytest.mark.nightly
-def test_the_page_loads_what_the_gpu_takes_and_says_that_it_computes(host: Host, tab: Any) -> None:
+def test_page_loads_the_gpu_bundle_and_shows_it(host: Host, tab: Any) -> None:
     inject(host, HARDWARE)
     tab.goto(host.address)
     tab.wait_for_selector(READY)
@@ -229,7 +228,7 @@ def test_the_page_loads_what_the_gpu_takes_and_says_that_it_computes(host: Host,
         ),
     ],
 )
-def test_a_browser_without_such_a_gpu_loads_the_other_bundle_alone(
+def test_browser_without_a_gpu_loads_the_other_bundle_alone(
     injected: str, notice: str, plain: Host, tab: Any
 ) -> None:
     inject(plain, injected)
@@ -240,7 +239,7 @@ def test_a_browser_without_such_a_gpu_loads_the_other_bundle_alone(
     assert tab.is_hidden("#problem")
 
 
-def test_a_kernel_that_does_not_compile_gives_way(plain: Host, tab: Any) -> None:
+def test_failing_kernel_falls_back_to_webassembly(plain: Host, tab: Any) -> None:
     inject(plain, HARDWARE + changed("code.replace('workgroupBarrier', 'noSuchThing')"))
     tab.goto(plain.address)
     tab.wait_for_selector(READY)
@@ -258,7 +257,7 @@ def test_a_kernel_that_does_not_compile_gives_way(plain: Host, tab: Any) -> None
         (LOST.replace("READS", "0"), "The GPU was lost"),
     ],
 )
-def test_a_gpu_that_does_not_say_the_golden_word_gives_way(
+def test_wrong_golden_word_falls_back_to_webassembly(
     injected: str, notice: str, host: Host, tab: Any
 ) -> None:
     inject(host, HARDWARE + injected)
@@ -272,8 +271,8 @@ def test_a_gpu_that_does_not_say_the_golden_word_gives_way(
 
 
 @pytest.mark.nightly
-def test_a_gpu_that_is_lost_while_it_speaks_gives_way(host: Host, tab: Any) -> None:
-    """What it was computing is computed once more."""
+def test_lost_gpu_falls_back_to_webassembly(host: Host, tab: Any) -> None:
+    """The interrupted computation is repeated."""
     inject(host, HARDWARE + LOST.replace("READS", "1"))  # the golden word is read first
     tab.goto(host.address)
     tab.wait_for_selector(READY)
@@ -286,7 +285,7 @@ def test_a_gpu_that_is_lost_while_it_speaks_gives_way(host: Host, tab: Any) -> N
     assert fetched(host) == pieces(host, "bundle") | pieces(host, "bundle-gpu")
 
 
-def test_kernels_that_are_cut_short_give_way(plain: Host, tab: Any) -> None:
+def test_truncated_kernels_fall_back_to_webassembly(plain: Host, tab: Any) -> None:
     (kernels,) = pieces(plain, "bundle-gpu", KERNELS)
     inject(plain, HARDWARE)
     worker, content = plain.answer, (plain.folder / "pieces" / kernels).read_bytes()[:-1]
@@ -297,8 +296,8 @@ def test_kernels_that_are_cut_short_give_way(plain: Host, tab: Any) -> None:
     assert tab.is_hidden("#problem")
 
 
-def test_what_webassembly_computes_is_compared_once(plain: Host, tab: Any) -> None:
-    """A browser that gives other samples is refused."""
+def test_webassembly_is_compared_once(plain: Host, tab: Any) -> None:
+    """A browser with other samples is refused."""
     other = "Math.round = (value) => Math.floor(value) + 1;"  # of the golden word's durations
     inject(plain, other)
     tab.goto(plain.address)
@@ -312,10 +311,8 @@ def test_what_webassembly_computes_is_compared_once(plain: Host, tab: Any) -> No
     tab.wait_for_selector(READY)
 
 
-def test_two_bundles_that_do_not_go_together_are_refused(
-    bundle: Path, stand_in: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(BundleError, match="needs a GPU, which not every browser has: name it behind --gpu"):
+def test_site_refuses_unrelated_bundles(bundle: Path, stand_in: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"needs a GPU, which not every browser has\. Name it with --gpu"):
         write_site(stand_in, tmp_path / "site")
     with pytest.raises(BundleError, match=r"is no bundle for WebGPU\. Build one: `doit webgpu`"):
         write_site(bundle, tmp_path / "site", bundle)

@@ -1,4 +1,4 @@
-"""The encoder of MP3 that a site is given: what is fetched is what is pinned."""
+"""The download of the MP3 encoder for a site."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.publish import mp3
 
 
-def test_an_encoder_that_is_another_is_refused(tmp_path: Path) -> None:
+def test_fetch_refuses_another_encoder(tmp_path: Path) -> None:
     folder = tmp_path / f"lamejs-{mp3.VERSION}"
     folder.mkdir()
     for name in ("lamejs.js", "LICENSE", "README.md", "package.json"):
@@ -19,10 +19,8 @@ def test_an_encoder_that_is_another_is_refused(tmp_path: Path) -> None:
         mp3.fetch_encoder(tmp_path, lambda line: None)
 
 
-def test_a_registry_that_does_not_answer_names_the_way_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_registry_names_the_alternative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(BuildError, match=r"The encoder of MP3 cannot be had: .* --no-mp3"):
+    with pytest.raises(BuildError, match=r"The MP3 encoder cannot be fetched: .* --no-mp3"):
         mp3.fetch_encoder(tmp_path, lambda line: None)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The npm package, as somebody uses it who has nothing else of the project."""
+"""The npm package in an empty project."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def npm(*words: str, cwd: Path) -> str:
 
 
 def source(folder: Path) -> Path:
-    """A copy of the package's folder, in which things may be installed and made."""
+    """Return a copy of the package's folder that tests may change."""
     copied = folder / "kokoro_tvm" / "web"
     shutil.copytree(WEB, copied, ignore=shutil.ignore_patterns("node_modules", "types", "LICENSE"))
     shutil.copy(ROOT / "LICENSE", folder)
@@ -56,7 +56,7 @@ def source(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file that `npm pack` writes; without types, which take a compiler from the registry."""
+    """Return the file of `npm pack`, without types, whose compiler is in the registry."""
     folder = tmp_path_factory.mktemp("packed")
     npm("pack", "--ignore-scripts", f"--pack-destination={folder}", cwd=source(folder))
     (packed,) = folder.glob("*.tgz")
@@ -65,7 +65,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def project(package: Path, bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the package is installed, with the bundle in `voice`."""
+    """Return a folder with the installed package and the bundle in `voice`."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "package.json").write_text('{"private": true, "type": "module"}', encoding="utf-8")
     npm("install", "--offline", "--no-audit", "--no-fund", str(package), cwd=folder)
@@ -75,7 +75,7 @@ def project(package: Path, bundle: Path, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def run(project: Path) -> Callable[[str], Any]:
-    """Runs a program in the project; returns what it writes, as JSON."""
+    """Return a function that runs a program in the project and parses its JSON output."""
 
     def of(program: str) -> Any:
         file = project / "program.js"
@@ -89,7 +89,7 @@ def run(project: Path) -> Callable[[str], Any]:
 
 @pytest.fixture(scope="module")
 def tts(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Synthesizer:
-    """The same bundle with its components in Node, and Python for everything else."""
+    """Return the same bundle with its components in Node, and Python for everything else."""
     return open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
 
 
@@ -99,7 +99,7 @@ def expected(tts: Synthesizer) -> Speech:
         return tts(TEXT, voice="af_heart")
 
 
-def test_what_it_holds_is_what_its_modules_import(package: Path) -> None:
+def test_package_contains_the_imported_modules(package: Path) -> None:
     with tarfile.open(package) as archive:
         held = {member.name.removeprefix("package/") for member in archive.getmembers()}
     needed, waiting = set(), ["index.js", "node.mjs"]
@@ -150,7 +150,7 @@ def assert_says(found: Any, expected: Speech) -> None:
     assert json.loads(words) == json.loads(write_captions("a.json", expected.timeline, seconds))
 
 
-def test_node_says_what_python_says(bundle: Path, run: Callable[[str], Any], expected: Speech) -> None:
+def test_node_speaks_as_python(bundle: Path, run: Callable[[str], Any], expected: Speech) -> None:
     """Sample for sample, from a folder."""
     assert_says(run(speak(str(bundle))), expected)
 
@@ -162,8 +162,8 @@ def test_node_reads_a_bundle_from_a_web_server(
         assert_says(run(speak(f"{address}/{bundle.name}")), expected)
 
 
-def test_a_page_imports_it_as_it_is(project: Path, expected: Speech) -> None:
-    """No bundler; the worker is found beside the module."""
+def test_page_imports_the_package(project: Path, expected: Speech) -> None:
+    """Without a bundler; the worker lies beside the module."""
     (project / "page.html").write_text("<!doctype html><title>Mine</title>", encoding="utf-8")
     with listening(partial(QuietHandler, directory=str(project))) as address, chromium() as browser:
         tab = browser.new_page()
@@ -181,7 +181,7 @@ def test_a_page_imports_it_as_it_is(project: Path, expected: Speech) -> None:
     assert np.array_equal(np.array(audio, np.float32), expected.audio)
 
 
-def test_a_plan_can_be_kept_and_edited(bundle: Path, run: Callable[[str], Any]) -> None:
+def test_plan_can_be_stored_and_edited(bundle: Path, run: Callable[[str], Any]) -> None:
     found = run(
         f"""
         import {{ Plan, Synthesizer }} from "kokoro-tvm";
@@ -223,7 +223,7 @@ def test_a_plan_can_be_kept_and_edited(bundle: Path, run: Callable[[str], Any]) 
         assert part in message
 
 
-def test_what_is_cancelled_ends_and_the_next_one_speaks(bundle: Path, run: Callable[[str], Any]) -> None:
+def test_cancelled_speech_ends_and_the_next_one_speaks(bundle: Path, run: Callable[[str], Any]) -> None:
     found = run(
         f"""
         import {{ Synthesizer }} from "kokoro-tvm";
@@ -265,7 +265,7 @@ def test_what_is_cancelled_ends_and_the_next_one_speaks(bundle: Path, run: Calla
 
 
 def documented(language: str) -> list[str]:
-    """The examples of docs/web.md in a language."""
+    """Return the examples of docs/web.md in a language."""
     page = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
     section = page.partition("## In your own page\n")[2].partition("\n## ")[0]
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
@@ -282,7 +282,7 @@ HEARD = """
 DOCUMENTED = "He ran home. She sat down."
 
 
-def test_the_documented_page_speaks(project: Path, tts: Synthesizer) -> None:
+def test_documented_page_speaks(project: Path, tts: Synthesizer) -> None:
     (html,) = documented("html")
     (project / "index.html").write_text(html, encoding="utf-8")
     with pytest.warns(SpeechWarning):
@@ -298,7 +298,7 @@ def test_the_documented_page_speaks(project: Path, tts: Synthesizer) -> None:
     assert np.array_equal(heard, expected)
 
 
-def test_the_documented_programs_run(project: Path, tts: Synthesizer) -> None:
+def test_documented_programs_run(project: Path, tts: Synthesizer) -> None:
     printed = []
     for place, program in enumerate(documented("js")):
         file = project / f"documented-{place}.js"
@@ -321,8 +321,8 @@ def test_the_documented_programs_run(project: Path, tts: Synthesizer) -> None:
 
 
 @pytest.mark.nightly
-def test_types(tmp_path: Path) -> None:
-    """The sources have the types that their comments say, and a program in TypeScript is checked by them."""
+def test_types_are_checked(tmp_path: Path) -> None:
+    """The sources match their JSDoc types, and a TypeScript program is checked against them."""
     folder = source(tmp_path)
     npm("install", "--no-audit", "--no-fund", cwd=folder)
     npm("run", "check", cwd=folder)

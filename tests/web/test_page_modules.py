@@ -1,4 +1,4 @@
-"""The modules of the page that need no browser, by Node's own tests. Skipped where there is no Node."""
+"""Modules of the page that need no browser, by Node's own tests."""
 
 from __future__ import annotations
 

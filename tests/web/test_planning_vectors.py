@@ -1,4 +1,4 @@
-"""The JavaScript of web/ plans texts as Python does, from what Python reads of them (planning.test.mjs)."""
+"""Planning in JavaScript compared with Python, from Python's readings (planning.test.mjs)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kokoro_tvm.runtime.text import abbreviations, scripts
 from kokoro_tvm.web import WEB
 
 
-def test_python_makes_the_vectors(front_end_files: Path, tmp_path: Path) -> None:
-    """`python tests/front_end_vectors.py` writes them again after a change of the front end."""
+def test_vectors_are_up_to_date(front_end_files: Path, tmp_path: Path) -> None:
+    """`python tests/front_end_vectors.py` writes them after a change of the front end."""
     made = front_end_vectors.vectors(front_end_files / "front_end.safetensors", front_end_vectors.few_texts())
     front_end_vectors.write(tmp_path / "vectors.json", made)
     found = json.loads((tmp_path / "vectors.json").read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def test_python_makes_the_vectors(front_end_files: Path, tmp_path: Path) -> None
 
 @pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("node") is None, reason="no Node here: `node` is not installed")
-def test_javascript_plans_thousands(front_end_files: Path, tmp_path: Path) -> None:
+def test_javascript_plans_thousands_of_texts_as_python(front_end_files: Path, tmp_path: Path) -> None:
     made = front_end_vectors.vectors(
         front_end_files / "front_end.safetensors", front_end_vectors.many_texts()
     )
@@ -43,12 +43,12 @@ def test_javascript_plans_thousands(front_end_files: Path, tmp_path: Path) -> No
     assert f"{count} of {count} texts are equal" in done.stdout
 
 
-def test_the_page_knows_the_same_abbreviations() -> None:
+def test_abbreviations_match_python() -> None:
     words = (WEB / "abbreviation_words.js").read_text(encoding="utf-8").partition("export default ")[2]
     file = Path(abbreviations.__file__).with_suffix(".json")
     assert words == file.read_text(encoding="utf-8").rstrip() + ";\n"
 
 
-def test_the_page_knows_the_same_scripts() -> None:
+def test_scripts_match_python() -> None:
     table = (WEB / "scripts.js").read_text(encoding="utf-8").partition("RANGES = ")[2].partition(";")[0]
     assert json.loads(table.replace("],\n]", "]\n]")) == [list(row) for row in scripts.RANGES]

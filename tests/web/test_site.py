@@ -1,4 +1,4 @@
-"""A site in Chromium: how its bundle is loaded and kept, and what a person reads where that fails."""
+"""A site in Chromium: loading and storing of its bundle, and messages about failures."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ LOADING_S = 120_000  # milliseconds; machines are busy at times
 
 @pytest.fixture
 def host(site_folder: Path) -> Iterator[Host]:
-    """The site on a host of this test's own: what a browser keeps of one host is not there for another."""
+    """Return the site on its own host, because a browser stores data per host."""
     with Host(site_folder).running() as host:
         yield host
 
 
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
-    """In a profile of its own, without a service worker: what is loaded is loaded by the page."""
+    """Return a tab with a new profile without a service worker, so that the page loads everything."""
     context = browser.new_context(service_workers="block")
     context.set_default_timeout(LOADING_S)
     yield context.new_page()
@@ -59,7 +59,7 @@ def speak(tab: Any, text: str) -> None:
     tab.click("#play")
 
 
-def test_pieces_are_named_by_their_content_and_make_up_the_bundle(bundle: Path, site_folder: Path) -> None:
+def test_pieces_are_named_by_content_and_form_the_bundle(bundle: Path, site_folder: Path) -> None:
     widths = {digest: width for e in listed(site_folder).values() for digest, _, width, _ in e["pieces"]}
     packed = {path.name: path.read_bytes() for path in (site_folder / "pieces").iterdir()}
     there = {name: unpacked(content, widths[name]) for name, content in packed.items()}
@@ -78,7 +78,7 @@ def test_pieces_are_named_by_their_content_and_make_up_the_bundle(bundle: Path, 
     assert set(files) | separate - {"pieces.json"} == {path.name for path in bundle.iterdir()} - {"hello.wav"}
 
 
-def test_the_second_visit_fetches_no_piece(host: Host, tab: Any) -> None:
+def test_second_visit_fetches_no_piece(host: Host, tab: Any) -> None:
     tab.goto(host.address)
     tab.wait_for_selector(READY)
     files = listed(host.folder)
@@ -94,7 +94,7 @@ def test_the_second_visit_fetches_no_piece(host: Host, tab: Any) -> None:
     assert host.pieces() == []
 
 
-def test_loading_goes_on_where_the_connection_was_lost(host: Host, tab: Any) -> None:
+def test_loading_continues_after_a_lost_connection(host: Host, tab: Any) -> None:
     pieces = listed(host.folder)["front_end.safetensors"]["pieces"]
     reached, lost = Event(), Event()
 
@@ -127,9 +127,7 @@ def test_loading_goes_on_where_the_connection_was_lost(host: Host, tab: Any) -> 
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-1], lambda content: content[::-1]])
-def test_a_piece_that_is_damaged_is_refused_and_alone_fetched_again(
-    damage: Any, host: Host, tab: Any
-) -> None:
+def test_damaged_piece_is_refused_and_fetched_again(damage: Any, host: Host, tab: Any) -> None:
     ((piece, size, *_),) = listed(host.folder)["libtvm.wasm"]["pieces"]
     content = damage((host.folder / "pieces" / piece).read_bytes())
     host.answer = lambda path: content if path == f"/pieces/{piece}" else None
@@ -149,7 +147,7 @@ def test_a_piece_that_is_damaged_is_refused_and_alone_fetched_again(
     assert len(kept & set(host.pieces())) < len(kept)
 
 
-def test_a_site_that_is_not_there_any_more_says_so(host: Host, tab: Any) -> None:
+def test_removed_site_is_reported(host: Host, tab: Any) -> None:
     tab.goto(host.address)
     tab.wait_for_selector(READY)
     # A list that the browser has would be of pieces that it waits for until there is a connection.
@@ -165,7 +163,7 @@ def test_a_site_that_is_not_there_any_more_says_so(host: Host, tab: Any) -> None
     assert loaded == "unreachable"
 
 
-def test_a_full_disk_quota_is_said_and_the_page_speaks_nevertheless(host: Host, tab: Any) -> None:
+def test_full_quota_is_reported_and_the_page_speaks(host: Host, tab: Any) -> None:
     tab.context.new_cdp_session(tab).send(
         "Storage.overrideQuotaForOrigin", {"origin": host.address, "quotaSize": 1 << 20}
     )
@@ -198,7 +196,7 @@ def test_a_full_disk_quota_is_said_and_the_page_speaks_nevertheless(host: Host, 
         ),
     ],
 )
-def test_a_browser_that_lacks_something_says_what(injected: str, text: str, host: Host, tab: Any) -> None:
+def test_missing_feature_is_named(injected: str, text: str, host: Host, tab: Any) -> None:
     worker = (host.folder / "runtime" / "worker.js").read_bytes()
     host.answer = lambda path: injected.encode() + worker if path == "/runtime/worker.js" else None
     tab.goto(host.address)
@@ -206,15 +204,15 @@ def test_a_browser_that_lacks_something_says_what(injected: str, text: str, host
     assert tab.is_disabled("#play")
 
 
-def test_a_browser_without_workers_says_so(host: Host, tab: Any) -> None:
+def test_missing_workers_are_reported(host: Host, tab: Any) -> None:
     tab.add_init_script("delete globalThis.Worker")
     tab.goto(host.address)
     text = tab.wait_for_selector(PROBLEM).inner_text()
     assert text.startswith("This browser cannot compute speech. It has no module workers.")
 
 
-def test_an_address_that_is_not_secure_says_so(host: Host, tab: Any) -> None:
-    """Digests are there on https and on this machine alone."""
+def test_insecure_address_is_reported(host: Host, tab: Any) -> None:
+    """Digests exist on https and on this machine alone."""
     worker = (host.folder / "runtime" / "worker.js").read_bytes()
     without = b"Object.defineProperty(crypto, 'subtle', { value: undefined });"
     host.answer = lambda path: without + worker if path == "/runtime/worker.js" else None
@@ -223,16 +221,14 @@ def test_an_address_that_is_not_secure_says_so(host: Host, tab: Any) -> None:
     assert text.startswith("This browser cannot compute speech. The address is not secure")
 
 
-def test_the_page_says_how_many_threads_compute(host: Host, tab: Any) -> None:
+def test_page_shows_the_number_of_threads(host: Host, tab: Any) -> None:
     tab.goto(host.address)
     tab.wait_for_selector(READY)
     assert tab.inner_text("#threads") == "Computed in this browser, by one thread."
 
 
-def test_no_task_is_long_while_the_browser_reads_plans_and_speaks(
-    browser: Any, host: Host, tab: Any, tmp_path: Path
-) -> None:
-    """Processor time of every task of the page's main thread while a page of text is spoken: below 50 ms."""
+def test_page_has_no_long_task_while_it_speaks(browser: Any, host: Host, tab: Any, tmp_path: Path) -> None:
+    """Every task of the page's main thread takes less than 50 ms of CPU time."""
     trace = tmp_path / "trace.json"
     tab.goto(host.address)
     tab.wait_for_selector(READY)
@@ -246,7 +242,7 @@ def test_no_task_is_long_while_the_browser_reads_plans_and_speaks(
     assert max(tasks) < 50
 
 
-def test_a_hundred_pages_begin_as_one_does(host: Host, tab: Any) -> None:
+def test_hundred_pages_begin_like_one(host: Host, tab: Any) -> None:
     tab.goto(host.address)
     tab.wait_for_selector(READY)
     speak(tab, f"{TEXT} " * 6000)  # 210,000 characters
@@ -256,7 +252,7 @@ def test_a_hundred_pages_begin_as_one_does(host: Host, tab: Any) -> None:
     tab.wait_for_function("document.getElementById('play').dataset.state === 'ended'")
 
 
-def test_a_page_that_is_closed_while_it_speaks_leaves_nothing_behind(host: Host, tab: Any) -> None:
+def test_closed_page_leaves_nothing_behind(host: Host, tab: Any) -> None:
     tab.goto(host.address)
     tab.wait_for_selector(READY)
     speak(tab, f"{TEXT} " * 100)

@@ -1,4 +1,4 @@
-"""axe-core over the page of a site, which computes by itself."""
+"""axe-core on the page of a site."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_state_has_a_violation(browser: Any, site: str, shared_folder: Path, scheme: str) -> None:
+def test_page_has_no_accessibility_violation(
+    browser: Any, site: str, shared_folder: Path, scheme: str
+) -> None:
     script = axe_script(shared_folder)
     window = {"width": 390, "height": 844}
     context = browser.new_context(color_scheme=scheme, viewport=window, reduced_motion="reduce")
@@ -35,7 +37,7 @@ def test_no_state_has_a_violation(browser: Any, site: str, shared_folder: Path, 
     assert found == []
 
 
-def test_a_file_is_opened_without_a_server(browser: Any, site: str) -> None:
+def test_file_opens_without_a_server(browser: Any, site: str) -> None:
     tab = browser.new_page()
     tab.goto(site)
     tab.wait_for_selector("#play:enabled")

@@ -1,4 +1,4 @@
-"""A site that the browser keeps: it opens without a connection, can be installed, and is of one version."""
+"""A stored site: offline use, installation, and versions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def visit(context: Any, host: Host) -> Any:
 
 
 def put_another_version(host: Host, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the host, in the place of the first, with another title and another module that is loaded later."""
+    """Replace the site on the host by one with another title and another lazy module."""
     web = Path(shutil.copytree(WEB, tmp_path / "web"))
     index = web / "index.html"
     index.write_text(index.read_text("utf-8").replace("<title>Kokoro<", "<title>Another<"), "utf-8")
@@ -64,7 +64,7 @@ def put_another_version(host: Host, bundle: Path, tmp_path: Path, monkeypatch: p
 LATER = "import('./wav.js').then(({ another }) => another ?? false)"
 
 
-def test_the_page_opens_and_loads_its_bundle_without_a_host(context: Any, host: Host) -> None:
+def test_page_opens_offline(context: Any, host: Host) -> None:
     with host.running():
         tab = visit(context, host)
         assert not tab.evaluate("crossOriginIsolated"), "the host sends no headers"
@@ -76,7 +76,7 @@ def test_the_page_opens_and_loads_its_bundle_without_a_host(context: Any, host: 
     tab.wait_for_selector(READY)
 
 
-def test_the_page_can_be_installed(context: Any, host: Host) -> None:
+def test_page_is_installable(context: Any, host: Host) -> None:
     with host.running():
         tab = visit(context, host)
         session = context.new_cdp_session(tab)
@@ -99,7 +99,7 @@ def test_the_page_can_be_installed(context: Any, host: Host) -> None:
         assert icons == [True] * 4
 
 
-def test_another_version_is_begun_with_at_the_next_visit_and_never_mixed(
+def test_new_version_starts_at_the_next_visit(
     context: Any, host: Host, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with host.running():
@@ -124,7 +124,7 @@ def test_another_version_is_begun_with_at_the_next_visit_and_never_mixed(
         assert len(names) == 1
 
 
-def test_a_version_that_is_half_there_is_not_installed(
+def test_incomplete_version_is_not_installed(
     context: Any, host: Host, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with host.running():

@@ -1,4 +1,4 @@
-"""A site as someone uses it: type, listen, take another voice, stop, save, and that without a connection."""
+"""Use of a site: type, listen, change the voice, stop, save, and go offline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DELAY = 1105  # samples of silence that a decoder gives before what LAME encoded
 
 @pytest.fixture
 def host(site_folder: Path) -> Iterator[Host]:
-    """The site on a host that has the module that keeps what is heard."""
+    """Return the site with a module that records sound."""
     made = Host(site_folder)
     made.answer = lambda path: CAPTURE.encode() if path == "/capture.js" else None
     with made.running():
@@ -51,7 +51,7 @@ def page(browser: Any, host: Host) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def spoken(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Callable[..., NDArray[np.float32]]:
-    """What the bundle says with Python for everything but its components, which Node runs."""
+    """Return a function that speaks with Python and components in Node."""
     tts = open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
 
     def speak(text: str, voice: str = "af_heart") -> NDArray[np.float32]:
@@ -81,11 +81,11 @@ def saved(tab: Any, suffix: str, folder: Path) -> Path:
 
 
 def same(samples: NDArray[np.float32], rounded: NDArray[np.float32]) -> bool:
-    """Whether samples of 16 bits are those of a speech."""
+    """Return whether samples of 16 bits are those of a speech."""
     return len(samples) == len(rounded) and bool(np.abs(np.clip(samples, -1, 1) - rounded).max() <= 1 / 32768)
 
 
-def test_what_is_heard_is_what_the_bundle_says(page: Page, spoken: Callable[..., Any]) -> None:
+def test_page_plays_the_bundles_speech(page: Page, spoken: Callable[..., Any]) -> None:
     """Sample for sample."""
     page.speak(TEXT)
     page.state("ended")
@@ -93,7 +93,7 @@ def test_what_is_heard_is_what_the_bundle_says(page: Page, spoken: Callable[...,
     assert page.lit() == sorted(set(page.lit()))
 
 
-def test_another_voice_goes_on_with_the_sentence(
+def test_voice_change_continues_with_the_sentence(
     page: Page, spoken: Callable[..., Any], tmp_path: Path
 ) -> None:
     page.tab.click("#voice-panel summary")
@@ -110,7 +110,7 @@ def test_another_voice_goes_on_with_the_sentence(
     assert same(spoken(LONG)[: len(before)], before)
 
 
-def test_a_tab_in_the_background_speaks_on(page: Page, spoken: Callable[..., Any]) -> None:
+def test_background_tab_continues_to_speak(page: Page, spoken: Callable[..., Any]) -> None:
     page.tab.evaluate(BACKGROUND)
     page.speak(LONG)
     page.state("ended")
@@ -118,9 +118,7 @@ def test_a_tab_in_the_background_speaks_on(page: Page, spoken: Callable[..., Any
     assert page.tab.text_content("#status").startswith("Finished: ")
 
 
-def test_stop_ends_the_work_and_what_there_is_can_be_saved(
-    page: Page, spoken: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_stop_keeps_the_record(page: Page, spoken: Callable[..., Any], tmp_path: Path) -> None:
     page.speak(LONG * 30)
     page.state("speaking")
     page.tab.click("#stop")
@@ -133,7 +131,7 @@ def test_stop_ends_the_work_and_what_there_is_can_be_saved(
     assert same(spoken(TEXT), audio)
 
 
-def test_without_an_encoder_there_is_no_button_for_mp3(page: Page) -> None:
+def test_page_without_an_encoder_offers_no_mp3(page: Page) -> None:
     formats = page.tab.eval_on_selector_all("#format option", "options => options.map(({ value }) => value)")
     assert formats == ["wav", "srt", "vtt"]
 
@@ -157,7 +155,7 @@ def decoded(path: Path) -> NDArray[np.float32]:
     return np.concatenate(frames)
 
 
-def test_the_page_speaks_and_saves_without_a_connection(
+def test_page_speaks_and_saves_offline(
     browser: Any, with_mp3: Path, tmp_path: Path, spoken: Callable[..., Any]
 ) -> None:
     context = browser.new_context()
@@ -180,7 +178,7 @@ def test_the_page_speaks_and_saves_without_a_connection(
     context.close()
 
 
-def test_an_encoder_that_is_gone_is_said(browser: Any, with_mp3: Path) -> None:
+def test_missing_encoder_is_reported(browser: Any, with_mp3: Path) -> None:
     context = browser.new_context(service_workers="block")
     host = Host(with_mp3)
     host.answer = lambda path: b"export const other = 1;" if path == "/mp3/lamejs.js" else None

@@ -1,4 +1,4 @@
-"""The page reads voices of one's own as Python does: the same tables, the same words where one is refused."""
+"""Voice files in pages compared with Python: tables and refusals."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def bad(folder: Path) -> None:
 
 
 class Code:
-    """Whose pickle runs a command where it is unpickled."""
+    """A pickle that would run a command."""
 
     def __reduce__(self) -> Any:
         return os.system, ("exit",)
 
 
-def test_python_and_javascript_agree(tmp_path: Path) -> None:
+def test_voice_files_match_python(tmp_path: Path) -> None:
     for name, write in (("good", good), ("bad", bad)):
         (tmp_path / name).mkdir()
         write(tmp_path / name)

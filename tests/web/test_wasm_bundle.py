@@ -1,4 +1,4 @@
-"""A bundle for WebAssembly: every stage by Node, and its components by the modules that a page loads."""
+"""A bundle for WebAssembly: its stages in Node, and its components in pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = [
 TOKENS = [0, 50, 83, 54, 156, 57, 16, 65, 0]
 
 
-def test_every_gate_was_run_in_node(bundle: Path) -> None:
+def test_gates_are_run_in_node(bundle: Path) -> None:
     work = bundle.parent / ".build" / "wasm"
     reports = [json.loads(path.read_text(encoding="utf-8")) for path in work.glob("*/validation.json")]
     reports.append(json.loads((work / "speech" / "speech.json").read_text(encoding="utf-8")))
@@ -46,7 +46,7 @@ def test_every_gate_was_run_in_node(bundle: Path) -> None:
     assert np.abs(audio).max() > 0.001
 
 
-def test_the_bundle_brings_one_runtime_its_front_end_and_a_library_for_each_component(bundle: Path) -> None:
+def test_bundle_contains_runtime_front_end_and_libraries(bundle: Path) -> None:
     manifest = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     assert manifest["cpu_features"] == ["simd128", "atomics"]
     assert manifest["runtime"]["file"] == "libtvm.wasm"
@@ -55,8 +55,8 @@ def test_the_bundle_brings_one_runtime_its_front_end_and_a_library_for_each_comp
     assert {path.name for path in bundle.glob("*.wasm")} == {*files, "libtvm.wasm", "text.wasm"}
 
 
-def test_no_library_says_where_it_was_built(bundle: Path) -> None:
-    """It would be another file in another folder."""
+def test_libraries_contain_no_path(bundle: Path) -> None:
+    """Otherwise, the file would depend on the folder."""
     places = [str(place).encode() for place in (ROOT, Path.home(), Path(gettempdir()))]
     for path in bundle.glob("*.wasm"):
         content = path.read_bytes()
@@ -85,10 +85,10 @@ STYLE = np.random.default_rng(0).normal(size=256).astype(np.float32) / 4
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_page_s_modules_say_the_same_bits_as_the_runner(
+def test_modules_compute_the_runners_bits(
     threads: int, bundle: Path, speak: Callable[..., Any], runner_runtime: Callable[[str], list[Path]]
 ) -> None:
-    """Whatever the number of threads here and there."""
+    """With any number of threads."""
     found, audio = speak(bundle, STYLE, seed=7, threads=threads)
     with pytest.warns(SpeechWarning, match="random"):
         tts = open_synthesizer(NODE, bundle, 3 - threads % 2, runner_runtime("wasm"))
@@ -99,11 +99,10 @@ def test_a_page_s_modules_say_the_same_bits_as_the_runner(
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_a_worker_in_chromium_says_the_same_bits(
+def test_worker_in_chromium_computes_the_same_bits(
     isolated: bool, bundle: Path, speak: Callable[..., Any]
 ) -> None:
-    """With as many threads as there are cores where headers allow it; what waits for a worker that is closed
-    is rejected."""
+    """With all cores if headers allow it; pending calls of a closed worker are rejected."""
     found, audio = speak(bundle, STYLE, seed=7)
     with served(bundle, ISOLATION if isolated else {}) as address, chromium() as browser:
         tab = browser.new_page()
@@ -119,7 +118,7 @@ def test_a_worker_in_chromium_says_the_same_bits(
     assert there["ended"] == "AbortError"
 
 
-def test_a_thread_that_cannot_be_started_is_an_error(bundle: Path) -> None:
+def test_thread_that_cannot_start_is_an_error(bundle: Path) -> None:
     with served(bundle, ISOLATION, without="web/runtime/thread.js") as address, chromium() as browser:
         tab = browser.new_page()
         if tab.evaluate("navigator.hardwareConcurrency") == 1:
@@ -131,7 +130,7 @@ def test_a_thread_that_cannot_be_started_is_an_error(bundle: Path) -> None:
 
 
 def besides_weights(bundle: Path, frames: Sequence[int]) -> list[int]:
-    """Bytes of the runtime's memory after each of these utterances, without those of weights."""
+    """Return the bytes of the runtime's memory without weights after each utterance."""
     program = Path(__file__).with_name("lengths.mjs")
     command = ["node", str(program), str(WEB), str(bundle), *map(str, frames)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -139,8 +138,8 @@ def besides_weights(bundle: Path, frames: Sequence[int]) -> list[int]:
     return [size - weights for size in memory]
 
 
-def test_utterances_of_all_lengths_take_the_memory_of_the_longest(bundle: Path) -> None:
-    """Blocks of one length are joined for the next; after the longest, memory stays as it is."""
+def test_memory_is_that_of_the_longest_utterance(bundle: Path) -> None:
+    """Free blocks are joined, so memory stays constant after the longest utterance."""
     (alone,) = besides_weights(bundle, [120])
     mixed = besides_weights(bundle, [20, 40, 60, 80, 100, 120, 60, 20, 100, 40, 120])
     assert alone > 1 << 19, "too little to tell anything"
@@ -149,8 +148,8 @@ def test_utterances_of_all_lengths_take_the_memory_of_the_longest(bundle: Path) 
 
 
 @pytest.mark.nightly
-def test_two_hundred_utterances_take_little_more(bundle: Path) -> None:
-    """A length may find no block that is large enough, and memory grows by a step: a fourth or so in all."""
+def test_memory_stays_constant_over_200_utterances(bundle: Path) -> None:
+    """A length may find no block that is large enough, so memory grows by about a fourth in all."""
     (alone,) = besides_weights(bundle, [120])
     lengths = np.random.default_rng(0).integers(20, 121, 200).tolist()
     mixed = besides_weights(bundle, [20, 40, 60, 80, 100, 120, *lengths])
@@ -163,8 +162,7 @@ ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder
 
 @contextmanager
 def served(bundle: Path, headers: Mapping[str, str], without: str = "") -> Iterator[str]:
-    """The address of a server with the JavaScript, the bundle and the page, which sends more headers.
-    without: a file that it does not have."""
+    """Serve the JavaScript, the bundle and the page with more headers, `without` a file."""
     places = {"web": WEB, "bundle": bundle, "speak.html": Path(__file__).with_name("speak.html")}
 
     class Handler(QuietHandler):
@@ -182,7 +180,7 @@ def served(bundle: Path, headers: Mapping[str, str], without: str = "") -> Itera
         yield address
 
 
-def test_a_file_that_the_manifest_does_not_name_is_refused(
+def test_file_that_differs_from_the_manifest_is_refused(
     bundle: Path, speak: Callable[..., Any], tmp_path: Path
 ) -> None:
     name = json.loads((bundle / "bundle.json").read_text())["components"]["bert"]["weights"]["file"]
@@ -208,7 +206,7 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(
         ({"cpu_features": ["simd128", "none"]}, "UnsupportedError", "Its WebAssembly lacks none."),
     ],
 )
-def test_a_bundle_that_cannot_be_run_is_refused(
+def test_unusable_bundle_is_refused(
     change: dict[str, Any], error: str, message: str, bundle: Path, speak: Callable[..., Any], tmp_path: Path
 ) -> None:
     manifest = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
@@ -233,10 +231,10 @@ SPEAK = """async ([text, options]) => {
 }"""
 
 
-def test_a_site_says_a_text_as_the_runner_does(
+def test_site_speaks_as_the_runner(
     site: str, bundle: Path, runner_runtime: Callable[[str], list[Path]]
 ) -> None:
-    """Read, planned, computed and joined by JavaScript alone."""
+    """Read, planned, computed and joined by JavaScript."""
     with chromium() as browser:
         tab = browser.new_page()
         tab.goto(site)
@@ -281,7 +279,7 @@ PLAN = """async (texts) => {
 }"""
 
 
-def test_a_page_reads_all_its_languages_as_python_does(
+def test_page_reads_all_languages_as_python(
     site: str, bundle: Path, runner_runtime: Callable[[str], list[Path]]
 ) -> None:
     with chromium() as browser:
@@ -300,7 +298,7 @@ def test_a_page_reads_all_its_languages_as_python_does(
             assert found[code] == [words, read]
 
 
-def test_the_page_of_a_site_speaks(site: str) -> None:
+def test_page_of_a_site_speaks(site: str) -> None:
     with chromium("--autoplay-policy=no-user-gesture-required") as browser:
         tab = browser.new_page()
         errors: list[str] = []
@@ -314,13 +312,13 @@ def test_the_page_of_a_site_speaks(site: str) -> None:
         assert errors == []
 
 
-def test_a_site_with_relaxed_simd_has_a_bundle_with_it(bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match=r"does without relaxed SIMD\. Build one: `doit wasm-relaxed`"):
+def test_site_with_relaxed_simd_has_its_bundle(bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"does not use relaxed SIMD\. Build one: `doit wasm-relaxed`"):
         write_site(bundle, tmp_path / "site", relaxed=bundle)
     assert not (tmp_path / "site").exists()
 
 
-def test_a_site_takes_the_place_of_a_site_alone(bundle: Path, tmp_path: Path) -> None:
+def test_site_replaces_an_existing_site_only(bundle: Path, tmp_path: Path) -> None:
     out = tmp_path / "site"
     first = write_site(bundle, out)
     assert write_site(bundle, out) == first

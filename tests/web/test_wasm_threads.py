@@ -1,4 +1,4 @@
-"""Threads of the runtime for WebAssembly: tasks that do what kernels do, and what none should."""
+"""Threads of the WebAssembly runtime: tasks of kernels, and failing tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Run = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def run(runner_runtime: Callable[[str], list[Path]], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Calls functions of threads.c with so many threads."""
+    """Return a function that calls functions of threads.c with a number of threads."""
     folder = tmp_path_factory.mktemp("threads")
     made, library = folder / "threads.o", folder / "threads.wasm"
     flags = ["-xc", "-target", "wasm32-wasi", "-mcpu=generic+atomics", "-fPIC", "-O1"]
@@ -45,7 +45,7 @@ def run(runner_runtime: Callable[[str], list[Path]], tmp_path_factory: pytest.Te
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_every_thread_takes_part(threads: int, run: Run) -> None:
+def test_every_thread_takes_tasks(threads: int, run: Run) -> None:
     found = run(threads, "others", "others", "changed", "changed")
     assert found["threads"] == threads
     assert found["results"] == [threads - 1, threads - 1, 7, 8]
@@ -53,15 +53,15 @@ def test_every_thread_takes_part(threads: int, run: Run) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_tasks_have_working_memory_of_their_own(threads: int, run: Run) -> None:
+def test_tasks_have_separate_workspaces(threads: int, run: Run) -> None:
     assert run(threads, "allocated")["results"] == [50 * 200 * threads]
 
 
-def test_a_task_that_fails_in_a_thread_is_an_error_of_this_call_and_all_later_ones(run: Run) -> None:
+def test_failed_task_fails_this_call_and_all_later_ones(run: Run) -> None:
     found = run(2, "others", "traps", "others", "changed")
     assert found["results"] == [1, f"{FAILED}unreachable", f"{FAILED}unreachable", 7]
 
 
-def test_a_thread_that_never_ends_its_task_is_an_error(run: Run) -> None:
+def test_hanging_task_is_an_error(run: Run) -> None:
     error = f"{FAILED}for 2 s, no thread finished its part of a call; 2 of 3 are missing"
     assert run(3, "stays", "others")["results"] == [error, error]

@@ -1,4 +1,4 @@
-"""The wheel has the page."""
+"""The page in the wheel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = {path.relative_to(ROOT).as_posix() for path in WEB.rglob("*") if path.is
 
 
 @pytest.mark.nightly
-def test_the_wheel_has_the_files(tmp_path: Path) -> None:
+def test_wheel_contains_the_page(tmp_path: Path) -> None:
     copied = tmp_path / "copy"
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True

@@ -17,8 +17,8 @@ test("every form is read as Python reads it", { skip: !FOLDER }, async () => {
   const files = readdirSync(`${FOLDER}/good`);
   assert.equal(files.length, 11);
   for (const file of files) {
-    const found = await readVoices(file, new Uint8Array(readFileSync(`${FOLDER}/good/${file}`)), WIDTH);
-    const tables = [...found].map(([name, { rows, values }]) => [name, rows, [...values]]);
+    const result = await readVoices(file, new Uint8Array(readFileSync(`${FOLDER}/good/${file}`)), WIDTH);
+    const tables = [...result].map(([name, { rows, values }]) => [name, rows, [...values]]);
     assert.deepEqual(tables, expected[file], file);
   }
 });

@@ -130,7 +130,7 @@ test("256 MB of weights take 256 MB, and little more on their way", { skip: proc
     const error = await loadWeights(memory, component, folder.parts(weights)).catch((caught) => caught.name);
     console.log(JSON.stringify({ error, grown: peak() - before }));
   `.replaceAll("./kokoro_tvm", new URL("../../kokoro_tvm", import.meta.url).href);
-  const found = JSON.parse(execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf-8" }));
-  assert.equal(found.error, "BundleError"); // of the digest, which this test does not know: the last thing looked at
-  assert.ok(found.grown < 256 + 64, `${found.grown} MB`);
+  const result = JSON.parse(execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf-8" }));
+  assert.equal(result.error, "BundleError"); // of the digest, which this test does not know: the last thing looked at
+  assert.ok(result.grown < 256 + 64, `${result.grown} MB`);
 });

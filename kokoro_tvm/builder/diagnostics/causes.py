@@ -10,17 +10,24 @@ from kokoro_tvm.builder.engine.code import path_of
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import Change
 
-__all__ = ["Cause", "cause"]
+__all__ = ["Cause", "find_cause"]
 
-_DIGITS = 12  # of a sha256: as many as anybody compares
+_DIGITS = 12  # of a SHA-256 that are shown
 _DIGEST = re.compile(r'"([0-9a-f]{32}|[0-9a-f]{64})"')
 _VERSIONS = {"project": "kokoro-tvm", "linker": "linker", "runner": "runner", "llvm": "llvm"}
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What changed: a `source` file, the `version` of a package, a recipe's `field`, an `input` that another
-    stage wrote, the `machine`, or something else of the `build`; with both values, "" where there is none."""
+    """What changed.
+
+    Attributes:
+        kind: A `source` file, the `version` of a package, a recipe's `field`, an `input` that another stage
+            wrote, the `machine`, or something else of the `build`.
+        what: Its name.
+        before: The value at the last build; "" if there was none.
+        now: The value now; "" if there is none.
+    """
 
     kind: str
     what: str
@@ -29,7 +36,7 @@ class Cause:
 
     @property
     def weight(self) -> int:
-        """How likely it is a consequence of others: code that is counted for the first time, say."""
+        """How likely the change is a consequence of others; code that ran for the first time most of all."""
         if not self.before or not self.now:
             return 3
         return {"input": 1, "build": 2}.get(self.kind, 0)
@@ -40,23 +47,24 @@ class Cause:
         return f"{self.what}: {self.before} → {self.now}"
 
 
-def cause(stage: Stage, change: Change) -> Cause:
-    """What a change of one part of the stage's derivation is, and both values, shortened."""
-    kind, what = _named(stage, change.name)
+def find_cause(stage: Stage, change: Change) -> Cause:
+    """Return what a change of the stage's derivation means to the user, with both values shortened."""
+    kind, what = _name(stage, change.name)
     if change.name == "cpu.flags":
-        return Cause(kind, what, *_differing_words(change))
-    return Cause(kind, what, _shown(change.old), _shown(change.new))
+        return Cause(kind, what, *_compare_words(change))
+    return Cause(kind, what, _shorten(change.old), _shorten(change.new))
 
 
-def _named(stage: Stage, name: str) -> tuple[str, str]:
+def _name(stage: Stage, name: str) -> tuple[str, str]:
+    """Return the kind of a part of the derivation, and its name for the user."""
     head, _, rest = name.partition(".")
     if head == "conversion":
         head, _, rest = rest.partition(".")
     if head == "code" and rest:
         module, _, part = rest.partition(":")
         path = path_of(module)
-        package = path is not None and path.name == "__init__.py"
-        file = f"{module.replace('.', '/')}{'/__init__' if package else ''}.py"
+        is_package = path is not None and path.name == "__init__.py"
+        file = f"{module.replace('.', '/')}{'/__init__' if is_package else ''}.py"
         return "source", f"{file}, {part or 'outside of functions'}"
     if head == "files" and rest:
         return "source", f"kokoro_tvm/{rest}"
@@ -72,41 +80,45 @@ def _named(stage: Stage, name: str) -> tuple[str, str]:
         before, file = stage.inputs[rest]
         return "input", f"{file} of {before.name}"
     if head == "schedule":
-        return "field", f"schedules/: {stage.name.split('.')[2].partition('-')[0]}, {rest}"
+        return "field", f"schedules/: {_component(stage)}, {rest}"
     if head == "yields":
-        return "field", _indexed(f"{stage.kind}.{rest}")
+        return "field", _index(f"{stage.kind}.{rest}")
     if head == "gates":
-        return "field", _indexed(name)
+        return "field", _index(name)
     if head == "parameters" and rest:
-        return "field", _indexed(_field(stage, rest))
+        return "field", _index(_field(stage, rest))
     return "build", name
 
 
 def _field(stage: Stage, parameter: str) -> str:
-    """Where a parameter of a stage stands in its recipe: mostly it is called the same there."""
+    """Return the path of a stage's parameter in the recipe; most have the same name there."""
     head, _, rest = parameter.partition(".")
     if head == "patches":
-        component = stage.name.split(".")[2].partition("-")[0]
-        return f"components.{component}.{parameter}"
+        return f"components.{_component(stage)}.{parameter}"
     return rest if head == "recipe" else parameter
 
 
-def _indexed(name: str) -> str:
-    """gates.x.0.y as gates.x[0].y"""
+def _component(stage: Stage) -> str:
+    return stage.name.split(".")[2].partition("-")[0]
+
+
+def _index(name: str) -> str:
+    """Write gates.x.0.y as gates.x[0].y."""
     return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", name)
 
 
-def _shown(value: str | None) -> str:
+def _shorten(value: str | None) -> str:
+    """Return a JSON value as text: a digest's first digits, a string without its quotes."""
     if value is None:
         return ""
-    if found := _DIGEST.fullmatch(value):
-        return found[1][:_DIGITS]
+    if match := _DIGEST.fullmatch(value):
+        return match[1][:_DIGITS]
     text = json.loads(value)
     return text if isinstance(text, str) and text else value
 
 
-def _differing_words(change: Change) -> tuple[str, str]:
-    """What is only in the one, and only in the other: flags are many, and most stay."""
+def _compare_words(change: Change) -> tuple[str, str]:
+    """Return the words that only the old value has, and those that only the new value has."""
     old, new = (set(json.loads(value or '""').split()) for value in (change.old, change.new))
-    less, more = " ".join(sorted(old - new)), " ".join(sorted(new - old))
-    return (f"-{less}" if less else "…"), (f"+{more}" if more else "…")
+    removed, added = " ".join(sorted(old - new)), " ".join(sorted(new - old))
+    return (f"-{removed}" if removed else "…"), (f"+{added}" if added else "…")

@@ -14,7 +14,7 @@ __all__ = ["MachineInfo", "describe_machine"]
 
 
 class MachineInfo(BaseModel):
-    """A machine: processor, cores this process may use, memory (None: unknown), kernel and Python."""
+    """A machine: processor, cores that this process may use, memory (None: unknown), kernel and Python."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,26 +30,20 @@ class MachineInfo(BaseModel):
 
 
 def describe_machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> MachineInfo:
-    """The machine this runs on; beyond Linux, its processor's name is the one that Python knows."""
-    listed = cpuinfo.read_text(encoding="utf-8") if cpuinfo.is_file() else ""
+    """Describe the machine that this process runs on."""
+    has_sysconf = hasattr(os, "sysconf")  # not on Windows
     return MachineInfo(
-        cpu=_cpu(listed),
+        cpu=_read_cpu(cpuinfo.read_text(encoding="utf-8") if cpuinfo.is_file() else ""),
         cores=usable_cores(),
-        memory_bytes=_memory_bytes(),
+        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if has_sysconf else None,
         system=f"{platform.system()} {platform.release().partition('-')[0]}",
         python=platform.python_version(),
     )
 
 
-def _memory_bytes() -> int | None:
-    if not hasattr(os, "sysconf"):  # Windows
-        return None
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def _cpu(listed: str) -> str:
-    """The name, with family and model: hypervisors shorten names to "AMD EPYC"."""
-    lines = (line.partition(":") for line in listed.split("\n\n")[0].splitlines())
+def _read_cpu(cpuinfo: str) -> str:
+    """Return the CPU's name with family and model, because hypervisors shorten names to "AMD EPYC"."""
+    lines = (line.partition(":") for line in cpuinfo.split("\n\n")[0].splitlines())
     fields = {key.strip(): value.strip() for key, _, value in lines}
     name = fields.get("model name") or platform.processor() or platform.machine()
     if "cpu family" in fields and "model" in fields:

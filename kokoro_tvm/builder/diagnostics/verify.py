@@ -1,4 +1,4 @@
-"""Reads all outputs again and reports those that are damaged or missing; runs a stage again and compares."""
+"""Compares outputs with their records, repairs them, and runs a stage twice to compare what it writes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,24 @@ __all__ = ["Fault", "VerifyResult", "rebuild", "verify"]
 
 @dataclass(frozen=True)
 class Fault:
-    """A file that is not as it was written; in_bundle: whether a bundle consists of it."""
+    """A damaged or missing file.
+
+    Attributes:
+        path: The file.
+        problem: What is wrong with it.
+        in_bundle: Whether it is a file of a bundle.
+        repair: `restored`, `removed`, or "" if it was not repaired.
+    """
 
     path: Path
     problem: str
     in_bundle: bool
     repair: str = ""
-    """What became of it: `restored`, `removed`, or empty if it was not to be repaired."""
 
 
 @dataclass(frozen=True)
 class VerifyResult:
-    """How much was read, and what was wrong with it."""
+    """The number and total size of the files that were read, and the faults."""
 
     files: int
     bytes: int
@@ -37,11 +43,13 @@ class VerifyResult:
 def verify(
     project: Project, recipes: Sequence[str] | None, everything: bool, repair: bool = False
 ) -> VerifyResult:
-    """Every output of these recipes (all, if None); `everything`: every object and record of the store, too.
+    """Compare every output of the recipes (None: of all) with its record.
 
-    repair: restore damaged files from intact copies, the store's or the outputs', and remove the others.
-
-    The project has to be a paranoid one, or what looks unchanged is not read.
+    Args:
+        project: A paranoid one; another does not read a file that looks unchanged.
+        recipes: Names of recipes.
+        everything: Also read every object and record of the store.
+        repair: Restore damaged files from intact copies, and remove those that have none.
     """
     faults: list[Fault] = []
     built: dict[str, tuple[Stage, StageRecord, bool]] = {}
@@ -53,7 +61,7 @@ def verify(
                 built.setdefault(stage.name, (stage, record, stage.folder == graph.bundle_folder))
     files = sum(len(record.outputs) for _, record, _ in built.values())
     size = sum(record.size for _, record, _ in built.values())
-    if everything:  # before the outputs, which are restored from it
+    if everything:  # before the outputs, because they are restored from the store
         copies: dict[str, list[Path]] = defaultdict(list)
         for stage, record, _ in built.values():
             for output in record.outputs:
@@ -61,23 +69,24 @@ def verify(
         for path, problem in project.audit():
             files, size = files + 1, size + path.stat().st_size
             if problem:
-                done = project.repair(path, copies[path.name]) if repair else ""
-                faults.append(Fault(path, problem, in_bundle=False, repair=done))
+                result = project.repair(path, copies[path.name]) if repair else ""
+                faults.append(Fault(path, problem, in_bundle=False, repair=result))
     for stage, record, in_bundle in built.values():
         damages = project.store.verify(record, stage.folder)
         is_restored = repair and bool(damages) and project.store.restore(record, stage.folder, stage.name)
         for damage in damages:
             if repair and not is_restored:
                 damage.path.unlink(missing_ok=True)
-            done = ("restored" if is_restored else "removed") if repair else ""
-            what = "is missing" if damage.missing else "holds something else than was written"
-            faults.append(Fault(damage.path, f"{what} ({stage.name})", in_bundle, done))
+            result = ("restored" if is_restored else "removed") if repair else ""
+            problem = "is missing" if damage.missing else "holds something else than was written"
+            faults.append(Fault(damage.path, f"{problem} ({stage.name})", in_bundle, result))
     return VerifyResult(files, size, tuple(faults))
 
 
 def rebuild(stage: Stage, beat: Callable[[float], None]) -> list[str]:
-    """Run a stage twice, outside the store, and say which outputs differ: between the two runs, or from what
-    the store has, if the stage is current.
+    """Run a stage twice outside the store, and return the differences of the outputs.
+
+    The outputs of both runs are compared with each other and, if the stage is current, with the store.
 
     Raises:
         BuildError: The stage fails, or a stage it reads from is not built.

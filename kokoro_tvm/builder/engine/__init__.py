@@ -1,1 +1,1 @@
-"""The build: what each task depends on, whether it is current, and how it is run."""
+"""Engine of the build: keys, store, workers, events."""

@@ -1,8 +1,8 @@
-"""Digests of this package's code: one per module without its functions' bodies, and one per function.
+"""Digests of this package's code: one per function, and one per module without the bodies of functions.
 
-A module without bodies is what its import executes: decorators, argument defaults, class bodies, constants,
-registrations. Comments, docstrings, layout and the wording of errors do not count, nor does the version of
-Python that reads the code.
+The digest of a module covers what its import executes: decorators, argument defaults, class bodies,
+constants and registrations. Comments, docstrings, layout and the texts of errors do not count. Another
+version of Python may give other digests; keys name that version anyway.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -23,30 +24,34 @@ __all__ = [
     "all_code",
     "executed_code",
     "folder_of_package",
-    "has_no_say",
+    "is_ignored",
     "module_of",
     "path_of",
     "source_stamps",
 ]
 
 _PACKAGE = Path(__file__).parents[2]
-_ABOUT = "code 4"  # of what is remembered of a file; another way to digest code is another number
-_SKIPPED = {"ctx", "kind", "type_comment", "type_ignores"}
+# Topic in `Memory`. Change the number whenever outlines change.
+_TOPIC = f"code 5 {sys.version_info.major}.{sys.version_info.minor}"
 _GONE = "gone"
-# What decides about no output: errors, and what runs stages, for what that hands over is checked by digest.
-_NO_SAY = tuple(f"{_PACKAGE.name}.{name}." for name in ("common.errors", "builder.engine", "common.loading"))
+# Modules that decide about no output: errors, and the engine, whose work is checked by digests.
+_IGNORED = tuple(f"{_PACKAGE.name}.{name}." for name in ("common.errors", "builder.engine", "common.loading"))
 
 
 class _Unit(NamedTuple):
-    """A function or, under "", the module: its digest, and what it refers to ("module:name.attribute", or
-    ":name" of its own module)."""
+    """Function or, under the name "", module.
+
+    Attributes:
+        digest: Digest of its code.
+        uses: Names it refers to: "module:name.attribute", or ":name" in its own module.
+    """
 
     digest: str
     uses: list[str]
 
 
 class _Outline(NamedTuple):
-    """A module: its units by name, its classes, and where each of its imported names leads."""
+    """Module: its units by name, its classes, and the target of each imported name."""
 
     units: dict[str, _Unit]
     classes: list[str]
@@ -54,7 +59,7 @@ class _Outline(NamedTuple):
 
 
 def executed_code(names: Iterable[str], imported: Collection[str] = ()) -> dict[str, str]:
-    """Digest functions ("module:Class.method"), modules ("module"), and every module that they refer to.
+    """Return digests of functions ("module:Class.method"), modules ("module"), and modules they refer to.
 
     The names of the result give the same result again.
 
@@ -69,8 +74,11 @@ def executed_code(names: Iterable[str], imported: Collection[str] = ()) -> dict[
 
 
 def all_code(names: Iterable[str]) -> dict[str, str]:
-    """Digest functions or modules, and all functions they may call, as far as names tell. Raises BuildError
-    for a function that does not exist."""
+    """Return digests of functions or modules and of all functions they may call, as far as names tell.
+
+    Raises:
+        BuildError: A function does not exist.
+    """
     names = list(names)
     code = _walk(names, (), every=True)
     if missing := [name for name in names if code[name] == _GONE]:
@@ -84,7 +92,7 @@ def folder_of_package() -> Path:
 
 
 def source_stamps() -> dict[Path, tuple[int, ...]]:
-    """Return every source file of this package, with what changes whenever the file does."""
+    """Return the stamps (`memory.stamps`) of every source file of this package."""
     return {path: stamps(path) for path in _PACKAGE.rglob("*.py")}
 
 
@@ -108,9 +116,9 @@ def path_of(module: str) -> Path | None:
     return next((Path(file) for file in files if os.path.isfile(file)), None)  # noqa: PTH113
 
 
-def has_no_say(module: str) -> bool:
-    """Return whether nothing of a module decides about what a stage writes."""
-    return f"{module}.".startswith(_NO_SAY)
+def is_ignored(module: str) -> bool:
+    """Return whether the code of a module counts in no key."""
+    return f"{module}.".startswith(_IGNORED)
 
 
 def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[str, str]:
@@ -125,38 +133,38 @@ def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[
     def outline(module: str) -> _Outline | None:
         if module not in outlines:
             path = path_of(module)
-            outlines[module] = _read(learned().recall(path, _outline, _ABOUT)) if path else None
+            outlines[module] = _read(learned().recall(path, _outline, _TOPIC)) if path else None
         return outlines[module]
 
     def follow(use: str) -> None:
         module, _, name = use.partition(":")
-        there = outline(module)
-        if use in followed or there is None or has_no_say(module):
+        source = outline(module)
+        if use in followed or source is None or is_ignored(module):
             return
         followed.add(use)
         head, _, rest = name.partition(".")
-        if head in there.imports:
-            code[f"{module}:{head}"] = target = there.imports[head]
+        if head in source.imports:
+            code[f"{module}:{head}"] = target = source.imports[head]
             follow(_attribute(target, rest))
-        elif head and head not in there.units and outline(f"{module}.{head}") is not None:
+        elif head and head not in source.units and outline(f"{module}.{head}") is not None:
             follow(f"{module}.{head}:{rest}")
-        elif every and head in there.units:
+        elif every and head in source.units:
             pending.append(f"{module}:{head}")
-        elif every and head in there.classes:
-            pending.extend(f"{module}:{unit}" for unit in there.units if unit.startswith(f"{head}."))
+        elif every and head in source.classes:
+            pending.extend(f"{module}:{unit}" for unit in source.units if unit.startswith(f"{head}."))
         pending.append(module)
 
     while pending:
         name = pending.pop()
         module, _, function = name.partition(":")
-        if name in code or has_no_say(module):
+        if name in code or is_ignored(module):
             continue
-        there = outline(module)
-        unit = there.units.get(function) if there else None
-        if unit is None:  # a class, whose body its module has, or what an earlier result has of an import
-            if there is not None and function in there.imports:
+        source = outline(module)
+        unit = source.units.get(function) if source else None
+        if unit is None:  # a class, which its module's digest covers, or an import of an earlier result
+            if source is not None and function in source.imports:
                 follow(name)
-            elif there is None or function not in there.classes:
+            elif source is None or function not in source.classes:
                 code[name] = _GONE
             pending += [module] if function else []
             continue
@@ -172,7 +180,7 @@ def _walk(names: Iterable[str], imported: Collection[str], every: bool) -> dict[
 
 
 def _attribute(target: str, rest: str) -> str:
-    """Return where an attribute of an imported name leads."""
+    """Return the target of an attribute of an imported name."""
     return target if not rest else f"{target}{rest}" if target.endswith(":") else f"{target}.{rest}"
 
 
@@ -190,7 +198,7 @@ def _outline(path: Path) -> str:
         raise BuildError(f"{path}:{error.lineno}: not Python: {error.msg}") from error
     if any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)):
         raise BuildError(f"{path}: a relative import; digests follow absolute ones, write it out")
-    _drop_words(tree)
+    _drop_texts(tree)
     blank = _Blank()
     blank.visit(tree)
     own = {*blank.bodies, *blank.classes}
@@ -198,15 +206,15 @@ def _outline(path: Path) -> str:
     used |= {
         n.id for body in blank.bodies.values() for b in body for n in ast.walk(b) if isinstance(n, ast.Name)
     }
-    units = {name: _unit(body, blank.imports, own, False) for name, body in blank.bodies.items()}
+    units = {name: _unit(body, blank.imports, own) for name, body in blank.bodies.items()}
     # An import that nothing uses or exports is there for its effect.
     effects = [to for name, to in blank.imports.items() if name not in used and name not in blank.exported]
-    units[""] = _unit([tree, *map(ast.Constant, effects)], blank.imports, own, True, effects)
+    units[""] = _unit([tree, *map(ast.Constant, effects)], blank.imports, own, effects)
     return json.dumps([units, blank.classes, blank.imports])
 
 
 class _Blank(ast.NodeTransformer):
-    """Take imports and the bodies of functions out of a module."""
+    """Removes imports and the bodies of functions from a module, and keeps them."""
 
     def __init__(self) -> None:
         self.bodies: dict[str, list[ast.stmt]] = {}
@@ -236,18 +244,18 @@ class _Blank(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
         # `if TYPE_CHECKING:` and `if __name__ == "__main__":` are executed by no import.
-        names = {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)}
+        names = {name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)}
         return None if names & {"TYPE_CHECKING", "__name__"} else self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         if [target.id for target in node.targets if isinstance(target, ast.Name)] != ["__all__"]:
             return node
-        self.exported = {str(each.value) for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
+        self.exported = {str(n.value) for n in ast.walk(node.value) if isinstance(n, ast.Constant)}
         return None
 
 
 def _targets(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    """Return the names that an import binds, each with "module:name" or "module:"."""
+    """Return the names that an import binds, each with its target: "module:name" or "module:"."""
     if isinstance(node, ast.ImportFrom):
         return {alias.asname or alias.name: f"{node.module}:{alias.name}" for alias in node.names}
     return {alias.asname or alias.name.partition(".")[0]: f"{alias.name}:" for alias in node.names}
@@ -257,31 +265,30 @@ def _unit(
     nodes: Sequence[ast.AST],
     imports: dict[str, str],
     own: set[str],
-    is_module: bool,
     uses: Iterable[str] = (),
 ) -> _Unit:
     local: dict[str, str] = {}
-    for node in (inner for each in nodes for inner in ast.walk(each)):
+    for node in (inner for outer in nodes for inner in ast.walk(outer)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             local |= _targets(node)
     targets = {name: f":{name}" for name in own} | imports | local
-    found = dict.fromkeys([*uses, *local.values()])
-    for node in (inner for each in nodes for inner in _evaluated(each)):
+    references = dict.fromkeys([*uses, *local.values()])
+    for node in (inner for outer in nodes for inner in _evaluated(outer)):
         if isinstance(node, ast.Name) and node.id in targets:
-            found[targets[node.id]] = None
+            references[targets[node.id]] = None
         elif (
             isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in targets
         ):
-            found[_attribute(targets[node.value.id], node.attr)] = None
-    inside = [use for use in found if use.startswith((":", f"{_PACKAGE.name}:", f"{_PACKAGE.name}."))]
-    total = hashlib.sha256(json.dumps(sorted(found)).encode())
-    for each in nodes:
-        total.update("".join(_canonical(each)).encode())
+            references[_attribute(targets[node.value.id], node.attr)] = None
+    inside = [use for use in references if use.startswith((":", f"{_PACKAGE.name}:", f"{_PACKAGE.name}."))]
+    total = hashlib.sha256(json.dumps(sorted(references)).encode())
+    for node in nodes:
+        total.update(ast.dump(node).encode())
     return _Unit(total.hexdigest()[:32], inside)
 
 
 def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield every node inside but annotations of functions, which nothing evaluates."""
+    """Yield every node except annotations of functions, which are never evaluated."""
     yield node
     for name, value in ast.iter_fields(node):
         if name == "returns" or (name == "annotation" and isinstance(node, ast.arg)):
@@ -291,28 +298,7 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _evaluated(child)
 
 
-def _canonical(value: object) -> Iterator[str]:
-    """Yield what `ast.dump` prints, without what depends on the version of Python: no empty fields."""
-    if isinstance(value, ast.AST):
-        yield f"{type(value).__name__}("
-        for name in value._fields:
-            held = getattr(value, name, None)
-            if isinstance(value, ast.JoinedStr) and name == "values":  # 3.12 puts empty ones into formats
-                held = [each for each in value.values if getattr(each, "value", None) != ""]
-            if held is not None and held != [] and name not in _SKIPPED:
-                yield f"{name}="
-                yield from _canonical(held)
-                yield ","
-        yield ")"
-    elif isinstance(value, list):
-        for each in value:
-            yield from _canonical(each)
-            yield ";"
-    else:
-        yield repr(value)
-
-
-def _drop_words(tree: ast.AST) -> None:
+def _drop_texts(tree: ast.AST) -> None:
     """Remove docstrings, the texts that errors are raised with, and descriptions of fields and options."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -320,7 +306,7 @@ def _drop_words(tree: ast.AST) -> None:
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             node.exc.args = [a for a in node.exc.args if not isinstance(a, ast.JoinedStr | ast.Constant)]
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            # Beside an attribute of a class, too, and below a value of a module.
+            # Not only docstrings: texts stand below attributes and constants, too.
             node.body = [n for n in node.body if not _is_text(n)]
 
 

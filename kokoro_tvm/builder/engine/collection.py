@@ -1,4 +1,4 @@
-"""What of a store may go: records that nobody keeps, what only they hold, and what killed builds left."""
+"""Garbage collection of a store: records, objects, and what killed builds left."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Collected", "collect"]
 
 @dataclass(frozen=True)
 class Collected:
-    """What was removed: how many records, objects, left-over temporaries and folders, and their bytes."""
+    """Numbers of records, objects, temporary folders and folders that were removed, and their bytes."""
 
     records: int
     objects: int
@@ -35,58 +35,69 @@ class Collected:
 def collect(
     store: Store, keep: Collection[str], dry_run: bool = False, folders: Sequence[Path] = ()
 ) -> Collected:
-    """Removes every record whose key is not in `keep`, every object that no kept record names, what killed
-    builds left behind, and some folders of outputs. Builds may go on meanwhile.
+    """Remove records, objects that no remaining record names, and abandoned temporary folders.
 
-    dry_run: only counts what it would remove. Raises BuildError.
+    Builds may run meanwhile.
+
+    Args:
+        store: The store.
+        keep: Keys of the records that stay.
+        dry_run: Only count what would be removed.
+        folders: Folders of outputs to remove as well.
+
+    Raises:
+        BuildError: A file cannot be removed.
     """
     temporaries, freed = sweep(store.root, dry_run)
-    going = _Going(dry_run)
+    remover = _Remover(dry_run)
     with store.lock(WHOLE):
         for folder in folders:
-            going.remove_folder(folder)
+            remover.remove_folder(folder)
         records = objects = 0
         used: set[str] = set()
         for path in sorted((store.root / "records").glob("*/*")):
-            found = read_record(path, path.stem)
-            if found is not None and found.key in keep:
-                used |= {o.sha256 for o in found.outputs}
+            record = read_record(path, path.stem)
+            if record is not None and record.key in keep:
+                used |= {o.sha256 for o in record.outputs}
             else:
-                going.remove(path)
+                remover.remove(path)
                 records += 1
         for path in sorted((store.root / "objects").glob("*/*")):
             if path.name not in used:
-                going.remove(path)
+                remover.remove(path)
                 objects += 1
         for path in (*(store.root / "requests").glob("*/*"), *(store.root / "stages").glob("[!.]*")):
             if not {*read_keys(path)} & {*keep}:
-                going.remove(path)
+                remover.remove(path)
         for path in (store.root / "locks").glob("*"):
-            if path.name != WHOLE:  # who waits for one that is removed takes another
+            if path.name != WHOLE:  # whoever waits for it creates another one
                 with suppress(Timeout, OSError), FileLock(path, thread_local=False).acquire(blocking=False):
-                    going.remove(path)
+                    remover.remove(path)
         with storing(store.root):
             store.verified.keep((store.root / "objects").glob("*/*"))
     store.verified.save()
-    return Collected(records, objects, temporaries, len(folders), freed + going.freed)
+    return Collected(records, objects, temporaries, len(folders), freed + remover.freed)
 
 
-class _Going:
-    """Removes files, or only counts, and knows the bytes that this frees: none while a file has another
-    name."""
+class _Remover:
+    """Removes files, or only counts them.
+
+    Attributes:
+        freed: Bytes freed so far: a file counts once its last hard link is removed.
+    """
 
     def __init__(self, dry_run: bool) -> None:
         self.freed = 0
         self._dry_run = dry_run
-        self._names: Counter[tuple[int, int]] = Counter()  # that would be gone, by device and number
+        self._links: Counter[tuple[int, int]] = Counter()  # links removed, by device and inode
 
     def remove(self, path: Path) -> None:
         with storing(path):
-            found = path.stat()
-            identity = found.st_dev, found.st_ino
-            self._names[identity] += 1
-            gone = self._names[identity] if self._dry_run else 1
-            self.freed += found.st_size if found.st_nlink == gone else 0
+            stat = path.stat()
+            identity = stat.st_dev, stat.st_ino
+            self._links[identity] += 1
+            removed = self._links[identity] if self._dry_run else 1
+            self.freed += stat.st_size if stat.st_nlink == removed else 0
             if not self._dry_run:
                 path.unlink()
 

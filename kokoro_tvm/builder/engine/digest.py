@@ -1,4 +1,4 @@
-"""Digests: one number for everything that goes into a stage, so that only what changed is built again."""
+"""Digest of JSON values, for keys."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ __all__ = ["digest"]
 
 
 def digest(value: Mapping[str, Any]) -> str:
-    """sha256 over canonical JSON."""
+    """Return the SHA-256 of canonical JSON."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Writing so that a crash leaves the old file or the new one."""
+"""Atomic and durable writes: a crash leaves the old file or the new one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["NO_ROOM", "advice", "link", "make_folder", "storing", "sync", "sync_
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 NO_ROOM = {*_FULL, *_FORBIDDEN, errno.EROFS}
-"""Errors of a place that cannot be written to, whatever is written."""
+"""Error numbers of a folder that cannot be written to."""
 
 _NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 def advice(error: OSError) -> str:
-    """What went wrong when something was written, and what to do about it."""
+    """Explain why a write failed, and what to do about it."""
     if error.errno in _FULL:
         return "the disk is full; make room (`kokoro-tvm gc` drops what no recipe uses) and run it again"
     if error.errno in _FORBIDDEN:
@@ -36,7 +36,7 @@ def advice(error: OSError) -> str:
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """What is written within the block: an OSError becomes a BuildError naming the path and what to do."""
+    """Turn an OSError of a write into a BuildError that names the path and the remedy."""
     try:
         yield
     except OSError as error:
@@ -45,13 +45,13 @@ def storing(path: Path) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder and those above it. Raises BuildError."""
+    """Create a folder and its parents. Raises BuildError."""
     with storing(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
 def write(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all; it is on the disk when this returns. Raises BuildError."""
+    """Write a file atomically, and wait until it is on the disk. Raises BuildError."""
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Waits until a file's content is on the disk."""
+    """Wait until a file's content is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         _flush(handle)
@@ -78,7 +78,7 @@ def sync(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Waits until a folder's entries are on the disk, where its file system can do that."""
+    """Wait until a folder's entries are on the disk, if its file system supports that."""
     handle = os.open(path, os.O_RDONLY)
     try:
         _flush(handle)
@@ -90,9 +90,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _flush(handle: int) -> None:
-    """fsync, which on macOS may leave what it wrote in the drive's own memory: there the drive is told, too,
-    where its file system can do that."""
-    if sys.platform == "darwin":
+    if sys.platform == "darwin":  # where fsync may leave data in the drive's own memory
         import fcntl
 
         with suppress(OSError):
@@ -102,7 +100,7 @@ def _flush(handle: int) -> None:
 
 
 def link(source: Path, path: Path) -> None:
-    """Makes `path`, where there is nothing yet, another name of `source`; a copy where that cannot be."""
+    """Create `path` as a hard link to `source`, or as a copy if that is not possible."""
     try:
         os.link(source, path)
     except OSError as error:

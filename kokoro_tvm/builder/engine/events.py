@@ -1,4 +1,4 @@
-"""The events of a build as JSON lines, for programs that follow it."""
+"""Events of a build as JSON lines, for programs that follow it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = Literal["begin", "start", "phase", "done", "restored", "current", "failed
 
 
 class EventLog:
-    """Appends events to a file, each whole, with the time in UTC and the process that builds.
+    """Appends events to a file, with the time in UTC and the process id.
 
     Threads and builds may share the file. Raises BuildError if it cannot be written.
     """
@@ -32,11 +32,14 @@ class EventLog:
             raise self._cannot(error) from error
 
     def write(self, event: Kind, **fields: Any) -> None:
-        """Appends an event, with those of its fields that are not None: docs/build.md has them. Raises
-        BuildError, naming the file, if it cannot be written."""
+        """Append an event with its fields (docs/build.md), except those that are None.
+
+        Raises:
+            BuildError: The file cannot be written.
+        """
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        known = {name: value for name, value in fields.items() if value is not None}
-        line = {"time": now, "pid": os.getpid(), "event": event, **known}
+        fields = {name: value for name, value in fields.items() if value is not None}
+        line = {"time": now, "pid": os.getpid(), "event": event, **fields}
         text = json.dumps(line, ensure_ascii=False, default=str)
         with self._lock:
             try:

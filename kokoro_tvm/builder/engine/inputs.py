@@ -1,4 +1,4 @@
-"""The files a stage reads: declared by name, opened by no other way."""
+"""Inputs of a stage, and the check that it opens no other file of the store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MAPS = Path("/proc/self/maps")
 
 
 class Inputs(Mapping[str, Path]):
-    """Paths of a stage's inputs by name. A name with a slash is a member of a group: `references/hello`."""
+    """Paths of a stage's inputs, by name. A slash in a name makes groups: `references/hello`."""
 
     def __init__(self, files: Mapping[str, tuple[str, str]]) -> None:
-        """files: name -> (path, sha256)."""
+        """Create the mapping. files: path and SHA-256 of each input."""
         self._paths = {name: Path(path) for name, (path, _) in files.items()}
         self._digests = {name: sha256 for name, (_, sha256) in files.items()}
 
@@ -34,32 +34,32 @@ class Inputs(Mapping[str, Path]):
         return len(self._paths)
 
     def sha256(self, name: str) -> str:
-        """Digest of an input."""
+        """Return the digest of an input."""
         return self._digests[name]
 
     def group(self, name: str) -> dict[str, Path]:
-        """The members of a group, in the order they were declared."""
+        """Return the members of a group, in the order of their declaration."""
         prefix = f"{name}/"
         return {key.removeprefix(prefix): path for key, path in self._paths.items() if key.startswith(prefix)}
 
     def folder(self, name: str) -> Path:
-        """The folder that all members of a group lie in. Raises ValueError where they lie in several."""
+        """Return the folder of all members of a group. Raises ValueError if there are several."""
         (folder,) = {path.parent for path in self.group(name).values()}
         return folder
 
 
 @contextmanager
 def only(root: Path, inputs: Inputs, *folders: Path) -> Iterator[None]:
-    """While entered, this process opens no file below `root` but the inputs and what is in `folders`.
+    """Allow this process to open files below `root` only if they are inputs or lie in `folders`.
 
-    Python's own opens raise BuildError at once, and at the end where that was caught. Libraries that map
-    files without asking Python are found out at the end, by what of `root` is still mapped (on Linux).
+    A forbidden open raises BuildError at once, and again at the end, in case it was caught. Files that
+    libraries map without Python's `open` are found at the end, if they are still mapped (Linux only).
     """
     base = os.path.realpath(root) + os.sep
     declared = {os.path.realpath(path) for path in inputs.values()}
     below = tuple(os.path.realpath(folder) + os.sep for folder in folders)
     refused: list[BuildError] = []
-    entered = True
+    is_active = True
 
     def check(path: str) -> None:
         if path.startswith(base) and path not in declared and not path.startswith(below):
@@ -68,11 +68,11 @@ def only(root: Path, inputs: Inputs, *folders: Path) -> Iterator[None]:
             raise refused[0]
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
-        opens = entered and event in ("open", "ctypes.dlopen")
+        opens = is_active and event in ("open", "ctypes.dlopen")
         if opens and isinstance(arguments[0], str | bytes | os.PathLike):  # else a descriptor, or None
             check(os.path.realpath(os.fsdecode(arguments[0])))
 
-    sys.addaudithook(audit)  # a hook cannot be removed, so `entered` switches it off
+    sys.addaudithook(audit)  # a hook cannot be removed, so `is_active` disables it
     try:
         yield
         if _MAPS.is_file():
@@ -80,6 +80,6 @@ def only(root: Path, inputs: Inputs, *folders: Path) -> Iterator[None]:
                 _, slash, path = line.partition("/")
                 check(slash + path.removesuffix(" (deleted)"))
     finally:
-        entered = False
+        is_active = False
     if refused:
         raise refused[0]

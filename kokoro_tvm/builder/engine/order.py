@@ -1,8 +1,4 @@
-"""The order in which to do things that come after others.
-
-graphlib.TopologicalSorter does not find what comes before by itself, and goes level by level: all exports
-before the first compile. Here one thing is finished before the next begins.
-"""
+"""Depth-first topological order."""
 
 from __future__ import annotations
 
@@ -11,14 +7,16 @@ from collections.abc import Callable, Iterable
 __all__ = ["in_order"]
 
 
+# graphlib.TopologicalSorter goes level by level (all exports before the first compile), and needs the whole
+# graph.
 def in_order(names: Iterable[str], before: Callable[[str], Iterable[str]]) -> list[str]:
-    """The names and everything before them, each after what `before` gives for it. There must be no cycle."""
+    """Return the names and their transitive dependencies, each after its own (`before`). No cycles."""
     ordered: dict[str, None] = {}
 
     def visit(name: str) -> None:
         if name not in ordered:
-            for each in before(name):
-                visit(each)
+            for dependency in before(name):
+                visit(dependency)
             ordered[name] = None
 
     for name in names:

@@ -1,5 +1,4 @@
-"""Parts of an output, kept in the store each under what it is made of: one that did not change is not made
-again."""
+"""Store of parts of outputs, such as objects of kernels, so that unchanged parts are not built again."""
 
 from __future__ import annotations
 
@@ -19,54 +18,66 @@ from kokoro_tvm.builder.engine.trace import count
 __all__ = ["PARTS", "Parts", "parts_of", "parts_store"]
 
 PARTS = "parts.json"
-"""The output in which a stage lists the keys of the parts it used; the store keeps these as long as it."""
+"""Output in which a stage lists the keys of its parts; the store keeps these with the stage's record."""
 
 _KIND, _FILE = "kernel", "part"
 
 
 class Parts:
-    """Objects of kernels, as records of the store and of its cache.
+    """Objects of kernels, as records of a store and of its cache.
 
-    common: what every one is made of besides its own inputs; again: whether every part is made again.
+    Args:
+        store: The store.
+        common: What the keys of all parts contain besides their own inputs.
+        again: Report a miss for every part.
+
+    Attributes:
+        keys: Keys of the records of all parts that were fetched or kept.
     """
 
     def __init__(self, store: Store, common: Mapping[str, Any], again: bool = False) -> None:
         self._store, self._common, self._again = store, common, again
         self.keys: set[str] = set()
-        """Keys of the records of all parts that were fetched or kept."""
 
     def fetch(self, inputs: Mapping[str, Any], path: Path) -> bool:
-        """Makes `path`, which must not exist, the part made of `inputs`.
+        """Create `path` as a link to the part with these inputs; return False if no intact one is stored.
 
-        False if neither the store nor its cache has it undamaged. Raises BuildError.
+        Raises:
+            BuildError: The path cannot be written.
         """
-        key = digest(self._made_of(inputs))
+        key = digest(self._derivation(inputs))
         record = None if self._again else self._find(key)
         if record is None:
             return False
         with storing(path):
             try:
                 durable.link(self._store.object(record.sha256(_FILE)), path)
-            except FileNotFoundError:  # collected since
+            except FileNotFoundError:  # collected meanwhile
                 return False
         self.keys.add(key)
         count(record.derivation.get("code", {}), record.derivation.get("files", ()))
         return True
 
     def keep(self, inputs: Mapping[str, Any], path: Path, seconds: float) -> None:
-        """Keeps the part in `path`, a file on the store's file system that nobody writes to any more.
+        """Store the part in `path`, a file on the store's file system that is complete.
 
-        seconds: how long it took to make. Raises BuildError.
+        Args:
+            inputs: Its inputs.
+            path: The file.
+            seconds: How long it took to build.
+
+        Raises:
+            BuildError: The store cannot be written.
         """
         with TemporaryDirectory(dir=path.parent, prefix=".part-") as folder:
             with storing(path):
                 durable.link(path, Path(folder, _FILE))
             record = self._store.publish(
-                _KIND, self._made_of(inputs), Path(folder), [_FILE], seconds, seconds
+                _KIND, self._derivation(inputs), Path(folder), [_FILE], seconds, seconds
             )
         self.keys.add(record.key)
 
-    def _made_of(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def _derivation(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {"part": _KIND, **self._common, **inputs}
 
     def _find(self, key: str) -> StageRecord | None:
@@ -76,12 +87,12 @@ class Parts:
         if self._store.cache is None:
             return None
         with self._store.lock(key):
-            found = self._store.cache.record(key, [_FILE])
-            return found if found is not None and self._store.fetch(found, key) else None
+            record = self._store.cache.record(key, [_FILE])
+            return record if record is not None and self._store.fetch(record, key) else None
 
 
 def parts_of(store: Store, record: StageRecord) -> set[str]:
-    """Keys of the parts that a stage used, by what it listed; none where its list is lost."""
+    """Return the keys of the parts that a stage listed; an empty set if its list is lost."""
     for output in record.outputs:
         if output.file == PARTS and store.holds(output):
             return set(json.loads(store.object(output.sha256).read_text(encoding="utf-8")))
@@ -89,5 +100,5 @@ def parts_of(store: Store, record: StageRecord) -> set[str]:
 
 
 def parts_store(store: Store) -> Store:
-    """The store of the parts that a store's stages use: a folder of its own, which such a stage may open."""
+    """Return the store of parts inside a store: a folder of its own, which stages may open."""
     return Store(store.root / "parts", store.paranoid)

@@ -1,4 +1,4 @@
-"""Processes forked from this one, each for one job: they run on all cores, and all start from one state."""
+"""Processes forked from this one, one for each job. They use all cores and start from the same state."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 
-from kokoro_tvm.builder.engine.trace import child_trace, take
+from kokoro_tvm.builder.engine import trace
+from kokoro_tvm.builder.engine.trace import CodeTrace
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["end_with_parent", "run_forked"]
+__all__ = ["describe_exit", "end_with_parent", "run_forked"]
 
 _PR_SET_PDEATHSIG = 1
-_POLL = 0.1  # seconds between looks at a parent, where the system tells nobody of its end
-_LONGEST = 4096  # bytes of an error's message: a pipe holds that much until it is read
+_POLL_S = 0.1
+_MAX_MESSAGE_BYTES = 4096
+_CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"}
 
 
 def end_with_parent(parent: int) -> None:
-    """Has this process killed when the one that forked it, `parent`, ends: by Linux, or by a thread."""
+    """Kill this process when `parent`, which forked it, ends. Linux does that; elsewhere a thread does."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     else:
@@ -39,8 +39,20 @@ def end_with_parent(parent: int) -> None:
 
 def _end_after(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_POLL)
+        time.sleep(_POLL_S)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def describe_exit(status: int) -> str:
+    """Describe how a process ended. status: as `subprocess.Popen.returncode`."""
+    if status >= 0:
+        return f"failed with exit status {status}"
+    name = signal.Signals(-status).name
+    if name in _CRASHES:
+        return f"crashed (signal {name})"
+    if name == "SIGKILL":
+        return "was killed (signal SIGKILL), as the system does for want of memory"
+    return f"was ended by signal {name}"
 
 
 def run_forked(
@@ -49,35 +61,37 @@ def run_forked(
     processes: int,
     done: Callable[[str, float], None] = lambda name, seconds: None,
 ) -> None:
-    """Calls `job(name)` for every name, each in a process forked from this one, `processes` at a time.
+    """Call `job(name)` for every name, each in a process forked from this one.
 
-    They are started in the order given. A job sees the state this process is in, whatever ran before it or
-    runs beside it, and its results are the files it writes. done(name, seconds): called here after each.
-    Raises BuildError for the first job that fails or whose process dies, after killing the others.
+    On macOS the jobs run in this process, in turn: the state of its frameworks is lost in a fork.
 
-    On macOS they run in this process, in turn: what its frameworks have begun is lost in a fork, and a child
-    that uses them crashes.
+    Args:
+        job: Its results are the files that it writes.
+        names: Jobs start in this order.
+        processes: How many jobs run at the same time.
+        done: Called in this process after each job, with its name and the seconds that it took.
+
+    Raises:
+        BuildError: A job failed or its process died. The other processes are killed.
     """
     if sys.platform == "darwin":
         _run_in_turn(job, names, done)
         return
-    waiting, running = list(names), dict[int, _Job]()
-    with ExitStack() as traces:
-        try:
-            while waiting or running:
-                while waiting and len(running) < max(1, processes):
-                    trace = traces.enter_context(child_trace())
-                    started = _start(job, waiting.pop(0), trace)
-                    running[started.process.sentinel] = started
-                for sentinel in wait(list(running)):
-                    assert isinstance(sentinel, int)
-                    finished = running.pop(sentinel)
-                    finished.require()
-                    done(finished.name, time.monotonic() - finished.began)
-        finally:
-            for left in running.values():
-                left.process.kill()
-                left.process.join()
+    waiting, running = list(names), dict[Connection, _ForkedJob]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < max(1, processes):
+                started = _start(job, waiting.pop(0))
+                running[started.connection] = started
+            for connection in wait(list(running)):
+                assert isinstance(connection, Connection)
+                ended = running.pop(connection)
+                trace.add(ended.result())
+                done(ended.name, time.monotonic() - ended.began)
+    finally:
+        for left in running.values():
+            left.process.kill()
+            left.process.join()
 
 
 def _run_in_turn(
@@ -93,50 +107,52 @@ def _run_in_turn(
 
 
 @dataclass(frozen=True)
-class _Job:
-    """A process and what it was started for; errors: the pipe that its error's message comes through."""
+class _ForkedJob:
+    """Running job.
+
+    Attributes:
+        connection: Receives the job's trace, or the message of its error.
+    """
 
     name: str
     process: BaseProcess
-    errors: int
+    connection: Connection
     began: float
 
-    def require(self) -> None:
-        """Raises BuildError unless it succeeded."""
+    def result(self) -> CodeTrace:
+        """Wait for the process and return its trace."""
+        with self.connection:
+            try:
+                result = self.connection.recv()
+            except EOFError:
+                result = None
         self.process.join()
-        with os.fdopen(self.errors, encoding="utf-8", errors="replace") as pipe:
-            message = pipe.read()
-        status = self.process.exitcode
-        if status == 0:
-            return
-        if status == -signal.SIGKILL:
-            message = "its process was killed (signal SIGKILL), as the system does for want of memory"
-        elif status is not None and status < 0:
-            message = f"its process crashed (signal {signal.Signals(-status).name})"
-        raise BuildError(f"{self.name}: {message or f'its process failed with exit status {status}'}")
+        if isinstance(result, CodeTrace):
+            return result
+        raise BuildError(
+            f"{self.name}: {result or f'its process {describe_exit(self.process.exitcode or 0)}'}"
+        )
 
 
-def _start(job: Callable[[str], None], name: str, trace: Path | None) -> _Job:
+def _start(job: Callable[[str], None], name: str) -> _ForkedJob:
     context = multiprocessing.get_context("fork")
-    receiver, sender = os.pipe()
-    process = context.Process(target=_work, args=(job, name, sender, os.getpid(), trace))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(job, name, sender, os.getpid()))
     began = time.monotonic()
     process.start()
-    os.close(sender)
-    return _Job(name, process, receiver, began)
+    sender.close()
+    return _ForkedJob(name, process, receiver, began)
 
 
-def _work(job: Callable[[str], None], name: str, errors: int, parent: int, trace: Path | None) -> None:
+def _work(job: Callable[[str], None], name: str, sender: Connection, parent: int) -> None:
     end_with_parent(parent)
     try:
         job(name)
-        if trace is not None:
-            take().write(trace)
-    except Exception as error:  # whatever a compiler raises: its message is passed on, its trace is logged
+        sender.send(trace.take())
+    except Exception as error:  # whatever a compiler raises
         traceback.print_exc()
-        os.write(errors, _message(error).encode())
-        sys.exit(1)
+        sender.send(_message(error))
 
 
 def _message(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".encode()[:_LONGEST].decode(errors="ignore")
+    return f"{type(error).__name__}: {error}".encode()[:_MAX_MESSAGE_BYTES].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""The record of a finished stage: what went in, what came out. It is written last, so it is the commit."""
+"""Record of a stage that ran: its derivation and its outputs. It is written last, so it is the commit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.common.errors import BuildError
@@ -14,47 +17,53 @@ from kokoro_tvm.common.errors import BuildError
 __all__ = ["USED", "NotBuiltError", "Output", "StageRecord", "list_with", "listed_keys", "request_of"]
 
 USED = ("code", "files")
-"""The parts of a derivation that are known once it has run: what it used of this package."""
+"""Parts of a derivation that are known only after the run: what it used of this package."""
 
-
-_LISTED = 32  # keys that a list has at most
+_MAX_LISTED_KEYS = 32
 
 
 class NotBuiltError(BuildError):
-    """What a stage reads of another one is not there, or no longer as it was written: that one has to run."""
+    """Output of another stage that is missing or damaged: that stage has to run first."""
 
 
 def request_of(derivation: Mapping[str, Any]) -> str:
-    """Digest of what of a derivation is known before it runs."""
+    """Return the digest of the part of a derivation that is known before the run."""
     return digest({name: value for name, value in derivation.items() if name not in USED})
 
 
 def listed_keys(content: bytes) -> list[str]:
-    """The keys in a list, one a line; what is damaged is left out: what that listed is built again."""
+    """Parse a list of keys, one a line. Damaged lines are skipped, so what they list is built again."""
     lines = content.decode("ascii", "replace").splitlines()
     return [line for line in lines if len(line) == 64 and line.isalnum()]
 
 
 def list_with(content: bytes, key: str) -> bytes:
-    """A list with a key as its last."""
-    keys = [*(each for each in listed_keys(content) if each != key), key]
-    return "".join(f"{each}\n" for each in keys[-_LISTED:]).encode()
+    """Return a list of keys with `key` as the last one."""
+    keys = [*(listed for listed in listed_keys(content) if listed != key), key]
+    return "".join(f"{listed}\n" for listed in keys[-_MAX_LISTED_KEYS:]).encode()
 
 
 @dataclass(frozen=True)
 class Output:
-    """One file a stage wrote, relative to the stage's folder; size in bytes."""
+    """File that a stage wrote: path relative to the stage's folder, and size in bytes."""
 
     file: str
-    size: int
+    size: Annotated[int, Field(ge=0)]
     sha256: str
 
 
 @dataclass(frozen=True)
 class StageRecord:
-    """stage: who built it first; derivation: everything it depends on; outputs: every file it wrote;
-    seconds: how long it took; cpu_seconds: how long its process computed, which does not depend on what else
-    the machine did; finished: when, in seconds since 1970."""
+    """Record of a stage that ran.
+
+    Attributes:
+        stage: Name of the stage that was built first.
+        derivation: Everything that the outputs depend on.
+        outputs: Every file that it wrote.
+        seconds: Wall time.
+        cpu_seconds: CPU time of the worker.
+        finished: Seconds since 1970.
+    """
 
     stage: str
     derivation: Mapping[str, Any]
@@ -65,12 +74,12 @@ class StageRecord:
 
     @property
     def key(self) -> str:
-        """Digest of the derivation: the name under which the store has it."""
+        """Digest of the derivation: its name in the store."""
         return digest(self.derivation)
 
     @property
     def request(self) -> str:
-        """Digest of what was known of the derivation before it ran."""
+        """Digest of the part of the derivation that is known before the run."""
         return request_of(self.derivation)
 
     @property
@@ -79,47 +88,61 @@ class StageRecord:
         return sum(o.size for o in self.outputs)
 
     def output(self, file: str) -> Output:
-        """One of its outputs. Raises NotBuiltError where it has none of that name."""
+        """Return an output by name. Raises NotBuiltError if there is none."""
         for output in self.outputs:
             if output.file == file:
                 return output
         raise NotBuiltError(f"{self.stage}: {file} is not among what it wrote; run doit")
 
     def sha256(self, file: str) -> str:
-        """Digest of one output. Raises as `output` does."""
+        """Return the digest of an output. Raises NotBuiltError if there is none."""
         return self.output(file).sha256
 
     def to_bytes(self, secret: bytes | None = None) -> bytes:
-        """As it is stored: JSON with a digest of itself, and with an HMAC under `secret` if one is given."""
-        return self._stored(None if secret is None else self._hmac(secret))
+        """Serialize to JSON.
+
+        The field `digest` is the digest of the other fields. With a secret, the field `hmac` is the HMAC-
+        SHA256 of that digest.
+        """
+        fields = asdict(self)
+        seal = {"digest": digest(fields)}
+        if secret is not None:
+            seal["hmac"] = hmac.digest(secret, seal["digest"].encode(), "sha256").hex()
+        return _to_json(fields | seal)
 
     @classmethod
     def from_bytes(cls, stored: bytes, secret: bytes | None = None) -> StageRecord:
-        """Reads what `to_bytes` wrote. Raises ValueError if a byte of it differs.
+        """Parse what `to_bytes` returned.
 
-        secret: the record must carry an HMAC under it; without a secret, an HMAC is not checked.
+        Args:
+            stored: The JSON.
+            secret: The record must have an HMAC with this secret. Without one, an HMAC is ignored.
+
+        Raises:
+            ValueError: A byte differs, a field has another type, or the HMAC is missing or wrong.
         """
         try:
             fields = json.loads(stored)
-            del fields["digest"]
-            signature = fields.pop("hmac", None)
-            found = cls(**fields | {"outputs": tuple(Output(**o) for o in fields["outputs"])})
-        except (TypeError, AttributeError, LookupError, RecursionError) as error:
+            seal = {name: fields.pop(name) for name in ("digest", "hmac") if name in fields}
+            record = _adapter().validate_python(fields)
+        except ValidationError as error:
+            raise ValueError("not a record: a field of it is of another type") from error
+        except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a record: {error}") from error
-        if found._stored(signature) != stored:
+        # Equal bytes also mean that nothing was converted above.
+        if seal.get("digest") != digest(asdict(record)) or _to_json(asdict(record) | seal) != stored:
             raise ValueError("not what was stored: its digest differs")
-        if secret is not None:
-            if signature is None:
-                raise ValueError("it has no HMAC")
-            if not hmac.compare_digest(str(signature).encode(), found._hmac(secret).encode()):
-                raise ValueError("its HMAC was made with another key")
-        return found
+        if secret is not None and "hmac" not in seal:
+            raise ValueError("it has no HMAC")
+        if secret is not None and not hmac.compare_digest(record.to_bytes(secret), stored):
+            raise ValueError("its HMAC was made with another key")
+        return record
 
-    def _stored(self, signature: str | None) -> bytes:
-        fields = asdict(self)
-        stored = fields | {"digest": digest(fields)} | ({"hmac": signature} if signature is not None else {})
-        return json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False).encode() + b"\n"
 
-    def _hmac(self, secret: bytes) -> str:
-        """HMAC-SHA256 of its digest, which covers all of it."""
-        return hmac.digest(secret, digest(asdict(self)).encode(), "sha256").hex()
+@cache
+def _adapter() -> TypeAdapter[StageRecord]:
+    return TypeAdapter(StageRecord)
+
+
+def _to_json(fields: Mapping[str, Any]) -> bytes:
+    return json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Prints a build: one line per event, with the time since it began; on a terminal, a live view."""
+"""Reporters of doit: one line per event, with the time since the build began; on a terminal, a live view."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TextIO
 
+from doit.reporter import ConsoleReporter
 from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn, TimeElapsedColumn
@@ -19,77 +20,81 @@ from rich.text import Text
 from kokoro_tvm.builder.engine.events import EventLog, Kind
 from kokoro_tvm.builder.engine.order import in_order
 from kokoro_tvm.common.errors import BuildError, RecipeError
+from kokoro_tvm.common.invocation import localize
 from kokoro_tvm.common.words import format_seconds
 
-__all__ = ["LineReporter", "LiveReporter", "last_lines", "make_reporter", "phase"]
+__all__ = ["LineReporter", "LiveReporter", "last_lines", "last_phase", "make_reporter"]
 
-_REACH = 1 << 14  # bytes; no log's last lines are longer
-_SHOWN = 8  # lines of the log of a stage that failed
-_ALL = ""  # in the place of a stage: the row of the whole build
+_TAIL_BYTES = 1 << 14
+_FAILURE_LINES = 8
+_TOTAL = ""  # row of the whole build, among those of stages
 _COLORS = {"done": "green", "restored": "green", "FAILED": "bold red", "still": "dim"}
 
 
-class LineReporter:
-    """doit's reporter: prints when stages start, end and fail, and totals; current stages are only counted.
+class LineReporter(ConsoleReporter):
+    """Prints when stages start, end and fail, and totals; only counts stages that are up to date.
 
-    failures: the error of every task that failed, by name; conclusion: lines printed after a good build;
-    notes: lines printed after every build; events: the log of events; always: whether every stage runs, as
-    with `doit -a`. Threads may share it.
+    doit calls the methods that `ConsoleReporter` has. Threads may share it.
+
+    Attributes:
+        always: Whether every stage runs (`doit -a`).
+        failures: The error of every task that failed, by name.
+        conclusion: Lines printed after a successful build.
+        notes: Lines printed after every build.
     """
 
     def __init__(
         self, stream: TextIO | None = None, errors: TextIO | None = None, events: EventLog | None = None
     ) -> None:
+        super().__init__(stream or sys.stdout, {})
         self._out = _console(stream or sys.stdout)
         self._err = _console(errors or sys.stderr)
         self._events = events
-        self.always = False
         self._lock = threading.Lock()
-        self._started = time.monotonic()
-        self._begun: dict[str, float] = {}
-        self._wanted = 0
-        self._count = self._done = self._current = self._unmet = 0
+        self._began = time.monotonic()
+        self._starts: dict[str, float] = {}
+        self._selected = 0
+        self._count = self._done = self._current = self._blocked = 0
         self._restored: set[str] = set()
+        self.always = False
         self.failures: dict[str, Exception | str] = {}
         self.conclusion: list[str] = []
         self.notes: list[str] = []
 
-    def failed(self, task: str, error: Exception) -> None:
-        """Keeps the exception of a stage, because doit does not."""
+    def record_error(self, task: str, error: Exception) -> None:
+        """Keep the exception of a task, because doit does not."""
         self.failures[task] = error
 
-    def restored(self, task: str) -> None:
-        """The outputs of a running stage were restored, not built."""
+    def mark_restored(self, task: str) -> None:
+        """Note that the outputs of a running stage were restored, not built."""
         self._restored.add(task)
 
-    def elsewhere(self, task: str, event: str) -> None:
-        """Prints an event of a stage on another machine."""
+    def report_remote(self, task: str, event: str) -> None:
+        """Print an event of a stage on another machine."""
         with self._lock:
-            self._out.print(f"{time.monotonic() - self._started:7.1f} s  {task:<32} {event}")
+            self._out.print(f"{time.monotonic() - self._began:7.1f} s  {task:<32} {event}")
 
     def beat(self, task: str, log: Path | None = None) -> None:
-        """Reports a task that still runs, with the last line of its log."""
+        """Report a task that still runs, with the last line of its log."""
         seconds = self._seconds(task)
-        self._event("phase", stage=task, seconds=seconds, message=phase(log) if log else None)
+        self._event("phase", stage=task, seconds=seconds, message=last_phase(log) if log else None)
         self._show_beat(task, seconds)
 
     def initialize(self, tasks: Any, selected_tasks: Any) -> None:
-        """Counts the selected stages and those they depend on."""
-        needed = in_order(selected_tasks, lambda name: tasks[name].task_dep)
-        self._wanted = sum(map(_is_stage, needed))
-        self._event("begin", stages=self._wanted, message=" ".join(selected_tasks))
-
-    def get_status(self, task: Any) -> None:
-        pass
+        """Count the selected stages and their dependencies."""
+        self._selected = sum(map(_is_stage, in_order(selected_tasks, lambda name: tasks[name].task_dep)))
+        self._event("begin", stages=self._selected, message=" ".join(selected_tasks))
 
     def execute_task(self, task: Any) -> None:
+        """Report the start of a stage."""
         if _is_stage(task.name):
-            self._begun[task.name] = time.monotonic()
+            self._starts[task.name] = time.monotonic()
             self._count += 1
             self._event("start", stage=task.name, message=task.doc, log=_log(task))
             self._show_start(task)
 
     def add_success(self, task: Any) -> None:
+        """Report a stage that was built or restored."""
         if _is_stage(task.name):
             manner: Literal["restored", "done"] = "restored" if task.name in self._restored else "done"
             self._done += manner == "done"
@@ -98,20 +103,22 @@ class LineReporter:
             self._show_done(task, manner, seconds)
 
     def skip_uptodate(self, task: Any) -> None:
+        """Count a stage that is up to date."""
         self._count += 1
         self._current += 1
         self._event("current", stage=task.name, bytes=_size(task))
 
     def add_failure(self, task: Any, fail: Any) -> None:
+        """Report a task that failed, or that does not run because a dependency failed."""
         if type(fail).__name__ == "UnmetDependency":
-            self._unmet += _is_stage(task.name)
+            self._blocked += _is_stage(task.name)
             self._event("blocked", stage=task.name)
             return
         error = self.failures.setdefault(task.name, fail.get_msg().strip())
         self._event(
             "failed",
             stage=task.name,
-            seconds=self._seconds(task.name) if task.name in self._begun else None,
+            seconds=self._seconds(task.name) if task.name in self._starts else None,
             message=str(error),
             error=type(error).__name__ if isinstance(error, Exception) else None,
             log=_log(task),
@@ -119,69 +126,69 @@ class LineReporter:
         self._show_failure(task)
 
     def cleanup_error(self, exception: Any) -> None:
+        """Keep an error of doit's own cleaning up."""
         self.failures["cleaning up"] = exception.get_msg()
 
     def runtime_error(self, msg: str) -> None:
+        """Keep an error of doit itself."""
         self.failures["the build"] = msg
 
     def complete_run(self) -> None:
+        """Print errors, totals and what comes next. doit calls this after an interrupt as well."""
         self._event(
             "end",
-            seconds=round(time.monotonic() - self._started, 3),
+            seconds=round(time.monotonic() - self._began, 3),
             built=self._done,
             restored=len(self._restored),
             current=self._current,
             failed=len(self.failures),
-            blocked=self._unmet,
+            blocked=self._blocked,
         )
         for name, error in self.failures.items():
-            # A recipe's errors name its file; those of tools, and doit's own messages, name nothing.
-            named = isinstance(error, RecipeError) or name in str(error)
-            self._err.print(Text(f"\n{error}" if named else f"\n{name}: {error}", "red"))
+            # Errors of recipes name their file; those of tools and of doit name nothing.
+            has_name = isinstance(error, RecipeError) or name in str(error)
+            self._err.print(Text(localize(f"\n{error}" if has_name else f"\n{name}: {error}"), "red"))
         restored = f"{len(self._restored)} restored, " if self._restored else ""
-        built = f"{self._done} stages built, {restored}{self._current} were current"
-        if sys.exc_info()[0] is not None:  # doit calls this for an interrupt, too
-            sys.excepthook = _without_interrupts
-            self._out.print(Text(f"\nInterrupted: {built}. What was built stays. Run it again to continue."))
+        totals = f"{self._done} stages built, {restored}{self._current} were current"
+        if sys.exc_info()[0] is not None:
+            sys.excepthook = _hide_interrupts
+            lines = [f"\nInterrupted: {totals}. What was built stays. Run it again to continue."]
         elif self.failures:
-            failed = f"{len(self.failures)} failed, {self._unmet} not built because of that"
-            self._out.print(Text(f"\n{built}, {failed}."))
+            lines = [f"\n{totals}, {len(self.failures)} failed, {self._blocked} not built because of that."]
+        elif self._done or self._restored:
+            lines = [f"\n{totals}.", *self.conclusion]
         else:
-            worked = self._done or self._restored
-            done = f"\n{built}." if worked else f"Nothing to do: all {self._current} stages are current."
-            for line in (done, *self.conclusion):
-                self._out.print(Text(line))
-        for note in self.notes:
-            self._out.print(Text(note))
+            lines = [f"Nothing to do: all {self._current} stages are current.", *self.conclusion]
+        for line in (*lines, *self.notes):
+            self._out.print(Text(localize(line)))
 
     def _show_start(self, task: Any) -> None:
-        self._say(task.name, task.doc)
+        self._print(task.name, task.doc)
 
     def _show_beat(self, task: str, seconds: float) -> None:
-        self._say(task, f"still running, {seconds:.0f} s")
+        self._print(task, f"still running, {seconds:.0f} s")
 
     def _show_done(self, task: Any, manner: str, seconds: float) -> None:
-        self._say(task.name, f"{manner} in {seconds:.1f} s")
+        self._print(task.name, f"{manner} in {seconds:.1f} s")
 
     def _show_failure(self, task: Any) -> None:
-        self._say(task.name, "FAILED")
+        self._print(task.name, "FAILED")
 
     def _seconds(self, task: str) -> float:
-        return round(time.monotonic() - self._begun[task], 3)
+        return round(time.monotonic() - self._starts[task], 3)
 
     def _event(self, event: Kind, **fields: Any) -> None:
-        """Writes an event. If the file cannot be written, warns once and writes no more."""
-        if self._events is None:
-            return
+        """Write an event. If the file cannot be written, warn once and write no more."""
         try:
-            self._events.write(event, **fields)
+            if self._events is not None:
+                self._events.write(event, **fields)
         except BuildError as error:
             self._events = None
             self._err.print(Text(f"note: {error}"))
 
-    def _say(self, task: str, event: str) -> None:
-        place = f"[{self._count:>{len(str(self._wanted))}}/{self._wanted}]"
-        elapsed = f"{time.monotonic() - self._started:7.1f} s"
+    def _print(self, task: str, event: str) -> None:
+        place = f"[{self._count:>{len(str(self._selected))}}/{self._selected}]"
+        elapsed = f"{time.monotonic() - self._began:7.1f} s"
         style = _COLORS.get(event.split()[0], "")
         line = Text.assemble((f"{elapsed}  {place}", "dim"), f"  {task:<32} ", (event, style))
         with self._lock:
@@ -189,8 +196,10 @@ class LineReporter:
 
 
 class LiveReporter(LineReporter):
-    """On a terminal: a line for every stage that ended; below, how far the build is, and the running stages,
-    each with the last line of its log."""
+    """Live view on a terminal: a line for each stage that ended, and below them the stages that run.
+
+    Each running stage shows the last line of its log.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -207,28 +216,29 @@ class LiveReporter(LineReporter):
         self._rows: dict[str, TaskID] = {}
 
     def complete_run(self) -> None:
+        """Remove the view and print what `LineReporter` does."""
         self._view.stop()
         super().complete_run()
 
     def _show_start(self, task: Any) -> None:
         with self._lock:
             if not self._rows:  # not before: a build with nothing to do shows no view
-                self._rows[_ALL] = self._view.add_task("", doc="", log=None)
+                self._rows[_TOTAL] = self._view.add_task("", doc="", log=None)
                 self._view.start()
             self._rows[task.name] = self._view.add_task(task.name, doc=task.doc, log=_log(task))
             self._show_total()
 
     def _show_total(self) -> None:
         ended, failed = self._done + len(self._restored) + self._current, len(self.failures)
-        total = f"{ended + failed} of {self._wanted} stages" + (f", {failed} failed" if failed else "")
-        self._view.update(self._rows[_ALL], description=total)
+        total = f"{ended + failed} of {self._selected} stages" + (f", {failed} failed" if failed else "")
+        self._view.update(self._rows[_TOTAL], description=total)
 
     def _show_end(self, task: Any, event: str) -> None:
         with self._lock:
-            if task.name in self._rows:  # one that never began may fail
+            if task.name in self._rows:  # a task that never started may fail
                 self._view.remove_task(self._rows.pop(task.name))
                 self._show_total()
-        self._say(task.name, event)
+        self._print(task.name, event)
 
     def _show_beat(self, task: str, seconds: float) -> None:
         pass
@@ -239,77 +249,74 @@ class LiveReporter(LineReporter):
     def _show_failure(self, task: Any) -> None:
         self._show_end(task, "FAILED")
         log = _log(task)
-        tail = last_lines(log, _SHOWN) if log else []
-        if tail:
+        if log and (tail := last_lines(log, _FAILURE_LINES)):
             indented = "\n".join(f"{'':12}{line}" for line in tail)
             with self._lock:
                 self._out.print(Text.from_ansi(indented), style="dim")
 
 
 class _Phase(ProgressColumn):
-    """The last line of a running stage's log; what the stage does, until it has one."""
+    """Column with the last line of a running stage's log, or the stage's description if there is none."""
 
     def render(self, task: Task) -> Text:
         log: Path | None = task.fields["log"]
-        return Text.from_ansi((phase(log) if log else "") or task.fields["doc"])
+        return Text.from_ansi((last_phase(log) if log else "") or task.fields["doc"])
 
 
-def _column(**how: Any) -> Column:
-    return Column(no_wrap=True, overflow="ellipsis", **how)
+def _column(**settings: Any) -> Column:
+    return Column(no_wrap=True, overflow="ellipsis", **settings)
 
 
 def make_reporter(events: EventLog | None = None) -> LineReporter:
-    """The reporter for standard output: a live view on a terminal, otherwise lines.
+    """Return the reporter for standard output: a live view on a terminal, otherwise lines.
 
-    Without `events`, KOKORO_TVM_EVENTS may name a file for them.
+    events: log of events; if None, KOKORO_TVM_EVENTS may name a file.
     """
-    named = os.environ.get("KOKORO_TVM_EVENTS")
-    if events is None and named:
+    path = os.environ.get("KOKORO_TVM_EVENTS")
+    if events is None and path:
         try:
-            events = EventLog(Path(named))
+            events = EventLog(Path(path))
         except BuildError as error:
             _console(sys.stderr).print(Text(f"note: {error}"))
     kind = LiveReporter if _console(sys.stdout).is_interactive else LineReporter
     return kind(events=events)
 
 
-def _without_interrupts(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A sys.excepthook that prints no traceback for KeyboardInterrupt."""
+def _hide_interrupts(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """`sys.excepthook` that prints no traceback for KeyboardInterrupt."""
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
 
 
 def _log(task: Any) -> Path | None:
-    """The log of a stage."""
     return Path(task.meta["log"]) if task.meta else None
 
 
 def _size(task: Any) -> int:
-    """Bytes of all its outputs."""
     return sum(path.stat().st_size for path in map(Path, task.targets) if path.is_file())
 
 
 def _is_stage(task: str) -> bool:
-    """Whether a task is a stage; recipes and sets are tasks that only group stages."""
+    """Return whether a task is a stage; recipes and sets are tasks that only group stages."""
     return "." in task
 
 
 def _console(stream: TextIO) -> Console:
-    """A console without wrapping and markup; plain text if the stream is not a terminal."""
+    """Return a console without wrapping and markup; plain text if the stream is not a terminal."""
     return Console(file=stream, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def last_lines(log: Path, count: int) -> list[str]:
-    """Up to `count` lines from the end of a log; none if there is no log."""
+    """Return up to `count` lines from the end of a log; none if there is no log."""
     try:
         with log.open("rb") as stream:
-            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _REACH))
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _TAIL_BYTES))
             tail = stream.read()
     except FileNotFoundError:
         return []
     return tail.decode("utf-8", errors="replace").splitlines()[-count:]
 
 
-def phase(log: Path) -> str:
-    """The last line of a running stage's log that is not blank; "" if there is none."""
+def last_phase(log: Path) -> str:
+    """Return the last line of a running stage's log that is not blank; "" if there is none."""
     return next((line.strip() for line in reversed(last_lines(log, 20)) if line.strip()), "")

@@ -1,4 +1,4 @@
-"""Memory and cores of a machine, shared between the stages that run at the same time."""
+"""Budget of memory and cores for stages that run at the same time."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from pathlib import Path
 
 __all__ = ["Budget", "Needs", "usable_memory_gb", "usable_processes"]
 
-_MOST = 5  # beyond it, stages that compute on all cores themselves are in each other's way
+_MAX_PROCESSES = 5  # most stages use all cores themselves
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Memory in GB (1e9 bytes), and cores; by default none worth counting."""
+    """Memory in GB (1e9 bytes) and cores that a stage takes; by default negligible."""
 
     memory_gb: float = 0.0
     cpus: float = 0.0
 
 
 class Budget:
-    """Memory and cores of a machine; threads take what they need and give it back.
+    """Memory and cores of a machine, which threads reserve and release.
 
-    One that needs more than there is runs when nobody else does: waiting would not make the machine larger.
+    A stage that needs more than the machine has runs alone.
     """
 
     def __init__(self, whole: Needs | None = None) -> None:
-        """whole: what there is; None: all memory and cores this process may use, read at first use."""
-        self._given = whole
+        """Create a budget. whole: its size; None: all that this process may use, determined at first use."""
+        self._size = whole
         self._running: list[Needs] = []
         self._changed = threading.Condition()
 
     @cached_property
     def _whole(self) -> Needs:
-        # The runtime imports numpy, and a build that has nothing to do does not.
+        # Here, because it imports numpy, which a build with nothing to do does not need.
         from kokoro_tvm.runtime.threads import usable_cores
 
-        return self._given or Needs(usable_memory_gb(), usable_cores())
+        return self._size or Needs(usable_memory_gb(), usable_cores())
 
     @contextmanager
     def take(self, needs: Needs) -> Iterator[None]:
-        """Holds that much; waits until it is free."""
+        """Wait until that much is free, and reserve it while entered."""
         if needs == Needs():
             yield
             return
@@ -67,23 +67,22 @@ class Budget:
 
 
 def usable_processes() -> int:
-    """How many stages to run at once by default: one more than the cores of this process's CPU affinity, 5
-    at most.
-
-    One more, because the reference gives way to whatever runs beside it.
-    """
+    """Return how many stages run at the same time by default."""
+    # One more than the cores, because the stage `reference` runs with a low priority.
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return min(_MOST, cores + 1)
+    return min(_MAX_PROCESSES, cores + 1)
 
 
 def usable_memory_gb(limits: tuple[Path, ...] = _LIMITS) -> float:
-    """The machine's memory, or what the control group allows of it, in GB (1e9 bytes); infinite if neither
-    is known."""
-    found = [float("inf")]
+    """Return the memory that this process may use, in GB (1e9 bytes); infinity if that is unknown.
+
+    limits: files with the limit of the control group.
+    """
+    amounts = [float("inf")]
     if hasattr(os, "sysconf"):  # Linux and macOS
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        amounts.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for path in limits:
         if path.is_file() and (limit := path.read_text(encoding="ascii").strip()).isdigit():
-            found.append(int(limit))
-    return min(found) / 1e9
+            amounts.append(int(limit))
+    return min(amounts) / 1e9

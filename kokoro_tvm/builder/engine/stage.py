@@ -1,4 +1,4 @@
-"""One stage of a build: what it reads, what it writes, how it is run and whether it is current."""
+"""Stage of a build: its inputs and outputs, how it runs, and whether it is current."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from kokoro_tvm.builder.engine.child import run_child
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.builder.engine.durable import make_folder, storing
 from kokoro_tvm.builder.engine.record import USED, NotBuiltError, StageRecord
 from kokoro_tvm.builder.engine.resources import Needs
-from kokoro_tvm.builder.engine.state import EDITED, Failure, State, changes, read_failure
+from kokoro_tvm.builder.engine.state import Failure, State, changes, read_failure
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.builder.engine.trace import read_trace
-from kokoro_tvm.builder.engine.used import Sources, distinct_uses, everything, used, used_again
+from kokoro_tvm.builder.engine.used import Sources, distinct_uses, sources, used, used_again
+from kokoro_tvm.builder.engine.worker import run_worker
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 
 __all__ = ["SCHEMA", "Stage"]
 
-SCHEMA = 4  # of keys and records; another one means that everything is built again
+SCHEMA = 4  # of keys and records; change it to build everything again
 
 _ATTEMPTS = 10
 _PARTS = ("schema", "stage", "function", "outputs", "inputs", "parameters", "yields", "conversion")
@@ -37,23 +37,33 @@ def _nothing() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Stage:
-    """name: of the task, RECIPE.KIND or RECIPE.KIND.ARTIFACT; doc: one line; store: what it is kept in;
-    folder: where its outputs are seen; work: where its log goes.
+    """Stage of a build.
 
-    function: "module:name", called in a child process with (out, inputs, **parameters, **settings()); `out`
-    is the empty folder it writes `outputs` into, the last of them being the manifest of the others.
+    Its key is the digest of its derivation: the request (kind, function, outputs, digests of inputs,
+    parameters, facts) and, once it ran, digests of the code that it executed and of the package's files that
+    it read. The key contains no path, so equal derivations have equal keys in every checkout.
 
-    Its key is the digest of its derivation. The request is what of that is known beforehand: kind, function,
-    outputs, digests of `inputs` (name -> stage and which of its outputs), `parameters` (JSON), and `facts()`:
-    versions of tools and whatever else decides about the outputs but is not passed. A run adds the code that
-    it executed and the files of this package that it read; the stage is current as long as these are what
-    they were. No path is in it: equal derivations have equal keys everywhere. settings: arguments that decide
-    about no output, such as a number of threads.
-
-    yields: of a stage that fetches, what it may come to yield, best first; the key is then made of what it
-    yielded and of `conversion` of that yield, whatever ran, and its last output holds which that was, as
-    JSON. cache: a folder of its own for what it can verify. after: stages it waits for without reading of
-    them. needs: what running it takes of the machine; preload: modules that its process finds imported.
+    Attributes:
+        name: Name of the task: RECIPE.KIND or RECIPE.KIND.ARTIFACT.
+        doc: One line.
+        store: Store of its outputs and records.
+        folder: Folder in which its outputs are visible.
+        work: Folder of its log.
+        function: "module:name", called in a worker with (out, inputs, **parameters, **settings()). It writes
+            the outputs into the empty folder `out`.
+        outputs: Files that it writes; the last one is the manifest of the others.
+        inputs: Stage and output of each input, by name.
+        parameters: Arguments of the function, as JSON.
+        settings: Returns arguments that do not change the outputs, such as a number of threads.
+        facts: Returns what else changes the outputs, such as versions of tools.
+        yields: For a stage that fetches: what it may fetch, best first. Then the key is made of what it
+            fetched and of its `conversion`, not of the code. Its last output says what it fetched, as JSON.
+        conversion: Returns what converts a yield.
+        cache: Folder of its own for what it can verify.
+        waits: Stages that run before it although it reads none of their outputs.
+        timeout_s: Limit for the worker.
+        needs: Memory and cores that it takes.
+        preload: Modules that its worker finds imported.
     """
 
     name: str
@@ -68,7 +78,7 @@ class Stage:
     settings: Callable[[], Mapping[str, Any]] = _nothing
     facts: Callable[[], Mapping[str, Any]] = _nothing
     yields: tuple[Mapping[str, Any], ...] = ()
-    conversion: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda one: {}
+    conversion: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda fetched: {}
     cache: Path | None = None
     waits: tuple[Stage, ...] = ()
     timeout_s: float = 3600.0
@@ -77,18 +87,18 @@ class Stage:
 
     @property
     def kind(self) -> str:
-        """export, lower, compile, ..."""
+        """Kind of stage, such as `export`."""
         return self.name.split(".")[1]
 
     @property
     def after(self) -> tuple[Stage, ...]:
-        """The stages that have to be done before it."""
-        return tuple(
-            {stage.name: stage for stage in (*(s for s, _ in self.inputs.values()), *self.waits)}.values()
-        )
+        """Stages that have to run before it."""
+        stages = (*(stage for stage, _ in self.inputs.values()), *self.waits)
+        return tuple({stage.name: stage for stage in stages}.values())
 
     @property
     def log_path(self) -> Path:
+        """Path of the log of the last run."""
         return self.work / f"{self.kind}.log"
 
     @property
@@ -97,50 +107,51 @@ class Stage:
 
     @property
     def failed_path(self) -> Path:
-        """What it wrote before it failed, when it did so last time."""
+        """Folder of what the last run wrote, if it failed."""
         return self.work / f"{self.kind}.failed"
 
     @property
     def failure_path(self) -> Path:
-        """Where it stands what went wrong last time."""
+        """Path of the JSON record of the last failure."""
         return self.work / f"{self.kind}.failure.json"
 
     def path(self, output: str) -> Path:
+        """Return the path of an output."""
         return self.folder / output
 
     def previous(self) -> StageRecord | None:
-        """The record of its visible outputs, current or not; None where it was never built."""
+        """Return the record of its visible outputs, current or not; None if it was never built."""
         return self.store.current(self.name)
 
     def record(self) -> StageRecord:
-        """The same. Raises NotBuiltError where there is none."""
-        found = self.previous()
-        if found is None:
+        """Return the record of its visible outputs. Raises NotBuiltError if there is none."""
+        record = self.previous()
+        if record is None:
             raise NotBuiltError(f"{self.name}: not built yet, or its record is damaged; run doit")
-        return found
+        return record
 
     def sha256(self, output: str) -> str:
-        """Digest of one of its outputs, as its record gives it. Raises NotBuiltError."""
+        """Return the digest of an output from the record. Raises NotBuiltError."""
         return self.record().sha256(output)
 
     def read_json(self, output: str) -> Any:
-        """Content of one of its outputs. Raises NotBuiltError where it is not there or damaged."""
+        """Read an output. Raises NotBuiltError if it is missing or damaged."""
         content = self.store.read(self.record().output(output), self.path(output))
         if content is None:
             raise NotBuiltError(f"{self.name}: {output} is missing or damaged; run doit again")
         return json.loads(content)
 
     def requests(self) -> list[dict[str, Any]]:
-        """What of its derivation is known before it runs; several, best first, where it may yield one of
-        several.
+        """Return the part of its derivation that is known before it runs; one per yield, best first.
 
-        Raises NotBuiltError while a stage it reads from is not built, and BuildError where a tool is missing
-        whose version is one of its facts.
+        Raises:
+            NotBuiltError: A stage that it reads from is not built.
+            BuildError: A tool is missing whose version is one of the facts.
         """
         facts = self.facts()
-        if taken := facts.keys() & {*_PARTS, *USED}:
+        if clashes := facts.keys() & {*_PARTS, *USED}:
             raise ValueError(
-                f"{self.name}: a derivation has a {', '.join(taken)} of its own, besides this fact"
+                f"{self.name}: a derivation has a {', '.join(clashes)} of its own, besides this fact"
             )
         common = {
             "schema": SCHEMA,
@@ -151,15 +162,23 @@ class Stage:
         }
         if self.yields:
             return [
-                {**common, "yields": dict(each), "conversion": dict(self.conversion(each))}
-                for each in self.yields
+                {**common, "yields": dict(fetched), "conversion": dict(self.conversion(fetched))}
+                for fetched in self.yields
             ]
         inputs = {name: stage.sha256(file) for name, (stage, file) in self.inputs.items()}
         return [{**common, "inputs": inputs, "parameters": dict(self.parameters)}]
 
     def derivations(self, requests: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-        """Everything its outputs depend on, if it used what past runs of the request used, or of another
-        request; several, best first. Raises as `requests`, which are taken to be these, does."""
+        """Return the derivations that it may come to have, best first.
+
+        Each combines a request with the code and files that a past run of the same request used.
+
+        Args:
+            requests: What `requests` returned; None: call it.
+
+        Raises:
+            BuildError: As `requests` does.
+        """
         requests = self.requests() if requests is None else requests
         if self.yields:
             return requests
@@ -168,20 +187,21 @@ class Stage:
         if previous is not None and digest(first) == previous.key:
             return [first]
         past = self.store.requested(digest(requests[0]))[::-1]
-        found = [requests[0] | used_again(one) for one in distinct_uses(r.derivation for r in past)]
-        return [first, *found] if previous is not None or not found else found
+        others = [requests[0] | used_again(d) for d in distinct_uses(r.derivation for r in past)]
+        return [first, *others] if previous is not None or not others else others
 
     def derivation(self) -> dict[str, Any]:
-        """The one its record has, else the best. Raises as `requests` does."""
-        found, previous = self.derivations(), self.previous()
-        return next((d for d in found if previous is not None and digest(d) == previous.key), found[0])
+        """Return the derivation that its record has, else the best one. Raises as `requests` does."""
+        derivations, previous = self.derivations(), self.previous()
+        matches = (d for d in derivations if previous is not None and digest(d) == previous.key)
+        return next(matches, derivations[0])
 
     def key(self) -> str:
-        """Digest of its derivation. Raises as `requests` does."""
+        """Return the digest of its derivation. Raises as `requests` does."""
         return digest(self.derivation())
 
     def state(self) -> State:
-        """How it stands; the stages it reads from are taken as they are now, current or not."""
+        """Compare its record with its inputs, as these are now, current or not."""
         previous = self.previous()
         unknown: Literal["stale", "missing"] = "stale" if previous else "missing"
         try:
@@ -190,22 +210,23 @@ class Stage:
             return State(unknown, waiting=tuple(s.name for s in self.after if s.previous() is None))
         except BuildError as error:
             return State(unknown, problem=str(error))
-        found = self._compared(previous, derivations)
-        failure = read_failure(self.failure_path) if found.kind != "current" else None
-        if failure is None:
-            return found
-        now = derivations[0] | used_again(failure.derivation)
-        if digest(failure.derivation) != digest(now):
-            return found
-        return replace(found, kind="failed", failure=failure)
+        state = self._compare(previous, derivations)
+        failure = read_failure(self.failure_path) if state.kind != "current" else None
+        if failure is None or failure.key != self.failure_key():
+            return state
+        return replace(state, kind="failed", failure=failure)
 
-    def _compared(self, previous: StageRecord | None, derivations: Sequence[Mapping[str, Any]]) -> State:
+    def failure_key(self, requests: Sequence[Mapping[str, Any]] | None = None) -> str:
+        """Return the digest of its request and of all sources: a failure counts until one of them changes."""
+        request = (self.requests() if requests is None else requests)[0]
+        return digest({**request, **({} if self.yields else {"files": sources()})})
+
+    def _compare(self, previous: StageRecord | None, derivations: Sequence[Mapping[str, Any]]) -> State:
         if previous is None:
             return State("missing")
-        if previous.key not in [digest(each) for each in derivations]:
-            # Of what it may be made of, what is nearest to what it was made of: another source of a
-            # checkpoint, say, is no reason.
-            differences = [changes(previous.derivation, each) for each in derivations]
+        if previous.key not in [digest(derivation) for derivation in derivations]:
+            # The derivation that is nearest to the record: another source of a checkpoint is no reason.
+            differences = [changes(previous.derivation, derivation) for derivation in derivations]
             return State("stale", min(differences, key=len))
         damage = self.store.verify(previous, self.folder)
         if not damage:
@@ -213,40 +234,39 @@ class Stage:
         return State("missing" if all(d.missing for d in damage) else "damaged", damage=damage)
 
     def is_current(self) -> bool:
-        """Whether its outputs are there, intact, and made of what there is now."""
+        """Return whether its outputs are intact and its inputs unchanged."""
         return self.state().kind == "current"
 
     def kept(self) -> StageRecord | None:
-        """What running it would restore, of the store or its cache; None where it would be built, or nobody
-        can tell."""
+        """Return the record that running it would restore; None if it would be built, or that is unknown."""
         try:
             requests = self.requests()
             derivations = self.derivations(requests)
         except BuildError:  # its state says more
             return None
-        for found in self._stored(derivations):
-            if self.store.has(found, self.folder):
-                return found
+        for record in self._stored(derivations):
+            if self.store.has(record, self.folder):
+                return record
         return next((r for r in self._cached(requests) if self.store.cache and self.store.cache.has(r)), None)
 
     def run(
         self, beat: Callable[[float], None] = lambda elapsed: None, force: bool = False
     ) -> Literal["built", "restored"]:
-        """Restore it from the store, or else build it.
+        """Restore it from the store or, if that is not possible, build it.
 
         Args:
-            beat: Called with the seconds so far, now and then.
-            force: Build it, whatever the store, its cache and the stage's own cache have.
+            beat: Called every 10 s with the seconds so far.
+            force: Build it, whatever the store and the caches have.
 
         Raises:
-            BuildError: Or the child's error. Nothing is published then, and what was there before stays.
+            KokoroTvmError: The worker's error. Then nothing is published, and the outputs stay as they were.
         """
         for _ in range(_ATTEMPTS):
-            found = self.requests()
-            with self.store.lock(digest(found[0]), beat):
-                changed = _changed(found, self.requests())
+            requests = self.requests()
+            with self.store.lock(digest(requests[0]), beat):
+                changed = _changed(requests, self.requests())
                 if not changed:  # while another build had the lock
-                    return self._run(found, beat, force)
+                    return self._run(requests, beat, force)
         raise BuildError(f"{self.name}: {changed[0]} keeps changing; build when it is at rest")
 
     def _run(
@@ -255,11 +275,11 @@ class Stage:
         derivations = self.derivations(requests)
         if not force and self._restore(requests, derivations):
             return "restored"
-        before = Sources(derivations[0])
+        before, failure_key = Sources(derivations[0]), self.failure_key(requests)
         try:
             built = self._build(requests, before, beat, force)
         except KokoroTvmError as error:
-            failure = Failure(requests[0] | self._used_so_far(before), type(error).__name__, str(error))
+            failure = Failure(failure_key, type(error).__name__, str(error))
             with suppress(BuildError):  # the first error is the one to report
                 failure.write(self.failure_path)
             raise
@@ -273,7 +293,7 @@ class Stage:
     def _restore(
         self, requests: Sequence[Mapping[str, Any]], derivations: Sequence[Mapping[str, Any]]
     ) -> bool:
-        """Restore it from the store or its cache, if one of them has it."""
+        """Restore it from the store or the shared cache; return False on a cache miss."""
         for record in self._stored(derivations):
             if self.store.restore(record, self.folder, self.name):
                 return True
@@ -282,39 +302,31 @@ class Stage:
                 return self.store.restore(record, self.folder, self.name)
         return False
 
-    def _used_so_far(self, before: Sources) -> dict[str, Any]:
-        """Return what a failed run used: all sources, if it ended before it could tell. What was edited since
-        it started is not what it used."""
-        if self.yields:
-            return {}
-        try:
-            used = self._used()
-        except BuildError:
-            used = everything()
-        for part, name in (change.split(".", 1) for change in before.changed(used)):
-            used[part][name] = EDITED
-        return used
-
     def _stored(self, derivations: Sequence[Mapping[str, Any]]) -> Iterator[StageRecord]:
-        """Records in the store of what it would be built to."""
-        return (found for each in derivations if (found := self.store.record(digest(each))) is not None)
+        records = (self.store.record(digest(derivation)) for derivation in derivations)
+        return (record for record in records if record is not None)
 
     def _cached(self, requests: Sequence[Mapping[str, Any]]) -> Iterator[StageRecord]:
-        """The same in the cache."""
         cache = self.store.cache
         if cache is None:
             return
         if self.yields:
-            keys = [digest(each) for each in requests]
-            yield from (found for key in keys if (found := cache.record(key, self.outputs)) is not None)
+            records = (cache.record(digest(request), self.outputs) for request in requests)
+            yield from (record for record in records if record is not None)
             return
-        for found in cache.requested(digest(requests[0]), self.outputs):
-            if found.key == digest({**requests[0], **used_again(found.derivation)}):
-                yield found
+        for record in cache.requested(digest(requests[0]), self.outputs):
+            if record.key == digest({**requests[0], **used_again(record.derivation)}):
+                yield record
 
     def rebuild(self, beat: Callable[[float], None] = lambda elapsed: None) -> dict[str, str]:
-        """Run it outside the store, with an empty cache, and return the digest of every output. Raises as
-        `run` does."""
+        """Run it outside the store, with an empty cache.
+
+        Returns:
+            Digest of each output, by name.
+
+        Raises:
+            KokoroTvmError: As `run` does.
+        """
         make_folder(self.work)
         key = digest(self.requests()[0])
         with self.store.lock(key, beat), self.store.workspace(key) as out:
@@ -331,18 +343,21 @@ class Stage:
         again: bool = False,
         **extra: Any,
     ) -> float:
-        """Call its function in a child process and return the seconds of CPU.
+        """Call its function in a worker process.
 
         Args:
-            out: The folder it writes to.
-            log: Where its output goes.
-            beat: Called with the seconds so far, now and then.
-            cache: A folder in the place of the stage's own cache, if it has one.
-            again: Whether what its cache has does not count.
+            out: Folder that it writes to.
+            log: File that its output goes to.
+            beat: Called every 10 s with the seconds so far.
+            cache: Folder that replaces the stage's own cache.
+            again: Whether to ignore the content of the cache.
             extra: Further arguments of the function.
 
+        Returns:
+            Seconds of CPU time.
+
         Raises:
-            BuildError: As `run` does.
+            KokoroTvmError: As `run` does.
         """
         cache = cache or self.cache
         with storing(self._trace_path):
@@ -361,7 +376,7 @@ class Stage:
             },
             "trace": str(self._trace_path.absolute()),
         }
-        return run_child(arguments, log, self.timeout_s, self.name, beat, self.preload)
+        return run_worker(arguments, log, self.timeout_s, self.name, beat, self.preload)
 
     def _build(
         self,
@@ -384,7 +399,7 @@ class Stage:
                 raise BuildError(
                     f"{self.name}: ended well but wrote no {', '.join(missing)}; its log is {self.log_path}"
                 )
-            derivation = self._yielded(requests, out)
+            derivation = self._final_derivation(requests, out)
             changed = self._changed_since(requests, before, derivation)
             if changed:
                 raise BuildError(
@@ -395,30 +410,25 @@ class Stage:
         shutil.rmtree(self.failed_path, ignore_errors=True)
         return record
 
-    def _used(self) -> dict[str, Any]:
-        """What the last run used. Raises BuildError where it left no word of it."""
-        return used(read_trace(self._trace_path)) if not self.yields else {}
-
-    def _yielded(self, requests: Sequence[Mapping[str, Any]], out: Path) -> Mapping[str, Any]:
-        """The derivation of what was built."""
+    def _final_derivation(self, requests: Sequence[Mapping[str, Any]], out: Path) -> Mapping[str, Any]:
         if not self.yields:
-            return {**requests[0], **self._used()}
-        named = json.loads((out / self.outputs[-1]).read_text(encoding="utf-8"))
+            return {**requests[0], **used(read_trace(self._trace_path))}
+        fetched = json.loads((out / self.outputs[-1]).read_text(encoding="utf-8"))
         for request in requests:
-            if request["yields"] == named:
+            if request["yields"] == fetched:
                 return request
-        raise BuildError(f"{self.name}: yielded {named}, which it was not declared to; it is not kept")
+        raise BuildError(f"{self.name}: yielded {fetched}, which it was not declared to; it is not kept")
 
     def _changed_since(
         self, requests: Sequence[Mapping[str, Any]], before: Sources, derivation: Mapping[str, Any]
     ) -> str:
-        """Which parts of its derivation, or files it read, are no longer what they were; "" for none."""
+        """Return the parts of its derivation and the input files that changed while it ran; "" for none."""
         changed = _changed(requests, self.requests())
         files = [str(d.path) for s in self.after for d in self.store.verify(s.record(), s.folder)]
         return ", ".join([*changed, *before.changed(derivation), *files])
 
     def _keep(self, out: Path) -> None:
-        """What a failed run wrote may show why it failed."""
+        """Keep what a failed run wrote, because it may show why."""
         shutil.rmtree(self.failed_path, ignore_errors=True)
         if any(out.iterdir()):
             with suppress(OSError):
@@ -426,8 +436,8 @@ class Stage:
 
 
 def _changed(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The parts of a stage's derivations that differ, by name."""
+    """Return the names of the parts of a stage's requests that differ."""
     if len(before) != len(now):
         return ["yields"]
-    found = (change.name for old, new in zip(before, now, strict=True) for change in changes(old, new))
-    return list(dict.fromkeys(found))
+    names = (change.name for old, new in zip(before, now, strict=True) for change in changes(old, new))
+    return list(dict.fromkeys(names))

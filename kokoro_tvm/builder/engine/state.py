@@ -1,5 +1,4 @@
-"""The state of a stage: current, or not and why; its failure, kept until it is built or made of something
-else."""
+"""State of a stage: current, stale, missing, damaged or failed, and why."""
 
 from __future__ import annotations
 
@@ -12,17 +11,18 @@ from typing import Any, Literal
 from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.engine.store import Damage
 
-__all__ = ["EDITED", "Change", "Failure", "State", "changes", "read_failure"]
-
-
-EDITED = "edited while it ran"
-"""In the place of a digest of what nobody can tell any more."""
+__all__ = ["Change", "Failure", "State", "changes", "read_failure"]
 
 
 @dataclass(frozen=True)
 class Change:
-    """One part of a derivation that differs: its name, with dots, and both values as JSON (None: not
-    there)."""
+    """One part of a derivation that differs.
+
+    Attributes:
+        name: Name of the part, with dots.
+        old: Value as JSON; None if there was none.
+        new: Value as JSON; None if there is none.
+    """
 
     name: str
     old: str | None
@@ -31,36 +31,44 @@ class Change:
 
 @dataclass(frozen=True)
 class Failure:
-    """derivation: what it was made of, as far as it came; error: the name of the exception."""
+    """Failure of a stage.
 
-    derivation: Mapping[str, Any]
+    Attributes:
+        key: Digest of the stage's request and of all sources when it ran.
+        error: Name of the exception.
+        message: Text of the exception.
+    """
+
+    key: str
     error: str
     message: str
 
     def write(self, path: Path) -> None:
-        """Raises BuildError where it cannot be written."""
+        """Write the failure as JSON. Raises BuildError."""
         durable.write(path, json.dumps(asdict(self), indent=1, ensure_ascii=False).encode())
 
 
 def read_failure(path: Path) -> Failure | None:
-    """The failure at `path`; None if there is none, or it is damaged: the stage then counts as not built."""
+    """Return the failure at `path`; None if there is none or it is damaged."""
     try:
         fields = json.loads(path.read_bytes())
-        return Failure(dict(fields["derivation"]), str(fields["error"]), str(fields["message"]))
+        return Failure(str(fields["key"]), str(fields["error"]), str(fields["message"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 @dataclass(frozen=True)
 class State:
-    """kind: "current"; "stale" (made of something else than there is now); "missing" (never built, or an
-    output is not there); "damaged" (an output holds something else than was written); "failed" (one of
-    these, and building it from what there is now went wrong).
+    """State of a stage.
 
-    changes: the parts of its derivation that make it stale; damage: the outputs that are missing or damaged;
-    waiting: the stages it comes after that have to be built before anyone can tell; problem: why nobody can
-    tell, and building it fails, for another reason, such as a tool that is not installed; failure: how it
-    failed.
+    Attributes:
+        kind: "current"; "stale": its inputs changed; "missing": never built, or an output is gone;
+            "damaged": an output has another content; "failed": one of these, and building it failed.
+        changes: Parts of the derivation that make it stale.
+        damage: Outputs that are missing or damaged.
+        waiting: Stages that have to be built before the state is known.
+        problem: Why building it would fail, for example a tool that is not installed.
+        failure: The last failure.
     """
 
     kind: Literal["current", "stale", "missing", "damaged", "failed"]
@@ -72,9 +80,9 @@ class State:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
-    """The parts of two derivations that differ, by name; of another schema, that alone."""
+    """Return the parts of two derivations that differ, by name; only the schema if that differs."""
     if old.get("schema") != new.get("schema"):
-        old, new = ({"schema": each.get("schema")} for each in (old, new))
+        old, new = ({"schema": derivation.get("schema")} for derivation in (old, new))
     before, after = dict(_flat(old)), dict(_flat(new))
     names = sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
     return tuple(Change(n, before.get(n), after.get(n)) for n in names)

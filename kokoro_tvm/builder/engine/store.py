@@ -1,16 +1,16 @@
-"""The store: every output of every stage by what it holds, every finished stage by what it was made of.
+"""Content-addressed store of outputs, with a record for each stage that ran.
 
     objects/aa/SHA256      a file, read-only, never written to again
-    records/aa/KEY.json    what a stage of this derivation wrote (KEY: digest of the derivation)
-    stages/NAME            keys of a stage's records, one a line, the last one being current
-    requests/aa/REQUEST    keys of the records of a request: what is known of a derivation before it runs
-    work/                  temporary folders of stages that run
-    locks/                 who works on a key
-    verified.json          which files were read and what they held; learned.json: the same of code and tools
+    records/aa/KEY.json    the record of a stage (KEY: digest of its derivation)
+    stages/NAME            keys of a stage's records, one a line; the last one is current
+    requests/aa/REQUEST    keys of the records of a request (the part of a derivation known before the run)
+    work/                  temporary folders of running stages
+    locks/                 locks of keys
+    verified.json          digests of files that were read; learned.json: the same for code and tools
 
-An object is complete when it has its name, a stage is finished when it has its record: both get there by
-renaming, after all they consist of is on the disk. What a stage wrote is seen in folders outside the store as
-further names (hard links) of the objects; where a file system has no links, as copies. Only digests decide.
+Objects and records are renamed to their names after their content is on the disk, so each is complete or
+absent. Outputs are visible in folders outside the store as hard links to the objects, or as copies if the
+file system has no links.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, list_wit
 __all__ = ["WHOLE", "Damage", "Store", "read_keys", "read_record", "sweep"]
 
 WHOLE = "store"
-"""In the place of a key, what is locked while anything is published, restored or collected."""
+"""Name of the lock that is held while anything is published, restored or collected."""
 
-_BEAT = 10.0  # seconds between signs of life of one that waits
+_BEAT_S = 10.0
 _READ_ONLY = 0o444
 
 
 @dataclass(frozen=True)
 class Damage:
-    """An output that is not what its record says: it is `missing`, or it holds something else."""
+    """Output that differs from its record. missing: whether the file is gone."""
 
     path: Path
     output: Output
@@ -51,11 +51,14 @@ class Damage:
 
 
 class Store:
-    """A store in the folder `root`, which need not exist. Threads and processes may share it.
+    """Store in a folder. Threads and processes may share it.
 
-    paranoid: whether files are read again even if they look unchanged. cache: where what is not here is
-    looked for, and what is published is offered. Whatever writes raises BuildError with the path and what to
-    do about it; nothing is published then.
+    Methods that write raise BuildError with the path and the remedy; nothing is published then.
+
+    Args:
+        root: The folder, which need not exist.
+        paranoid: Read files again even if they look unchanged.
+        cache: Shared cache.
     """
 
     def __init__(self, root: Path, paranoid: bool = False, cache: Cache | None = None) -> None:
@@ -63,39 +66,39 @@ class Store:
         self.paranoid = paranoid
         self.cache = cache
         self.verified = Memory(root / "verified.json", trust=not paranoid)
-        self._read: dict[str, tuple[tuple[int, ...], StageRecord | None]] = {}
+        self._records: dict[str, tuple[tuple[int, ...], StageRecord | None]] = {}
         self._expected: dict[str, StageRecord] = {}
 
     # Reading
 
     def record(self, key: str) -> StageRecord | None:
-        """The record of this derivation; None where there is none that is whole."""
+        """Return the record with this key; None if there is none or it is damaged."""
         path = self._record_path(key)
-        now, (before, found) = stamps(path), self._read.get(key, ((), None))
+        now, (before, record) = stamps(path), self._records.get(key, ((), None))
         if now != before:
-            found = read_record(path, key)
-            self._read[key] = (now, found)
-        return found
+            record = read_record(path, key)
+            self._records[key] = (now, record)
+        return record
 
     def records(self) -> Iterator[StageRecord]:
-        """All records that are whole."""
+        """Return all records that are not damaged."""
         paths = sorted((self.root / "records").glob("*/*.json"))
-        return (found for path in paths if (found := read_record(path, path.stem)) is not None)
+        return (record for path in paths if (record := read_record(path, path.stem)) is not None)
 
     def stages(self) -> list[str]:
-        """Names of all stages that were ever built or restored here."""
+        """Return the names of all stages that were ever built or restored here."""
         return sorted(path.name for path in (self.root / "stages").glob("[!.]*"))
 
     def history(self, stage: str) -> list[StageRecord]:
-        """Records that were current for a stage, the latest last; those that are gone are left out."""
+        """Return the records that were current for a stage and still exist, the latest last."""
         return [r for r in map(self.record, read_keys(self.root / "stages" / stage)) if r is not None]
 
     def requested(self, request: str) -> list[StageRecord]:
-        """Records of a request, the latest last; those that are gone are left out."""
+        """Return the records of a request that still exist, the latest last."""
         return [r for r in map(self.record, read_keys(self._request_path(request))) if r is not None]
 
     def current(self, stage: str) -> StageRecord | None:
-        """The record a stage's visible outputs are of; None where it was never built, or that is unknown."""
+        """Return the record of a stage's visible outputs; None if there is none."""
         if stage in self._expected:
             return self._expected[stage]
         keys = read_keys(self.root / "stages" / stage)
@@ -103,18 +106,20 @@ class Store:
 
     @contextmanager
     def expecting(self) -> Iterator[dict[str, StageRecord]]:
-        """While entered, stages count as having the records that are put into the result, by name: so what
-        comes after a stage that will be restored is looked ahead to."""
+        """Pretend that stages have the records that the caller puts into the result, by name.
+
+        So the states of stages after one that will be restored can be predicted.
+        """
         try:
             yield self._expected
         finally:
             self._expected.clear()
 
     def read(self, output: Output, path: Path) -> bytes | None:
-        """What an output holds, as `path`, the store or its cache has it; None where none has it intact."""
-        for place in (path, self.object(output.sha256)):
-            if self.verified.is_intact(place, output.size, output.sha256):
-                return place.read_bytes()
+        """Return the content of an output from `path`, the store or its cache; None if none has it intact."""
+        for candidate in (path, self.object(output.sha256)):
+            if self.verified.is_intact(candidate, output.size, output.sha256):
+                return candidate.read_bytes()
         if self.cache is None:
             return None
         with tempfile.TemporaryDirectory() as folder:
@@ -122,29 +127,29 @@ class Store:
             return copy.read_bytes() if self.cache.get(output, copy) else None
 
     def object(self, sha256: str) -> Path:
-        """Where the object with this digest is, or would be."""
+        """Return the path of the object with this digest."""
         return self.root / "objects" / sha256[:2] / sha256
 
     def holds(self, output: Output) -> bool:
-        """Whether the object of an output is there, and intact."""
+        """Return whether the object of an output is in the store, and intact."""
         return self.verified.is_intact(self.object(output.sha256), output.size, output.sha256)
 
     def has(self, record: StageRecord, folder: Path) -> bool:
-        """Whether `restore` would bring the folder to hold a record's outputs."""
+        """Return whether `restore` would succeed."""
         return all(self.holds(damage.output) for damage in self.verify(record, folder))
 
     def verify(self, record: StageRecord, folder: Path) -> tuple[Damage, ...]:
-        """Which of a record's outputs are not in `folder` as they were written."""
-        bad = [
+        """Return the outputs of a record that are missing or damaged in `folder`."""
+        damage = [
             Damage(folder / o.file, o, missing=not (folder / o.file).exists())
             for o in record.outputs
             if not self.verified.is_intact(folder / o.file, o.size, o.sha256)
         ]
         self.verified.save()
-        return tuple(bad)
+        return tuple(damage)
 
     def audit(self) -> Iterator[tuple[Path, str]]:
-        """Every record and every object, and what is wrong with it ("" for nothing)."""
+        """Yield the path of every record and object, and what is wrong with it ("" for nothing)."""
         for path in sorted((self.root / "records").glob("*/*.json")):
             yield path, "" if read_record(path, path.stem) else "is no record, or was changed"
         for path in sorted((self.root / "objects").glob("*/*")):
@@ -156,13 +161,13 @@ class Store:
 
     @contextmanager
     def lock(self, key: str, beat: Callable[[float], None] = lambda elapsed: None) -> Iterator[None]:
-        """Holds the lock of a key against all threads and processes; beat: called with the seconds waited."""
+        """Hold the lock of a key. beat: called every 10 s with the seconds waited."""
         path = self.root / "locks" / key
         durable.make_folder(path.parent)
         lock, began = FileLock(path, thread_local=False), time.monotonic()
         while True:
             with storing(path), suppress(Timeout):  # an OSError, too
-                lock.acquire(timeout=_BEAT)
+                lock.acquire(timeout=_BEAT_S)
                 break
             beat(time.monotonic() - began)
         try:
@@ -172,7 +177,10 @@ class Store:
 
     @contextmanager
     def workspace(self, key: str) -> Iterator[Path]:
-        """An empty folder for who holds the key's lock, gone afterwards; what killed ones left goes, too."""
+        """Create an empty folder for the holder of the key's lock, and remove it afterwards.
+
+        Folders that killed builds left are removed, too.
+        """
         work = self.root / "work"
         durable.make_folder(work)
         for stale in [*work.glob(f"{key}-*"), *work.glob(f".{key}-*")]:
@@ -186,8 +194,10 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
 
     def fetch(self, record: StageRecord, lock: str) -> bool:
-        """Takes a record of the cache over, with its outputs, for who holds the lock; False where the cache
-        lacks one of them."""
+        """Copy a record and its outputs from the cache; return False on a cache miss.
+
+        The caller holds `lock`.
+        """
         assert self.cache is not None
         with self.workspace(lock) as folder:
             for output in record.outputs:
@@ -211,7 +221,7 @@ class Store:
         seconds: float,
         cpu_seconds: float,
     ) -> StageRecord:
-        """Takes the files a stage wrote out of `folder` into the store and writes the record, last."""
+        """Move the files that a stage wrote from `folder` to the store, write the record, and return it."""
         outputs = []
         for file in files:
             path = folder / file
@@ -220,22 +230,21 @@ class Store:
                     path.chmod(_READ_ONLY)
                 durable.sync(path)
                 outputs.append(Output(file, path.stat().st_size, self.verified.sha256(path)))
-        record = StageRecord(
-            stage, derivation, tuple(outputs), round(seconds, 3), round(cpu_seconds, 3), time.time()
-        )
+        times = round(float(seconds), 3), round(float(cpu_seconds), 3), time.time()
+        record = StageRecord(stage, derivation, tuple(outputs), *times)
         self.add(record, lambda output: folder / output.file)
         self.offer(record)
         return record
 
     def offer(self, record: StageRecord) -> None:
-        """Puts a record of this store, and its outputs, into the cache, if there is one to be written to."""
+        """Write a record of this store and its outputs to the cache, if there is one."""
         if self.cache is not None:
             self.cache.offer(record, lambda output: self.object(output.sha256))
 
     def add(self, record: StageRecord, source: Callable[[Output], Path]) -> None:
-        """Takes a record in, whose outputs are where `source` says, verified and on the store's file system.
+        """Add a record and move its outputs to the store.
 
-        The files are moved.
+        source: path of an output, which is verified and on the store's file system.
         """
         with self.lock(WHOLE):
             for output in record.outputs:
@@ -248,32 +257,33 @@ class Store:
                     durable.sync_folder(path.parent)
                     self.verified.note({path: output.sha256}, settle=False)
             if record.derivation.keys() >= {*USED}:
-                # Before the record, which nobody would find otherwise if this is killed between the two.
+                # Before the record, so that no record is unlisted if the build is killed in between.
                 _note(self._request_path(record.request), record.key)
             durable.write(self._record_path(record.key), record.to_bytes())
 
     def restore(self, record: StageRecord, folder: Path, stage: str = "") -> bool:
-        """Brings `folder` to hold a record's outputs; False where the store does not hold all it takes.
+        """Restore a record's outputs in `folder`; return False if the store lacks one of them.
 
-        stage: whose folder it is; files of its earlier records go, and this one becomes its current one. The
-        last output counts as the manifest of the others: while one of them is replaced, it is not there.
+        The last output is the manifest of the others: it is absent while one of them is replaced.
+
+        Args:
+            record: The record.
+            folder: Folder of the outputs.
+            stage: Stage that the folder belongs to: files of its earlier records are removed, and the record
+                becomes its current one.
         """
         damaged = self.verify(record, folder)
-        lost = [d.output for d in damaged if not self.holds(d.output)]
-        if lost:
+        if not all(self.holds(d.output) for d in damaged):
             return False
         former = {o.file for r in self.history(stage) for o in r.outputs} if stage else set()
-        try:
-            with self.lock(WHOLE):
-                if damaged:
-                    self._place(damaged, record, folder)
-                for file in former - {o.file for o in record.outputs}:
-                    with storing(folder / file):
-                        (folder / file).unlink(missing_ok=True)
-                if stage:
-                    _note(self.root / "stages" / stage, record.key)
-        except _GoneError:
-            return False
+        with self.lock(WHOLE):
+            if damaged and not self._place(damaged, record, folder):
+                return False
+            for file in former - {o.file for o in record.outputs}:
+                with storing(folder / file):
+                    (folder / file).unlink(missing_ok=True)
+            if stage:
+                _note(self.root / "stages" / stage, record.key)
         if damaged:
             with storing(folder):
                 self.verified.note({folder / o.file: o.sha256 for o in record.outputs})
@@ -281,9 +291,14 @@ class Store:
         return True
 
     def repair(self, path: Path, copies: Iterable[Path]) -> str:
-        """Replace a damaged object by an intact copy, or remove it or a damaged record; say which.
+        """Replace a damaged object by an intact copy, or remove a damaged object or record.
 
-        copies: files that may hold what the object held.
+        Args:
+            path: The object or record.
+            copies: Files that may have the content of the object.
+
+        Returns:
+            "restored" or "removed".
         """
         with self.lock(WHOLE), storing(path):
             partial = self.root / "work" / "repaired"
@@ -298,7 +313,8 @@ class Store:
             path.unlink()
             return "removed"
 
-    def _place(self, damaged: Sequence[Damage], record: StageRecord, folder: Path) -> None:
+    def _place(self, damaged: Sequence[Damage], record: StageRecord, folder: Path) -> bool:
+        """Replace damaged outputs, the manifest last; return False if an object was removed meanwhile."""
         partial = self.root / "work" / "link"
         durable.make_folder(partial.parent)
         manifest = record.outputs[-1]
@@ -311,9 +327,10 @@ class Store:
                 partial.unlink(missing_ok=True)
                 try:
                     durable.link(source, partial)
-                except FileNotFoundError as error:
-                    raise _GoneError(source) from error
+                except FileNotFoundError:
+                    return False
                 partial.replace(path)
+        return True
 
     def _request_path(self, request: str) -> Path:
         return self.root / "requests" / request[:2] / request
@@ -323,7 +340,7 @@ class Store:
 
 
 def read_keys(path: Path) -> list[str]:
-    """The keys in a list; none where there is none, or it is damaged: what it lists is built again."""
+    """Read a list of keys; [] if there is none or it is damaged, so that what it lists is built again."""
     return listed_keys(_content(path))
 
 
@@ -335,29 +352,25 @@ def _content(path: Path) -> bytes:
 
 
 def _note(path: Path, key: str) -> None:
-    """Makes a key the last of a list."""
+    """Make a key the last of a list."""
     if read_keys(path)[-1:] != [key]:
         durable.write(path, list_with(_content(path), key))
 
 
-class _GoneError(Exception):
-    """An object was there a moment ago."""
-
-
 def read_record(path: Path, key: str) -> StageRecord | None:
-    """The record at `path`; None where there is none that is whole and has this key."""
+    """Return the record at `path`; None if there is none, it is damaged or has another key."""
     try:
-        found = StageRecord.from_bytes(path.read_bytes())
+        record = StageRecord.from_bytes(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return found if found.key == key else None
+    return record if record.key == key else None
 
 
 def sweep(root: Path, dry_run: bool = False) -> tuple[int, int]:
-    """Removes temporary folders of a store that nobody works in any more; how many, and their bytes."""
+    """Remove abandoned temporary folders of a store; return how many, and their bytes."""
     count = freed = 0
     for folder in (root / "work").glob("*-*"):
-        key = folder.name.lstrip(".").partition("-")[0]  # what a stage puts beside its folder has a dot
+        key = folder.name.lstrip(".").partition("-")[0]  # a stage may put folders with a dot beside its own
         lock = FileLock(root / "locks" / key, thread_local=False)
         with suppress(Timeout, OSError), lock.acquire(blocking=False):
             freed += sum(p.lstat().st_size for p in folder.rglob("*") if p.is_file())

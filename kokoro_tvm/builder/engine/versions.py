@@ -1,4 +1,4 @@
-"""Versions of the tools that builds call, found without importing any."""
+"""Versions of the tools that builds use, without importing them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 PYTHON = ">=3.11,<3.15"
-"""The Python that builds. What speaks runs on others, too."""
+"""Versions of Python that builds support. The runtime supports others, too."""
 
 TORCH = ("torch", "kokoro", "transformers", "numpy")
 TVM = ("apache-tvm", "apache-tvm-ffi")
@@ -33,12 +33,12 @@ _LLVM = re.compile(rb"LLVM version (\d+\.\d+\.\d+[ -~]*)")
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Installed versions of these distributions, and Python's."""
+    """Return the installed versions of these distributions and of Python."""
     return {"python": platform.python_version()} | {p: _version(p) for p in packages}
 
 
 def installed(package: str) -> str | None:
-    """Version of a distribution that may be missing."""
+    """Return the version of a distribution; None if it is not installed."""
     try:
         return _version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -46,31 +46,32 @@ def installed(package: str) -> str | None:
 
 
 def tvm_versions() -> dict[str, str]:
-    """Versions of TVM and of the LLVM in it."""
+    """Return the versions of TVM and of its LLVM."""
     return versions(*TVM) | {"llvm": llvm_version()}
 
 
 def llvm_version() -> str:
-    """Version of the LLVM that TVM's compiler library contains, read from it without loading it.
+    """Return the version of the LLVM in TVM's compiler library, without loading the library.
 
-    Raises BuildError where there is no such library.
+    Raises:
+        BuildError: There is no such library.
     """
     package = importlib.util.find_spec("tvm")
     folders = package.submodule_search_locations if package else None
     for library in sorted(path for folder in folders or () for path in Path(folder).glob("lib/libtvm*")):
-        found = learned().recall(library, _llvm_inside, "llvm")
-        if found:
-            return found
+        version = learned().recall(library, _read_llvm_version, "llvm")
+        if version:
+            return version
     raise BuildError(
         "no compiler library of TVM with LLVM in it is installed: "
         "`pip install -e '.[build]'` brings apache-tvm"
     )
 
 
-def _llvm_inside(library: Path) -> str:
+def _read_llvm_version(library: Path) -> str:
     with library.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        found = _LLVM.search(content)
-        return found[1].decode() if found else ""
+        match = _LLVM.search(content)
+        return match[1].decode() if match else ""
 
 
 @cache

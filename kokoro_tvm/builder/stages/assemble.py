@@ -1,4 +1,4 @@
-"""The kernels of a library as machine code, for the generations of GPUs that the recipe names."""
+"""Stage `assemble`: compile GPU kernels to machine code of the GPU generations in the recipe."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, compiled: Stage) -> Stage:
+    """Declare the stage."""
     target = recipe.target_of(spec.component)
     return place.stage(
         "assemble",
@@ -28,16 +29,16 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, compiled: Stage) -
 
 
 def run(out: Path, inputs: Inputs, *, target: dict[str, Any], name: str) -> None:
-    """Writes the machine code, and what each kernel takes of a GPU: registers and shared memory."""
+    """Write the machine code, and the registers and shared memory of each kernel."""
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
     kind = target_kind(target["kind"])
     spec = kind.spec.model_validate(target, strict=False)
     kernels = DeviceCode.from_bytes(target["kind"], inputs["kernels"].read_bytes())
     code, resources = kind.tools(spec).assemble(kernels)
-    for architecture, taken in resources.items():
-        spilled = sum(entry["spilled_bytes"] > 0 for entry in taken.values())
-        most = max((entry["registers"] for entry in taken.values()), default=0)
-        log(f"{architecture}: {len(taken)} kernels, at most {most} registers, {spilled} spill")
+    for architecture, usage in resources.items():
+        spilled = sum(entry["spilled_bytes"] > 0 for entry in usage.values())
+        most = max((entry["registers"] for entry in usage.values()), default=0)
+        log(f"{architecture}: {len(usage)} kernels, at most {most} registers, {spilled} spill")
     (out / f"{name}{MACHINE_CODE}").write_bytes(code.to_bytes())
     write_json(out / "resources.json", resources)

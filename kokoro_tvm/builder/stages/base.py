@@ -1,4 +1,4 @@
-"""What stages share: where things are kept, what processes find imported, small files and logs."""
+"""Shared parts of stages: folders, preloaded modules, small files and logs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = [
     "COMPILER",
     "Files",
     "Place",
-    "computing",
-    "files_of",
-    "gates_on",
+    "call_parameters",
+    "gate_facts",
+    "judged_references",
     "log",
+    "output_group",
     "read_json",
-    "references_of",
     "run_facts",
     "run_settings",
     "runner_libraries",
@@ -32,11 +32,10 @@ __all__ = [
     "write_json",
 ]
 
-Files = dict[str, tuple[Stage, str]]
-"""Inputs of a stage: name -> the stage that writes the file, and its name there."""
+Files = dict[str, tuple[Stage, str]]  # input -> the stage that writes the file, the name of the file
 
-# What takes seconds to import, for the stages that need it; those that speak start as bare as a user's own
-# process.
+# Modules that take seconds to import, for the stages that need them. Stages that speak preload nothing, so
+# that they run like a user's own process.
 COMPILER = (
     "kokoro_tvm.compiler.export",
     "kokoro_tvm.compiler.lower",
@@ -52,10 +51,13 @@ COMPILER = (
 
 @dataclass(frozen=True)
 class Place:
-    """Where the stages of a recipe, or of a model, are kept: name of either, the folder of all artifacts,
-    the store.
+    """The folders and the store of the stages of a recipe or a model.
 
-    timeout_s: how long one of them may take.
+    Attributes:
+        name: Name of the recipe or the model.
+        artifacts: Folder of all artifacts.
+        store: The store.
+        timeout_s: Time limit of each stage.
     """
 
     name: str
@@ -65,12 +67,12 @@ class Place:
 
     @property
     def bundle(self) -> Path:
-        """The folder of the recipe's bundle."""
+        """Folder of the recipe's bundle."""
         return self.artifacts / self.name
 
     @property
     def work(self) -> Path:
-        """The folder of everything else."""
+        """Folder of all other outputs, and of the logs."""
         return self.artifacts / ".build" / self.name
 
     def stage(
@@ -82,8 +84,15 @@ class Place:
         work: Path | None = None,
         **fields: Any,
     ) -> Stage:
-        """A stage of this kind, of an artifact if one is named; its outputs lie in `folder`, else in its
-        `work`."""
+        """Return a stage of this kind, and of this artifact if there is one.
+
+        Args:
+            kind: The name of the stage's module.
+            artifact: Name of the artifact.
+            folder: Folder of the outputs; None: `work`.
+            work: Folder of the log; None: a folder of its own.
+            fields: Other fields of the stage.
+        """
         own = work or self.work / (artifact or kind)
         return Stage(
             name=".".join(filter(None, (self.name, kind, artifact))),
@@ -96,69 +105,73 @@ class Place:
         )
 
 
-def files_of(group: str, stage: Stage, *, without: str = "") -> Files:
-    """All outputs of a stage but one as a group of inputs."""
+def output_group(group: str, stage: Stage, *, without: str = "") -> Files:
+    """Return all outputs of a stage but one as a group of inputs."""
     return {f"{group}/{output}": (stage, output) for output in stage.outputs if output != without}
 
 
-def references_of(recipe: Recipe, reference: Stage) -> Files:
-    """The references that a recipe's gates are run on, as a group of inputs."""
+def judged_references(recipe: Recipe, reference: Stage) -> Files:
+    """Return the references of the utterances that the recipe's gates judge, as a group of inputs."""
     chosen = {f"{name}.safetensors" for name in recipe.judged}
-    return {name: file for name, file in files_of("references", reference).items() if file[1] in chosen}
+    return {name: file for name, file in output_group("references", reference).items() if file[1] in chosen}
 
 
 def runner_libraries(inputs: Inputs) -> list[Path]:
-    """The TVM runtime that the runner needs: the group of inputs `runner`, which is empty where it needs
-    none."""
+    """Return the libraries of the TVM runtime that the runner needs: the group of inputs `runner`."""
     return list(inputs.group("runner").values())
 
 
-def gates_on(recipe: Recipe, part: str) -> dict[str, Any]:
-    """The gates on a component or on something whole, as facts of the stage that judges it."""
+def gate_facts(recipe: Recipe, part: str) -> dict[str, Any]:
+    """Return the gates of a component, or of `speech` and the like, as facts of the stage that judges it."""
     gates = recipe.gates.model_dump(mode="json")
     return {name: gates[name] for name in (part, "enforce")}
 
 
 def run_facts(recipe: Recipe) -> dict[str, Any]:
-    """Facts of the stages that run the code: the runner, None where nothing does, and what they compute with.
-    Raises BuildError where one of these is not installed."""
+    """Return the facts of stages that run the code: the runner (None: not run), and versions of libraries.
+
+    Raises:
+        BuildError: One of these is not installed.
+    """
     runner = tools_for(recipe.target).runner()
     return {"runner": runner.facts() if runner else None, "versions": versions("numpy", *TVM)}
 
 
 def run_settings(recipe: Recipe) -> dict[str, Any]:
-    """Settings of the stages that run the code before there is a bundle: the target, and the names that the
-    bundle will have."""
+    """Return the settings of stages that run the code before the bundle exists: the target, and names."""
     return {
         "target": recipe.target.model_dump(mode="json"),
         "names": {"name": recipe.name, "model": recipe.model},
     }
 
 
-def computing(recipe: Recipe) -> dict[str, str]:
-    """What of a recipe decides how its code is called, as a parameter of the stages that run it."""
+def call_parameters(recipe: Recipe) -> dict[str, str]:
+    """Return what decides how the recipe's code is called, as a parameter of the stages that run it."""
     return {"length": recipe.length, "precision": recipe.precision}
 
 
 def threads() -> int:
-    """How many threads stages compute with; decides about no output."""
-    from kokoro_tvm.runtime.threads import usable_cores  # numpy comes with it
+    """Return the number of threads of a stage. It does not affect any output."""
+    from kokoro_tvm.runtime.threads import usable_cores  # imports numpy
 
     return usable_cores()
 
 
 def log(line: str) -> None:
-    """Prints a line to the stage's log at once."""
+    """Write a line to the stage's log at once."""
     print(line, flush=True)
 
 
 def read_json(path: Path) -> Any:
+    """Read a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON with sorted keys, so that equal values give equal bytes."""
     write(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False))
 
 
 def write(path: Path, text: str) -> None:
+    """Write a text file as UTF-8."""
     path.write_text(text, encoding="utf-8")

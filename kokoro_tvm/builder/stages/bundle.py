@@ -1,4 +1,4 @@
-"""The bundle: everything that speaks, in one folder, with its manifest and where it comes from."""
+"""Stage `bundle`: put everything that speaks into one folder, with manifest and provenance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kokoro_tvm import __version__
 from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import TORCH, TVM, llvm_version, versions
-from kokoro_tvm.builder.stages.base import Files, Place, files_of, read_json
+from kokoro_tvm.builder.stages.base import Files, Place, output_group, read_json
 from kokoro_tvm.builder.stages.libkokoro import compiler_of
 from kokoro_tvm.builder.stages.provenance import parameters
 from kokoro_tvm.recipe import Recipe
@@ -19,7 +19,7 @@ from kokoro_tvm.targets import find_runner, tools_for
 
 __all__ = ["declare", "run"]
 
-_READ = ("config", "machine", "parameters")  # parts that are in no bundle
+_NOT_COPIED = ("config", "machine", "parameters")  # parts that are only read
 
 
 def declare(
@@ -30,10 +30,18 @@ def declare(
     checkpoint: Stage,
     front_end: Stage | None,
 ) -> Stage:
-    """parts: see `kokoro_tvm.builder.stages.manifest`; validations: artifact -> its report, without which
-    nothing is bundled; front_end: None where the bundle has none."""
-    texts = files_of("front_end", front_end, without="tagger.zip") if front_end else {}
-    copied = [file for name, (_, file) in parts.items() if name.partition("/")[0] not in _READ]
+    """Declare the stage.
+
+    Args:
+        place: Folders.
+        recipe: The recipe.
+        parts: Parts of a bundle (`kokoro_tvm.builder.stages.manifest`).
+        validations: Artifact -> its report. The bundle waits for all of them.
+        checkpoint: Stage of the checkpoint.
+        front_end: Stage of the front end; None: the bundle has none.
+    """
+    texts = output_group("front_end", front_end, without="tagger.zip") if front_end else {}
+    copied = [file for name, (_, file) in parts.items() if name.partition("/")[0] not in _NOT_COPIED]
     _, not_run = find_runner(recipe.target.model_dump(mode="json"))
     toolchain = tools_for(recipe.target).toolchain()
 
@@ -54,9 +62,9 @@ def declare(
         ),
         inputs={
             **parts,
-            **files_of("checkpoint", checkpoint),
+            **output_group("checkpoint", checkpoint),
             **texts,
-            **{f"validations/{artifact}": made for artifact, made in validations.items()},
+            **{f"validations/{artifact}": file for artifact, file in validations.items()},
         },
         parameters={"recipe": parameters(recipe), "not_run": not_run},
         settings=lambda: {
@@ -80,10 +88,8 @@ def run(
     toolchain: dict[str, str],
     compiler: dict[str, str],
 ) -> None:
-    """Links the parts into the folder, writes provenance.json, and bundle.json last.
-
-    Hard links where the file system has them: objects of the store are replaced, never written to.
-    """
+    """Link the parts into the folder, and write provenance.json, then bundle.json."""
+    # Hard links are safe: objects of the store are replaced, never written to.
     from safetensors import safe_open
 
     from kokoro_tvm.builder.engine.durable import link

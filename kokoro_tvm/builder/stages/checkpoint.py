@@ -1,4 +1,4 @@
-"""Weights, voices and configuration, from the first source that answers."""
+"""Stage `checkpoint`: fetch weights, voices and configuration from the first source that answers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from kokoro_tvm.recipe import Checkpoint
 
 __all__ = ["declare", "run"]
 
-_READERS = ("onnx", "protobuf", "safetensors")  # of what is fetched
+_READERS = ("onnx", "protobuf", "safetensors")  # packages that read the fetched files
 
 
 def declare(place: Place, checkpoint: Checkpoint, root: Path) -> Stage:
-    """root: the folder that paths of `file` sources start from.
-
-    Its key is what was obtained and the code that converts it: another way to the same bytes is the same key.
-    """
+    """Declare the stage. `root`: the folder of relative paths of `file` sources."""
+    # The key is made of the fetched files and of the code that converts them: every source of the same
+    # bytes gives the same key.
     return place.stage(
         "checkpoint",
         folder=place.artifacts / "checkpoint" / place.name,
@@ -38,6 +37,7 @@ def declare(place: Place, checkpoint: Checkpoint, root: Path) -> Stage:
 
 
 def run(out: Path, inputs: Inputs, *, checkpoint: dict[str, Any], root: str) -> None:
+    """Fetch the checkpoint, and convert it."""
     from kokoro_tvm.model.checkpoint import fetch
 
     fetch(Checkpoint.model_validate(checkpoint, strict=False), out, root=Path(root), log=log)

@@ -1,7 +1,6 @@
-"""A module of kernels as a library that the runtime loads, linked from an object per kernel.
+"""Stage `compile`: generate an object for each kernel of a module, and link them to a library.
 
-Objects are kept in the store, as parts that all artifacts and recipes share, so that a kernel whose object is
-there is not generated again.
+All artifacts and recipes share the objects through the store, so that a kernel is compiled only once.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kokoro_tvm.builder.engine.trace import unrecorded
 from kokoro_tvm.builder.engine.used import all_of
 from kokoro_tvm.builder.engine.versions import tvm_versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, log, read_json, threads
-from kokoro_tvm.builder.stages.lower import lowered, lowering, lowering_here
+from kokoro_tvm.builder.stages.lower import lower_program, lowering_parameters, lowering_settings
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.parts import Resources
@@ -30,13 +29,12 @@ from kokoro_tvm.targets import KERNELS, target_kind, tools_for
 
 __all__ = ["declare", "processes", "run"]
 
-_LOWERED_GB = 0.7
-"""What the process that has lowered the decoder takes."""
-_KERNEL_GB = 0.1
-"""What each process forked from it takes besides, to generate a kernel."""
+_LOWERED_GB = 0.7  # memory of the process that has lowered the decoder
+_KERNEL_GB = 0.1  # additional memory of each forked process that generates a kernel
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> Stage:
+    """Declare the stage."""
     target = recipe.target_of(spec.component)
     toolchain = tools_for(target).toolchain()
     library = f"{spec.id}{toolchain.suffix}"
@@ -53,7 +51,8 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
         },
         settings=lambda: {
             "target": target.model_dump(mode="json"),
-            "lowering": lowering(recipe, spec) | lowering_here(recipe, spec, lower.inputs["machine"][0]),
+            "lowering": lowering_parameters(recipe, spec)
+            | lowering_settings(recipe, spec, lower.inputs["machine"][0]),
             "generator": _generator() | {"versions": tvm_versions()},
             "processes": processes(recipe.resources, threads()),
         },
@@ -77,19 +76,31 @@ def run(
     cache: Path,
     again: bool = False,
 ) -> None:
-    """Generates code and links it. generator: what an object is made of besides its kernel;
-    again: whether kernels are generated although their objects are kept.
+    """Generate code and link it.
 
-    TVM takes ten times as long to read a module's script as we take to lower the program again, so it is
-    lowered again, and the script only compared.
+    Args:
+        out: Folder of the outputs.
+        inputs: The module, and the inputs of `lower`.
+        target: Target of the recipe.
+        pass_context: Options of TVM's PassContext.
+        library: Name of the library.
+        lowering: Arguments of `lower_program`.
+        generator: Digests of what an object depends on besides its kernel.
+        processes: Number of kernels that are generated at the same time.
+        cache: Folder of the objects.
+        again: Generate kernels even if there are objects of them.
+
+    Raises:
+        BuildError: The generator was edited, a pass is not deterministic, or a tool fails.
     """
     from kokoro_tvm.builder.library import compile_module
     from kokoro_tvm.targets import Machine
 
-    if any(generator[part] != made for part, made in _generator().items()):
+    if any(generator[part] != digest for part, digest in _generator().items()):
         raise BuildError("the code generator was edited while the build started, run doit again")
+    # Lowering again takes a tenth of the time that TVM takes to parse the module's script.
     with unrecorded():
-        module = lowered(inputs, **lowering).module
+        module = lower_program(inputs, **lowering).module
     if module.script(show_meta=True) != inputs["module"].read_text(encoding="utf-8"):
         raise BuildError(
             f"lowering once more gave another module than {inputs['module']}: a pass is not deterministic"
@@ -103,11 +114,11 @@ def run(
 
 
 def processes(resources: Resources, cores: int) -> int:
-    """How many kernels are generated at the same time on so many cores."""
+    """Return the number of kernels that are generated at the same time."""
     fitting = round((resources.memory_gb - _LOWERED_GB) / _KERNEL_GB)
     return max(1, min(resources.cpus or cores, cores, fitting))
 
 
 def _generator() -> dict[str, Any]:
-    """The code that makes a kernel's object of it."""
+    """Return the digests of the code that compiles a kernel to an object."""
     return all_of(["kokoro_tvm.compiler.codegen:write_object"])

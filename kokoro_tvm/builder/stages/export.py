@@ -1,4 +1,4 @@
-"""A component with its patches in force as a program: a graph of semantic operations, without weights."""
+"""Stage `export`: trace a patched component to a graph of semantic operations, without weights."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, checkpoint: Stage) -> Stage:
+    """Declare the stage."""
     patches = list(recipe.components[spec.component].patches)
     return place.stage(
         "export",
@@ -36,6 +37,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, checkpoint: Stage)
 def run(
     out: Path, inputs: Inputs, *, component: str, length: str, bucket: int, patches: Sequence[str]
 ) -> None:
+    """Write the program."""
     from kokoro_tvm.compiler.export import export_component, save_program
 
     program = export_component(component, read_json(inputs["config"]), length, bucket, patches)

@@ -1,4 +1,4 @@
-"""The text front end's file: tagger, lexicon and written forms, from the first sources that answer."""
+"""Stage `front_end`: fetch tagger, lexicon and written forms of the text front end."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, front_end: FrontEndSpec, root: Path) -> Stage:
-    """root: the folder that paths of `file` sources start from.
-
-    Its key is what was obtained and the code that converts it: another way to the same files is the same key.
-    """
+    """Declare the stage. `root`: the folder of relative paths of `file` sources."""
+    # The key is made of the fetched files and of the code that converts them: every source of the same
+    # files gives the same key.
     return place.stage(
         "front_end",
         folder=place.artifacts / "front_end" / place.name,
@@ -35,6 +34,7 @@ def declare(place: Place, front_end: FrontEndSpec, root: Path) -> Stage:
 
 
 def run(out: Path, inputs: Inputs, *, front_end: dict[str, Any], root: str) -> None:
+    """Fetch the front end's data, and convert it."""
     from kokoro_tvm.model.front_end.fetch import fetch
 
     fetch(FrontEndSpec.model_validate(front_end, strict=False), out, root=Path(root), log=log)

@@ -1,6 +1,6 @@
-"""The golden word: one utterance that a page computes before it speaks, and compares with what it is here.
+"""Stage `golden`: compute an utterance that a page computes again and compares, before it speaks.
 
-A bundle for browsers brings it, because a GPU or its driver may compute something else than it should.
+Bundles for browsers have it, because a GPU or its driver may compute wrong values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.stages.base import (
     Files,
     Place,
-    computing,
+    call_parameters,
     run_facts,
     run_settings,
     runner_libraries,
@@ -26,10 +26,12 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
-    """parts: see `kokoro_tvm.builder.stages.manifest`, and the group `runner`, see
-    `kokoro_tvm.builder.stages.base`.
+    """Declare the stage. The utterance is the model's shortest.
 
-    The word is the shortest of the model's utterances.
+    Args:
+        place: Folders.
+        recipe: The recipe.
+        parts: Parts of a bundle (`kokoro_tvm.builder.stages.manifest`) and the group `runner`.
     """
     shortest = min(recipe.utterances, key=lambda utterance: len(utterance.phonemes))
     return place.stage(
@@ -40,7 +42,7 @@ def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
         parameters={
             "phonemes": shortest.phonemes,
             "voice": shortest.voice,
-            "recipe": computing(recipe),
+            "recipe": call_parameters(recipe),
         },
         settings=lambda: run_settings(recipe),
         facts=lambda: run_facts(recipe),
@@ -57,19 +59,21 @@ def run(
     target: dict[str, Any],
     names: dict[str, str],
 ) -> None:
-    """Writes tokens (T,) uint8 with the 0 at both ends, style (256,) and audio (samples,) float32, for seed 0
-    and speed 1. `kokoro_tvm/web/runtime/golden.js` reads them."""
+    """Write tokens, style and audio for seed 0 and speed 1, which `kokoro_tvm/web/runtime/golden.js` reads.
+
+    Tokens are (T,) uint8 with a 0 at both ends, style is (256,) and audio (samples,) float32.
+    """
     import numpy as np
     from safetensors.numpy import save_file
 
-    from kokoro_tvm.builder.stages.manifest import loose_bundle
+    from kokoro_tvm.builder.stages.manifest import open_loose_bundle
     from kokoro_tvm.runtime.bundle.voices import Voices, style_of
     from kokoro_tvm.runtime.text.phonemes import encode
     from kokoro_tvm.targets.runners import open_parts
 
     runner, reason = find_runner(target)
     assert runner is not None, reason  # else there is no such stage
-    bundle = loose_bundle(inputs, names | recipe)
+    bundle = open_loose_bundle(inputs, names | recipe)
     tokens = np.array(encode(phonemes, bundle.vocabulary), np.uint8)
     style = np.array(style_of(Voices.open(bundle).table(voice), phonemes), np.float32).reshape(-1)
     tts = open_parts(runner, bundle, threads(), runner_libraries(inputs))

@@ -1,5 +1,4 @@
-"""What a speech recogniser understands of the bundle and of the stock model; only where a recipe has a gate
-for it."""
+"""Stage `intelligibility`: compare word error rates of the bundle and the stock model, if there is a gate."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from typing import Any
 from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import TORCH, installed, versions
-from kokoro_tvm.builder.stages.base import Place, files_of, gates_on, log, threads
+from kokoro_tvm.builder.stages.base import Place, gate_facts, log, output_group, threads
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.recipe import Gates, Recipe
 
@@ -20,17 +19,18 @@ _RECOGNISER = "moonshine-voice"
 
 
 def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> Stage:
+    """Declare the stage."""
     return place.stage(
         "intelligibility",
         doc="compare what a speech recogniser understands of the bundle and of the stock model",
         outputs=("intelligibility.json",),
         inputs={
-            **files_of("bundle", bundle, without="provenance.json"),
-            **files_of("checkpoint", checkpoint),
+            **output_group("bundle", bundle, without="provenance.json"),
+            **output_group("checkpoint", checkpoint),
         },
         settings=lambda: {"gates": recipe.gates.model_dump(mode="json")},
         facts=lambda: {
-            "gates": gates_on(recipe, "intelligibility"),
+            "gates": gate_facts(recipe, "intelligibility"),
             "sentences": file_sha256(_SENTENCES),
             "recogniser": {_RECOGNISER: installed(_RECOGNISER)},
             "versions": versions(*TORCH),
@@ -39,7 +39,11 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> S
 
 
 def run(out: Path, inputs: Inputs, *, gates: dict[str, Any]) -> None:
-    """Writes the report. Raises ValidationError where the gate is missed, or no recogniser is installed."""
+    """Write the report.
+
+    Raises:
+        ValidationError: The gate is missed, or no recogniser is installed.
+    """
     from kokoro_tvm.model.kokoro import load_config, load_state
     from kokoro_tvm.validation.measure.gates import limits_of, write_report
     from kokoro_tvm.validation.measure.intelligibility import validate_intelligibility

@@ -1,4 +1,4 @@
-"""libkokoro and its program `speak` for the target: what a bundle speaks with from C."""
+"""Stage `libkokoro`: compile the C library and its program `speak` for the target."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ ABBREVIATIONS = libkokoro.FOLDER.parents[1] / "runtime" / "text" / "abbreviation
 
 
 def declare(place: Place, recipe: Recipe) -> Stage:
+    """Declare the stage."""
     names = names_of(tools_for(recipe.target).c_compiler())
     return place.stage(
         "libkokoro",
@@ -38,32 +39,36 @@ def declare(place: Place, recipe: Recipe) -> Stage:
         facts=lambda: {
             "compiler": compiler_of(recipe).version(),
             "platform": asdict(target_kind(recipe.target.kind).platform(recipe.target)),
-            "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
+            "versions": versions("apache-tvm-ffi"),  # its headers are compiled in
             **source_facts(sources()),
         },
     )
 
 
 def source_facts(paths: Sequence[Path]) -> dict[str, Any]:
-    """What is compiled: sources, and what the tables that they include are made of."""
+    """Return the digests of C sources, and of what their generated tables are made of."""
     return {
         "sources": {path.relative_to(libkokoro.FOLDER).as_posix(): learned().sha256(path) for path in paths},
         "tables": {
             "unicode": unicodedata.unidata_version,
             "abbreviations": learned().sha256(ABBREVIATIONS),
-            **all_code(MODULES),  # imports none
+            **all_code(MODULES),  # without importing the modules
         },
     }
 
 
 def compiler_of(recipe: Recipe) -> CCompiler:
-    """The C compiler for a recipe's target, which has one: recipes for others are refused."""
+    """Return the C compiler for a recipe's target. Recipes with `runtime.c` for other targets are refused."""
     compiler = tools_for(recipe.target).c_compiler()
     assert compiler is not None
     return compiler
 
 
 def run(out: Path, inputs: Inputs, *, compiler: dict[str, str]) -> None:
-    """Raises BuildError where the compiler is not installed or fails."""
+    """Compile the library and the program.
+
+    Raises:
+        BuildError: The compiler is not installed, or fails.
+    """
     compile_libkokoro((ZigC if "target" in compiler else CCompiler)(**compiler), out)
     shutil.copyfile(next(path for path in sources() if path.name == HEADER), out / HEADER)

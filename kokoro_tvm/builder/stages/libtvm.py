@@ -1,4 +1,4 @@
-"""The TVM runtime that a bundle brings, compiled for a platform that no wheel has it for."""
+"""Stage `libtvm`: compile the TVM runtime for a platform that has no wheel."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from kokoro_tvm.targets import CompiledLibrary
 
 __all__ = ["declare", "run"]
 
-_COMPILER_GB = 0.5
-"""What one g++ takes for the largest of the sources."""
+_COMPILER_GB = 0.5  # memory of g++ for the largest source
 
 
 def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
-    """libraries: by what they are, of one compiler; an output each, in their order."""
+    """Declare the stage. `libraries`: by their role, all of one compiler; each is an output."""
     (compiler,) = {library.compiler for library in libraries.values()}
     return place.stage(
         "libtvm",
@@ -37,12 +36,22 @@ def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
         facts=lambda: {
             "compiler": compiler.version(),
             "sources": {path.name: learned().sha256(path) for path in own_files()},
-            "versions": versions(*TVM),  # whose sources are compiled
+            "versions": versions(*TVM),  # their sources are compiled
         },
         needs=Needs(_COMPILER_GB * (os.cpu_count() or 1), math.inf),  # all cores
     )
 
 
 def run(out: Path, inputs: Inputs, *, compiler: dict[str, str], processes: int) -> None:
-    """compiler: a `CCompiler`; empty: zig. Raises BuildError where the compiler is not installed or fails."""
+    """Compile the libraries.
+
+    Args:
+        out: Folder of the outputs.
+        inputs: None.
+        compiler: Fields of a `CCompiler`; empty: zig.
+        processes: Number of compilers that run at the same time.
+
+    Raises:
+        BuildError: The compiler is not installed, or fails.
+    """
     compile_libtvm(CCompiler(**compiler) if compiler else ZIG, out, processes)

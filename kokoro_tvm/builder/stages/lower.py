@@ -1,4 +1,4 @@
-"""A program as a module of kernels, which only code generation is missing from."""
+"""Stage `lower`: lower a program to a module of kernels, ready for code generation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,19 @@ from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choose_layers
 if TYPE_CHECKING:
     from kokoro_tvm.compiler.lower import LoweredModule
 
-__all__ = ["declare", "lowered", "lowering", "lowering_here", "run"]
+__all__ = ["declare", "lower_program", "lowering_parameters", "lowering_settings", "run"]
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, machine: Stage) -> Stage:
+    """Declare the stage."""
+
     def facts() -> dict[str, Any]:
-        found = {"project": __version__, "versions": tvm_versions() | versions("torch", "numpy")}
-        chosen = {layer: str(choice) for layer, choice in _schedule(recipe, spec, machine).items()}
-        return found | ({"schedule": chosen} if chosen else {})
+        schedule = {layer: str(choice) for layer, choice in _schedule(recipe, spec, machine).items()}
+        return {
+            "project": __version__,
+            "versions": tvm_versions() | versions("torch", "numpy"),
+            **({"schedule": schedule} if schedule else {}),
+        }
 
     return place.stage(
         "lower",
@@ -32,15 +37,15 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
         doc=f"lower {spec.component} to kernels",
         outputs=("module.py", "parameters.json"),
         inputs={"program": (export, "program.pt2"), "machine": (machine, "machine.json")},
-        parameters=lowering(recipe, spec),
-        settings=lambda: lowering_here(recipe, spec, machine),
+        parameters=lowering_parameters(recipe, spec),
+        settings=lambda: lowering_settings(recipe, spec, machine),
         facts=facts,
         preload=COMPILER,
     )
 
 
-def lowering(recipe: Recipe, spec: ArtifactSpec) -> dict[str, Any]:
-    """The part of a recipe that decides how a program is lowered, for whichever machine."""
+def lowering_parameters(recipe: Recipe, spec: ArtifactSpec) -> dict[str, Any]:
+    """Return the part of a recipe that decides how a program is lowered, for any machine."""
     return {
         "component": spec.component,
         "bucket": spec.bucket,
@@ -51,14 +56,14 @@ def lowering(recipe: Recipe, spec: ArtifactSpec) -> dict[str, Any]:
     }
 
 
-def lowering_here(recipe: Recipe, spec: ArtifactSpec, machine: Stage) -> dict[str, Any]:
-    """What the machine that was resolved and the tools at hand decide besides."""
+def lowering_settings(recipe: Recipe, spec: ArtifactSpec, machine: Stage) -> dict[str, Any]:
+    """Return what the resolved machine and the installed tools decide about the lowering."""
     schedule = {layer: choice.model_dump() for layer, choice in _schedule(recipe, spec, machine).items()}
     return {"versions": tvm_versions() | versions("torch"), "schedule": schedule}
 
 
 def _schedule(recipe: Recipe, spec: ArtifactSpec, machine: Stage) -> Mapping[str, LayerChoice]:
-    """Of this component, for the features of the resolved target: no other CPU's is part of the key."""
+    """Return the choices of the component's layers for the features of the resolved target."""
     return choose_layers(recipe.schedules, machine.read_json("machine.json")["required"], spec.component)
 
 
@@ -70,10 +75,14 @@ def run(
     dump_ir: str | None = None,
     **recipe: Any,
 ) -> None:
-    """Writes the module as TVMScript and the parameters it takes; with `dump_ir` also the module after every
-    pass.
+    """Write the module as TVMScript, and its parameters.
 
-    schedule: layer -> what to take in place of the rule; recipe: the rest of `lowering` and `lowering_here`.
+    Args:
+        out: Folder of the outputs.
+        inputs: Program and machine.
+        schedule: Layer -> choice that replaces the rule's.
+        dump_ir: Folder to write the module to after every pass.
+        recipe: The other values of `lowering_parameters` and `lowering_settings`.
     """
     count = 0
 
@@ -84,7 +93,7 @@ def run(
             count += 1
         log(f"{name}: {len(module.functions)} functions")
 
-    result = lowered(inputs, schedule=schedule, dump=dump, **recipe)
+    result = lower_program(inputs, schedule=schedule, dump=dump, **recipe)
     if schedule:
         chosen = sum(p.packing is not None and p.packing.call.choice is not None for p in result.parameters)
         log(f"schedule: {len(schedule)} layers, {chosen} weights are packed for them")
@@ -92,7 +101,7 @@ def run(
     write_json(out / "parameters.json", [p.to_json() for p in result.parameters])
 
 
-def lowered(
+def lower_program(
     inputs: Inputs,
     *,
     component: str,
@@ -105,9 +114,19 @@ def lowered(
     versions: Mapping[str, str],
     dump: Callable[[str, Any], None] = lambda name, module: None,
 ) -> LoweredModule:
-    """The program among the inputs, lowered for the machine among them.
+    """Lower the program of the inputs for the machine of the inputs.
 
-    versions: of the tools, which the module's manifest holds.
+    Args:
+        inputs: Program and machine.
+        component: Name of the component.
+        bucket: Largest length.
+        length: Length policy.
+        precision: Compute dtype.
+        passes: Names of compiler passes.
+        pass_context: Options of TVM's PassContext.
+        schedule: Layer -> choice that replaces the rule's.
+        versions: Versions of tools, for the module's manifest.
+        dump: Called with a name and the module, after the import and every pass.
     """
     from kokoro_tvm.builder.engine.digest import digest
     from kokoro_tvm.compiler.export import load_program

@@ -1,4 +1,4 @@
-"""A recipe's target, resolved: everything that code generation needs to know of it."""
+"""Stage `machine`: resolve a recipe's target to everything that code generation needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, spec: TargetSpec, artifact: str = "") -> Stage:
-    """spec: the recipe's target, or its host, which is then the artifact."""
+    """Declare the stage. `spec`: the recipe's target, or its host, which is then the artifact."""
     kind = target_kind(spec.kind)
     return place.stage(
         "machine",
@@ -30,9 +30,10 @@ def declare(place: Place, recipe: Recipe, spec: TargetSpec, artifact: str = "") 
 
 
 def run(out: Path, inputs: Inputs, *, target: dict[str, Any], precision: str) -> None:
+    """Write the resolved machine."""
     from kokoro_tvm.runtime.session.tvm_runtime import without_torch
 
-    with without_torch():  # which takes seconds to import, and TVM alone knows the names of CPUs
+    with without_torch():  # torch takes seconds to import, and TVM alone knows the names of CPUs
         import tvm  # noqa: F401
     kind = target_kind(target["kind"])
     machine = kind.resolve(kind.spec.model_validate(target, strict=False), precision)

@@ -1,8 +1,8 @@
-"""A bundle's manifest, and bundles that are not in a folder of their own yet.
+"""The manifest of a bundle whose parts are inputs of a stage.
 
-Their parts are inputs of a stage: config, machine; runtime, ffi and voices (if needed); parameters/COMPONENT,
-weights/COMPONENT and libraries/COMPONENT-BUCKET; kernels/COMPONENT-BUCKET, machine_code/COMPONENT-BUCKET,
-front_end/front_end.safetensors, text.wasm, golden.safetensors and libkokoro/FILE where they are.
+Inputs are config, machine, parameters/COMPONENT, weights/COMPONENT and libraries/COMPONENT-BUCKET. Optional
+are runtime, ffi, voices, kernels/COMPONENT-BUCKET, machine_code/COMPONENT-BUCKET, text.wasm,
+front_end/front_end.safetensors, golden.safetensors and libkokoro/FILE.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kokoro_tvm.common.constants import SAMPLE_RATE, STORAGE_STEPS
 from kokoro_tvm.model.signatures import LENGTH, Signature, samples_per_frame, signatures
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, EntryPoint, FileRef, Library, Port
 
-__all__ = ["describe", "loose_bundle"]
+__all__ = ["describe", "open_loose_bundle"]
 
 
 def describe(
@@ -29,10 +29,14 @@ def describe(
     toolchain: Mapping[str, str],
     not_run: str,
 ) -> tuple[dict[str, Any], dict[str, FileRef]]:
-    """The content of bundle.json, and the files that it names, by their names in the bundle.
+    """Return the content of bundle.json, and its files by their names in the bundle.
 
-    recipe: name, model, length, precision, languages (None where it has none); not_run: why its gates were
-    not run, empty where they were.
+    Args:
+        inputs: Parts of the bundle.
+        recipe: Name, model, length, precision and languages (None: those of the voices).
+        synthetic: Whether the weights are synthetic.
+        toolchain: Versions of packages.
+        not_run: Why the gates were not run, or "".
     """
     parts = _Parts(inputs, recipe["length"])
     manifest = {
@@ -57,10 +61,12 @@ def describe(
     return manifest, parts.files
 
 
-def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
-    """The components among the inputs, and the voices if they are there, as a bundle that can be run.
+def open_loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
+    """Return a bundle of the components, and the voices if there are any, that can be run in place.
 
-    recipe: name, model, length, precision.
+    Args:
+        inputs: Parts of the bundle.
+        recipe: Name, model, length and precision.
     """
     parts = _Parts(inputs, recipe["length"])
     components = {name: _component(name, entry, parts.files) for name, entry in parts.components().items()}
@@ -80,9 +86,10 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
 
 
 class _Parts:
-    """The parts of a bundle among a stage's inputs, as entries of its manifest.
+    """Parts of a bundle, as entries of its manifest.
 
-    files: those that have an entry, by their names in the bundle.
+    Attributes:
+        files: The files that have an entry, by their names in the bundle.
     """
 
     def __init__(self, inputs: Inputs, length: str) -> None:
@@ -91,7 +98,7 @@ class _Parts:
         self._config, self._machine = read_json(inputs["config"]), read_json(inputs["machine"])
 
     def facts(self) -> dict[str, Any]:
-        """What the runtime needs of the machine and of the model's configuration."""
+        """Return what the runtime needs of the machine and of the model's configuration."""
         return {
             "target": {"kind": self._machine["kind"], **self._machine["options"]},
             "cpu_features": tuple(self._machine["required"]),
@@ -103,7 +110,7 @@ class _Parts:
         }
 
     def file(self, part: str, name: str = "") -> dict[str, Any] | None:
-        """A part that is one file, called as the part is unless it has a name; None where it is no input."""
+        """Return the entry of a file, named like the part if there is no name; None if it is no input."""
         if part not in self._inputs:
             return None
         path = self._inputs[part]
@@ -112,18 +119,18 @@ class _Parts:
         return {"file": name, "size": file.size, "sha256": file.sha256}
 
     def library(self, part: str) -> dict[str, Any] | None:
-        """One of the TVM runtime, which keeps its file's name."""
+        """Return the entry of a library of the TVM runtime, which keeps its file's name."""
         return self.file(part, self._inputs[part].name) if part in self._inputs else None
 
     def components(self) -> dict[str, dict[str, Any]]:
-        """Signature, weights and libraries of every component."""
+        """Return signature, weights and libraries of every component."""
         table = signatures(self._config)
         return {name: self._component(table[name]) for name in self._inputs.group("parameters")}
 
     def _component(self, signature: Signature) -> dict[str, Any]:
         name = signature.component
         parameters = read_json(self._inputs[f"parameters/{name}"])
-        eager = bool(self._machine["features"].get("eager_memory", False))  # what is false is left out there
+        eager = bool(self._machine["features"].get("eager_memory", False))  # false features are left out
         return {
             "axis": signature.axis,
             **self._entry(signature),
@@ -148,16 +155,16 @@ class _Parts:
         return sorted(int(bucket) for owner, _, bucket in artifacts if owner == component)
 
     def _entry(self, signature: Signature) -> dict[str, Any]:
-        """The pass `narrow` has made wide integers narrow where a GPU takes them."""
         inputs = (*signature.inputs, LENGTH) if self._length == "masked" else signature.inputs
         ports = [asdict(t) for t in inputs]
+        # The pass `narrow` has narrowed the integer inputs of GPU kernels.
         if any(name.startswith(f"{signature.component}-") for name in self._inputs.group("kernels")):
             ports = [port | {"dtype": "int32"} if port["dtype"] == "int64" else port for port in ports]
         return {"function": signature.function, "inputs": ports}
 
 
 def _component(name: str, entry: Mapping[str, Any], files: Mapping[str, FileRef]) -> Component:
-    """One as its entry in a manifest describes it; files: by their names there."""
+    """Return the component of an entry of the manifest."""
 
     def file(of: Mapping[str, Any] | None) -> FileRef | None:
         return files[of["file"]] if of else None
@@ -172,8 +179,8 @@ def _component(name: str, entry: Mapping[str, Any], files: Mapping[str, FileRef]
         parameters=_ports(entry["parameters"]),
         weights=files[entry["weights"]["file"]],
         libraries=tuple(
-            Library(each["bucket"], files[each["file"]], file(each["kernels"]), file(each["machine_code"]))
-            for each in entry["libraries"]
+            Library(e["bucket"], files[e["file"]], file(e["kernels"]), file(e["machine_code"]))
+            for e in entry["libraries"]
         ),
         storage_step=entry["storage_step"],
         seeded=EntryPoint(seeded["function"], _ports(seeded["inputs"])) if seeded else None,

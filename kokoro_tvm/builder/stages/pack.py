@@ -1,4 +1,4 @@
-"""A component's weights, laid out as its kernels read them."""
+"""Stage `pack`: lay out a component's weights as its kernels read them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["declare", "run"]
 def declare(
     place: Place, recipe: Recipe, component: str, lowered: Sequence[Stage], checkpoint: Stage
 ) -> Stage:
-    """lowered: the stages `lower` of all buckets of the component, which share its weights."""
+    """Declare the stage. `lowered`: the stages `lower` of all buckets, which share the weights."""
     return place.stage(
         "pack",
         component,
@@ -39,6 +39,17 @@ def declare(
 
 
 def run(out: Path, inputs: Inputs, *, component: str, bits: dict[str, int]) -> None:
+    """Write the packed weights.
+
+    Args:
+        out: Folder of the outputs.
+        inputs: Weights, and the parameters of every bucket.
+        component: Name of the component.
+        bits: Weight bits by parameter.
+
+    Raises:
+        BuildError: Buckets need different layouts.
+    """
     import torch
     from safetensors.torch import load_file
 
@@ -69,5 +80,5 @@ def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def _parts(parameter: dict[str, Any]) -> list[Any]:
-    """Of each of its weights the name, and the packing or None."""
+    """Return name and packing (or None) of each weight of a parameter."""
     return parameter.get("parts") or [(parameter["name"], parameter["packing"])]

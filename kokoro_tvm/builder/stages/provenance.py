@@ -1,8 +1,8 @@
-"""Where a bundle comes from, as an in-toto statement with SLSA provenance, in the bundle's provenance.json.
+"""Provenance of a bundle: an in-toto statement with SLSA provenance, for the bundle's provenance.json.
 
 Statement: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md; predicate:
-https://slsa.dev/spec/v1.0/provenance. It holds no time, no path and no name of a machine: the same inputs
-give the same bytes. It is not signed; whoever signs it vouches for it.
+https://slsa.dev/spec/v1.0/provenance. It has no time, path or name of a machine, so that the same inputs give
+the same bytes. It is not signed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kokoro_tvm.recipe import Recipe
 
 __all__ = ["gate_values", "parameters", "resource", "statement"]
 
-# What of a recipe decides about a bundle's files; its gates and how long a stage may take do not.
+# The fields of a recipe that decide about a bundle's files. Gates and time limits do not.
 _PARAMETERS = (
     "name", "model", "target", "precision", "length", "buckets", "components", "passes", "pass_context",
     "runtime", "weight_bits", "languages",
@@ -27,14 +27,18 @@ _NOT_RUN = "not run: "
 
 
 def parameters(recipe: Recipe) -> dict[str, Any]:
-    """The part of a recipe that a bundle is made of, resolved, as JSON."""
+    """Return the fields of a resolved recipe that decide about the bundle, as JSON."""
     data = recipe.model_dump(mode="json")
     return {name: data[name] for name in _PARAMETERS}
 
 
 def gate_values(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What a report of gates says: `passed`, and of every gate its limit and the value nearest to it, or
-    furthest beyond it, by "OUTPUT.GATE"; `not_run` has the reason where no utterance was judged."""
+    """Return the result of a report of gates.
+
+    Returns:
+        `passed`; `gates`, by "OUTPUT.GATE" the limit and the value nearest to it or furthest beyond it; and
+        `not_run`, the reason if no utterance was judged.
+    """
     verdicts = [v for u in report["utterances"] for v in u["verdicts"]] + report["overall"]
     nearest: dict[str, Any] = {}
     for verdict in verdicts:
@@ -61,15 +65,19 @@ def statement(
     toolchain: Mapping[str, str],
     compiler: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The statement about a bundle.
+    """Return the statement about a bundle.
 
-    files: name in the bundle -> sha256, bundle.json among them; recipe: its `parameters`; checkpoint: file ->
-    sha256; weights: sha256 of the file the weights came from, as the recipe pins it; front_end: "tagger" and
-    "lexicon" -> their files -> sha256, empty without one; reports: what was measured before it was bundled ->
-    sha256, and its `gate_values`; toolchain: distribution -> version, and Python's; compiler: what else made
-    the code, such as LLVM and the linker -> version.
+    Args:
+        files: Name in the bundle -> SHA-256, including bundle.json.
+        recipe: The recipe's `parameters`.
+        checkpoint: File -> SHA-256.
+        weights: SHA-256 of the file that the weights came from, as the recipe pins it.
+        front_end: "tagger" and "lexicon" -> file -> SHA-256; empty without a front end.
+        reports: Report -> SHA-256, and its `gate_values`.
+        toolchain: Package -> version, and Python's version.
+        compiler: Other tools, such as LLVM and the linker -> version.
     """
-    # The runtime imports numpy, and a build that has nothing to do does not.
+    # Import here: the runtime imports numpy, which a build that has nothing to do does not need.
     from kokoro_tvm.runtime.bundle.provenance import BUILD_TYPE, BUILDER, PREDICATE_TYPE, STATEMENT_TYPE
 
     packages = {name: version for name, version in sorted(toolchain.items()) if name != "python"}
@@ -104,6 +112,6 @@ def statement(
 
 
 def resource(name: str, sha256: str, annotations: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A file, as in-toto describes one."""
-    found = {} if annotations is None else {"annotations": dict(annotations)}
-    return {"name": name, "digest": {"sha256": sha256}, **found}
+    """Return an in-toto resource descriptor of a file."""
+    extra = {} if annotations is None else {"annotations": dict(annotations)}
+    return {"name": name, "digest": {"sha256": sha256}, **extra}

@@ -1,4 +1,4 @@
-"""What the stock model makes of the recipe's utterances, in float64 and float32."""
+"""Stage `reference`: run the stock model on the recipe's utterances, in float64 and float32."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.versions import TORCH, versions
-from kokoro_tvm.builder.stages.base import COMPILER, Place, files_of, log
+from kokoro_tvm.builder.stages.base import COMPILER, Place, log, output_group
 from kokoro_tvm.recipe import UtteranceSpec
 
 __all__ = ["declare", "run"]
 
 
-_PATIENCE = 10  # of 19
+_NICENESS = 10  # of 19: hello.wav does not wait for the references
 
 
 def declare(place: Place, utterances: tuple[UtteranceSpec, ...], checkpoint: Stage) -> Stage:
+    """Declare the stage."""
     folder = place.artifacts / "reference" / place.name
     return place.stage(
         "reference",
@@ -26,7 +27,7 @@ def declare(place: Place, utterances: tuple[UtteranceSpec, ...], checkpoint: Sta
         work=place.work,
         doc="run the stock model in float64 and float32 on the utterances",
         outputs=tuple(f"{utterance.name}.safetensors" for utterance in utterances),
-        inputs=files_of("checkpoint", checkpoint),
+        inputs=output_group("checkpoint", checkpoint),
         parameters={"utterances": [utterance.model_dump(mode="json") for utterance in utterances]},
         facts=lambda: {"versions": versions(*TORCH)},
         cache=folder,
@@ -37,11 +38,8 @@ def declare(place: Place, utterances: tuple[UtteranceSpec, ...], checkpoint: Sta
 def run(
     out: Path, inputs: Inputs, *, utterances: list[dict[str, Any]], cache: Path, again: bool = False
 ) -> None:
-    """Compute what `cache` lacks, or everything `again`.
-
-    It gives way to whatever else runs: hello.wav does not wait for it.
-    """
-    os.nice(_PATIENCE)
+    """Write the references. Compute those that `cache` lacks, or all of them if `again`."""
+    os.nice(_NICENESS)
     from kokoro_tvm.builder.reference_store import ReferenceStore
     from kokoro_tvm.validation.reference.reference import save_reference
 

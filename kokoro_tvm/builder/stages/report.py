@@ -1,4 +1,4 @@
-"""report.html: a page about the bundle, how it was built and what it says."""
+"""Stage `report`: write report.html, a page about the bundle and its build."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kokoro_tvm.builder.engine.versions import TVM, versions
 from kokoro_tvm.builder.stages.base import (
     Files,
     Place,
-    files_of,
+    judged_references,
     log,
+    output_group,
     read_json,
-    references_of,
     runner_libraries,
     threads,
 )
@@ -45,10 +45,21 @@ def declare(
     runner: Files,
     stages: Sequence[Stage],
 ) -> Stage:
-    """runner: the group of that name, see `kokoro_tvm.builder.stages.base`; stages: all that the page tells
-    of, which is every other stage of the recipe."""
+    """Declare the stage.
 
-    def built() -> list[dict[str, Any]]:
+    Args:
+        place: Folders.
+        recipe: The recipe.
+        bundle: Stage of the bundle.
+        reference: Stage of the references.
+        speech: Stage that judges utterances.
+        machine: Stage of the target.
+        validations: Artifact -> its report.
+        runner: The group of inputs `runner` (`kokoro_tvm.builder.stages.base`).
+        stages: Every other stage of the recipe, which the page lists.
+    """
+
+    def describe_stages() -> list[dict[str, Any]]:
         records = {stage.name: stage.record() for stage in stages}
         return [
             {
@@ -67,20 +78,20 @@ def declare(
         doc=f"write artifacts/{recipe.name}/report.html",
         outputs=("report.html",),
         inputs={
-            **files_of("bundle", bundle),
-            **references_of(recipe, reference),
-            **{f"validations/{artifact}": made for artifact, made in validations.items()},
+            **output_group("bundle", bundle),
+            **judged_references(recipe, reference),
+            **{f"validations/{artifact}": file for artifact, file in validations.items()},
             "speech": (speech, "speech.json"),
             "machine": (machine, "machine.json"),
             **runner,
         },
         parameters={"target": recipe.target.model_dump(mode="json")},
         settings=lambda: {
-            "stages": built(),
+            "stages": describe_stages(),
             "logs": [os.path.relpath(stage.log_path, place.bundle) for stage in stages],
         },
         facts=lambda: {
-            "stages": built(),
+            "stages": describe_stages(),
             "template": file_sha256(_TEMPLATE),
             "versions": versions("numpy", *TVM, "jinja2", "soundfile"),
         },
@@ -96,7 +107,7 @@ def run(
     stages: list[dict[str, Any]],
     logs: list[str],
 ) -> None:
-    """Synthesizes every utterance once more, for the page."""
+    """Synthesize every utterance again, and write the page."""
     from kokoro_tvm.targets import Machine
     from kokoro_tvm.validation.report import BuiltStage, BundleFacts, write_page
 
@@ -128,9 +139,9 @@ def run(
 
 
 def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
-    """What the bundle says of the utterances that fit it, and the names of the others."""
+    """Synthesize the utterances that fit the bundle's buckets, and return the names of the others."""
     from kokoro_tvm.runtime import TooLongError, read_bundle
-    from kokoro_tvm.validation.measure.engine import TvmEngine, chain
+    from kokoro_tvm.validation.measure.engine import TvmEngine, run_chain
     from kokoro_tvm.validation.reference.reference import load_reference
     from kokoro_tvm.validation.report import SpokenUtterance
 
@@ -143,10 +154,10 @@ def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[
         reference = load_reference(path)
         log(f"saying {reference.name}")
         try:
-            found = chain(engine, reference).values
+            values = run_chain(engine, reference).values
         except TooLongError as error:
             log(f"{reference.name}: {error}")
             longer.append(reference.name)
             continue
-        spoken.append(SpokenUtterance(reference, found["audio"], found["f0"], found["pred_dur"]))
+        spoken.append(SpokenUtterance(reference, values["audio"], values["f0"], values["pred_dur"]))
     return spoken, longer

@@ -1,5 +1,4 @@
-"""The TVM runtime that a bundle brings, so that who speaks installs no compiler: this machine's, or that of
-another platform from pinned wheels."""
+"""Stage `runtime`: copy the TVM runtime of this machine, or fetch another platform's from pinned wheels."""
 
 from __future__ import annotations
 
@@ -22,18 +21,23 @@ _YIELD = "runtime.json"
 
 
 def declare(place: Place, libraries: Mapping[str, RuntimeLibrary], artifact: str = "") -> Stage:
-    """libraries: of the TVM runtime for the target, by what they are; an output each, in their order.
-    artifact: what they are for, other than the bundle."""
-    pinned = [each for each in libraries.values() if isinstance(each, PinnedLibrary)]
-    installed = [each for each in libraries.values() if isinstance(each, Path)]
+    """Declare the stage.
+
+    Args:
+        place: Folders.
+        libraries: Libraries of the TVM runtime for the target, by their role; each is an output.
+        artifact: Suffix of the stage's name, if the libraries are not for the bundle.
+    """
+    pinned = [library for library in libraries.values() if isinstance(library, PinnedLibrary)]
+    installed = [library for library in libraries.values() if isinstance(library, Path)]
     if pinned:
         return place.stage(
             "runtime",
             artifact,
             doc="fetch the TVM runtime of the target's platform",
-            outputs=(*(each.name for each in pinned), _YIELD),
-            settings=lambda: {"pinned": [asdict(each) for each in pinned]},
-            yields=({each.name: each.sha256 for each in pinned},),
+            outputs=(*(library.name for library in pinned), _YIELD),
+            settings=lambda: {"pinned": [asdict(library) for library in pinned]},
+            yields=({library.name: library.sha256 for library in pinned},),
         )
     return place.stage(
         "runtime",
@@ -49,15 +53,18 @@ def declare(place: Place, libraries: Mapping[str, RuntimeLibrary], artifact: str
 
 
 def libraries_of(stage: Stage) -> list[tuple[Stage, str]]:
-    """The libraries among a stage's outputs, in their order, as inputs of others."""
+    """Return the libraries of a stage, in their order, as inputs of other stages."""
     return [(stage, output) for output in stage.outputs if output != _YIELD]
 
 
 def run(
     out: Path, inputs: Inputs, *, installed: list[str] | None = None, pinned: list[Any] | None = None
 ) -> None:
-    """Copies what is installed, or fetches what is pinned. Raises BuildError where an index has something
-    else."""
+    """Copy installed libraries, or fetch pinned ones.
+
+    Raises:
+        BuildError: The package index has another file.
+    """
     for path in map(Path, installed or ()):
         shutil.copyfile(path, out / path.name)
     if pinned:

@@ -1,4 +1,4 @@
-"""hello.wav: the compiled components speak as soon as they are there, before any gate has been judged."""
+"""Stage `speak`: synthesize hello.wav with the compiled components, before any gate is judged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.stages.base import (
     Files,
     Place,
-    computing,
+    call_parameters,
     run_facts,
     run_settings,
     runner_libraries,
@@ -24,13 +24,15 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
-    """parts: see `kokoro_tvm.builder.stages.manifest`, and the group `runner`, see
-    `kokoro_tvm.builder.stages.base`.
+    """Declare the stage. It speaks the first utterance that the gates judge.
 
-    It says the first utterance that the gates are run on.
+    Args:
+        place: Folders.
+        recipe: The recipe.
+        parts: Parts of a bundle (`kokoro_tvm.builder.stages.manifest`) and the group `runner`.
     """
-    chosen = recipe.utterance(recipe.judged[0])
-    phrase = {"phonemes": chosen.phonemes, "voice": chosen.voice, "speed": chosen.speed}
+    utterance = recipe.utterance(recipe.judged[0])
+    phrase = {"phonemes": utterance.phonemes, "voice": utterance.voice, "speed": utterance.speed}
     return place.stage(
         "speak",
         folder=place.bundle,
@@ -38,7 +40,7 @@ def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
         doc=f"synthesize a test phrase to artifacts/{recipe.name}/hello.wav",
         outputs=("hello.wav",),
         inputs=parts,
-        parameters={**phrase, "recipe": computing(recipe)},
+        parameters={**phrase, "recipe": call_parameters(recipe)},
         settings=lambda: run_settings(recipe),
         facts=lambda: run_facts(recipe),
     )
@@ -55,14 +57,19 @@ def run(
     target: dict[str, Any],
     names: dict[str, str],
 ) -> None:
-    from kokoro_tvm.builder.stages.manifest import loose_bundle
+    """Write hello.wav.
+
+    Raises:
+        BuildError: Nothing here runs the code.
+    """
+    from kokoro_tvm.builder.stages.manifest import open_loose_bundle
     from kokoro_tvm.runtime import write_wav
     from kokoro_tvm.targets.runners import open_parts
 
     runner, reason = find_runner(target)
     if runner is None:
         raise BuildError(f"no hello.wav: {reason}")
-    bundle = loose_bundle(inputs, names | recipe)
+    bundle = open_loose_bundle(inputs, names | recipe)
     tts = open_parts(runner, bundle, threads(), runner_libraries(inputs))
     speech = tts.from_phonemes(phonemes, voice=voice, speed=speed)
     write_wav(out / "hello.wav", speech.audio, speech.sample_rate)

@@ -1,4 +1,4 @@
-"""Whole utterances: what the bundle says, compared with what the stock model says."""
+"""Stage `speech`: compare whole utterances of the bundle with those of the stock model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.stages.base import (
     Files,
     Place,
-    files_of,
-    gates_on,
+    gate_facts,
+    judged_references,
     log,
-    references_of,
+    output_group,
     run_facts,
     runner_libraries,
     threads,
@@ -35,35 +35,39 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: Files) -> Stage:
-    """runner: the group of that name, see `kokoro_tvm.builder.stages.base`."""
+    """Declare the stage. `runner`: the group of that name (`kokoro_tvm.builder.stages.base`)."""
     return place.stage(
         "speech",
         doc="compare what the bundle says with what the stock model says",
         outputs=("speech.json",),
         inputs={
-            **files_of("bundle", bundle, without="provenance.json"),
-            **references_of(recipe, reference),
+            **output_group("bundle", bundle, without="provenance.json"),
+            **judged_references(recipe, reference),
             **runner,
         },
         settings=lambda: {
             "target": recipe.target.model_dump(mode="json"),
             "gates": recipe.gates.model_dump(mode="json"),
         },
-        facts=lambda: {"gates": gates_on(recipe, "speech"), **run_facts(recipe)},
+        facts=lambda: {"gates": gate_facts(recipe, "speech"), **run_facts(recipe)},
     )
 
 
 def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, Any]) -> None:
-    """Writes the report, on the utterances that the bundle's buckets can hold. Raises ValidationError."""
+    """Write the report about the utterances that fit the bundle's buckets.
+
+    Raises:
+        ValidationError: A gate is missed.
+    """
     from dataclasses import replace
 
     from kokoro_tvm.runtime import Speech, TooLongError
     from kokoro_tvm.runtime.bundle.voices import style_of
     from kokoro_tvm.runtime.text.phonemes import encode
     from kokoro_tvm.targets.runners.local import LOCAL
-    from kokoro_tvm.validation.measure.artifact import LONGER, unrun, validate_speech
+    from kokoro_tvm.validation.measure.artifact import LONGER, report_not_run, validate_speech
     from kokoro_tvm.validation.measure.gates import UtteranceReport, write_report
-    from kokoro_tvm.validation.measure.pieces import judge_text, texts_of
+    from kokoro_tvm.validation.measure.pieces import choose_texts, judge_text
     from kokoro_tvm.validation.measure.text_from_c import validate_text
     from kokoro_tvm.validation.reference.reference import load_reference
 
@@ -71,7 +75,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     references = [load_reference(path) for path in inputs.group("references").values()]
     runner, reason = find_runner(target)
     if runner is None:
-        report = unrun("speech", references, judged, reason)
+        report = report_not_run("speech", references, judged, reason)
         write_report(report, out / "speech.json")
         if target["run"]:
             report.require()
@@ -105,29 +109,35 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         read = validate_text(tts, program, decode=target["emulate"] is None)
         report = replace(report, overall=(*report.overall, *read))
     texts = []
-    if runner is LOCAL:  # the code that divides and joins is the same for every machine, and others are slow
-        for text in texts_of(fitting):
+    # The code that divides and joins is the same on every machine, and emulators are slow.
+    if runner is LOCAL:
+        for text in choose_texts(fitting):
             log(f"saying a {text.name}")
             texts.append(judge_text(tts, text))
+    else:
+        log(f"texts of several pieces: not run, because {runner} runs the code and not this machine itself")
     report = replace(report, utterances=(*report.utterances, *texts, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()
 
 
 def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> SpeakProgram | None:
-    """The program of the bundle; None where it brings none.
+    """Return the program `speak`, or None if the bundle has none.
 
-    libraries: of the TVM runtime that the runner executes code with.
+    Args:
+        runner: Runs the program.
+        bundle: The bundle.
+        libraries: Libraries of the TVM runtime that the runner needs.
     """
     if not bundle.libkokoro:
         return None
     from kokoro_tvm.targets.runners.program import SpeakProgram
 
     def start(program: Path) -> Start:
-        found = runner.start(program, libraries)
-        if found is None:
+        process = runner.start(program, libraries)
+        if process is None:
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
-        return found
+        return process
 
     return SpeakProgram(bundle.root, [file.path for file in bundle.libkokoro], start, threads())
 

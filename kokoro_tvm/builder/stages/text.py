@@ -1,4 +1,4 @@
-"""The front end's C as WebAssembly: what pages and Node read text with."""
+"""Stage `text`: compile the C front end to WebAssembly, with which pages and Node read text."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place) -> Stage:
+    """Declare the stage."""
     return place.stage(
         "text",
         doc="compile the front end to WebAssembly",
@@ -24,5 +25,9 @@ def declare(place: Place) -> Stage:
 
 
 def run(out: Path, inputs: Inputs) -> None:
-    """Raises BuildError where zig is not installed or fails."""
+    """Compile the front end.
+
+    Raises:
+        BuildError: zig is not installed, or fails.
+    """
     compile_text(WASI, out / "text.wasm")

@@ -1,5 +1,4 @@
-"""What the decoder makes of one core, beside what the core can do at most; only where a recipe has a gate for
-it."""
+"""Stage `throughput`: measure the decoder's share of a core's peak, if the recipe has a gate for it."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ from kokoro_tvm.builder.stages.base import (
     COMPILER,
     Files,
     Place,
-    computing,
-    gates_on,
+    call_parameters,
+    gate_facts,
     log,
     read_json,
     run_facts,
@@ -27,15 +26,15 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
-    """spec: of a decoder; parts: see `kokoro_tvm.builder.stages.manifest`."""
+    """Declare the stage. `spec`: a decoder; `parts`: see `kokoro_tvm.builder.stages.manifest`."""
     return place.stage(
         "throughput",
         doc="measure the decoder's share of what a core can do",
         outputs=("throughput.json",),
         inputs={**parts, "reference": (reference, f"{recipe.judged[0]}.safetensors")},
-        parameters={"recipe": computing(recipe)},
+        parameters={"recipe": call_parameters(recipe)},
         settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), **run_settings(recipe)},
-        facts=lambda: {"gates": gates_on(recipe, "throughput"), **run_facts(recipe)},
+        facts=lambda: {"gates": gate_facts(recipe, "throughput"), **run_facts(recipe)},
         preload=COMPILER,
     )
 
@@ -49,36 +48,41 @@ def run(
     gates: dict[str, Any],
     names: dict[str, str],
 ) -> None:
-    """Writes the report. Raises ValidationError where the gate is missed. What emulated code takes says
-    nothing: the report then says that it was not run."""
+    """Write the report. The time of emulated code means nothing, so its report says "not run".
+
+    Raises:
+        ValidationError: The gate is missed.
+    """
     from dataclasses import replace
 
-    from kokoro_tvm.builder.stages.manifest import loose_bundle
+    from kokoro_tvm.builder.stages.manifest import open_loose_bundle
     from kokoro_tvm.targets import Machine
     from kokoro_tvm.targets.runners.local import LOCAL
-    from kokoro_tvm.validation.measure.artifact import unrun
+    from kokoro_tvm.validation.measure.artifact import report_not_run
     from kokoro_tvm.validation.measure.flops import component_flops
     from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge, limits_of, write_report
     from kokoro_tvm.validation.measure.peak import peak_share
     from kokoro_tvm.validation.reference.reference import load_reference
 
-    bundle = loose_bundle(inputs, names | recipe)
+    bundle = open_loose_bundle(inputs, names | recipe)
     reference, judged = load_reference(inputs["reference"]), Gates.model_validate(gates, strict=False)
     runner, reason = find_runner(target)
     if runner is not LOCAL:
         reason = reason if runner is None else f"it runs {runner.way or 'on a GPU'} here"
         log(f"not run: {reason}")
-        write_report(unrun("throughput", [reference], judged, reason), out / "throughput.json")
+        write_report(report_not_run("throughput", [reference], judged, reason), out / "throughput.json")
         return
     entry, frames = bundle.entry("decoder"), reference.length("frames")
-    given = reference.inputs("decoder")
-    arrays = [given[port.name] for port in entry.inputs if port.name != "length"]
+    values = reference.inputs("decoder")
+    arrays = [values[port.name] for port in entry.inputs if port.name != "length"]
     compute = partial(runner.session(bundle, 1).run, "decoder", frames, *arrays)
     machine = Machine.from_json(read_json(inputs["machine"]))
     share = peak_share(compute, component_flops("decoder", 0, frames), machine)
     measured = {"peak_share": share}
     verdicts = judge(measured, limits_of(judged, "throughput"), "decoder")
-    one = UtteranceReport(reference.name, frames, outputs={"decoder": measured}, verdicts=tuple(verdicts))
-    report = Report("throughput", None, judged.enforce, (one,))
+    utterance = UtteranceReport(
+        reference.name, frames, outputs={"decoder": measured}, verdicts=tuple(verdicts)
+    )
+    report = Report("throughput", None, judged.enforce, (utterance,))
     write_report(replace(report, runner=runner.version()), out / "throughput.json")
     report.require()

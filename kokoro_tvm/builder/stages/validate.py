@@ -1,4 +1,4 @@
-"""One artifact, compared with the stock model and judged by the recipe's gates."""
+"""Stage `validate`: compare an artifact with the stock model, and judge it by the recipe's gates."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.stages.base import (
     Files,
     Place,
-    computing,
-    gates_on,
-    references_of,
+    call_parameters,
+    gate_facts,
+    judged_references,
     run_facts,
     run_settings,
     runner_libraries,
@@ -25,17 +25,24 @@ __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
-    """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.builder.stages.manifest`,
-    and the group `runner`, see `kokoro_tvm.builder.stages.base`."""
+    """Declare the stage.
+
+    Args:
+        place: Folders.
+        recipe: The recipe.
+        spec: The artifact.
+        parts: Parts of a bundle of this artifact (`kokoro_tvm.builder.stages.manifest`), and `runner`.
+        reference: Stage of the references.
+    """
     return place.stage(
         "validate",
         spec.id,
         doc=f"compare {spec.id} with the stock model",
         outputs=("validation.json",),
-        inputs={**parts, **references_of(recipe, reference)},
-        parameters={"recipe": computing(recipe)},
+        inputs={**parts, **judged_references(recipe, reference)},
+        parameters={"recipe": call_parameters(recipe)},
         settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), **run_settings(recipe)},
-        facts=lambda: {"gates": gates_on(recipe, spec.component), **run_facts(recipe)},
+        facts=lambda: {"gates": gate_facts(recipe, spec.component), **run_facts(recipe)},
     )
 
 
@@ -48,25 +55,30 @@ def run(
     gates: dict[str, Any],
     names: dict[str, str],
 ) -> None:
-    """Writes the report. Raises ValidationError where a gate is missed, or nothing here can run the code
-    though it should be run."""
+    """Write the report.
+
+    Raises:
+        ValidationError: A gate is missed, or nothing here runs code that has to be run.
+    """
     from dataclasses import replace
     from functools import partial
 
     import numpy as np
 
-    from kokoro_tvm.builder.stages.manifest import loose_bundle
-    from kokoro_tvm.validation.measure.artifact import unrun, validate_component
+    from kokoro_tvm.builder.stages.manifest import open_loose_bundle
+    from kokoro_tvm.validation.measure.artifact import report_not_run, validate_component
     from kokoro_tvm.validation.measure.gates import write_report
     from kokoro_tvm.validation.reference.reference import load_reference
 
-    bundle = loose_bundle(inputs, names | recipe)
+    bundle = open_loose_bundle(inputs, names | recipe)
     (component,) = bundle.components.values()
     references = [load_reference(path) for path in inputs.group("references").values()]
     judged, bucket = Gates.model_validate(gates, strict=False), component.buckets[0]
     runner, reason = find_runner(target)
     if runner is None:
-        report = unrun(component.name, references, judged, reason, bucket=bucket, axis=component.axis)
+        report = report_not_run(
+            component.name, references, judged, reason, bucket=bucket, axis=component.axis
+        )
     else:
         session = runner.session(bundle, threads(), runner_libraries(inputs))
 
@@ -76,9 +88,9 @@ def run(
             outputs = session.run(entry, valid, *(arrays[port.name] for port in ports))
             return {p.name: np.array(o) for p, o in zip(component.outputs, outputs, strict=True)}
 
-        given, drawn = (partial(call, name) for name in (component.name, f"{component.name}_seeded"))
-        seeded = drawn if component.seeded is not None else None
-        report = validate_component(component.name, given, references, judged, bucket=bucket, seeded=seeded)
+        plain = partial(call, component.name)
+        seeded = None if component.seeded is None else partial(call, f"{component.name}_seeded")
+        report = validate_component(component.name, plain, references, judged, bucket=bucket, seeded=seeded)
         report = replace(report, runner=runner.version())
     write_report(report, out / "validation.json")
     if target["run"]:

@@ -1,4 +1,4 @@
-"""The shared cache of builds, as commands open it."""
+"""Opens the shared cache of builds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["shared_cache"]
 
 
 def shared_cache() -> Cache | None:
-    """Open the shared cache of builds, if there is one.
+    """Return the shared cache that the environment names, if any.
 
     Raises:
-        InputError: the cache cannot be used.
+        InputError: The cache cannot be used.
     """
     return Cache.from_environment(lambda note: typer.echo(note, err=True))

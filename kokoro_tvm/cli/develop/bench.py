@@ -1,4 +1,4 @@
-"""kokoro-tvm bench: measures bundles and peers on the same texts, in turn."""
+"""kokoro-tvm bench: measures bundles and other systems on the same texts, in turn."""
 
 from __future__ import annotations
 
@@ -18,34 +18,41 @@ if TYPE_CHECKING:
 
 __all__ = ["bench"]
 
-_DEFAULTS = {None: ("cpu", "cpu-bf16"), "avx2": ("x86-64-v3",)}  # by what peers are held to
+_DEFAULTS = {None: ("cpu", "cpu-bf16"), "avx2": ("x86-64-v3",)}  # by the instruction set of the peers
 
 
 def bench(
     bundles: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="The bundles to measure.",
+            help="Folders of bundles.",
             show_default="artifacts/cpu and artifacts/cpu-bf16; with `--isa avx2` artifacts/x86-64-v3",
         ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="PEERS", help="Peers to measure, separated by commas, or `none`."),
+        typer.Option(
+            "--against",
+            metavar="PEERS",
+            help="Peers to measure, separated by commas, or `none`.",
+            show_default="all",
+        ),
     ] = None,
     isa: Annotated[
         Literal["avx2"] | None,
         typer.Option(
             "--isa",
-            help="Hold the peers to this instruction set, beside a bundle for such CPUs. A peer that cannot "
-            "be held is not run.",
+            help="Restrict the peers to this instruction set. A peer that cannot be restricted is not run.",
         ),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXTS", help="Texts to speak, separated by commas.")
+        str | None,
+        typer.Option(
+            "--text", metavar="TEXTS", help="Texts to speak, separated by commas.", show_default="all"
+        ),
     ] = None,
     rounds: Annotated[
-        int, typer.Option("--rounds", min=1, help="Number of warm calls of every system on every text.")
+        int, typer.Option("--rounds", min=1, help="Number of warm calls of every system with every text.")
     ] = 5,
     cold: Annotated[int, typer.Option("--cold", min=0, help="Number of cold starts of every system.")] = 3,
     threads: ThreadsOption = None,
@@ -54,66 +61,58 @@ def bench(
         typer.Option(
             "--json",
             metavar="FILE",
-            help="File to write the result to.",
+            help="Write the result to this file, and a chart to the file with the suffix .png.",
             show_default="ROOT/artifacts/bench.json, with `--isa avx2` bench-avx2.json",
-        ),
-    ] = None,
-    chart: Annotated[
-        Path | None,
-        typer.Option(
-            "--chart",
-            metavar="FILE",
-            help="File to write the picture to.",
-            show_default="beside it, bench.png or bench-avx2.png",
         ),
     ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Measure bundles against the peers: speed, memory, cold start, share of the machine's peak.
+    """Measure speed, memory and cold start of bundles and peers.
 
-    All systems run in turn, with the same phonemes, voice and threads. The result is written after every
-    round.
+    Peers are other systems that run Kokoro. All systems run in turn, with the same phonemes, voice and
+    threads. The result is written after every round.
     """
     from kokoro_tvm.runtime.threads import choose_threads
     from kokoro_tvm.tools.bench.chart import can_draw
-    from kokoro_tvm.tools.bench.measure import BenchPlan, measure, utterances_of
+    from kokoro_tvm.tools.bench.measure import BenchPlan, build_utterances, measure
     from kokoro_tvm.tools.bench.peer_models import PeerModels
     from kokoro_tvm.tools.bench.systems import bundle_systems, choose_peers, peer_system
     from kokoro_tvm.tools.bench.texts import TEXTS, choose_texts
 
     artifacts, name = root / "artifacts", "bench" if isa is None else f"bench-{isa}"
-    table, picture = json or artifacts / f"{name}.json", chart or artifacts / f"{name}.png"
+    table = json or artifacts / f"{name}.json"
+    picture = table.with_suffix(".png")
     # Refuse wrong arguments before anything that takes time.
-    texts, wanted = choose_texts(_words(text)), _words(against)
-    choose_peers(wanted)
+    texts, names = choose_texts(_split(text)), _split(against)
+    choose_peers(names)
     count = choose_threads(threads)
     opened = _open(bundles or _default_bundles(artifacts, isa))
-    peers = choose_peers(wanted, gpu=any(bundle.gpu is not None for bundle in opened))
+    peers = choose_peers(names, gpu=any(bundle.gpu is not None for bundle in opened))
     check_file(table, picture)
     if not can_draw():
         install = "`pip install '.[lab]'` in the repository"
         progress(f"note: {picture} will not be drawn without matplotlib: run {install}")
     models = PeerModels(artifacts, root / "recipes", opened[0].model, progress)
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]
-    spoken = {each.name: utterances_of(each, opened[0]) for each in texts}
-    (hello,) = utterances_of(TEXTS[0], opened[0])
-    plan = BenchPlan(tuple(systems), spoken, hello, count, rounds, cold, isa)
-    found: list[Result] = []
+    utterances = {text.name: build_utterances(text, opened[0]) for text in texts}
+    (hello,) = build_utterances(TEXTS[0], opened[0])
+    plan = BenchPlan(tuple(systems), utterances, hello, count, rounds, cold, isa)
+    latest: list[Result] = []
 
-    def keep(so_far: Result) -> None:
-        found[:] = [so_far]
-        so_far.write(table)
+    def save(result: Result) -> None:
+        latest[:] = [result]
+        result.write(table)
 
     try:
-        keep(measure(plan, progress, keep))
-    finally:  # what was measured before an interruption is shown, too
-        for result in found:
+        save(measure(plan, progress, save))
+    finally:  # also after an interruption
+        for result in latest:
             _show(result, table, picture)
-    _check_ours(found[-1])
+    _check_bundles(latest[-1])
 
 
 def _show(result: Result, table: Path, picture: Path) -> None:
-    """Prints a result that was written to `table`, and draws it."""
+    """Print a result that was written to `table`, and draw it."""
     from kokoro_tvm.tools.bench.chart import can_draw, draw_chart
     from kokoro_tvm.tools.bench.table import print_result
 
@@ -124,21 +123,21 @@ def _show(result: Result, table: Path, picture: Path) -> None:
         typer.echo(f"{picture}")
 
 
-def _words(given: str | None) -> list[str] | None:
-    """The words between commas; an empty list for `none`."""
-    if given is None:
+def _split(text: str | None) -> list[str] | None:
+    """Split a text at its commas; `none` is an empty list."""
+    if text is None:
         return None
-    return [word.strip() for word in given.split(",")] if given.strip() != "none" else []
+    return [] if text.strip() == "none" else [word.strip() for word in text.split(",")]
 
 
 def _default_bundles(artifacts: Path, isa: Isa | None) -> list[Path]:
-    """The default bundles that are built; if none is, the first one, whose error says what to do."""
+    """Return the default bundles that are built, or else the first one, whose error says what to do."""
     folders = [artifacts / name for name in _DEFAULTS[isa]]
     return [folder for folder in folders if (folder / "bundle.json").is_file()] or folders[:1]
 
 
 def _open(folders: Sequence[Path]) -> list[Bundle]:
-    """The manifests, all of one model; raises BundleError, InputError."""
+    """Return the manifests. Raise InputError if they are of different models."""
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.runtime import read_bundle
 
@@ -149,8 +148,8 @@ def _open(folders: Sequence[Path]) -> list[Bundle]:
     return opened
 
 
-def _check_ours(result: Result) -> None:
-    """Raises BundleError if a bundle failed; call it after everything else was printed."""
+def _check_bundles(result: Result) -> None:
+    """Raise BundleError if a bundle failed."""
     from kokoro_tvm.common.errors import BundleError
 
     failed = [f"{s.name} {s.problem}" for s in result.systems if s.ours and s.problem]

@@ -1,4 +1,4 @@
-"""kokoro-tvm build: builds as doit does, with this program's exit statuses; or writes IR after every pass."""
+"""kokoro-tvm build: builds as doit does, with this program's exit statuses, or writes IR after every pass."""
 
 from __future__ import annotations
 
@@ -40,18 +40,7 @@ def build(
             "as TVMScript.",
         ),
     ] = None,
-    recipe: Annotated[
-        str, typer.Option("--recipe", help="The recipe of an artifact that is given without one.")
-    ] = "cpu",
-    events: Annotated[
-        Path | None,
-        typer.Option("--events", metavar="FILE", help="Also append events to this file, as JSON lines."),
-    ] = None,
     root: RootOption = Path(),
-    paranoid: Annotated[
-        bool,
-        typer.Option("--paranoid", help="Read every file again, even if it looks unchanged."),
-    ] = False,
     force: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,7 +54,8 @@ def build(
         typer.Option(
             "--with",
             metavar="FIELD=VALUE",
-            help="Build a recipe with another value (`buckets.frames=[512]`), under a name of its own.",
+            help="Build a recipe with another value (`buckets.frames=[512]`), under a name of its own. May "
+            "be repeated.",
         ),
     ] = None,
     scheduler: Annotated[
@@ -77,24 +67,26 @@ def build(
         ),
     ] = None,
 ) -> None:
-    """Build recipes, artifacts or single stages, and everything they need.
+    """Build recipes, artifacts or stages, and what they need.
 
-    Current stages are skipped, except those named by --force.
+    Current stages are skipped, except those named by --force. With KOKORO_TVM_EVENTS=FILE, events are
+    appended to the file as JSON lines; with KOKORO_TVM_PARANOID=1, files are read again even if they look
+    unchanged.
     """
     from kokoro_tvm.common.errors import InputError
 
-    wanted = targets or force or ([] if dump_ir else [recipe])
+    words = targets or force or ["cpu"]
     if force and (overrides or dump_ir is not None or scheduler is not None):
         raise InputError("--force works neither with --with nor with --dump-ir or --scheduler")
     if overrides:
-        if len(wanted) != 1 or dump_ir is not None or scheduler is not None:
+        if len(words) != 1 or dump_ir is not None or scheduler is not None:
             raise InputError("--with takes one recipe, and neither --dump-ir nor --scheduler")
-        _try(wanted[0], overrides, jobs, root, events, paranoid)
+        _build_try(words[0], overrides, jobs, root)
     elif dump_ir is None:
-        tasks = [_task(word, recipe, root) for word in wanted]
-        run_tasks(tasks, jobs, root, events, paranoid, scheduler, force=force or ())
-    elif len(wanted) == 1:
-        _dump(wanted[0], recipe, dump_ir, jobs, root, paranoid)
+        tasks = [_find_task(word, root) for word in words]
+        run_tasks(tasks, jobs, root, scheduler, force=force or ())
+    elif len(words) == 1 and "/" in words[0]:
+        _dump_ir(words[0], dump_ir, jobs, root)
     else:
         raise InputError("--dump-ir takes one artifact: kokoro-tvm build --dump-ir DIR cpu/decoder-5120")
 
@@ -103,36 +95,39 @@ def run_tasks(
     tasks: list[str],
     jobs: int | None,
     root: Path,
-    events: Path | None = None,
-    paranoid: bool = False,
     scheduler: str | None = None,
     tried: tuple[str, Sequence[str]] | None = None,
     force: Sequence[str] = (),
 ) -> None:
-    """Runs the tasks with doit. Exits with the status of the first error, which doit has printed.
+    """Run tasks with doit, and exit with the status of the first error, which doit prints.
 
-    scheduler: address of the Dask cluster that builds them first; this machine then restores them; tried: a
-    recipe and its overrides, whose tasks are the only ones; force: stages that run even if they are current.
+    Args:
+        tasks: Names of tasks.
+        jobs: Number of stages that run at the same time; None: as `doit` chooses.
+        root: Folder with `recipes/` and `artifacts/`.
+        scheduler: Address of a Dask cluster that builds the tasks first; this machine then restores them.
+        tried: A recipe and its overrides, whose tasks are the only ones.
+        force: Stages that run even if they are current.
     """
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
 
-    from kokoro_tvm.builder.engine.events import EventLog
     from kokoro_tvm.builder.engine.reporter import make_reporter
     from kokoro_tvm.builder.tasks import doit_config, recipe_tasks
     from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 
-    reporter = make_reporter(EventLog(events) if events else None)
-    known = list(recipe_tasks(root, reporter, paranoid, tried, force))
-    _check(tasks, [task["basename"] for task in known])
-    _check(force, [task["basename"] for task in known if "." in task["basename"]])
+    reporter = make_reporter()
+    graph = list(recipe_tasks(root, reporter, tried=tried, force=force))
+    names = [task["basename"] for task in graph]
+    _check_names(tasks, names)
+    _check_names(force, [name for name in names if "." in name])
     if scheduler is not None:
         from kokoro_tvm.builder.cluster import build_on_cluster
 
-        graph = {task["basename"]: task.get("task_dep", []) for task in known}
-        build_on_cluster(scheduler, tasks, graph, root, reporter.elsewhere)
+        dependencies = {task["basename"]: task.get("task_dep", []) for task in graph}
+        build_on_cluster(scheduler, tasks, dependencies, root, reporter.report_remote)
     config = doit_config(reporter)
-    loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in known)})
+    loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in graph)})
     parallel = [] if jobs is None else ["-n", str(jobs)]
     status = DoitMain(loader, config_filenames=()).run(["run", *parallel, *tasks])
     if status != 0:
@@ -140,10 +135,8 @@ def run_tasks(
         raise typer.Exit(first.exit_code if isinstance(first, KokoroTvmError) else BuildError.exit_code)
 
 
-def _try(
-    recipe: str, overrides: list[str], jobs: int | None, root: Path, events: Path | None, paranoid: bool
-) -> None:
-    """Builds a recipe with overrides beside the recipe's own bundle, and says where."""
+def _build_try(recipe: str, overrides: list[str], jobs: int | None, root: Path) -> None:
+    """Build a recipe with overrides beside the recipe's own bundle, and say where."""
     from kokoro_tvm.recipe import load_recipe, write_try
 
     name = load_recipe(recipe, root / "recipes", overrides=overrides).name
@@ -152,51 +145,45 @@ def _try(
         f"{recipe} with {', '.join(overrides)} is built as {name}, in {root / 'artifacts' / name}. "
         f"No recipe has these values: to keep them, write one that extends {recipe}."
     )
-    run_tasks([name], jobs, root, events, paranoid, tried=(recipe, overrides))
+    run_tasks([name], jobs, root, tried=(recipe, overrides))
 
 
-def _check(tasks: Sequence[str], known: list[str]) -> None:
+def _check_names(tasks: Sequence[str], valid: list[str]) -> None:
     from kokoro_tvm.common.errors import RecipeError
     from kokoro_tvm.common.words import hint, nearest
 
     for task in tasks:
-        if task not in known:
-            recipes = [name for name in known if "." not in name]
-            near = nearest(task, known)
-            advice = hint(task, [near] if near else recipes)
-            raise RecipeError(f"there is no task `{task}`{advice}")
+        if task not in valid:
+            near = nearest(task, valid)
+            choices = [near] if near else [name for name in valid if "." not in name]
+            raise RecipeError(f"there is no task `{task}`{hint(task, choices)}")
 
 
-def _task(word: str, recipe: str, root: Path) -> str:
-    """The task that a word of the command line means."""
+def _find_task(word: str, root: Path) -> str:
+    """Return the task that validates an artifact; any other word is the name of a task."""
     from kokoro_tvm.builder.project import Project
 
-    project = Project(root)
-    recipes = project.recipes()
-    if "/" not in word and ("." in word or word in recipes or recipe not in recipes):
+    if "/" not in word:
         return word
-    try:
-        graph, spec = project.artifact(word, recipe)
-    except LookupError:
-        return word
+    graph, spec = Project(root).artifact(word)
     return graph.validate(spec).name
 
 
-def _dump(word: str, recipe: str, folder: Path, jobs: int | None, root: Path, paranoid: bool) -> None:
-    """Lowers one artifact again, outside the store, and writes the module after the import and every pass."""
+def _dump_ir(word: str, folder: Path, jobs: int | None, root: Path) -> None:
+    """Lower one artifact again, outside the store, and write the module after the import and every pass."""
     from tempfile import TemporaryDirectory
 
     from kokoro_tvm.builder.project import Project
 
-    graph, spec = Project(root).artifact(word if "/" in word else f"{recipe}/{word}")
+    graph, spec = Project(root).artifact(word)
     lower = graph.lower(spec)
-    run_tasks([stage.name for stage in lower.after], jobs, root, paranoid=paranoid)
+    run_tasks([stage.name for stage in lower.after], jobs, root)
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("[0-9][0-9]-*.py"):
-        old.unlink()  # phases of another pass list
-    with TemporaryDirectory() as aside:
+    for path in folder.glob("[0-9][0-9]-*.py"):
+        path.unlink()  # phases of another pass list
+    with TemporaryDirectory() as temporary:
         lower.call(
-            Path(aside),
+            Path(temporary),
             folder / "lower.log",
             lambda elapsed: typer.echo(f"lowering, {elapsed:.0f} s"),
             dump_ir=str(folder.resolve()),

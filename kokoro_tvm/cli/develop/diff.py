@@ -1,4 +1,4 @@
-"""kokoro-tvm diff: what differs between two recipes or bundles."""
+"""kokoro-tvm diff: compares two recipes or bundles."""
 
 from __future__ import annotations
 
@@ -16,79 +16,77 @@ if TYPE_CHECKING:
 __all__ = ["diff"]
 
 _PHONEMES = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli."
-_What = Annotated[str, typer.Argument(help="A recipe (`cpu`), or the folder of a bundle.")]
+_SideArgument = Annotated[str, typer.Argument(help="A recipe (`cpu`), or the folder of a bundle.")]
 
 
 def diff(
-    before: _What,
-    now: _What,
+    before: _SideArgument,
+    now: _SideArgument,
     audio: Annotated[
         bool,
-        typer.Option("--audio", help="Also speak a sentence with both bundles and compare what is heard."),
+        typer.Option("--audio", help="Also speak a sentence with both bundles, and compare the audio."),
     ] = False,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Show what differs between two recipes, two bundles, or a bundle and an earlier one.
+    """Show the differences of two recipes or bundles.
 
     Prints values of the recipe, stages whose keys differ and why, versions of the toolchain, files and their
-    sizes, and what was measured: gates, phonemes, speed.
+    sizes, and measurements: gates, phonemes, speed.
     """
     from dataclasses import asdict
 
-    from kokoro_tvm.builder.diagnostics.diff import diff as differences
+    from kokoro_tvm.builder.diagnostics.diff import diff as compare_sides
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
 
     project = Project.open(root)
     sides = _side(before, project), _side(now, project)
-    found = differences(*sides)
-    heard = _heard(*sides) if audio else None
+    differences = compare_sides(*sides)
+    audio_difference = _compare_audio(*sides) if audio else None
     if json:
-        sections: dict[str, Any] = {name: [asdict(each) for each in rows] for name, rows in found.items()}
-        print_json(sections | ({"audio": heard} if heard else {}))
+        sections: dict[str, Any] = {name: [asdict(row) for row in rows] for name, rows in differences.items()}
+        print_json(sections | ({"audio": audio_difference} if audio_difference else {}))
         return
-    for name, rows in found.items():
+    for name, rows in differences.items():
         if rows:
             typer.echo(f"{name}:")
-        width = max((len(each.what) for each in rows), default=0)
-        for each in rows:
-            typer.echo(f"  {each.what:<{width}}  {each.before or '—'} → {each.now or '—'}")
-    if heard:
-        typer.echo("audio:")
-        typer.echo(
-            f"  {heard['seconds_before']:.3f} s → {heard['seconds_now']:.3f} s, SNR {heard['snr_db']:.1f} dB"
-        )
-    if not any(found.values()):
-        typer.echo(f"{before} and {now} differ in nothing that is known of both.")
+        width = max((len(row.what) for row in rows), default=0)
+        for row in rows:
+            typer.echo(f"  {row.what:<{width}}  {row.before or '—'} → {row.now or '—'}")
+    if audio_difference:
+        old, new, snr = audio_difference.values()
+        typer.echo(f"audio:\n  {old:.3f} s → {new:.3f} s, SNR {snr:.1f} dB")
+    if not any(differences.values()):
+        typer.echo(f"{before} and {now} do not differ in anything that is known of both.")
 
 
 def _side(word: str, project: Project) -> Side:
-    """A recipe where there is one of the name, otherwise the folder of a bundle."""
+    """Return the recipe of that name, or else the bundle in that folder."""
     from kokoro_tvm.builder.diagnostics.diff import Side
 
     if word in project.recipes():
         return Side.of_recipe(project.graph(word))
     if (Path(word) / "bundle.json").is_file():
         return Side.of_bundle(Path(word))
-    return Side.of_recipe(project.graph(word))  # which says what there is instead
+    return Side.of_recipe(project.graph(word))  # its error lists the recipes
 
 
-def _heard(before: Side, now: Side) -> dict[str, float]:
-    """One sentence by both: seconds of each, and the signal-to-noise ratio over what both have, dB."""
+def _compare_audio(before: Side, now: Side) -> dict[str, float]:
+    """Speak a sentence with both, and return the durations (s) and the SNR (dB) of the shorter duration."""
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.validation.measure.metrics import snr_db
 
-    spoken = []
+    speeches = []
     for side in (before, now):
         if side.bundle is None:
             raise InputError(
                 f"--audio: {side.name} is not built; build it first: kokoro-tvm build {side.name}"
             )
         synthesizer = Synthesizer(side.bundle)
-        spoken.append(synthesizer.from_phonemes([_PHONEMES]))
-    first, second = spoken
+        speeches.append(synthesizer.from_phonemes([_PHONEMES]))
+    first, second = speeches
     shorter = min(len(first.audio), len(second.audio))
     return {
         "seconds_before": len(first.audio) / first.sample_rate,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.builder.diagnostics.doctor import Finding
 
-__all__ = ["doctor"]
+__all__ = ["doctor", "table"]
 
 _STYLES = {"fine": "green", "note": "yellow", "wrong": "bold red"}
 
@@ -33,8 +33,8 @@ def doctor(
 ) -> None:
     """Check whether this machine has what a build needs.
 
-    Checks versions, compiler, linker, processor, memory and disk, and prints what to do. The exit status is 1
-    if something is wrong.
+    Checks versions, compilers, linkers, processor, memory and disk, and prints what to do. The exit status is
+    1 if something is wrong.
     """
     from dataclasses import asdict
 
@@ -50,36 +50,35 @@ def doctor(
             typer.echo(package)
         return
     if recipes:
-        raise InputError("Recipes are named with --packages alone; `kokoro-tvm doctor` judges all of them.")
+        raise InputError("Names of recipes need --packages; `kokoro-tvm doctor` checks all recipes.")
     findings = examine(root)
+    wrong, notes = (sum(finding.verdict == verdict for finding in findings) for verdict in ("wrong", "note"))
     if json:
-        print_json([asdict(f) for f in findings])
+        print_json([asdict(finding) for finding in findings])
     else:
         out = console(markup=False)
-        out.print(table(findings))
-        out.print(f"\n{_sum(findings)}")
-    raise typer.Exit(int(any(f.verdict == "wrong" for f in findings)))
+        out.print(table(findings), "")
+        remark = f", {notes} of them with a note" if notes else ""
+        out.print(
+            f"{wrong} of {len(findings)} checks failed: a build would fail."
+            if wrong
+            else f"All {len(findings)} checks passed{remark}."
+        )
+    raise typer.Exit(int(wrong > 0))
 
 
 def table(findings: Sequence[Finding]) -> Table:
-    """A line for every finding, and one for its remedy."""
+    """Return a table with a line for each finding, and one for its remedy."""
     from rich.table import Table
     from rich.text import Text
 
-    made = Table.grid(padding=(0, 2))
-    made.add_column(no_wrap=True)
-    made.add_column(no_wrap=True)
-    made.add_column(overflow="fold")
-    for f in findings:
-        made.add_row(Text(f.verdict, _STYLES[f.verdict]), Text(f.about), Text(f.message))
-        if f.remedy:
-            made.add_row("", "", Text(f"→ {f.remedy}", "bold"))
-    return made
-
-
-def _sum(findings: Sequence[Finding]) -> str:
-    wrong, notes = (sum(f.verdict == v for f in findings) for v in ("wrong", "note"))
-    if wrong:
-        return f"{wrong} of {len(findings)} checks failed: a build would fail."
-    also = f", {notes} of them with a note" if notes else ""
-    return f"All {len(findings)} checks passed{also}."
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(no_wrap=True)
+    rows.add_column(no_wrap=True)
+    rows.add_column(overflow="fold")
+    for finding in findings:
+        verdict = Text(finding.verdict, _STYLES[finding.verdict])
+        rows.add_row(verdict, Text(finding.about), Text(finding.message))
+        if finding.remedy:
+            rows.add_row("", "", Text(f"→ {finding.remedy}", "bold"))
+    return rows

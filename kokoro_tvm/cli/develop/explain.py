@@ -1,4 +1,4 @@
-"""kokoro-tvm explain: why a stage or an artifact is not current, and what a build would run."""
+"""kokoro-tvm explain: shows why a stage or an artifact is not current, and what a build would run."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ def explain(
 ) -> None:
     """Show why something is not current.
 
-    Prints what changed, from what to what, and which stages a build would run because of it.
+    Prints what changed, with both values, and which stages a build would run because of it.
     """
-    from kokoro_tvm.builder.diagnostics.explain import explain as explanation
-    from kokoro_tvm.builder.diagnostics.explain import lines, to_json
+    from kokoro_tvm.builder.diagnostics.explain import explain as explain_stages
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
     from kokoro_tvm.cli.develop._cache import shared_cache
 
-    found = Project.open(root, cache=shared_cache()).find(what)
-    found_reasons = explanation(what, found.stages, found.graph.stages())
+    selection = Project.open(root, cache=shared_cache()).find(what)
+    explanation = explain_stages(what, selection.stages, selection.graph.stages())
     if json:
-        print_json(to_json(found_reasons))
+        print_json(explanation.to_json())
         return
-    for line in lines(found_reasons):
+    for line in explanation.lines():
         typer.echo(line)

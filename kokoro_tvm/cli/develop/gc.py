@@ -1,4 +1,4 @@
-"""kokoro-tvm gc: removes earlier builds from the store."""
+"""kokoro-tvm gc: removes earlier builds from the store and the shared cache."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def gc(
         typer.Option(
             "--keep",
             min=0,
-            help="Number of builds of every stage to keep, the newest first. The current one counts, and is "
-            "kept even with `0`.",
+            help="Number of builds of every stage to keep, the newest first. The current build counts, and "
+            "is kept even with `0`.",
         ),
     ],
     cache: Annotated[
@@ -27,16 +27,16 @@ def gc(
         typer.Option(
             "--cache",
             help="Also remove from the shared cache what the store does not keep. Nobody else may build into "
-            "the cache meanwhile.",
+            "the cache at the same time.",
         ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be freed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Remove earlier builds from the store, and from the shared cache.
+    """Remove earlier builds from the store.
 
-    The newest builds of every stage and everything current are kept; tries (`build --with`) are not.
+    The newest builds of every stage and all current outputs stay. Tries (`build --with`) are removed.
     """
     from dataclasses import asdict
 
@@ -49,12 +49,12 @@ def gc(
 
     project = Project.open(root)
     tries = project.tries()
-    kept = project.worth_keeping(keep)
+    keys = project.worth_keeping(keep)
     shared = shared_cache() if cache else None
     if cache and shared is None:
         raise InputError("--cache: there is no shared cache; KOKORO_TVM_CACHE names one")
-    pruned = shared.prune(kept, dry_run) if shared is not None else None
-    freed = project.gc(kept, dry_run)
+    pruned = shared.prune(keys, dry_run) if shared is not None else None
+    freed = project.gc(keys, dry_run)
     if json:
         more = {"cache": asdict(pruned)} if pruned else {}
         print_json({"dry_run": dry_run, **asdict(freed), "tries": list(map(str, tries)), **more})

@@ -1,9 +1,9 @@
-"""kokoro-tvm graph: draws the tasks of a recipe."""
+"""kokoro-tvm graph: draws the stages of a recipe."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -14,18 +14,16 @@ __all__ = ["graph"]
 
 def graph(
     recipe: Annotated[str, typer.Argument(help="Name of the recipe.")] = "cpu",
-    form: Annotated[
-        Literal["mermaid", "dot"], typer.Option("--format", help="`mermaid` or `dot`.")
-    ] = "mermaid",
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="File to write to.", show_default="standard output"
-        ),
+        typer.Option("-o", "--output", metavar="FILE", help="File to write.", show_default="standard output"),
     ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Draw the tasks of a recipe, coloured by state."""
+    """Draw the stages of a recipe as a Mermaid flowchart.
+
+    Colours show their states.
+    """
     from kokoro_tvm.builder.diagnostics.graph import GraphNode, draw
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.common.output import is_stream, write_text
@@ -33,11 +31,10 @@ def graph(
     nodes = []
     for stage in Project.open(root).graph(recipe).stages():
         _, title, *artifact = stage.name.split(".")
-        after = tuple(s.name for s in stage.after)
+        after = tuple(before.name for before in stage.after)
         nodes.append(GraphNode(stage.name, title, ".".join(artifact), stage.state().kind, after))
-    picture = draw(nodes, form)
     if output is None:
-        typer.echo(picture, nl=False)
+        typer.echo(draw(nodes), nl=False)
         return
-    write_text(output, picture)
-    typer.echo(f"{output}: {len(nodes)} tasks", err=is_stream(output))
+    write_text(output, draw(nodes))
+    typer.echo(f"{output}: {len(nodes)} stages", err=is_stream(output))

@@ -1,4 +1,4 @@
-"""kokoro-tvm package: writes a bundle as one file that can be installed, or unpacked, elsewhere."""
+"""kokoro-tvm package: writes a bundle as one file, to install or unpack elsewhere."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ __all__ = ["package"]
 
 
 def package(
-    recipe: Annotated[
-        str, typer.Argument(help="Name of a recipe that is built, or the folder of a bundle.")
-    ] = "cpu",
+    recipe: Annotated[str, typer.Argument(help="Name of a built recipe, or the folder of a bundle.")] = "cpu",
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")] = Path(
         "dist"
     ),
     root: RootOption = Path(),
 ) -> None:
-    """Write a bundle as a wheel, or for iOS as an XCFramework, and as an archive.
+    """Write a bundle as a wheel (iOS: XCFramework) and an archive.
 
-    `pip install` of the wheel brings the bundle, the runtime and the command `kokoro-tvm`; it needs numpy,
-    apache-tvm-ffi, typer and markdown-it-py, and neither a compiler nor PyTorch.
+    The wheel installs the bundle, the runtime and the command `kokoro-tvm`. It needs numpy, apache-tvm-ffi,
+    typer and markdown-it-py, but neither a compiler nor PyTorch.
 
-    The archive is the bundle's folder, for machines where kokoro-tvm is installed; where pip has no platform
-    for the target (RISC-V), there is only the archive. Of a bundle for iOS, the XCFramework has the code that
-    an app is linked with, and the archive everything else. Every file is compared with the manifest first.
+    The archive is the bundle's folder, for machines where kokoro-tvm is installed. There is no wheel if pip
+    has no platform for the target (RISC-V). The XCFramework has the code that an app is linked with, the
+    archive everything else. Every file is compared with the manifest first.
     """
     from rich.filesize import decimal
 

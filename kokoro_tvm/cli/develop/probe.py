@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, progress, write_json
+from kokoro_tvm.cli._output import (
+    JsonFileOption,
+    RootOption,
+    check_file,
+    console,
+    progress,
+    table,
+    write_json,
+)
 from kokoro_tvm.cli._speech import ThreadsOption
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from kokoro_tvm.builder.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
     from kokoro_tvm.tools.lab.probe.compare import Summary
@@ -23,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["probe"]
 
-_TOLERANCE = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}
-"""More than ten times the largest error of any value, measured on Kokoro's weights (docs/accuracy.md)."""
+# More than ten times the largest error of any value, measured on Kokoro's weights (docs/accuracy.md).
+_TOLERANCES = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}
 
 
 def probe(
@@ -39,8 +45,8 @@ def probe(
         typer.Option(
             "--at",
             metavar="NAME",
-            help="A value (`decoder.encode/conv1d_4`, or `conv1d_4`), or a module (`decoder.encode`) for its "
-            "result. Wildcards are allowed. May be repeated.",
+            help="Compare this value (`decoder.encode/conv1d_4`, or `conv1d_4`), or the result of this "
+            "module (`decoder.encode`). Wildcards are allowed. May be repeated.",
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--every", help="Compare every value.")] = False,
@@ -48,7 +54,7 @@ def probe(
         bool,
         typer.Option(
             "--list",
-            help="Only list the values: name, shape, type, and the layers whose weights they read. Needs no "
+            help="Only list the values: name, shape, dtype, and the layers whose weights they read. Needs no "
             "build.",
         ),
     ] = False,
@@ -60,52 +66,35 @@ def probe(
             "the PyTorch float64 run.",
         ),
     ] = None,
-    random: Annotated[
-        int | None,
-        typer.Option(
-            "--random",
-            metavar="SEED",
-            help="With `--operation`: use standard normal inputs of the same shapes instead.",
-        ),
-    ] = None,
     utterance: Annotated[
         str | None,
         typer.Option(
             "--utterance", help="Utterance of the recipe to use as input.", show_default="the first"
         ),
     ] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            "--tolerance",
-            min=0,
-            help="Largest relative error, ‖value − float64‖ / ‖float64‖.",
-            show_default="0.0001; float16: 0.01; bfloat16: 0.1",
-        ),
-    ] = None,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Compare values inside a component with PyTorch and name the first that diverges.
+    """Find the first value inside a component that diverges.
 
-    Without --at, --every or --operation, the result of every module is compared.
+    Values are compared with PyTorch's in float64. A value diverges if its relative error, ‖value − float64‖ /
+    ‖float64‖, is above 0.0001 (float16: 0.01, bfloat16: 0.1) and far above PyTorch float32's own. Without
+    --at, --every or --operation, the result of every module is compared.
     """
     from kokoro_tvm.common.errors import InputError
 
     # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
-    if random is not None and operation is None:
-        raise InputError("--random needs --operation.")
     if every and at:
         raise InputError("--every and --at exclude each other. Give one of them.")
-    graph, specs = _artifacts(artifact, root)
-    reference = None if show else _reference(graph, utterance, root)
-    spec = specs[0] if reference is None else _fitting(specs, reference)
-    subject = _subject(graph, spec, weights=not show)
-    chosen = _chosen(subject, at or [], every or show, operation)
+    graph, specs = _find_artifacts(artifact, root)
+    reference = None if show else _compute_reference(graph, utterance, root)
+    spec = specs[0] if reference is None else _choose_bucket(specs, reference)
+    subject = _make_subject(graph, spec, weights=not show)
+    values = _choose_values(subject, at or [], every or show, operation)
     if reference is None:
-        typer.echo(_listing(chosen, subject))
+        typer.echo(_list_values(values, subject))
         return
     import torch
 
@@ -114,17 +103,16 @@ def probe(
 
     count = choose_threads(threads)
     torch.set_num_threads(count)
-    allowed = _TOLERANCE[graph.recipe.precision] if tolerance is None else tolerance
-    made, inputs = Probe(subject, allowed, count, progress), reference.inputs(spec.component)
-    rows = made.inside(chosen, inputs) if operation is None else made.alone(chosen, inputs, random)
-    findings = made.findings(f"{graph.recipe.name}/{spec.id}", rows, len(chosen), operation is not None)
-    _show(findings, brief=every or len(chosen) > 40)
-    write_json(json_file, findings.to_json() | {"utterance": reference.name})
-    findings.require()
+    result = Probe(subject, _TOLERANCES[graph.recipe.precision], count, progress).run(
+        f"{graph.recipe.name}/{spec.id}", values, reference.inputs(spec.component), operation is not None
+    )
+    _show(result)
+    write_json(json_file, result.to_json() | {"utterance": reference.name})
+    result.require()
 
 
-def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
-    """The recipe's graph, and the artifacts meant: one, or all buckets of a component."""
+def _find_artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
+    """Return the recipe's graph and the artifact that a word means, or all buckets of a component."""
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.common.constants import COMPONENT_AXES
     from kokoro_tvm.common.errors import InputError
@@ -139,21 +127,20 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
     return graph, graph.specs(what)
 
 
-def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
-    """The utterance's reference; weights and target are built first where they are not current."""
+def _compute_reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
+    """Return the utterance's reference. Weights and target are built first if they are not current."""
     from kokoro_tvm.builder.reference_store import ReferenceStore
     from kokoro_tvm.cli.develop.build import run_tasks
 
-    chosen = graph.recipe.utterance(utterance)
-    needed = (graph.checkpoint, graph.machine)
-    missing = [stage.name for stage in needed if not stage.is_current()]
+    spec = graph.recipe.utterance(utterance)
+    missing = [stage.name for stage in (graph.checkpoint, graph.machine) if not stage.is_current()]
     if missing:
         run_tasks(missing, 1, root)
     store = ReferenceStore(graph.checkpoint.folder, graph.reference.folder, progress)
-    return store.references([chosen])[0]
+    return store.references([spec])[0]
 
 
-def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
+def _choose_bucket(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
     from kokoro_tvm.common.errors import InputError
 
     length = reference.length(specs[0].axis)
@@ -166,7 +153,8 @@ def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
     )
 
 
-def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
+def _make_subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
+    """Return what the probe lowers and runs. Without weights, nothing has to be built."""
     from kokoro_tvm.model.kokoro import load_config, load_shipped_config, load_state
     from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
     from kokoro_tvm.recipe import choose_layers
@@ -198,7 +186,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
     )
 
 
-def _chosen(subject: Subject, at: list[str], every: bool, operation: str | None) -> list[Value]:
+def _choose_values(subject: Subject, at: list[str], every: bool, operation: str | None) -> list[Value]:
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.tools.lab.probe.values import results_of_modules, select
 
@@ -211,73 +199,56 @@ def _chosen(subject: Subject, at: list[str], every: bool, operation: str | None)
         chosen = results_of_modules(values)
     if operation is None:
         return chosen
-    kept = [v for v in chosen if v.operation == operation]
-    if not kept:
-        there = ", ".join(sorted({v.operation for v in chosen}))
-        raise InputError(f"None of these values is a result of {operation!r}; there are: {there}.")
-    return kept
+    results = [value for value in chosen if value.operation == operation]
+    if not results:
+        operations = ", ".join(sorted({value.operation for value in chosen}))
+        raise InputError(f"None of these values is a result of {operation!r}; there are: {operations}.")
+    return results
 
 
-def _listing(values: list[Value], subject: Subject) -> str:
-    """A line a value: name, shape and type, and which layers' weights the operation reads."""
+def _list_values(values: list[Value], subject: Subject) -> str:
+    """Return a line for each value: name, shape and dtype, and the layers whose weights it is made of."""
     symbol = subject.signature.symbol
-    shapes = [f"{v.shown_shape(symbol)} {v.dtype}" for v in values]
-    wide, middle = max(len(v.name) for v in values), max(map(len, shapes))
+    shapes = [f"{value.shown_shape(symbol)} {value.dtype}" for value in values]
+    names_width, shapes_width = max(len(value.name) for value in values), max(map(len, shapes))
     lines = []
-    for v, shape in zip(values, shapes, strict=True):
-        layers = dict.fromkeys(w.rpartition(".")[0].removeprefix(f"{v.module}.") for w in v.weights)
-        lines.append(f"{v.name:<{wide}}  {shape:<{middle}}  {' '.join(layers)}".rstrip())
+    for value, shape in zip(values, shapes, strict=True):
+        layers = (weight.rpartition(".")[0].removeprefix(f"{value.module}.") for weight in value.weights)
+        line = f"{value.name:<{names_width}}  {shape:<{shapes_width}}  {' '.join(dict.fromkeys(layers))}"
+        lines.append(line.rstrip())
     return "\n".join(lines)
 
 
-def _show(findings: ProbeResult, brief: bool) -> None:
+def _show(result: ProbeResult) -> None:
+    """Print the errors of all values, and the statistics of the one that diverges."""
     out = console()
-    out.print(_brief(findings) if brief else _detailed(findings), highlight=False)
-    if findings.first is not None and brief:
-        out.print(_detailed(findings, last=True), highlight=False)
-    if findings.first is None:
+    errors = table("value", ("finite", "error", "PyTorch's"), last="")
+    for row in result.rows:
+        cells = (_format_finite(row.tvm), f"{row.error:.1e}", f"{row.pytorch_error:.1e}")
+        errors.add_row(row.value.name, *cells, "[bold red]diverges[/]" if row.diverges else "")
+    out.print(errors, highlight=False)
+    first = result.first
+    if first is None:
         out.print(
-            f"None of {len(findings.rows)} values diverges: every relative error is at most "
-            f"{findings.tolerance:g}, or near PyTorch float32's own.",
+            f"None of {len(result.rows)} values diverges: every relative error is at most "
+            f"{result.tolerance:g}, or near PyTorch float32's own.",
             highlight=False,
             soft_wrap=True,
         )
+        return
+    headings = ("finite", "min", "1 %", "50 %", "99 %", "max", "error")
+    statistics = table(f"{first.value.name} {first.shape}", headings, last="head")
+    statistics.add_row(*_cells("TVM", first.tvm, first.error))
+    statistics.add_row(*_cells("PyTorch", first.pytorch, first.pytorch_error))
+    out.print(statistics, highlight=False)
 
 
-def _brief(findings: ProbeResult) -> Table:
-    made = _table("value", "finite", "error", "PyTorch's", "")
-    for row in findings.rows:
-        finite = _finite(row.tvm)
-        mark = "[bold red]diverges[/]" if row.diverges else ""
-        made.add_row(row.value.name, finite, f"{row.error:.1e}", f"{row.pytorch_error:.1e}", mark)
-    return made
+def _cells(side: str, summary: Summary, error: float) -> list[str]:
+    values = (summary.min, summary.p1, summary.median, summary.p99, summary.max)
+    cells = [f"{value:.3g}" for value in values]
+    head = " ".join(f"{value:.4g}" for value in summary.head)
+    return [side, _format_finite(summary), *cells, f"{error:.1e}", head]
 
 
-def _detailed(findings: ProbeResult, last: bool = False) -> Table:
-    made = _table("value", "finite", "min", "1 %", "50 %", "99 %", "max", "error", "head")
-    for row in findings.rows[-1:] if last else findings.rows:
-        mark = ", [bold red]diverges[/]" if row.diverges else ""
-        made.add_row(f"{row.value.name} {row.shape}{mark}")
-        made.add_row(*_cells("  TVM", row.tvm, row.error))
-        made.add_row(*_cells("  PyTorch", row.pytorch, row.pytorch_error))
-    return made
-
-
-def _table(first: str, *others: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column(first, overflow="fold")
-    for heading in others:
-        made.add_column(heading, justify="left" if heading == "head" else "right", no_wrap=True)
-    return made
-
-
-def _cells(side: str, found: Summary, error: float) -> list[str]:
-    cells = [f"{v:.3g}" for v in (found.min, found.p1, found.median, found.p99, found.max)]
-    return [side, _finite(found), *cells, f"{error:.1e}", " ".join(f"{v:.4g}" for v in found.head)]
-
-
-def _finite(found: Summary) -> str:
-    return "all" if found.finite_fraction == 1 else f"{found.finite_fraction:.2%}"
+def _format_finite(summary: Summary) -> str:
+    return "all" if summary.finite_fraction == 1 else f"{summary.finite_fraction:.2%}"

@@ -1,4 +1,4 @@
-"""kokoro-tvm profile: the time of every kernel in an utterance."""
+"""kokoro-tvm profile: measures the time of every kernel in an utterance."""
 
 from __future__ import annotations
 
@@ -30,18 +30,27 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.session.profiler import Call, Kernel, Usage
     from kokoro_tvm.tools.lab.regressions import KernelComparison
 
-__all__ = ["Profile", "beside_table", "profile", "table"]
+__all__ = ["Profile", "comparison_table", "profile", "table"]
 
 # "The morning train crosses the green valley slowly, and every window is full of light."
 _SENTENCE = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."
-_SMALL = 0.002  # share below which kernels are shown together
+_SMALL = 0.002  # share of the time below which kernels are summed up in one row
+_COLUMNS = ("calls", "ms", "share", "GFLOP/s", "GB/s")
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Measurements of one utterance. Medians of wall times in seconds, with and without recording.
+    """Measurements of one utterance.
 
-    `calls` are those of all `repeat` recorded runs.
+    Attributes:
+        bundle: Folder of the bundle.
+        threads: Number of threads.
+        audio_seconds: Duration of the speech.
+        plain_seconds: Median wall time without recording.
+        recorded_seconds: Median wall time with recording.
+        repeat: Number of recorded runs.
+        calls: Calls of all recorded runs.
+        kernels: By component and name.
     """
 
     bundle: str
@@ -54,7 +63,7 @@ class Profile:
     kernels: dict[tuple[str, str], Kernel]
 
     def by(self, what: str) -> list[Usage]:
-        """What an utterance takes by "kernel", "operation" or "component", longest first."""
+        """Return the time of an utterance by "kernel", "operation" or "component", longest first."""
         from kokoro_tvm.runtime.session.profiler import summarize
 
         return summarize(self.calls, self.kernels, what, self.repeat)
@@ -93,12 +102,12 @@ def profile(
         typer.Option(
             "--against",
             metavar="DIR",
-            help="Speak with this bundle, the one before, in turns, and show every kernel beside its own. "
-            "Where one is now slower by more than 5 % (median and minimum), the exit status is 4.",
+            help="Measure this earlier bundle in turns, and show every kernel of both. The exit status is 4 "
+            "if one is now slower by more than 5 % (median and minimum).",
         ),
     ] = None,
 ) -> None:
-    """Show calls, time, share, GFLOP/s and GB/s of every kernel."""
+    """Measure calls, time, share, GFLOP/s and GB/s of every kernel."""
     without_blas_threads()
     check_file(json_file, trace)
     from kokoro_tvm.common.errors import InputError
@@ -115,10 +124,7 @@ def profile(
             _compare(before, synthesizer, parts, voice, repeat, json_file)
             return
         measured = _measure(synthesizer, parts, voice, repeat)
-    console = _output.console()
-    console.print(_heading(measured), soft_wrap=True)
-    console.print(table(measured, by))
-    console.print(_closing(measured), soft_wrap=True)
+    _show(measured, by)
     write_json(json_file, _to_json(measured))
     write_json(trace, trace_events(measured.calls))
 
@@ -131,62 +137,64 @@ def _compare(
     repeat: int,
     json_file: Path | None,
 ) -> None:
-    """Shows the kernels of a bundle beside those of the one before, and those that only one of them has."""
+    """Print the kernels of a bundle beside those of an earlier one, and those that only one of them has."""
     from kokoro_tvm.tools.lab import regressions
 
-    found, against = regressions.measure(before, now, parts, voice, repeat), before.bundle.root
+    result, against = regressions.measure(before, now, parts, voice, repeat), before.bundle.root
     console = _output.console()
     console.print(f"{now.bundle.root} beside {against}, {repeat} utterances each, in turns:", soft_wrap=True)
-    console.print(beside_table(found.kernels))
-    if found.alone:
-        console.print(f"Only one of them has: {'; '.join(map(str, found.alone))}.", soft_wrap=True)
-    kernels = [asdict(each) | {"ratio": each.ratio, "slower": each.slower} for each in found.kernels]
-    write_json(json_file, {"kernels": kernels, "alone": [asdict(kind) for kind in found.alone]})
-    found.require(against)
+    console.print(comparison_table(result.kernels))
+    if result.alone:
+        console.print(f"Only one of them has: {'; '.join(map(str, result.alone))}.", soft_wrap=True)
+    kernels = [asdict(row) | {"ratio": row.ratio, "slower": row.slower} for row in result.kernels]
+    write_json(json_file, {"kernels": kernels, "alone": [asdict(kind) for kind in result.alone]})
+    result.require(against)
 
 
-def beside_table(comparisons: Sequence[KernelComparison]) -> Table:
-    """A row for each kind of kernel, in the order given."""
-    made = _output.table("kernels", ("kFLOP a step", "ms before", "now", "ratio", "minima", "share"))
-    for each in comparisons:
-        made.add_row(
-            f"{each.kind.component} {each.kind.operation}",
-            f"{each.kind.flops_per_step / 1e3:,.0f}" if each.kind.flops_per_step else "—",
-            f"{each.before_s * 1e3:.2f}",
-            f"{each.now_s * 1e3:.2f}",
-            f"{each.ratio:.2f}",
-            f"{each.least_now_s / each.least_before_s:.2f}",
-            f"{each.share:.1%}",
-            style="bold" if each.slower else None,
+def comparison_table(comparisons: Sequence[KernelComparison]) -> Table:
+    """Return a table with a row for each kind of kernel."""
+    rows = _output.table("kernels", ("kFLOP a step", "ms before", "now", "ratio", "minima", "share"))
+    for row in comparisons:
+        rows.add_row(
+            f"{row.kind.component} {row.kind.operation}",
+            f"{row.kind.flops_per_step / 1e3:,.0f}" if row.kind.flops_per_step else "—",
+            f"{row.before_s * 1e3:.2f}",
+            f"{row.now_s * 1e3:.2f}",
+            f"{row.ratio:.2f}",
+            f"{row.least_now_s / row.least_before_s:.2f}",
+            f"{row.share:.1%}",
+            style="bold" if row.slower else None,
         )
-    return made
+    return rows
 
 
 def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repeat: int) -> Profile:
-    """Speaks with and without recording in turn, so that a change of the machine's speed affects both."""
-    from kokoro_tvm.runtime.session.profiler import kernels_of, recorded
+    """Measure with and without recording in turn, so that a change of the machine's speed affects both."""
+    from kokoro_tvm.runtime.session.profiler import kernels_of, record_calls
     from kokoro_tvm.runtime.session.session import Session
 
     session = synthesizer.runner
     assert isinstance(session, Session)
     speech = synthesizer.from_phonemes(parts, voice=voice)  # the first maps pages and fills caches
-    calls: list[Call] = []
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(repeat):
+
+    def speak() -> float:
         start = time.perf_counter()
         synthesizer.from_phonemes(parts, voice=voice)
-        times[0].append(time.perf_counter() - start)
-        with recorded(session) as found:
-            start = time.perf_counter()
-            synthesizer.from_phonemes(parts, voice=voice)
-            times[1].append(time.perf_counter() - start)
-        calls += found
+        return time.perf_counter() - start
+
+    calls: list[Call] = []
+    plain_times, recorded_times = [], []
+    for _ in range(repeat):
+        plain_times.append(speak())
+        with record_calls(session) as run:
+            recorded_times.append(speak())
+        calls += run
     return Profile(
         bundle=str(synthesizer.bundle.root),
         threads=session.threads,
         audio_seconds=speech.audio.size / speech.sample_rate,
-        plain_seconds=statistics.median(times[0]),
-        recorded_seconds=statistics.median(times[1]),
+        plain_seconds=statistics.median(plain_times),
+        recorded_seconds=statistics.median(recorded_times),
         repeat=repeat,
         calls=calls,
         kernels=kernels_of(session),
@@ -194,34 +202,28 @@ def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repe
 
 
 def table(profile: Profile, by: str) -> Table:
-    """The profile by "kernel", below the sum of each component, or by "operation" over all components."""
-    first = "operation" if by == "operation" else "component, kernel"
-    made = _output.table(first, ("calls", "ms", "share", "GFLOP/s", "GB/s"))
-    rows = profile.by(by)
-    if by == "operation":
-        _add(made, rows, "")
-        return made
-    for component in profile.by("component"):
-        made.add_row(*_cells(component, component.name), style="bold")
-        _add(made, [row for row in rows if row.component == component.name], "  ")
-    return made
+    """Return the profile by "kernel", below the sum of each component, or by "operation" over all of them."""
+    is_flat = by == "operation"
+    rows = _output.table("operation" if is_flat else "component, kernel", _COLUMNS)
+    for component in [None] if is_flat else profile.by("component"):
+        usages = profile.by(by)
+        if component is not None:
+            rows.add_row(component.name, *_cells(component), style="bold")
+            usages = [usage for usage in usages if usage.component == component.name]
+        indent = "" if is_flat else "  "
+        for usage in usages:
+            if usage.share >= _SMALL:
+                rows.add_row(indent + usage.name, *_cells(usage))
+        if small := [usage for usage in usages if usage.share < _SMALL]:
+            calls, ms = sum(usage.calls for usage in small), sum(usage.seconds for usage in small) * 1e3
+            cells = (f"{calls}", f"{ms:.2f}", f"{sum(usage.share for usage in small):.1%}")
+            rows.add_row(f"{indent}{len(small)} others", *cells)
+    return rows
 
 
-def _add(made: Table, rows: list[Usage], indent: str) -> None:
-    for row in rows:
-        if row.share >= _SMALL:
-            made.add_row(*_cells(row, indent + row.name))
-    small = [row for row in rows if row.share < _SMALL]
-    if small:
-        seconds, share = sum(row.seconds for row in small), sum(row.share for row in small)
-        calls = sum(row.calls for row in small)
-        made.add_row(f"{indent}{len(small)} others", f"{calls}", f"{seconds * 1e3:.2f}", f"{share:.1%}")
-
-
-def _cells(usage: Usage, name: str) -> tuple[str, ...]:
+def _cells(usage: Usage) -> tuple[str, ...]:
     rate = usage.gflops_per_second
     return (
-        name,
         f"{usage.calls}",
         f"{usage.seconds * 1e3:.2f}",
         f"{usage.share:.1%}",
@@ -230,21 +232,23 @@ def _cells(usage: Usage, name: str) -> tuple[str, ...]:
     )
 
 
-def _heading(profile: Profile) -> str:
+def _show(profile: Profile, by: str) -> None:
+    """Print the real-time factor, the table, and the cost of recording."""
+    console = _output.console()
     speed = profile.plain_seconds / profile.audio_seconds
-    return (
+    compiled = sum(call.seconds for call in profile.calls) / profile.repeat
+    slower = profile.recorded_seconds / profile.plain_seconds - 1
+    console.print(
         f"{profile.bundle}, {profile.threads} thread{'s' if profile.threads > 1 else ''}: "
         f"{profile.audio_seconds:.2f} s of speech in {profile.plain_seconds * 1e3:.1f} ms "
-        f"(real-time factor {speed:.3f})"
+        f"(real-time factor {speed:.3f})",
+        soft_wrap=True,
     )
-
-
-def _closing(profile: Profile) -> str:
-    inside = sum(call.seconds for call in profile.calls) / profile.repeat
-    slower = profile.recorded_seconds / profile.plain_seconds - 1
-    return (
-        f"Means of {profile.repeat}: {inside * 1e3:.1f} ms in compiled code. "
-        f"Recording changes the time of an utterance by {slower:+.1%}."
+    console.print(table(profile, by))
+    console.print(
+        f"Means of {profile.repeat}: {compiled * 1e3:.1f} ms in compiled code. "
+        f"Recording changes the time of an utterance by {slower:+.1%}.",
+        soft_wrap=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""kokoro-tvm push: puts a bundle where others can pull it."""
+"""kokoro-tvm push: uploads a bundle to a registry or a folder."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ def push(
     target: Annotated[
         str,
         typer.Argument(
-            help="oci://HOST/REPOSITORY:TAG, or a folder or URL of fsspec, in which it has its recipe's "
-            "name or the one after #."
+            help="oci://HOST/REPOSITORY:TAG, or a folder or URL of fsspec. There the bundle has its recipe's "
+            "name, or the name after #."
         ),
     ],
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="KEY", help="Sign it with this private key (PEM, without a password)."),
+        typer.Option("--key", metavar="KEY", help="Sign with this private key (PEM, without a password)."),
     ] = None,
 ) -> None:
-    """Put a bundle into a registry, or into a folder that any web server can offer.
+    """Upload a bundle to a registry or a folder.
 
-    Every file is compared with the manifest first. What is there already does not travel. With it go its
-    provenance and a bill of materials (CycloneDX); `--key` signs both, and `pull --trust` demands that.
+    Any web server can serve the folder. Every file is compared with the manifest first. Files that are there
+    already are not sent. The provenance and a bill of materials (CycloneDX) go with the bundle. `--key` signs
+    both, and `pull --trust` verifies the signature.
     """
     from rich.filesize import decimal
 
     from kokoro_tvm.publish.attestation import read_signer
-    from kokoro_tvm.publish.push import push as send
+    from kokoro_tvm.publish.push import push as push_bundle
     from kokoro_tvm.runtime.registry.address import parse_place
 
-    def sending(layer: OciLayer) -> None:
+    def report(layer: OciLayer) -> None:
         typer.echo(f"{layer.name}: {decimal(layer.size)}", err=True)
 
     place, signer = parse_place(target), None if key is None else read_signer(key)
-    pushed = send(bundle, place, signer, sending)
+    pushed = push_bundle(bundle, place, signer, report)
     typer.echo(f"{pushed.place}@sha256:{pushed.digest}")
     signed = "signed" if key else "not signed"
-    typer.echo(f"{decimal(pushed.sent)} sent, {decimal(pushed.there)} were there, {signed}")
+    typer.echo(f"{decimal(pushed.sent)} sent, {decimal(pushed.present)} were there, {signed}")

@@ -22,37 +22,52 @@ def release(
         typer.Option(
             "--push",
             metavar="TARGET",
-            help="Push their bundles, each under its recipe's name, instead of writing packages: "
+            help="Push the bundles, each under its recipe's name, instead of writing packages: "
             "oci://HOST/REPOSITORY, or a folder.",
+        ),
+    ] = None,
+    wheels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wheel",
+            metavar="RECIPE",
+            help="Write the wheel of this recipe, and no other packages. May be repeated.",
+            show_default="packages of all recipes; none with --push",
         ),
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="KEY", help="Sign all of it, as `push --key` does one bundle."),
+        typer.Option("--key", metavar="KEY", help="Sign everything with this private key (PEM)."),
     ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Write what others take of a build: bundles, wheels, reports, digests, provenance and materials.
+    """Write a release: packages, reports, digests, provenance.
 
-    A recipe is in it if all of its stages are current, which means that it met its gates; the others are
-    printed, and are listed in `release.json`. `SHA256SUMS` covers every file of the folder.
+    It has the recipes whose stages are all current, which means that they met their gates. The others are
+    printed, and listed in `release.json`. `SHA256SUMS` covers every file of the folder.
     """
     from kokoro_tvm.builder.project import Project
+    from kokoro_tvm.common.errors import InputError
+    from kokoro_tvm.common.words import hint
     from kokoro_tvm.publish.attestation import read_signer
-    from kokoro_tvm.publish.push import push as send
+    from kokoro_tvm.publish.push import push as push_bundle
     from kokoro_tvm.publish.release import write_release
     from kokoro_tvm.runtime.registry.address import parse_place
 
     place = parse_place(push) if push is not None else None
     signer = None if key is None else read_signer(key)
     project = Project.open(root)
-    graphs = [project.graph(name) for name in recipes or project.recipes()]
-    written = write_release(graphs, output, signer, packages=place is None)
+    names = recipes or project.recipes()
+    for name in wheels or ():
+        if name not in names:
+            raise InputError(f"--wheel: no recipe `{name}` is released{hint(name, names)}")
+    chosen = None if place is None and not wheels else wheels or []
+    written = write_release([project.graph(name) for name in names], output, signer, chosen)
     for path in written.files:
         typer.echo(path)
     if place is not None:
         for name, bundle in written.bundles.items():
-            pushed = send(bundle, place.named(name), signer, lambda layer: None)
+            pushed = push_bundle(bundle, place.named(name), signer, lambda layer: None)
             typer.echo(f"{pushed.place}: {'signed' if signer else 'not signed'}")
     for name, stage in written.left_out.items():
         typer.echo(f"{name}: left out, because {stage} is not current", err=True)

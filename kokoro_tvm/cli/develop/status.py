@@ -1,4 +1,4 @@
-"""kokoro-tvm status: the state of everything that recipes build."""
+"""kokoro-tvm status: shows the state of everything that recipes build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.builder.diagnostics.status import StatusRow
 
-__all__ = ["status", "table"]
+__all__ = ["status"]
 
 STYLES = {"current": "green", "stale": "yellow", "missing": "dim", "damaged": "red", "failed": "bold red"}
 
@@ -33,38 +33,35 @@ def status(
     """
     from dataclasses import asdict
 
-    from kokoro_tvm.builder.diagnostics.status import status as status_of
+    from kokoro_tvm.builder.diagnostics.status import collect_status
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import console, print_json
 
     project = Project.open(root)
-    graphs = [project.graph(name) for name in recipes or project.recipes()]
-    found = {graph.recipe.name: status_of(graph) for graph in graphs}
+    statuses = {name: collect_status(project.graph(name)) for name in recipes or project.recipes()}
     if json:
-        print_json({name: [asdict(row) for row in rows] for name, rows in found.items()})
+        print_json({name: [asdict(row) for row in rows] for name, rows in statuses.items()})
         return
-    built = found if recipes else {name: rows for name, rows in found.items() if rows[-1].size is not None}
+    # The last row is the bundle's.
+    never = [name for name, rows in statuses.items() if not recipes and rows[-1].size is None]
+    rows = {row.name: row for name, own in statuses.items() if name not in never for row in own}
     out = console(markup=False)
-    seen: dict[str, StatusRow] = {}
-    for rows in built.values():
-        seen |= {row.name: row for row in rows}
-    if seen:
-        out.print(table(list(seen.values())))
-    if never := [name for name in found if name not in built]:
-        out.print(f"{'Never built' if not seen else 'Other recipes, never built'}: {', '.join(never)}")
+    if rows:
+        out.print(_table([*rows.values()]))
+    if never:
+        out.print(f"{'Other recipes, never built' if rows else 'Never built'}: {', '.join(never)}")
 
 
-def table(rows: Sequence[StatusRow]) -> Table:
-    """A line for every row."""
+def _table(rows: Sequence[StatusRow]) -> Table:
     from rich.filesize import decimal
     from rich.text import Text
 
-    made = grid()
+    table = grid()
     for row in rows:
         size = "" if row.size is None else decimal(row.size)
         # A row of one stage has that stage's name already.
-        where = [name.split(".")[1] for name in row.stages if name != row.name]
-        stages = f"{row.state}: {', '.join(where)}" if where else ""
-        remarks = "; ".join(filter(None, (row.gates, stages, row.problem)))
-        made.add_row(Text(row.name), Text(row.state, STYLES[row.state]), size, Text(remarks))
-    return made
+        stages = [name.split(".")[1] for name in row.stages if name != row.name]
+        state = f"{row.state}: {', '.join(stages)}" if stages else ""
+        remarks = "; ".join(filter(None, (row.gates, state, row.problem)))
+        table.add_row(Text(row.name), Text(row.state, STYLES[row.state]), size, Text(remarks))
+    return table

@@ -1,4 +1,4 @@
-"""kokoro-tvm verify: reads all outputs again and compares them with their records."""
+"""kokoro-tvm verify: compares all outputs with their records, or runs a stage twice."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def verify(
     recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="all")] = None,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also read everything in the store, including earlier builds."),
+        typer.Option("--all", help="Also read every file of the store, including earlier builds."),
     ] = False,
     repair: Annotated[
         bool,
         typer.Option(
             "--repair",
-            help="Read everything; restore damaged files from intact copies, remove those without.",
+            help="Read every file. Restore damaged ones from intact copies, and remove those without a copy.",
         ),
     ] = False,
     rebuild: Annotated[
@@ -36,7 +36,7 @@ def verify(
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Read every output again and compare digests, or run a stage twice and compare what it writes.
+    """Compare the digest of every output with its record.
 
     The exit status is 5 if a file of a bundle is damaged or missing, 3 if only other files are, or if the two
     runs differ.
@@ -45,7 +45,7 @@ def verify(
 
     from rich.filesize import decimal
 
-    from kokoro_tvm.builder.diagnostics.verify import verify as read_again
+    from kokoro_tvm.builder.diagnostics.verify import verify as verify_outputs
     from kokoro_tvm.builder.project import Project
     from kokoro_tvm.cli._output import print_json
     from kokoro_tvm.common.errors import BuildError, BundleError
@@ -53,22 +53,22 @@ def verify(
     if rebuild is not None:
         _rebuild(rebuild, recipes, everything or repair, json, root)
         return
-    found = read_again(Project.open(root, paranoid=True), recipes, everything or repair, repair)
+    result = verify_outputs(Project.open(root, paranoid=True), recipes, everything or repair, repair)
     if json:
-        print_json({**asdict(found), "faults": [asdict(f) | {"path": str(f.path)} for f in found.faults]})
+        print_json({**asdict(result), "faults": [asdict(f) | {"path": str(f.path)} for f in result.faults]})
     else:
-        for fault in found.faults:
+        for fault in result.faults:
             typer.echo(f"{fault.path}: {fault.problem}{f'; {fault.repair}' if fault.repair else ''}")
         typer.echo(
-            f"{found.files} files read, {decimal(found.bytes)}: {len(found.faults)} damaged or missing"
+            f"{result.files} files read, {decimal(result.bytes)}: {len(result.faults)} damaged or missing"
         )
-    if found.faults and not repair:
-        kind = BundleError if any(f.in_bundle for f in found.faults) else BuildError
+    if result.faults and not repair:
+        kind = BundleError if any(f.in_bundle for f in result.faults) else BuildError
         raise kind(
-            f"{len(found.faults)} files are damaged or missing: `kokoro-tvm verify --repair` restores them "
+            f"{len(result.faults)} files are damaged or missing: `kokoro-tvm verify --repair` restores them "
             "from intact copies, and removes those that have none; `doit` then builds what is missing"
         )
-    if any(fault.repair == "removed" for fault in found.faults) and not json:
+    if any(fault.repair == "removed" for fault in result.faults) and not json:
         typer.echo("Run doit: it builds what was removed, where it is needed.")
 
 

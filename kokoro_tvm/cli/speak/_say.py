@@ -1,4 +1,4 @@
-"""How `kokoro-tvm say` speaks: chunk by chunk, to a file, a loudspeaker, captions."""
+"""Speaks for `kokoro-tvm say`: chunk by chunk, to a file, a loudspeaker, captions."""
 
 from __future__ import annotations
 
@@ -27,22 +27,28 @@ __all__ = [
     "Receive",
     "SpeechInput",
     "SpeechOutput",
-    "document_of",
-    "marks_of",
-    "piping",
-    "playing",
+    "find_marks",
+    "open_document",
+    "open_pipe",
+    "open_speaker",
     "speak",
 ]
 
-_LONG = 400  # characters; what is longer shows its progress
+_LONG = 400  # characters of a text that gets a progress bar
 
 Receive = Callable[["NDArray[np.float32]"], None]
 
 
 @dataclass
 class SpeechOutput:
-    """What was spoken: samples, those that were computed now, words and marks, the start of every chunk as
-    (character of the source, sample)."""
+    """The result of a synthesis.
+
+    Attributes:
+        samples: Number of samples.
+        computed: Number of samples that were computed by this run.
+        timeline: Words and their times.
+        starts: Character of the source and sample at which each chunk starts.
+    """
 
     samples: int = 0
     computed: int = 0
@@ -50,8 +56,8 @@ class SpeechOutput:
     starts: list[tuple[int, int]] = field(default_factory=list)
 
 
-def document_of(text: str, file: Path | None) -> Document:
-    """The file's text, or the argument's (`-` is standard input). Raises InputError."""
+def open_document(text: str, file: Path | None) -> Document:
+    """Return the document of a file, or of the text (`-`: of standard input)."""
     from kokoro_tvm.runtime.documents.readers import read_document
     from kokoro_tvm.runtime.documents.readers.document import Chapter, Document
 
@@ -64,10 +70,14 @@ def document_of(text: str, file: Path | None) -> Document:
 
 @dataclass(frozen=True)
 class SpeechInput:
-    """A document and how it is spoken.
+    """A document, and how to speak it.
 
-    manner: voice, speed and seed, which a document that is a plan has itself; phonemes: its text is phonemes;
-    markup: which is followed where it is not.
+    Attributes:
+        tts: The synthesizer.
+        document: A text, slots of subtitles, or a plan, which has its own voice, speed and seed.
+        manner: Voice, speed and seed.
+        phonemes: Whether the text is phonemes.
+        markup: The markup to follow if it is not.
     """
 
     tts: Synthesizer
@@ -77,7 +87,7 @@ class SpeechInput:
     markup: dict[str, Any]
 
     def plan(self) -> Plan:
-        """The plan of it."""
+        """Return the plan."""
         tts, document = self.tts, self.document
         if document.plan is not None:
             return tts.complete(document.plan)
@@ -90,7 +100,7 @@ class SpeechInput:
         return tts.plan(document.text, **self.markup, **self.manner)
 
     def stream(self, skip: int) -> Stream:
-        """The chunks of it; the first `skip` are not computed."""
+        """Return the stream of chunks, of which the first `skip` are not computed."""
         if self.document.plan is not None or self.document.slots:
             return self.tts.render_stream(self.plan(), skip=skip)
         if self.phonemes:
@@ -98,7 +108,7 @@ class SpeechInput:
         return self.tts.stream(self.document.text, skip=skip, **self.markup, **self.manner)
 
     def digest(self) -> str:
-        """Of all that decides about the samples."""
+        """Return the digest of everything that decides about the samples."""
         import kokoro_tvm
 
         tts, document = self.tts, self.document
@@ -110,39 +120,39 @@ class SpeechInput:
 
 
 def speak(stream: Stream, length: int, receivers: list[Receive]) -> SpeechOutput:
-    """Hand the audio of every chunk to all receivers, and show how much of `length` characters is spoken."""
-    spoken = SpeechOutput()
-    with _progress(length) as shown:
+    """Pass the audio of every chunk to all receivers, and show the progress in `length` characters."""
+    output = SpeechOutput()
+    with _show_progress(length) as show:
         for chunk in stream:
             if chunk.rendered:
-                spoken.computed += chunk.audio.size
+                output.computed += chunk.audio.size
                 for receive in receivers:
                     receive(chunk.audio)
-            spoken.timeline += chunk.timeline
+            output.timeline += chunk.timeline
             if chunk.piece.words:
-                spoken.starts.append((chunk.piece.words[0].start, chunk.start))
-                shown(chunk.piece.words[-1].end)
-            spoken.samples = chunk.start + chunk.piece.samples(stream.plan.samples_per_frame)
-    return spoken
+                output.starts.append((chunk.piece.words[0].start, chunk.start))
+                show(chunk.piece.words[-1].end)
+            output.samples = chunk.start + chunk.piece.samples(stream.plan.samples_per_frame)
+    return output
 
 
-def marks_of(document: Document, spoken: SpeechOutput) -> list[Mark]:
-    """Where the chapters of a document lie in what was spoken."""
+def find_marks(document: Document, output: SpeechOutput) -> list[Mark]:
+    """Return the samples of each chapter of the document."""
     from kokoro_tvm.runtime.documents.writers import Mark
 
     places = [
-        min((sample for at, sample in spoken.starts if at >= start), default=spoken.samples)
+        min((sample for at, sample in output.starts if at >= start), default=output.samples)
         for start in document.starts
     ]
-    ends = [*places[1:], spoken.samples]
+    ends = [*places[1:], output.samples]
     titles = (chapter.title or f"Part {n}" for n, chapter in enumerate(document.chapters, 1))
     return [Mark(t, a, b) for t, a, b in zip(titles, places, ends, strict=True) if b > a]
 
 
 @contextmanager
-def playing(wanted: bool, sample_rate: int) -> Iterator[list[Receive]]:
-    """What plays audio, if that is wanted; when the block ends well, everything has been heard."""
-    if not wanted:
+def open_speaker(is_set: bool, sample_rate: int) -> Iterator[list[Receive]]:
+    """Yield the player if `--play` is set. The block ends when all audio was played."""
+    if not is_set:
         yield []
         return
     from kokoro_tvm.runtime.documents.playing import open_player
@@ -157,8 +167,8 @@ def playing(wanted: bool, sample_rate: int) -> Iterator[list[Receive]]:
 
 
 @contextmanager
-def piping(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
-    """What writes WAV to standard output, a pipe or a device, if there is one."""
+def open_pipe(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
+    """Yield the writer of WAV to standard output, a pipe or a device, if there is a path."""
     if path is None:
         yield []
         return
@@ -170,8 +180,8 @@ def piping(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
 
 
 @contextmanager
-def _progress(length: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error for long texts, where that is a terminal."""
+def _show_progress(length: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar for long texts if standard error is a terminal."""
     if length < _LONG or not sys.stderr.isatty():
         yield lambda place: None
         return

@@ -1,4 +1,4 @@
-"""kokoro-tvm batch: speaks the lines of a manifest, each to a file of its own, here or on a cluster."""
+"""kokoro-tvm batch: speaks each line of a manifest to a file, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def batch(
         Path,
         typer.Argument(
             metavar="MANIFEST",
-            help="JSON lines: `name`, `text` or `phonemes`, and if wanted `voice`, `speed`, `seed`.",
+            help="JSON lines with `name`, and `text` or `phonemes`; optional are `voice`, `speed`, `seed`.",
             show_default=False,
         ),
     ],
@@ -34,27 +34,26 @@ def batch(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="Folder to write to, or one that fsspec reaches (s3://BUCKET/PATH). What is there already "
-            "and has the same content is not computed again.",
+            help="Folder to write to, or a URL of fsspec (s3://BUCKET/PATH). Files of the same content that "
+            "are there already are not computed again.",
             show_default=False,
         ),
     ],
     format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="wav, flac, mp3, opus or m4b.")
+        str,
+        typer.Option("--format", metavar="NAME", help="Format of the files: wav, flac, mp3, opus or m4b."),
     ] = "wav",
     bundle: BundleOption = BUNDLE,
     workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes that speak here, which share the cores.")
+        int, typer.Option("--workers", min=1, help="Number of processes, which share the cores.")
     ] = 1,
     threads: ThreadsOption = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            "--scheduler", metavar="ADDRESS", help="Speak on the workers of this Dask scheduler instead."
-        ),
+        typer.Option("--scheduler", metavar="ADDRESS", help="Speak on the workers of this Dask scheduler."),
     ] = None,
 ) -> None:
-    """Speak many utterances, each to a file."""
+    """Synthesize many utterances, each to a file."""
     without_blas_threads()
     from kokoro_tvm.common.output import check_distinct
     from kokoro_tvm.runtime import read_bundle
@@ -77,10 +76,10 @@ def batch(
     job = BatchSettings(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
     with nullcontext() if "://" in output else lock_folder(Path(folder)):
         if scheduler is None:
-            coming = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
+            results = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
         else:
-            coming = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
-        _report(manifest, output, utterances, bad, coming)
+            results = speak_on_cluster(scheduler, job, utterances, lambda note: typer.echo(note, err=True))
+        _report(manifest, output, utterances, bad, results)
 
 
 def _report(
@@ -88,28 +87,28 @@ def _report(
     output: str,
     utterances: Sequence[BatchUtterance],
     bad: Sequence[BadLine],
-    coming: Iterable[UtteranceResult],
+    results: Iterable[UtteranceResult],
 ) -> None:
-    """Shows how far it is, then what was written. Raises InputError that lists the lines that were not."""
+    """Show the progress and the totals. Raise InputError with the lines that failed."""
     import time
 
     from kokoro_tvm.common.errors import InputError
 
     outcomes: list[UtteranceResult] = []
     began = time.perf_counter()
-    with typer.progressbar(coming, length=len(utterances), file=sys.stderr, label="speaking") as bar:
+    with typer.progressbar(results, length=len(utterances), file=sys.stderr, label="speaking") as bar:
         for outcome in bar:
             outcomes.append(outcome)
             for note in outcome.notes:
                 typer.secho(f"note: {manifest}:{outcome.line}: {note}", err=True)
     elapsed = time.perf_counter() - began
-    spoken = [outcome for outcome in outcomes if outcome.manner == "spoken"]
-    seconds = sum(outcome.seconds for outcome in spoken)
+    synthesized = [outcome for outcome in outcomes if outcome.manner == "spoken"]
+    seconds = sum(outcome.seconds for outcome in synthesized)
     present = sum(outcome.manner == "present" for outcome in outcomes)
-    line = f"{output}: {len(spoken)} spoken, {seconds:.2f} s of speech in {elapsed:.2f} s"
+    line = f"{output}: {len(synthesized)} spoken, {seconds:.2f} s of speech in {elapsed:.2f} s"
     typer.echo(f"{line}; {present} were there" if present else line)
     failed = [(outcome.line, outcome.message) for outcome in outcomes if outcome.manner == "failed"]
-    failed += [(each.line, each.message) for each in bad]
+    failed += [(fault.line, fault.message) for fault in bad]
     if failed:
         lines = "\n".join(f"{manifest}:{number}: {message}" for number, message in sorted(failed))
         number = "1 line was" if len(failed) == 1 else f"{len(failed)} lines were"

@@ -17,35 +17,35 @@ def inspect(
     path: Annotated[Path, typer.Argument(help="A compiled library (`.so`), or the folder of a bundle.")],
     json: JsonOption = False,
 ) -> None:
-    """Print the manifest of a library, or the content and provenance of a bundle.
+    """Print the manifest of a library, or of a bundle.
 
-    Nothing is executed, so a library may be for another kind of machine. Every file of a bundle is compared
-    with bundle.json, and so are the libraries' manifests and the provenance. The first line is the SHA-256
-    of bundle.json, for `say --sha256` and `Synthesizer(path, sha256=...)`.
+    No code is executed, so a library may be for another kind of machine. Every file of a bundle, the
+    libraries' manifests and the provenance are compared with bundle.json. The first line is the SHA-256 of
+    bundle.json, for `say --sha256` and `Synthesizer(path, sha256=...)`.
     """
     from kokoro_tvm.cli._output import print_json
     from kokoro_tvm.runtime.bundle.inspection import inspect_bundle, inspect_library
 
-    found = inspect_bundle(path) if path.is_dir() else inspect_library(path)
+    content = inspect_bundle(path) if path.is_dir() else inspect_library(path)
     if json:
-        print_json(found)
+        print_json(content)
         return
-    rows = list(_rows(found))
+    rows = list(_rows(content))
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         typer.echo(f"{name:<{width}}  {value}".rstrip())
 
 
-def _rows(found: dict[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
-    """A line for every value, indented under its parent; lists and innermost mappings on one line."""
-    for name, value in found.items():
-        shown = "  " * depth + name
+def _rows(content: dict[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield the name, indented under its parent, and the text of each value. Lists are on one line."""
+    for name, value in content.items():
+        label = "  " * depth + name
         if isinstance(value, dict) and value:
-            yield shown, ""
+            yield label, ""
             yield from _rows(value, depth + 1)
         elif isinstance(value, list | dict):
-            yield shown, ", ".join(map(str, value)) or "none"
+            yield label, ", ".join(map(str, value)) or "none"
         elif isinstance(value, bool):
-            yield shown, "yes" if value else "no"
+            yield label, "yes" if value else "no"
         else:
-            yield shown, "none" if value is None else str(value)
+            yield label, "none" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""kokoro-tvm phonemize: shows how a text is read, token by token."""
+"""kokoro-tvm phonemize: shows the tokens and phonemes of a text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["phonemize"]
 
 
 def phonemize(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to read.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to convert.")],
     voice: VoiceOption = None,
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
@@ -36,10 +36,10 @@ def phonemize(
     plain: PlainOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the tokens of a text: what is written, what it is read as where that is something else, part of
-    speech, phonemes, and where these come from.
+    """Show the tokens and phonemes of a text.
 
-    Nothing is synthesized, and no code of the bundle is loaded.
+    Prints the place of each token, its text, what it is read as if that differs, its part of speech, its
+    phonemes, and where these come from. No audio is synthesized, and no code of the bundle is loaded.
     """
     without_blas_threads()
     from kokoro_tvm.cli._output import console, print_json
@@ -59,11 +59,11 @@ def phonemize(
         code = describe((name or voice or "").partition(",")[0], manifest.languages).code
         return code if code in manifest.languages else first
 
-    known = Known(manifest.vocabulary, language)
+    markup = Known(manifest.vocabulary, language)
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         data = files[manifest.front_end] if manifest.front_end else None
-        utterances = read_marked(text, known, FrontEnd.open(manifest, data, words), ssml, not plain)
+        utterances = read_marked(text, markup, FrontEnd.open(manifest, data, words), ssml, not plain)
     if json:
         print_json([{**asdict(utterance), "phonemes": utterance.phonemes} for utterance in utterances])
         return

@@ -1,4 +1,4 @@
-"""kokoro-tvm pull: brings a bundle from where somebody pushed it."""
+"""kokoro-tvm pull: downloads a bundle."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ def pull(
             "-o",
             "--output",
             metavar="DIR",
-            help="Folder of the bundle.",
+            help="Folder to write the bundle to.",
             show_default="its recipe's name in ~/.local/share/kokoro-tvm/bundles",
         ),
     ] = None,
     trust: Annotated[
         Path | None,
         typer.Option(
-            "--trust", metavar="KEY", help="Refuse a bundle that this public key (PEM) has not signed."
+            "--trust", metavar="KEY", help="Refuse a bundle without a signature by this public key (PEM)."
         ),
     ] = None,
 ) -> None:
-    """Bring a bundle from a registry, a web server or a folder.
+    """Download a bundle from a registry, a web server or a folder.
 
-    What other bundles beside it have does not travel again, and what broke off goes on where it ended. Every
-    file is compared with its digest, and the signature verified, before the bundle has its name.
+    Files that other bundles in the same folder have are not downloaded again, and an interrupted download is
+    continued. Every digest and the signature are verified before the bundle gets its name.
     """
     from rich.filesize import decimal
 
     from kokoro_tvm.runtime.registry.address import parse_source
-    from kokoro_tvm.runtime.registry.pull import pull as bring
+    from kokoro_tvm.runtime.registry.pull import pull as pull_bundle
     from kokoro_tvm.runtime.registry.trust import read_key
 
     place, key = parse_source(source), read_key(trust) if trust is not None else None
     with typer.progressbar(length=0, label=f"{place}", file=typer.get_text_stream("stderr")) as bar:
 
-        def meter(arrived: int, total: int) -> None:
+        def show(arrived: int, total: int) -> None:
             bar.length = total
             bar.update(arrived - bar.pos)
 
-        pulled = bring(place, output, key, meter)
+        pulled = pull_bundle(place, output, key, show)
     typer.echo(f"{place}@sha256:{pulled.digest}: {pulled.trusted}", err=True)
     shared = f", {decimal(pulled.shared)} were here" if pulled.shared else ""
-    typer.echo(f"{pulled.bundle.root}: {pulled.bundle.recipe}, {decimal(pulled.arrived)} came{shared}")
+    typer.echo(f"{pulled.bundle.root}: {pulled.bundle.recipe}, {decimal(pulled.downloaded)} came{shared}")

@@ -22,7 +22,15 @@ from kokoro_tvm.cli._speech import (
     noted,
     without_blas_threads,
 )
-from kokoro_tvm.cli.speak._say import Receive, SpeechInput, document_of, marks_of, piping, playing, speak
+from kokoro_tvm.cli.speak._say import (
+    Receive,
+    SpeechInput,
+    find_marks,
+    open_document,
+    open_pipe,
+    open_speaker,
+    speak,
+)
 from kokoro_tvm.common.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,9 +57,8 @@ def say(
             "-i",
             "--input",
             metavar="FILE",
-            help="Document to speak instead: .txt, .md, .html, .epub, .srt, whose cues are spoken into "
-            "their slots, or the .json of a plan. If it is interrupted, the same command goes on where it "
-            "stopped.",
+            help="Document to speak instead: .txt, .md, .html, .epub, .pdf, .docx, .srt (each cue in its "
+            "time slot), or the .json of a plan. After an interruption, the same command continues.",
         ),
     ] = None,
     output: Annotated[
@@ -60,8 +67,8 @@ def say(
             "-o",
             "--output",
             metavar="FILE",
-            help="File to write, completely or not at all. To a pipe, a device or `-`, standard output, "
-            "WAV is written while it is computed.",
+            help="File to write, completely or not at all. WAV to a pipe, a device or `-` (standard output) "
+            "is written while it is computed.",
             show_default="speech.wav; none with --play",
         ),
     ] = None,
@@ -70,7 +77,7 @@ def say(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="wav, flac, mp3, opus, or m4b with chapters.",
+            help="Format of the file: wav, flac, mp3, opus, or m4b with chapters.",
             show_default="the suffix of the file",
         ),
     ] = None,
@@ -78,7 +85,7 @@ def say(
     captions: Annotated[
         Path | None,
         typer.Option(
-            "--captions", metavar="FILE", help="Captions to write: .srt, .vtt, .ass, .json, .TextGrid."
+            "--captions", metavar="FILE", help="Captions to write: .srt, .vtt, .ass, .json or .TextGrid."
         ),
     ] = None,
     save_plan: Annotated[
@@ -86,19 +93,19 @@ def say(
         typer.Option(
             "--save-plan",
             metavar="FILE",
-            help="Write the plan (words, phonemes, durations, pauses) as JSON, speak nothing. Edit it and "
-            "speak it with --input.",
+            help="Only write the plan (words, phonemes, durations, pauses) as JSON. Edit it, and speak it "
+            "with --input.",
         ),
     ] = None,
     voice: VoiceOption = None,
     voices: VoicesOption = None,
-    speed: Annotated[float, typer.Option("--speed", help="Speed of speech; above 1 is faster.")] = 1.0,
+    speed: Annotated[float, typer.Option("--speed", help="Speed of speech: 2 is twice as fast.")] = 1.0,
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
     plain: PlainOption = False,
     phonemes: Annotated[
-        bool, typer.Option("--phonemes", help="The text is phonemes, in misaki's alphabet.")
+        bool, typer.Option("--phonemes", help="Read the text as phonemes in misaki's alphabet.")
     ] = False,
     seed: Annotated[
         int, typer.Option("--seed", help="Seed of the noise. The same seed gives the same audio.")
@@ -120,7 +127,7 @@ def say(
         ),
     ] = None,
 ) -> None:
-    """Synthesize a text or a document to a file, and play it."""
+    """Synthesize a text or a document to a file, or play it."""
     without_blas_threads()
     from kokoro_tvm.common.output import check_distinct, check_place, is_stream, resolve_link, write_text
     from kokoro_tvm.runtime import Synthesizer
@@ -146,17 +153,17 @@ def say(
     check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
     markup = {"ssml": ssml, "markup": not plain}
-    document = document_of(text, file)
+    document = open_document(text, file)
     for note in document.notes:
         typer.secho(f"note: {note}", err=True)
     with noted(), ExitStack() as opened:
         tts = Synthesizer(
             bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon, voices=voices
         )
-        reading = SpeechInput(tts, document, manner, phonemes, markup)
+        source = SpeechInput(tts, document, manner, phonemes, markup)
         rate = tts.bundle.sample_rate
         if save_plan is not None:
-            plan = reading.plan()
+            plan = source.plan()
             write_text(save_plan, plan.to_json())
             pieces = "1 piece" if len(plan.pieces) == 1 else f"{len(plan.pieces)} pieces"
             line = f"{save_plan}: a plan of {plan.seconds:.2f} s in {pieces}"
@@ -166,7 +173,7 @@ def say(
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
         if output is not None and file is not None and not piped:
-            spool = opened.enter_context(closing(Spool(resolve_link(output), reading.digest())))
+            spool = opened.enter_context(closing(Spool(resolve_link(output), source.digest())))
             receivers.append(spool.add)
             if spool.pieces:
                 typer.secho(
@@ -175,20 +182,20 @@ def say(
         elif output is not None and pipe is None:
             receivers.append(parts.append)
         start = time.perf_counter()
-        with playing(play, rate) as players, piping(pipe, rate) as pipes:
-            stream = reading.stream(spool.pieces if spool else 0)
-            spoken = speak(stream, len(document.text), receivers + players + pipes)
+        with open_speaker(play, rate) as players, open_pipe(pipe, rate) as pipes:
+            stream = source.stream(spool.pieces if spool else 0)
+            result = speak(stream, len(document.text), receivers + players + pipes)
         elapsed = time.perf_counter() - start
         if output is not None and pipe is None:
             title = document.title or output.stem
             write_audio(
-                output, spool.blocks() if spool else parts, rate, format, title, marks_of(document, spoken)
+                output, spool.blocks() if spool else parts, rate, format, title, find_marks(document, result)
             )
         if captions is not None:
-            write_text(captions, write_captions(captions, spoken.timeline, spoken.samples / rate))
+            write_text(captions, write_captions(captions, result.timeline, result.samples / rate))
         if spool is not None:
             spool.remove()
-    computed = spoken.computed / rate
+    computed = result.computed / rate
     factor = f" (real-time factor {elapsed / computed:.2f})" if computed else ""
-    line = f"{output or 'played'}: {spoken.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}"
-    typer.echo(line, err=piped)  # standard output may be what the audio goes to
+    line = f"{output or 'played'}: {result.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}"
+    typer.echo(line, err=piped)  # the audio may go to standard output

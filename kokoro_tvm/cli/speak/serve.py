@@ -21,7 +21,7 @@ _CONFIG = typer.Option(
 
 
 def serve(config: Path | None = None, **flags: Any) -> None:
-    """Serve speech over HTTP, as clients of OpenAI's interface expect it."""
+    """Serve speech over HTTP to clients of OpenAI's interface."""
     chosen = read_settings(flags, file=config)
     without_blas_threads()
     try:

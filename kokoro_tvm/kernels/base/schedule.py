@@ -9,7 +9,7 @@ __all__ = ["ConvChoice"]
 
 @dataclass(frozen=True)
 class ConvChoice:
-    """How to compute a convolution layer, as `kokoro-tvm tune` measured it.
+    """How to compute a convolution layer, as a schedule chooses it.
 
     Attributes:
         outputs: Results of the minimal filtering F(outputs, taps); 1 for plain convolution.

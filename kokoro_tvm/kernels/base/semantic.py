@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from kokoro_tvm.common.features import Features
 from kokoro_tvm.kernels.base.schedule import ConvChoice
-from kokoro_tvm.runtime.bundle.quantized import transformed
+from kokoro_tvm.runtime.bundle.quantized import transform_taps
 
 __all__ = [
     "Extent",
@@ -124,7 +124,7 @@ class Packing:
     def pack(self, array: np.ndarray) -> np.ndarray:
         """Arrange, transform and store a float32 array."""
         arranged = self.arrange(array)
-        return self.store(arranged if self.points is None else transformed(arranged, self.points))
+        return self.store(arranged if self.points is None else transform_taps(arranged, self.points))
 
 
 @dataclass(frozen=True)

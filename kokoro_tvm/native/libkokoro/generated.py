@@ -1,7 +1,6 @@
-"""C that is written, not kept: Python's tables of characters, expressions and words, for what is in text/.
+"""Generated C sources: Python's tables of characters, expressions and words for the front end in `text/`.
 
-So C reads as the Python that wrote them: no table of Unicode and no expression stands anywhere twice. What is
-read of the runtime is imported when it is asked for: most of what imports this room compiles nothing.
+C reads texts as the Python that wrote these tables, so no Unicode table and no expression exists twice.
 """
 
 from __future__ import annotations
@@ -43,19 +42,21 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.tokens": ("NUMBER",),
     f"{_TEXT}.phonemes": ("_BOUNDARIES",),
 }
-"""Modules, and the names that their expressions have in them: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C;
-of several, the second is ..._1."""
+"""Modules and their expressions: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C.
+
+The second expression of a tuple ends in _1.
+"""
 MODULES = (*_EXPRESSIONS, "kokoro_tvm.runtime.bundle.languages", f"{_TEXT}.scripts")
-"""What has values that are compiled in."""
-_BARE = ("Cn", "Co", "Cs")  # categories of characters that are all alike
-_BLOCK = 128  # characters of a page of the table
-_WIDTH = 116  # of a line of numbers
+"""Modules whose values are compiled in."""
+_BARE = ("Cn", "Co", "Cs")  # categories whose characters are all alike
+_BLOCK = 128  # characters per page of the table
+_WIDTH = 116  # characters per line of numbers
 
 
 @lru_cache(None)
 def tables() -> Mapping[str, str]:
-    """Content by name of the headers and sources that the library is compiled with. Equal Pythons make equal
-    ones."""
+    """Return the content of generated headers and sources by name; equal Pythons return equal ones."""
+    # The runtime is imported late: most importers of this package compile nothing.
     header, source = _patterns()
     languages = importlib.import_module("kokoro_tvm.runtime.bundle.languages").KOKORO
     scripts = importlib.import_module(f"{_TEXT}.scripts").RANGES
@@ -68,7 +69,7 @@ def tables() -> Mapping[str, str]:
         "languages.h": _structs(
             "char letter; const char *name;",
             "LANGUAGES",
-            [f"{{'{letter}', {_text(each.name)}}}" for letter, each in languages.items()],
+            [f"{{'{letter}', {_text(language.name)}}}" for letter, language in languages.items()],
         ),
         "scripts.h": _structs(
             "int32_t first, last; const char *name;",
@@ -79,25 +80,24 @@ def tables() -> Mapping[str, str]:
 
 
 def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
-    """Name in C and expression."""
+    """Yield the name in C and the expression."""
     for path, attributes in _EXPRESSIONS.items():
         module = importlib.import_module(path)
         for attribute in attributes:
             name = f"{path.rpartition('.')[2]}_{attribute.strip('_')}".upper()
-            found = getattr(module, attribute)
-            yield name, found[0] if isinstance(found, tuple) else found
-            for number, other in enumerate(found[1:] if isinstance(found, tuple) else (), 1):
-                yield f"{name}_{number}", other
+            value = getattr(module, attribute)
+            for number, expression in enumerate(value if isinstance(value, tuple) else (value,)):
+                yield f"{name}_{number}" if number else name, expression
 
 
 def _numbers(values: Iterable[int]) -> str:
     lines, line = [], ""
     for value in values:
-        each = f"{value},"
-        if len(line) + len(each) > _WIDTH:
+        item = f"{value},"
+        if len(line) + len(item) > _WIDTH:
             lines.append(line)
             line = ""
-        line += each
+        line += item
     return "\n".join([*lines, line])
 
 
@@ -116,7 +116,7 @@ def _patterns() -> tuple[str, str]:
         entries.append(f"{{code_{name}, sets}}")
     header = [
         "/* Expressions of the Python sources by their modules and names, and numbers of their groups. */",
-        *("#ifndef KOKORO_PATTERNS_H", "#define KOKORO_PATTERNS_H", '#include "text/text.h"'),
+        *("#ifndef KOKORO_PATTERNS_H", "#define KOKORO_PATTERNS_H", '#include "text/characters.h"'),
         f"enum {{ {', '.join(names)} }};",
         f"enum {{ {', '.join(groups)} }};",
         *("extern const pattern PATTERNS[];", "#endif", ""),
@@ -134,19 +134,20 @@ _CASED, _IGNORED, _DECOMPOSED, _SPECIAL = (1 << bit for bit in range(len(_TESTS)
 
 
 def _before_sigma(lead: str) -> list[bool]:
-    """Of every character, whether a sigma behind it ends a word, behind `lead`."""
+    """Return for every character whether a sigma after `lead` and that character ends a word."""
     chars = (" " if char.isspace() else char for char in map(chr, range(sys.maxunicode + 1)))
     return [word.endswith("ς") for word in "\n".join(f"{lead}{char}Σ" for char in chars).lower().split("\n")]
 
 
 class _Pool:
-    """Strings as runs of code points, each behind its length."""
+    """Strings as runs of code points, each after its length."""
 
     def __init__(self) -> None:
         self.words = [0]
         self._places: dict[str, int] = {}
 
     def place(self, text: str) -> int:
+        """Return the place of a string, which is added if it is new."""
         if text not in self._places:
             self._places[text] = len(self.words)
             self.words += [len(text), *map(ord, text)]
@@ -154,7 +155,7 @@ class _Pool:
 
 
 def _unicode() -> str:
-    """Properties by character in pages, of which many are alike; decompositions and compositions."""
+    """Return properties by character in shared pages, decompositions and compositions."""
     pool = _Pool()
     cased = _before_sigma("")
     ignored = [behind and not alone for behind, alone in zip(_before_sigma("a"), cased, strict=True)]
@@ -167,11 +168,11 @@ def _unicode() -> str:
         _CASED * is_cased + _IGNORED * is_ignored for is_cased, is_ignored in zip(cased, ignored, strict=True)
     ]
     for start in range(0, sys.maxunicode + 1, _BLOCK):
-        found = [
+        page_records = [
             bare.get(unicodedata.category(chr(c))) or _record(chr(c), pool, marked[c])
             for c in range(start, start + _BLOCK)
         ]
-        page = tuple(records.setdefault(record, len(records)) for record in found)
+        page = tuple(records.setdefault(record, len(records)) for record in page_records)
         index.append(pages.setdefault(page, len(pages)))
     decomposed = []
     for c in range(sys.maxunicode + 1):
@@ -186,7 +187,7 @@ def _unicode() -> str:
         [
             f"enum {{ {flags} }};",
             _array("uint16_t", "page_of", index),
-            _array("uint16_t", "pages", [each for page in pages for each in page]),
+            _array("uint16_t", "pages", [record for page in pages for record in page]),
             f"static const record records[] = {{\n{rows}\n}};\n",
             _array("int32_t", "pool", pool.words),
             _array("int32_t", "decompositions", decomposed),
@@ -196,8 +197,10 @@ def _unicode() -> str:
 
 
 def _record(char: str, pool: _Pool, marked: int) -> tuple[int, ...]:
-    """Flags, category, decimal, digit, combining class; then small, large and title: the difference of the
-    code points, or where it is more than one character (SPECIAL) places of all three in the pool."""
+    """Return flags, category, decimal, digit, combining class, and the three cases of a character.
+
+    Lower, upper and title case are differences of code points, or with SPECIAL places in the pool.
+    """
     flags = marked + sum(1 << bit for bit, has in enumerate(_TESTS) if has(char))
     flags |= _DECOMPOSED if unicodedata.decomposition(char) else 0
     category = unicodedata.category(char)
@@ -215,20 +218,20 @@ def _record(char: str, pool: _Pool, marked: int) -> tuple[int, ...]:
 
 
 def _compositions() -> Iterator[int]:
-    """First and second character and what they are together, in order."""
-    found = []
+    """Yield first and second character and their composition, in order."""
+    compositions = []
     for c in range(sys.maxunicode + 1):
         parts = unicodedata.decomposition(chr(c)).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
             first, second = (int(part, 16) for part in parts)
             if unicodedata.normalize("NFC", chr(first) + chr(second)) == chr(c):
-                found.append((first, second, c))
-    for each in sorted(found):
-        yield from each
+                compositions.append((first, second, c))
+    for composition in sorted(compositions):
+        yield from composition
 
 
 def _text(value: str) -> str:
-    """A string of C, of UTF-8."""
+    """Return a C string literal of UTF-8."""
     return (
         '"'
         + "".join(
@@ -248,7 +251,7 @@ def _structs(fields: str, name: str, values: Iterable[str]) -> str:
 
 
 def _words() -> str:
-    """Names of pictures and entities, and what entities of low numbers are."""
+    """Return the names of pictures and entities, and the texts of entities with low numbers."""
     emoji = importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")
     pictures = importlib.import_module(f"{_TEXT}.frontend.pictures")
     drawn = [c for a, b in ranges_of(f"(?:{pictures.PICTURE}|[♀♂⚕⚖])") for c in range(a, b + 1)]
@@ -267,6 +270,6 @@ def _words() -> str:
 
 
 def _abbreviations() -> str:
-    """Words of abbreviations.json, in order."""
+    """Return the words of abbreviations.json in order."""
     lists: dict[str, list[str]] = importlib.import_module(f"{_TEXT}.abbreviations")._WORDS
     return "\n".join(_strings(name.upper(), sorted(words)) for name, words in sorted(lists.items()))

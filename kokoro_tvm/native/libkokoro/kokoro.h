@@ -1,18 +1,19 @@
-/* libkokoro: speech from text or phonemes with a bundle that kokoro-tvm built.
+/**
+ * @file kokoro.h
+ * @brief libkokoro: speech from text or phonemes with a bundle that kokoro-tvm built.
  *
- *   kokoro *bundle;
- *   kokoro_speech *speech;
- *   kokoro_error error;
- *   kokoro_text text = {"Hello, world.", "af_heart", 1.0};
- *   if (kokoro_open("artifacts/cpu", NULL, 0, &bundle, &error)) return puts(error.text), error.code;
- *   if (kokoro_say_text(bundle, &text, 0, &speech, &error)) ...
- *   fwrite(speech->audio, sizeof(float), speech->samples, file);
- *   kokoro_free(speech);
- *   kokoro_close(bundle);
+ *     kokoro *bundle;
+ *     kokoro_speech *speech;
+ *     kokoro_error error;
+ *     kokoro_text text = {"Hello, world.", "af_heart", 1.0};
+ *     if (kokoro_open("artifacts/cpu", NULL, 0, &bundle, &error)) return puts(error.text), error.code;
+ *     if (kokoro_say_text(bundle, &text, 0, &speech, &error)) ...
+ *     fwrite(speech->audio, sizeof(float), speech->samples, file);
+ *     kokoro_free(speech);
+ *     kokoro_close(bundle);
  *
- * Text is UTF-8 and ends with a NUL. Any number of threads may use a bundle; what they request is computed one
- * after the other, by a thread of the bundle's own and the threads that TVM adds to it. A speech belongs to one
- * thread at a time.
+ * Text is UTF-8 and ends with a NUL. Any number of threads may use a bundle. Their requests are computed one after
+ * the other, by a thread of the bundle and the threads that TVM adds to it. One thread at a time may use a speech.
  */
 #ifndef KOKORO_H
 #define KOKORO_H
@@ -24,7 +25,7 @@
 extern "C" {
 #endif
 
-#ifndef KOKORO_API /* for Windows it is given when the library is compiled; importing needs none */
+#ifndef KOKORO_API /* the build of the library defines it for Windows; users need none */
 #ifdef _WIN32
 #define KOKORO_API
 #else
@@ -32,140 +33,185 @@ extern "C" {
 #endif
 #endif
 
-/* What a function returns. All but KOKORO_TOO_LONG are the exit statuses of kokoro-tvm. */
+/** @brief Results of functions. All except KOKORO_TOO_LONG are exit statuses of kokoro-tvm. */
 enum {
-  KOKORO_OK = 0,
-  KOKORO_SYSTEM = 1,   /* no memory, or no thread */
-  KOKORO_INPUT = 2,    /* what was requested cannot be spoken */
-  KOKORO_BUNDLE = 5,   /* the bundle is missing, damaged, of another version or for another machine */
-  KOKORO_TOO_LONG = 6  /* the utterance exceeds the largest bucket: divide it, or speak faster */
+  KOKORO_OK = 0,      /**< success */
+  KOKORO_SYSTEM = 1,  /**< no memory, or no thread */
+  KOKORO_INPUT = 2,   /**< the request cannot be spoken */
+  KOKORO_BUNDLE = 5,  /**< the bundle is missing, damaged, of another version or for another machine */
+  KOKORO_TOO_LONG = 6 /**< the utterance exceeds the largest bucket: divide it, or speak faster */
 };
 
-/* What happened, where, and what to do about it; empty after a success. Every function takes NULL in its place. */
+/** @brief What is wrong, where, and what to do; empty after a success. Every function accepts NULL instead. */
 typedef struct kokoro_error {
   int code;
   char text[2044];
 } kokoro_error;
 
-typedef struct kokoro kokoro; /* an open bundle */
+/** @brief An open bundle. */
+typedef struct kokoro kokoro;
 
-/* An utterance: phonemes or tokens, in a voice or a style. Whatever is not used is NULL or 0, but for speed. */
+/** @brief An utterance: phonemes or tokens, in a voice or a style. Unused fields are NULL or 0, except speed. */
 typedef struct kokoro_request {
-  const char *phonemes;  /* in the model's alphabet; what it does not know is left out, with a notice */
-  const int64_t *tokens; /* in place of phonemes: ids, with the 0 at both ends */
-  size_t token_count;
-  const char *voice;  /* a name, or a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-bf_emma"; without it and
-                         a style af_heart, or the first of a bundle without that */
-  const float *style; /* in place of a voice: 2 * style_dim numbers, one row of a voice's table */
-  double speed;       /* 1 as the model speaks, above it faster */
+  const char *phonemes;  /**< in the model's alphabet; unknown symbols are left out with a notice */
+  const int64_t *tokens; /**< instead of phonemes: ids, with the 0 at both ends */
+  size_t token_count;    /**< number of tokens */
+  const char *voice;     /**< a name, or a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-bf_emma". Without a
+                              voice and a style: af_heart, or the first voice of a bundle without that */
+  const float *style;    /**< instead of a voice: 2 * style_dim numbers, one row of a voice's table */
+  double speed;          /**< 1 is the model's speed, above is faster */
 } kokoro_request;
 
-/* A word or a mark, and its samples as a slice. */
+/** @brief A word or a mark, and the range of its samples. */
 typedef struct kokoro_word {
-  const char *text; /* phonemes */
-  int64_t start_sample, end_sample;
-  int spoken; /* 0: a mark */
+  const char *text;                 /**< phonemes */
+  int64_t start_sample, end_sample; /**< first sample, and the one after the last */
+  int spoken;                       /**< 0: a mark */
 } kokoro_word;
 
-/* The bytes of a text that a word stands for, as a slice. */
+/** @brief The range of bytes of a text that a word stands for. */
 typedef struct kokoro_place {
   size_t start, end;
 } kokoro_place;
 
-/* One utterance, or a whole text, to be read only. */
+/** @brief One utterance, or a whole text. Read-only. */
 typedef struct kokoro_speech {
-  size_t samples;           /* known before the audio is */
-  const float *audio;       /* samples; they may exceed 1 in magnitude. NULL until kokoro_decode */
-  const int64_t *durations; /* frames of every token, the marks at both ends included */
-  size_t token_count;
-  const kokoro_word *words; /* none of a request of tokens */
-  size_t word_count;
-  const char *notice; /* what was left out, and a speed beyond 0.25 to 4, a line each; "" where there is nothing */
-  const kokoro_place *places; /* of the words; NULL unless it was a text that was requested */
+  size_t samples;             /**< number of samples, known before the audio */
+  const float *audio;         /**< samples, which may exceed 1 in magnitude; NULL before kokoro_decode */
+  const int64_t *durations;   /**< frames of every token, including the marks at both ends */
+  size_t token_count;         /**< number of tokens */
+  const kokoro_word *words;   /**< none for a request of tokens */
+  size_t word_count;          /**< number of words */
+  const char *notice;         /**< one line for each omission, and for a speed outside 0.25 to 4; "" for none */
+  const kokoro_place *places; /**< of the words; NULL unless the request was a text */
 } kokoro_speech;
 
-/* A text to be spoken, in the language of its voice: letters and marks are read as Synthesizer of Python reads them with
- * markup=False, where espeak-ng is not installed. */
+/** @brief A text in the language of its voice. It is read as Synthesizer of Python reads it with markup=False and
+ *  without espeak-ng. */
 typedef struct kokoro_text {
-  const char *text;
-  const char *voice; /* a name, a mix or NULL, as in kokoro_request */
-  double speed;      /* 1 as the model speaks, above it faster */
+  const char *text;  /**< the text */
+  const char *voice; /**< a name, a mix or NULL, as in kokoro_request */
+  double speed;      /**< 1 is the model's speed, above is faster */
 } kokoro_text;
 
-typedef struct kokoro_plan kokoro_plan; /* a text on its way to speech */
+/** @brief A text that is spoken piece by piece. */
+typedef struct kokoro_plan kokoro_plan;
 
-/* Threads that compute together, at most: the system does not start any number, and TVM aborts where one fails. */
+/** @brief Maximum number of threads of a bundle. A system limits threads, and TVM aborts if one cannot start. */
 enum { KOKORO_MOST_THREADS = 1024 };
 
-/* Opens the bundle in a folder, once every file was compared with its manifest: its code is executed.
+/**
+ * @brief Open the bundle in a folder.
  *
- * sha256: the digest that bundle.json must have, 64 hexadecimal digits, or NULL. threads: 1 to KOKORO_MOST_THREADS, or
- * 0 for TVM_NUM_THREADS of the environment, else the usable cores. Fails with KOKORO_BUNDLE, KOKORO_INPUT (sha256,
- * threads) or KOKORO_SYSTEM; `*bundle` is NULL then. */
+ * Every file is compared with the manifest first, because the bundle's code is executed.
+ * @param folder  the bundle
+ * @param sha256  digest that bundle.json must have (64 hexadecimal digits), or NULL
+ * @param threads 1 to KOKORO_MOST_THREADS, or 0 for TVM_NUM_THREADS of the environment, else the usable cores
+ * @param bundle  gets the bundle, NULL after a failure
+ * @param error   gets the failure, or NULL
+ * @return KOKORO_OK, KOKORO_BUNDLE, KOKORO_INPUT (sha256, threads) or KOKORO_SYSTEM
+ */
 KOKORO_API int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bundle,
                            kokoro_error *error);
 
-/* Closes a bundle that no thread uses any more; NULL is allowed. Its speeches stay. */
+/**
+ * @brief Close a bundle that no thread uses any more. Its speeches stay valid.
+ * @param bundle the bundle, or NULL
+ */
 KOKORO_API void kokoro_close(kokoro *bundle);
 
-/* Warnings about the bundle, one a line; "" where there are none. */
+/**
+ * @brief Return warnings about the bundle, one per line.
+ * @return "" if there are none
+ */
 KOKORO_API const char *kokoro_notice(const kokoro *bundle);
 
-KOKORO_API int kokoro_sample_rate(const kokoro *bundle); /* Hz */
+/** @brief Return the sample rate in Hz. */
+KOKORO_API int kokoro_sample_rate(const kokoro *bundle);
+/** @brief Return the samples of a frame, the unit of durations. */
 KOKORO_API size_t kokoro_samples_per_frame(const kokoro *bundle);
+/** @brief Return half the width of a style. */
 KOKORO_API size_t kokoro_style_dim(const kokoro *bundle);
 
-/* The names of the voices in alphabetical order; NULL from kokoro_voice_count on. */
+/** @brief Return the number of voices. */
 KOKORO_API size_t kokoro_voice_count(const kokoro *bundle);
+/**
+ * @brief Return the name of a voice.
+ * @param index in alphabetical order
+ * @return NULL from kokoro_voice_count on
+ */
 KOKORO_API const char *kokoro_voice_name(const kokoro *bundle, size_t index);
 
-/* Adds a voice of one's own to those of an open bundle: a file of float32 numbers, little-endian, 510 rows of
- * 2 * style_dim or one row, which is called as it is, without `.bin`: letters, digits and _, as the bundle has none yet.
+/**
+ * @brief Add the voice of a file to an open bundle.
  *
- * The file is read as data, and refused where its size, its numbers or their norms are no voice's. `*name` is the
- * voice's from then on, NULL after a failure; `name` may be NULL. Fails with KOKORO_INPUT or KOKORO_SYSTEM. Other
- * threads may speak meanwhile, and not list voices. */
+ * The file has little-endian float32 numbers: 510 rows of 2 * style_dim, or one row. It is read as data, and refused
+ * if its size, its numbers or their norms are not those of a voice. Other threads may speak meanwhile, but not list
+ * voices.
+ * @param path file NAME.bin; NAME consists of letters, digits and _, and is new in the bundle
+ * @param name gets the voice's name, NULL after a failure; may be NULL
+ * @return KOKORO_OK, KOKORO_INPUT or KOKORO_SYSTEM
+ */
 KOKORO_API int kokoro_add_voice(kokoro *bundle, const char *path, const char **name, kokoro_error *error);
 
-/* Finds how long every token lasts, and with it the words' times and the number of samples.
+/**
+ * @brief Predict the duration of every token, and with it the times of words and the number of samples.
  *
- * Phonemes are spoken as Synthesizer.from_phonemes speaks one utterance, tokens as Synthesizer.run does. Fails
- * with any code; `*speech` is NULL then. */
+ * Phonemes are spoken as one utterance of Synthesizer.from_phonemes of Python, tokens as Synthesizer.run speaks them.
+ * @param speech gets the speech without audio, NULL after a failure
+ * @return KOKORO_OK or any other code
+ */
 KOKORO_API int kokoro_predict(kokoro *bundle, const kokoro_request *request, kokoro_speech **speech,
                               kokoro_error *error);
 
-/* Computes the audio of a speech that the same bundle predicted.
- *
- * seed: of the noise in it, which compiled code draws, the same from Python. noise: in its place standard normal
- * numbers, `count` of them, one for each sample; NULL with a seed. Fails with KOKORO_INPUT (noise), KOKORO_BUNDLE
- * or KOKORO_SYSTEM; the speech has no audio then. */
+/**
+ * @brief Compute the audio of a speech that the same bundle predicted.
+ * @param speech gets the audio; it has none after a failure
+ * @param seed   seed of the noise; the same seed gives the same noise in Python
+ * @param noise  instead of a seed: standard normal numbers, one per sample; NULL with a seed
+ * @param count  number of them
+ * @return KOKORO_OK, KOKORO_INPUT (noise), KOKORO_BUNDLE or KOKORO_SYSTEM
+ */
 KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, uint64_t seed, const float *noise, size_t count,
                              kokoro_error *error);
 
-/* Speaks a text: `seed` is that of the noise. `*speech` has all of it, with its audio and its words' places.
+/**
+ * @brief Speak a text.
  *
- * It is, sample for sample, what Synthesizer of Python makes of the text. Fails with KOKORO_INPUT where nothing can be
- * spoken, or where the voice speaks a language that is not read, and with any code but KOKORO_TOO_LONG: what is longer
- * than the largest bucket is divided. `*speech` is NULL then. */
+ * The audio equals that of Synthesizer of Python, sample for sample. A text beyond the largest bucket is divided.
+ * @param seed   seed of the noise
+ * @param speech gets the speech with audio and places of words, NULL after a failure
+ * @return KOKORO_OK, KOKORO_INPUT (nothing to speak, or a language that is not read) or any other code except
+ *         KOKORO_TOO_LONG
+ */
 KOKORO_API int kokoro_say_text(kokoro *bundle, const kokoro_text *text, uint64_t seed, kokoro_speech **speech,
                                kokoro_error *error);
 
-/* Begins a text that is spoken piece by piece: the first is heard while the others are still text. Its bundle has to stay
- * open. Fails as kokoro_say_text does; `*plan` is NULL then. */
+/**
+ * @brief Begin a text that is spoken piece by piece, so that the first piece is heard early.
+ * @param bundle stays open until kokoro_free_plan
+ * @param plan   gets the plan, NULL after a failure
+ * @return see kokoro_say_text
+ */
 KOKORO_API int kokoro_plan_text(kokoro *bundle, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error);
 
-/* The next piece of a text, as kokoro_predict leaves a speech; NULL behind the last. kokoro_decode computes its audio, with
- * a seed; pieces one behind the other are the speech of kokoro_say_text: the silence between them is at their ends. Words
- * are counted from the beginning of the piece. Fails as kokoro_say_text does. */
+/**
+ * @brief Predict the next piece of a text.
+ *
+ * kokoro_decode computes its audio with a seed. All pieces in order are the speech of kokoro_say_text: the silence
+ * between them is at their ends. Times of words count from the beginning of the piece.
+ * @param speech gets the piece without audio, NULL after the last one
+ * @return see kokoro_say_text
+ */
 KOKORO_API int kokoro_next_piece(kokoro_plan *plan, kokoro_speech **speech, kokoro_error *error);
 
-/* What came up in the last call of kokoro_next_piece, as `notice` of its speech has it, behind the last piece too. */
+/** @brief Return the notices of the last call of kokoro_next_piece, also after the last piece. */
 KOKORO_API const char *kokoro_plan_notice(const kokoro_plan *plan);
 
-/* Frees a plan; NULL is allowed. Its speeches stay. */
+/** @brief Free a plan, or NULL. Its speeches stay valid. */
 KOKORO_API void kokoro_free_plan(kokoro_plan *plan);
 
-/* Frees a speech; NULL is allowed. */
+/** @brief Free a speech, or NULL. */
 KOKORO_API void kokoro_free(kokoro_speech *speech);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-"""Regular expressions of Python as code for the interpreter in libkokoro, `text/pattern.c`.
+"""Compiler of Python's regular expressions to code for the interpreter in libkokoro, `text/pattern.c`.
 
-Python's own parser reads them, and its engine says which characters a class has: so C has neither a parser
-nor a table of characters. What no expression of the front end needs is refused.
+Python's parser reads the expressions, and its engine lists the characters of a class, so C has neither a
+parser nor a table of characters. Constructs that no expression of the front end uses are refused.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ OPERATIONS = (
     *("match", "char", "set", "split", "jump", "save", "run", "lazy_run", "enter", "loop", "lazy_loop"),
     *("count", "ahead", "not_ahead", "behind", "not_behind", "at", "same", "switch"),
 )
-"""What the interpreter does, by number; `text/pattern.c` says what follows each in the code."""
+"""Operations by number; `text/pattern.c` lists their operands."""
 PLACES = ("beginning", "end", "end_string", "boundary", "not_boundary")
-"""Where a text may be at, by number."""
+"""Positions in a text by number."""
 
 Ranges = tuple[tuple[int, int], ...]
-"""Code points, first and last of each range, in order."""
+"""Ranges of code points, first and last, in order."""
 
 _ALL = "".join(map(chr, range(sys.maxunicode + 1)))
 _ENDLESS = -1
-_MOST_GROUPS, _MOST_SLOTS = 32, 128  # of the interpreter
-_MOST_FIRST = 64  # characters that an alternative may begin with to be chosen by them
-_FEW = 4  # alternatives that are tried one after the other
+_MAX_GROUPS, _MAX_SLOTS = 32, 128  # limits of the interpreter
+_MAX_FIRST = 64  # first characters of an alternative that a switch can select by
+_MIN_SWITCH = 4  # fewer alternatives are tried one after the other
 _PLACES = {
     op.AT_BEGINNING: "beginning",
     op.AT_BEGINNING_STRING: "beginning",
@@ -56,44 +56,51 @@ _REPEATS = frozenset({op.MAX_REPEAT, op.MIN_REPEAT})
 
 
 class Sets:
-    """Classes of characters, each once, as what code refers to."""
+    """Classes of characters that code refers to, each stored once."""
 
     def __init__(self) -> None:
         self.words: list[int] = []
-        """Of every class: a bit for each of the first 128 characters, four words of 32; the number of ranges,
-        first and last character of each."""
+        """Per class: a bit for each of the first 128 characters (four words), the number of ranges, and first
+        and last character of each range."""
         self._places: dict[Ranges, int] = {}
 
     def place(self, ranges: Ranges) -> int:
-        """Where a class is."""
+        """Return the place of a class."""
         if ranges not in self._places:
             self._places[ranges] = len(self.words)
             bits = sum(1 << c for first, last in ranges for c in range(first, min(last, 127) + 1))
             words = [bits >> 32 * i & 0xFFFFFFFF for i in range(4)]
             self.words += (word - (word >> 31 << 32) for word in words)
-            self.words += [len(ranges), *(each for bounds in ranges for each in bounds)]
+            self.words += [len(ranges), *(bound for bounds in ranges for bound in bounds)]
         return self._places[ranges]
 
 
 @dataclass(frozen=True)
 class CompiledPattern:
-    """code: groups, slots (two of a group, then one of a loop), the class of first characters (-1: any, or
-    none is needed), then operations. groups: numbers of those that have names."""
+    """Code of an expression.
+
+    Attributes:
+        code: Number of groups, number of slots (two per group, one per loop), the class of first characters
+            (-1:
+            any, or none is needed), then operations.
+        groups: Numbers of named groups.
+    """
 
     code: tuple[int, ...]
     groups: dict[str, int]
 
 
 def compile_pattern(pattern: str, sets: Sets, flags: int = 0) -> CompiledPattern:
-    """The code of an expression, whose classes are put into `sets`.
+    """Compile an expression and add its classes to `sets`.
 
-    Raises BuildError where it has what the interpreter does not know.
+    Raises:
+        BuildError: The interpreter does not support the expression.
     """
     tree = parser.parse(pattern, flags)
     writer = _Writer(pattern, sets, tree.state.flags, tree.state.groups)
     writer.sequence(tree)
     writer.put("match")
-    if tree.state.groups > _MOST_GROUPS or writer.slots > _MOST_SLOTS:
+    if tree.state.groups > _MAX_GROUPS or writer.slots > _MAX_SLOTS:
         raise BuildError(f"The expression {pattern} has too many groups for libkokoro.")
     first, may_be_empty = _first(tree, tree.state.flags)
     head = [tree.state.groups, writer.slots, -1 if may_be_empty else sets.place(first)]
@@ -113,11 +120,12 @@ class _Writer:
         self.slots = 2 * self.groups
 
     def put(self, operation: str, *values: int) -> int:
-        """The place behind what is put, from which the values can be set again."""
+        """Append an operation and return the place after it, to set its values later."""
         self.code += [OPERATIONS.index(operation), *values]
         return len(self.code)
 
     def sequence(self, tree: Iterable[Any]) -> None:
+        """Append the code of a sequence."""
         for code, value in tree:
             self._part(code, value)
 
@@ -176,11 +184,11 @@ class _Writer:
             self.put("jump", begin)
             self.code[behind - 1] = len(self.code)
 
-    def _look(self, wanted: bool, direction: int, tree: Any) -> None:
+    def _look(self, is_positive: bool, direction: int, tree: Any) -> None:
         width, most = tree.getwidth()
         if direction < 0 and width != most:
             raise self._refused("a look behind of no fixed width")
-        name = ("" if wanted else "not_") + ("ahead" if direction > 0 else "behind")
+        name = ("" if is_positive else "not_") + ("ahead" if direction > 0 else "behind")
         behind = self.put(name, *([0] if direction > 0 else [width, 0]))
         self.sequence(tree)
         self.put("match")
@@ -188,24 +196,24 @@ class _Writer:
 
     def _branch(self, ways: Sequence[Any]) -> None:
         firsts = [_first(way, self.flags) for way in ways]
-        known = [None if empty or _count(chars) > _MOST_FIRST else chars for chars, empty in firsts]
-        jumps: list[int] = []  # places of what leads behind the alternatives
-        starts: list[list[int]] = [[] for _ in ways]  # places of what leads to each
-        if len(ways) < _FEW or all(each is None for each in known):
+        selectors = [None if empty or _count(chars) > _MAX_FIRST else chars for chars, empty in firsts]
+        jumps: list[int] = []  # places of jumps to the end
+        starts: list[list[int]] = [[] for _ in ways]  # places of jumps to each alternative
+        if len(ways) < _MIN_SWITCH or all(chars is None for chars in selectors):
             self._one_of(range(len(ways)), starts)
         else:
-            chars = sorted({c for each in known if each for a, b in each for c in range(a, b + 1)})
+            chars = sorted({c for ranges in selectors if ranges for a, b in ranges for c in range(a, b + 1)})
             table = self.put("switch", len(chars), 0, *(word for c in chars for word in (c, 0)))
             table -= 2 * len(chars)
-            others = [i for i, each in enumerate(known) if each is None]
+            others = [i for i, ranges in enumerate(selectors) if ranges is None]
             self.code[table - 1] = len(self.code)
             if others:
                 self._one_of(others, starts)
             else:
-                self.put("set", self.sets.place(()))  # which takes nothing
+                self.put("set", self.sets.place(()))  # matches nothing
             chains: dict[tuple[int, ...], int] = {}
             for i, c in enumerate(chars):
-                fitting = tuple(n for n, each in enumerate(known) if each is None or _has(each, c))
+                fitting = tuple(n for n, ranges in enumerate(selectors) if ranges is None or _has(ranges, c))
                 if fitting not in chains:
                     chains[fitting] = len(self.code)
                     self._one_of(fitting, starts)
@@ -227,7 +235,7 @@ class _Writer:
 
 
 def _single(tree: Sequence[Any], flags: int) -> Ranges | None:
-    """The characters that an expression takes which takes one and no more; None for another."""
+    """Return the characters of an expression that matches exactly one character, else None."""
     if len(tree) != 1:
         return None
     code, value = tree[0]
@@ -238,11 +246,11 @@ def _single(tree: Sequence[Any], flags: int) -> Ranges | None:
 
 
 def _first(tree: Iterable[Any], flags: int) -> tuple[Ranges, bool]:
-    """Characters that a match begins with, and whether it may have none."""
-    found: Ranges = ()
+    """Return the first characters of a match, and whether the match may be empty."""
+    firsts: Ranges = ()
     for code, value in tree:
         if code in _SINGLE:
-            return _union(found, _characters(code, value, flags)), False
+            return _union(firsts, _characters(code, value, flags)), False
         inner: list[tuple[Ranges, bool]] = []
         if code in _REPEATS:
             chars, empty = _first(value[2], flags)
@@ -254,20 +262,20 @@ def _first(tree: Iterable[Any], flags: int) -> tuple[Ranges, bool]:
         elif code is op.GROUPREF:
             return ((0, sys.maxunicode),), True
         for chars, _ in inner:
-            found = _union(found, chars)
+            firsts = _union(firsts, chars)
         if inner and not any(empty for _, empty in inner):
-            return found, False
-    return found, True
+            return firsts, False
+    return firsts, True
 
 
 def _union(*ranges: Ranges) -> Ranges:
-    found: list[tuple[int, int]] = []
-    for first, last in sorted(bounds for each in ranges for bounds in each):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = found[-1][0], max(found[-1][1], last)
+    union: list[tuple[int, int]] = []
+    for first, last in sorted(bounds for group in ranges for bounds in group):
+        if union and first <= union[-1][1] + 1:
+            union[-1] = union[-1][0], max(union[-1][1], last)
         else:
-            found.append((first, last))
-    return tuple(found)
+            union.append((first, last))
+    return tuple(union)
 
 
 def _count(ranges: Ranges) -> int:
@@ -279,15 +287,15 @@ def _has(ranges: Ranges, c: int) -> bool:
 
 
 def _characters(code: Any, value: Any, flags: int) -> Ranges:
-    """Those that a part of an expression which is one character takes."""
+    """Return the characters of a part that matches one character."""
     if code is op.ANY:
         return _EVERY if flags & re.DOTALL else _others(((10, 10),))
     items = list(value) if code is op.IN else [(code, value)]
     if flags & re.IGNORECASE:
         return ranges_of(f"[{''.join(_written(items))}]", flags & (re.IGNORECASE | re.ASCII))
     negated = items[0][0] in (op.NEGATE, op.NOT_LITERAL)
-    found = _union(*(_of_item(kind, each, flags) for kind, each in items))
-    return _others(found) if negated else found
+    union = _union(*(_of_item(kind, item, flags) for kind, item in items))
+    return _others(union) if negated else union
 
 
 _EVERY: Ranges = ((0, sys.maxunicode),)
@@ -302,7 +310,7 @@ def _of_item(code: Any, value: Any, flags: int) -> Ranges:
 
 
 def _others(ranges: Ranges) -> Ranges:
-    """All other characters."""
+    """Return the complement."""
     starts = [0, *(last + 1 for _, last in ranges)]
     ends = [*(first - 1 for first, _ in ranges), sys.maxunicode]
     return tuple((first, last) for first, last in zip(starts, ends, strict=True) if first <= last)
@@ -322,5 +330,5 @@ def _written(items: Iterable[Any]) -> Iterator[str]:
 
 @lru_cache(None)
 def ranges_of(one: str, flags: int = 0) -> Ranges:
-    """Characters that an expression of one takes: Python's engine is asked about all."""
+    """Return the characters that an expression of one character matches, by asking Python's engine."""
     return tuple((m.start(), m.end() - 1) for m in re.compile(f"(?:{one})+", flags).finditer(_ALL))

@@ -1,8 +1,8 @@
-/* Text to speech: a plan is a text of which one piece after the other is predicted. */
+/* Text to speech: a plan reads a text and predicts one piece after the other. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "handle.h"
+#include "library.h"
 
 struct kokoro_plan {
   kokoro *k;
@@ -10,12 +10,12 @@ struct kokoro_plan {
   arena kept;
   char *voice, *notice, *first_notice; /* notice: of the last call, in `kept_notice` */
   arena kept_notice;
-  const size_t *bytes; /* of the text, by its characters, and its end */
-  utterance *u;        /* of the piece that is planned */
+  const size_t *bytes; /* byte offset of every character, and of the end */
+  utterance *u;        /* of the current piece */
   double speed;
 };
 
-/* The text as code points, and where each of them begins. */
+/* Decode the text to code points, and record their byte offsets. */
 static string read_characters(scope *s, kokoro_plan *p, const char *text) {
   size_t room = strlen(text), count = 0;
   int32_t *characters = take(s, s->kept, room + 1, sizeof *characters);
@@ -31,12 +31,11 @@ static string read_characters(scope *s, kokoro_plan *p, const char *text) {
   return (string){characters, count};
 }
 
-/* What reads a language, by its letter; NULL for none. It is opened when a text is first read in it, and kept by the
- * bundle. */
-static const reader *opened_reader(scope *s, kokoro *k, char letter, const reader *american) {
-  const char *found = strchr(READ_LANGUAGES, letter);
-  if (!found) return NULL;
-  const reader **place = &k->readers[found - READ_LANGUAGES];
+/* Return the reader of a language by its letter, or NULL. The bundle keeps readers after their first use. */
+static const reader *get_reader(scope *s, kokoro *k, char letter, const reader *american) {
+  const char *result = strchr(READ_LANGUAGES, letter);
+  if (!result) return NULL;
+  const reader **place = &k->readers[result - READ_LANGUAGES];
   arena *kept = s->kept;
   s->kept = &k->kept;
   if (!*place) *place = open_reader(s, &k->front_end, letter, american);
@@ -46,18 +45,18 @@ static const reader *opened_reader(scope *s, kokoro *k, char letter, const reade
 
 static const reader *reader_of(scope *s, kokoro *k, const spoken_language *spoken, const char *voice) {
   int english = spoken->letter == 'a' || spoken->letter == 'b';
-  const reader *found = NULL;
+  const reader *result = NULL;
   if (!k->front_end.count)
     fail(s, KOKORO_INPUT, "%s has no front end, so that it speaks phonemes alone. Build it with `front_end`.", k->bundle->root);
   if (!spoken->espeak)
-    found = opened_reader(s, k, spoken->letter, english ? NULL : opened_reader(s, k, 'a', NULL));
-  if (!found)
+    result = get_reader(s, k, spoken->letter, english ? NULL : get_reader(s, k, 'a', NULL));
+  if (!result)
     fail(s, KOKORO_INPUT, "libkokoro reads no %s text, and %s speaks %s. Give phonemes, or another voice.", spoken->name, voice,
          spoken->name);
-  return found;
+  return result;
 }
 
-static int knows(void *with, int32_t symbol) { return id_of(((kokoro_plan *)with)->k, symbol) >= 0; }
+static int has_symbol(void *with, int32_t symbol) { return id_of(((kokoro_plan *)with)->k, symbol) >= 0; }
 
 static string kept_string(scope *s, utterance *u, string text) {
   int32_t *copy = take(s, &u->kept, text.size, sizeof *copy);
@@ -65,7 +64,7 @@ static string kept_string(scope *s, utterance *u, string text) {
   return (string){copy, text.size};
 }
 
-/* The words of a piece as the speech has them, and its tokens. */
+/* Copy the words and tokens of a piece into the utterance. */
 static void set_words(scope *s, kokoro_plan *p, work *w, const piece *from) {
   utterance *u = p->u;
   size_t count = from->words.count, token = 1;
@@ -74,12 +73,12 @@ static void set_words(scope *s, kokoro_plan *p, work *w, const piece *from) {
   u->measures = take(s, &u->kept, count, sizeof *u->measures);
   u->tokens = take(s, &u->kept, from->tokens, sizeof *u->tokens);
   for (size_t i = 0; i < count; ++i) {
-    const word *each = &from->words.all[i];
-    u->words[i].text = format(s, &u->kept, "%s", encoded(w, each->phonemes));
-    u->measures[i] = (measured){(int64_t)each->phonemes.size, (int64_t)each->space.size, is_spoken(each)};
-    places[i] = (kokoro_place){p->bytes[each->start], p->bytes[each->end]};
-    for (size_t j = 0; j < each->phonemes.size; ++j) u->tokens[token++] = id_of(p->k, each->phonemes.at[j]);
-    for (size_t j = 0; j < each->space.size; ++j) u->tokens[token++] = id_of(p->k, each->space.at[j]);
+    const word *element = &from->words.all[i];
+    u->words[i].text = format(s, &u->kept, "%s", encode_utf8(w, element->phonemes));
+    u->measures[i] = (measured){(int64_t)element->phonemes.size, (int64_t)element->space.size, is_spoken(element)};
+    places[i] = (kokoro_place){p->bytes[element->start], p->bytes[element->end]};
+    for (size_t j = 0; j < element->phonemes.size; ++j) u->tokens[token++] = id_of(p->k, element->phonemes.at[j]);
+    for (size_t j = 0; j < element->space.size; ++j) u->tokens[token++] = id_of(p->k, element->space.at[j]);
   }
   u->speech.token_count = from->tokens;
   u->speech.words = u->words;
@@ -104,15 +103,15 @@ static int predict_piece(void *with, work *w, piece *of) {
 
 static void plan_body(scope *s, void *argument) {
   kokoro_plan *p = ((void **)argument)[0];
-  const kokoro_text *wanted = ((void **)argument)[1];
-  const char *of_voice, *of_speed = check_speed(s, wanted->speed);
-  if (!wanted->text) fail(s, KOKORO_INPUT, "There is no text to speak.");
-  p->speed = wanted->speed;
-  p->voice = format(s, s->kept, "%s", wanted->voice ? wanted->voice : default_voice(p->k));
-  string text = read_characters(s, p, wanted->text);
+  const kokoro_text *expected = ((void **)argument)[1];
+  const char *of_voice, *of_speed = check_speed(s, expected->speed);
+  if (!expected->text) fail(s, KOKORO_INPUT, "There is no text to speak.");
+  p->speed = expected->speed;
+  p->voice = format(s, s->kept, "%s", expected->voice ? expected->voice : default_voice(p->k));
+  string text = read_characters(s, p, expected->text);
   const reader *reads = reader_of(s, p->k, language_of(s, p->k, p->voice, &of_voice), p->voice);
   p->first_notice = format(s, s->kept, "%s%s%s", of_voice, *of_voice && of_speed ? "\n" : "", of_speed ? of_speed : "");
-  p->planner = (planner){.reader = reads, .knows = knows, .predict = predict_piece, .with = p, .speed = p->speed,
+  p->planner = (planner){.reader = reads, .knows = has_symbol, .predict = predict_piece, .with = p, .speed = p->speed,
                          .sample_rate = p->k->bundle->sample_rate,
                          .limits = {largest(p->k->bundle, TOKENS), largest(p->k->bundle, FRAMES)}};
   begin_plan(&p->planner, s, text);
@@ -120,12 +119,12 @@ static void plan_body(scope *s, void *argument) {
 
 int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error) {
   kokoro_plan *p = calloc(1, sizeof *p);
-  const void *given[] = {p, text};
+  const void *value[] = {p, text};
   *plan = NULL;
   if (!p) return no_memory(error);
   p->k = k;
   p->notice = "";
-  int code = do_job(k, plan_body, given, &p->kept, error);
+  int code = do_job(k, plan_body, value, &p->kept, error);
   if (code) kokoro_free_plan(p);
   else *plan = p;
   return code;
@@ -134,7 +133,7 @@ int kokoro_plan_text(kokoro *k, const kokoro_text *text, kokoro_plan **plan, kok
 static void set_notice(scope *s, kokoro_plan *p) {
   const char *text = p->first_notice;
   for (size_t i = 0; i < p->planner.notices.count; ++i)
-    text = format(s, &s->scratch, "%s%s%s", text, *text ? "\n" : "", encoded(&p->planner.w, p->planner.notices.all[i]));
+    text = format(s, &s->scratch, "%s%s%s", text, *text ? "\n" : "", encode_utf8(&p->planner.w, p->planner.notices.all[i]));
   p->notice = format(s, &p->kept_notice, "%s", text);
   p->first_notice = "";
 }
@@ -142,23 +141,23 @@ static void set_notice(scope *s, kokoro_plan *p) {
 static void next_body(scope *s, void *argument) {
   kokoro_plan *p = argument;
   utterance *u = p->u;
-  piece found;
+  piece result;
   int64_t before, after, rate = p->k->bundle->samples_per_frame;
   p->notice = "";
   release(&p->kept_notice);
-  int there = next_piece(&p->planner, s, &found);
+  int exists = next_piece(&p->planner, s, &result);
   set_notice(s, p);
-  if (!there) {
+  if (!exists) {
     p->u = NULL;
     return;
   }
   piece *kept = take(s, &u->kept, 1, sizeof *kept);
-  *kept = found;
-  kept->words.all = take(s, &u->kept, found.words.count, sizeof *kept->words.all);
-  for (size_t i = 0; i < found.words.count; ++i) {
-    kept->words.all[i] = found.words.all[i];
-    kept->words.all[i].phonemes = kept_string(s, u, found.words.all[i].phonemes);
-    kept->words.all[i].space = kept_string(s, u, found.words.all[i].space);
+  *kept = result;
+  kept->words.all = take(s, &u->kept, result.words.count, sizeof *kept->words.all);
+  for (size_t i = 0; i < result.words.count; ++i) {
+    kept->words.all[i] = result.words.all[i];
+    kept->words.all[i].phonemes = kept_string(s, u, result.words.all[i].phonemes);
+    kept->words.all[i].space = kept_string(s, u, result.words.all[i].space);
     kept->words.all[i].text = (string){0};
   }
   cuts_of(kept, rate, &before, &after);
@@ -189,7 +188,7 @@ void kokoro_free_plan(kokoro_plan *p) {
   free(p);
 }
 
-/* Speeches one behind the other. */
+/* Speeches in order. */
 typedef struct chain {
   kokoro *k;
   utterance *whole;
@@ -233,7 +232,7 @@ static void join_body(scope *s, void *argument) {
   to->notice = format(s, &u->kept, "%s", c->notices);
 }
 
-/* Speaks all pieces of a plan, which are put into the chain. */
+/* Speak every piece of a plan into the chain. */
 static int say_pieces(kokoro_plan *plan, uint64_t seed, chain *c, char **notices, kokoro_error *error) {
   for (size_t room = 0;;) {
     kokoro_speech *piece;

@@ -1,4 +1,4 @@
-/* speak: synthesizes a text, or a string of phonemes, to a WAV file. The example program of libkokoro. */
+/* speak: synthesize a text or phonemes to a WAV file. Example program of libkokoro. */
 #include "kokoro.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os.h"
+#include "os/os.h"
 
 static const char USAGE[] =
     "usage: speak BUNDLE TEXT -o FILE.wav [options]\n"
@@ -38,7 +38,7 @@ static int refuse(const char *what, const char *which) {
   return KOKORO_INPUT;
 }
 
-/* All numbers of a file; NULL where it cannot be read or is no whole number of them. */
+/* Read a file of float32 numbers; NULL on an error. */
 static float *read_numbers(const char *path, size_t *count) {
   FILE *in = os_fopen(path, "rb");
   float *numbers = NULL;
@@ -52,11 +52,13 @@ static float *read_numbers(const char *path, size_t *count) {
   return numbers;
 }
 
-static void put(unsigned char *at, size_t value, int bytes) { /* little-endian */
+/* Write a little-endian number. */
+static void put(unsigned char *at, size_t value, int bytes) {
   while (bytes--) *at++ = (unsigned char)value, value >>= 8;
 }
 
-/* A WAV file of 32-bit floats, whole or not at all, where a link leads; a pipe or a device is written to. 0: done. */
+/* Write a WAV file of 32-bit floats, whole or not at all. Links are followed; pipes and devices are written to. Return
+ * 0 on success. */
 static int write_wav(const char *path, const float *audio, size_t samples, size_t rate) {
   unsigned char head[58] = "RIFF    WAVEfmt \22\0\0\0\3\0\1\0";
   int is_stream = os_is_stream(path);
@@ -110,7 +112,7 @@ static int read_seed(const char *text, uint64_t *seed) {
   return good;
 }
 
-/* What is printed of a speech that begins at a sample. */
+/* Print a speech that begins at a sample. */
 static void print(const options *o, const kokoro_speech *speech, long long first) {
   if (*speech->notice) fprintf(stderr, "speak: %s\n", speech->notice);
   for (size_t i = 0; o->durations && i < speech->token_count; ++i)
@@ -126,7 +128,7 @@ static void print(const options *o, const kokoro_speech *speech, long long first
   }
 }
 
-/* A text, piece by piece, with an open bundle; the exit status. */
+/* Speak a text piece by piece; return the exit status. */
 static int read_out(kokoro *bundle, const options *o, const kokoro_request *request, uint64_t seed, kokoro_error *error) {
   kokoro_text text = {o->text, request->voice, request->speed};
   kokoro_plan *plan;
@@ -151,7 +153,7 @@ static int read_out(kokoro *bundle, const options *o, const kokoro_request *requ
   return code;
 }
 
-/* One utterance with an open bundle; the exit status. */
+/* Speak one utterance; return the exit status. */
 static int speak(kokoro *bundle, const options *o, kokoro_request *request, kokoro_error *error) {
   kokoro_speech *speech;
   size_t count = 0;
@@ -222,7 +224,7 @@ int main(int count, char **words) {
     if (o.add) code = kokoro_add_voice(bundle, o.add, &request.voice, &error);
     if (o.voice) request.voice = o.voice;
     if (code) {
-      /* error says why */
+      /* the message is in `error` */
     } else if (o.voices) {
       for (size_t i = 0; i < kokoro_voice_count(bundle); ++i) puts(kokoro_voice_name(bundle, i));
     } else if ((o.tokens && !tokens) || (o.style && !style) || numbers != 2 * kokoro_style_dim(bundle)) {

@@ -1,4 +1,4 @@
-"""The TVM runtime for a platform that no wheel has it for."""
+"""The TVM runtime, compiled for platforms without wheels."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Compiler: TypeAlias = CCompiler | Zig
 
 
 def own_files() -> list[Path]:
-    """What of it is not in TVM's wheels."""
+    """List the files of this package that are compiled into the runtime."""
     return [*headers(), *wasm.sources()]
 
 
 def compile_libtvm(compiler: Compiler, out: Path, processes: int) -> None:
-    """Writes FFI and RUNTIME into a folder, or WASM, as the compiler is for. Raises BuildError."""
+    """Compile FFI and RUNTIME, or WASM, into a folder. Raises BuildError."""
     if isinstance(compiler, Zig):
         compile_wasm(compiler, out, processes)
     else:
@@ -35,23 +35,28 @@ def compile_libtvm(compiler: Compiler, out: Path, processes: int) -> None:
 
 
 def _compile_linux(compiler: CCompiler, out: Path, processes: int) -> None:
-    """Writes FFI and RUNTIME into a folder; what they hold depends on no path.
+    """Compile FFI and RUNTIME into a folder; their content depends on no path.
 
-    compiler: a g++ for Linux; processes: how many of it run together. Raises BuildError where it is not
-    installed or fails, or where TVM is not installed.
+    Args:
+        compiler: A g++ for Linux.
+        out: The folder.
+        processes: Number of compilers that run at a time.
+
+    Raises:
+        BuildError: The compiler is missing or fails, or TVM is not installed.
     """
     flags = [*FLAGS, "-fPIC", *include_flags()]
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
 
         def objects(sources: Sequence[Path], define: str) -> list[str]:
-            """The same order every time, for it decides about the library's layout."""
-            made = [str(Path(folder, f"{define}-{number}.o")) for number in range(len(sources))]
+            """Compile sources in a fixed order, which decides about the layout of the library."""
+            paths = [str(Path(folder, f"{define}-{number}.o")) for number in range(len(sources))]
             commands = [
-                [*flags, f"-D{define}", "-c", str(s), "-o", o] for s, o in zip(sources, made, strict=True)
+                [*flags, f"-D{define}", "-c", str(s), "-o", o] for s, o in zip(sources, paths, strict=True)
             ]
             with ThreadPoolExecutor(processes) as pool:
                 list(pool.map(compiler.run, commands, (source.name for source in sources)))
-            return made
+            return paths
 
         _link(compiler, objects(ffi_sources(), "TVM_FFI_EXPORTS"), out / FFI)
         runtime = objects(runtime_sources(), "TVM_RUNTIME_EXPORTS")
@@ -59,8 +64,8 @@ def _compile_linux(compiler: CCompiler, out: Path, processes: int) -> None:
 
 
 def _link(compiler: CCompiler, parts: Sequence[str], out: Path) -> None:
-    """A library that finds others in its own folder."""
+    """Link a library that loads others from its own folder."""
     options = ["-shared", "-s", "-Wl,--gc-sections", "-Wl,-z,defs", f"-Wl,-soname,{out.name}"]
     options += ["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN"]
-    # A g++ before 13 calls libatomic for single bytes on RISC-V; who speaks need not have it.
+    # g++ before 13 calls libatomic for single bytes on RISC-V; link it statically.
     compiler.run([*options, *parts, "-lpthread", "-ldl", "-l:libatomic.a", "-o", str(out)], out.name)

@@ -1,4 +1,4 @@
-"""What makes loadable files of object code: what a toolchain answers, and one module a toolchain."""
+"""Toolchains: linkers of object code, one module per toolchain."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ class Toolchain(ABC):
     """A linker."""
 
     command: str
-    """The linker's program."""
+    """Program."""
     suffix: ClassVar[str]
-    """Of the files it makes, with the dot."""
+    """File suffix of the output, with the dot."""
     packages: ClassVar[tuple[str, ...]] = ()
-    """Debian's, that it is in; none where one of Python has it."""
+    """Debian packages; empty if a Python package brings it."""
 
     @abstractmethod
     def version(self) -> str:
-        """The linker and its version, as it prints it. Raises BuildError where it is not installed."""
+        """Return name and version. Raises BuildError if it is not installed."""
 
     def identity(self) -> str:
-        """Everything about it that decides about what it makes: its version, and that of a program it calls.
-        Raises BuildError where it is not installed."""
+        """Return everything about the linker that decides about its output. Raises BuildError."""
         return self.version()
 
     @abstractmethod
     def link(self, objects: Sequence[Path], out: Path) -> None:
-        """Links objects into the library `out`, whole or not at all. Their order decides its layout.
+        """Link objects into the library `out`, whole or not at all. Their order decides its layout.
 
-        Raises BuildError where the linker is not installed or fails.
+        Raises:
+            BuildError: The linker is not installed or fails.
         """
 
     def prefix(self, out: Path) -> str:
-        """Of the symbols of a library that is linked into a program; empty for one that is loaded."""
+        """Return the symbol prefix of a library that a program is linked with; else ""."""
         return ""
 
     @abstractmethod
     def probe(self, folder: Path) -> None:
-        """Links a small library into a folder. Raises BuildError."""
+        """Link a small library into a folder. Raises BuildError."""
 
     def check(self) -> str | None:
-        """Why it cannot link a small library, with what to do about it; None where it can."""
+        """Return why it cannot link a small library and what to do about it; None if it can."""
         with tempfile.TemporaryDirectory() as folder:
             return problem_of(lambda: self.probe(Path(folder)))
 
@@ -63,10 +63,17 @@ def link_with(
     into: Callable[[Path], list[str]] = lambda path: ["-o", str(path)],
     check: Callable[[Path], None] = lambda path: None,
 ) -> None:
-    """Runs a linker, which writes the library `out` whole or not at all.
+    """Run a linker that writes the library `out`, whole or not at all.
 
-    version: its name in messages; into: the words that tell it where to write; check: looks at what it
-    wrote. Raises BuildError where it fails or writes nothing, and what the check raises.
+    Args:
+        version: Name of the linker in messages.
+        command: Program and arguments.
+        out: The library.
+        into: Returns the arguments that name the output.
+        check: Checks the output before it is moved to `out`.
+
+    Raises:
+        BuildError: The linker fails or writes nothing.
     """
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".link-") as folder:
         partial = Path(folder, out.name)
@@ -83,7 +90,7 @@ def link_with(
 
 
 def problem_of(attempt: Callable[[], object]) -> str | None:
-    """The message of the BuildError that a call raises; None where it raises none."""
+    """Return the message of the BuildError that a call raises, or None."""
     try:
         attempt()
     except BuildError as error:
@@ -92,8 +99,17 @@ def problem_of(attempt: Callable[[], object]) -> str | None:
 
 
 def version_of(command: str, package: str, purpose: str = "link with", otherwise: str = "") -> str:
-    """The first line a program's `--version` prints. Raises BuildError where there is none; package:
-    Debian's; otherwise: what to do instead of installing it."""
+    """Return the first line of `COMMAND --version`.
+
+    Args:
+        command: The program.
+        package: Its Debian package.
+        purpose: What the program is for, in the message.
+        otherwise: What to do instead of installing it.
+
+    Raises:
+        BuildError: There is no such program.
+    """
     try:
         return _first_line(shutil.which(command) or command)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -101,7 +117,7 @@ def version_of(command: str, package: str, purpose: str = "link with", otherwise
         raise BuildError(f"no working {command} to {purpose} ({error}): {install}") from error
 
 
-@cache  # by its place: another PATH may find another program
+@cache  # by path: another PATH may name another program
 def _first_line(program: str) -> str:
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[0]

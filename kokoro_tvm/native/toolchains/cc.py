@@ -1,7 +1,8 @@
-"""C compilers, by the platform that they compile for: what makes programs of this package's C sources."""
+"""C and C++ compilers by the platform that they compile for."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,65 +15,74 @@ from kokoro_tvm.native.toolchains import problem_of, version_of
 
 __all__ = ["MINGW", "NATIVE_CXX", "CCompiler", "linux_compiler", "run_compiler", "tvm_ffi_headers"]
 
+_GCC = re.compile(r"gcc(?:-(?P<architecture>[\w-]+)-linux-gnu)?")
+_DEBIAN = {
+    "aarch64": "arm64",
+    "x86-64": "amd64",
+}  # Debian's names of architectures, where triples have others
+
 
 @dataclass(frozen=True)
 class CCompiler:
-    """A gcc or g++: its program, and Debian's package of it."""
+    """A gcc or g++: its program and Debian package."""
 
     command: str
     package: str
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Debian's, that it is in."""
-        return (self.package,)
+        """Return Debian's packages of the compiler and of its C library, which gcc's only recommends."""
+        match = _GCC.fullmatch(self.package)
+        if match is None:  # the package of a g++ or of MinGW depends on its C library
+            return (self.package,)
+        architecture = match["architecture"]
+        libc = f"-{_DEBIAN.get(architecture, architecture)}-cross" if architecture else ""
+        return (self.package, f"libc6-dev{libc}")
 
     def version(self, purpose: str = "compile C with", otherwise: str = "") -> str:
-        """The first line that it prints of itself. Raises BuildError where it is not installed; purpose and
-        otherwise: see `version_of`."""
-        return version_of(self.command, self.package, purpose, otherwise)
+        """Return its version; see `version_of`. Raises BuildError if it is not installed."""
+        return version_of(self.command, " ".join(self.packages), purpose, otherwise)
 
     def check(self) -> str | None:
-        """Why it cannot be run, with what to do about it; None where it can."""
+        """Return why it cannot be run and what to do about it; None if it can."""
         return problem_of(self.version)
 
     def compile(self, sources: Sequence[Path], out: Path, *options: str) -> None:
-        """Makes a library or a program of C99. Raises BuildError where it is not installed or fails."""
-        given = ["-std=c99", "-O2", "-isystem", str(tvm_ffi_headers()), *map(str, sources), *options]
-        self.run([*given, "-o", str(out)], out.name)
+        """Compile C99 to a library or a program. Raises BuildError."""
+        arguments = ["-std=c99", "-O2", "-isystem", str(tvm_ffi_headers()), *map(str, sources), *options]
+        self.run([*arguments, "-o", str(out)], out.name)
 
     def run(self, arguments: Sequence[str], what: str) -> None:
-        """Raises BuildError where it is not installed or fails; what: it is to compile, in messages."""
+        """Run the compiler; `what` names its output in messages. Raises BuildError."""
         run_compiler([self.command, *arguments], self.version(), what)
 
     def system(self) -> str:
-        """The folder with Linux' C library that its programs run with, as an emulator is given it."""
+        """Return the folder of the C library of its programs, for an emulator."""
         if self == _NATIVE_C:
             return "/"
         command = [self.command, "-print-file-name=libc.so.6"]
-        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-        return str(Path(found).resolve().parents[1])
+        library = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return str(Path(library).resolve().parents[1])
 
 
 _NATIVE_C = CCompiler("gcc", "gcc")
 
 NATIVE_CXX = CCompiler("g++", "g++")
-"""The g++ of this machine."""
+"""g++ for this machine."""
 
 MINGW = CCompiler("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")
-"""For Windows on x86-64."""
+"""gcc for Windows on x86-64."""
 
 
 def run_compiler(command: Sequence[str], version: str, what: str) -> None:
-    """Raises BuildError where it fails, with what it printed; version, what: the compiler, and what it
-    compiles, in messages."""
+    """Run a compiler. Raises BuildError with its output, its `version` and `what` it compiles."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise BuildError(f"{version} could not compile {what}: {done.stdout.strip()}")
 
 
 def linux_compiler(architecture: str, program: str = "gcc") -> CCompiler:
-    """The gcc or g++ for Linux on an architecture, as triples name it."""
+    """Return the gcc or g++ for Linux on an architecture, as triples name it."""
     if detect_platform() == Platform(architecture, "linux"):
         return CCompiler(program, program)
     package = f"{program}-{architecture.replace('_', '-')}-linux-gnu"
@@ -80,5 +90,6 @@ def linux_compiler(architecture: str, program: str = "gcc") -> CCompiler:
 
 
 def tvm_ffi_headers() -> Path:
-    """The folder of tvm_ffi's headers. It is not imported: it would import torch. Raises BuildError."""
+    """Return the folder of tvm_ffi's headers. Raises BuildError."""
+    # tvm_ffi is not imported, because that imports torch.
     return find_package_folder("tvm_ffi") / "include"

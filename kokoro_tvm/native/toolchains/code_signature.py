@@ -1,4 +1,4 @@
-"""Code signatures of Mach-O files, as far as a digest of every page goes: who signed does not count."""
+"""Code signatures of Mach-O files: digests of every page, whoever signed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ _ADHOC = 0x2
 
 
 def check_signature(content: bytes) -> None:
-    """Compares every page of a Mach-O file with its ad-hoc signature.
+    """Compare every page of a Mach-O file with its ad-hoc signature.
 
-    Raises ValueError that names the first page that differs, or what of a signature is missing. Format:
-    <kern/cs_blobs.h> of Apple's xnu.
+    Format: <kern/cs_blobs.h> of Apple's xnu.
+
+    Raises:
+        ValueError: A page differs, or a part of the signature is missing.
     """
     try:
         _check(content)
@@ -49,7 +51,7 @@ def _check(content: bytes) -> None:
 
 
 def _check_pages(content: bytes, at: int, end: int) -> None:
-    """at: of a code directory; end: of what it has digests of."""
+    """Check the code directory at `at`, which has digests of the content up to `end`."""
     _, _, _, flags, digests, _, _, pages, limit = struct.unpack_from(">9I", content, at)
     size, kind, _, page_bits = struct.unpack_from("4B", content, at + 36)
     if kind != _SHA256 or size != hashlib.sha256().digest_size:

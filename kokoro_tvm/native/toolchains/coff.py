@@ -1,4 +1,4 @@
-"""Libraries for Windows on x86-64, linked by LLVM's linker against import libraries written here: no SDK."""
+"""Libraries for Windows on x86-64, linked by LLVM's linker without an SDK."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from kokoro_tvm.native.toolchains.lld import IMPORTED, Lld
 
 __all__ = ["COFF", "import_library"]
 
-_DLLS = {  # who has what, in IMPORTED's words; the C library and libm are one on Windows
+_DLLS = {  # DLL -> functions; on Windows, the C library contains libm
     "ucrtbase.dll": (*IMPORTED["libc"], *IMPORTED["libm"]),
     "tvm_ffi.dll": IMPORTED["tvm_ffi"],
     "ntdll.dll": ("__chkstk",),  # called by functions with more than a page of stack
 }
 _AMD64 = 0x8664
-_BY_NAME = 1 << 2  # a function, looked up by the name it has in the object
+_BY_NAME = 1 << 2  # the function is looked up by its name in the object
 
 
 class Coff(Lld):
-    """Windows."""
+    """The linker for Windows."""
 
     program = "lld-link"
     suffix = ".dll"
 
     def link(self, objects: Sequence[Path], out: Path) -> None:
-        """Everything the code takes of others is known here, so that a symbol that nobody has is an error
-        with its name. The library starts nothing when it is loaded and bears no time."""
+        """Link objects to a DLL without initialization and time stamp."""
+        # Every function that the code imports is listed, so that the linker names an unknown symbol.
         options = ["/nologo", "/dll", "/noentry", "/machine:x64", "/Brepro", "/opt:ref"]
-        # Every object defines the conversions of half floats, weakly, which GNU's rules allow. Those that
-        # compute with floats refer to _fltused, a mark of Microsoft's C library that nobody reads.
+        # Every object defines the conversions of half floats as weak symbols, which needs GNU's rules.
+        # Objects with floats refer to _fltused, a mark of Microsoft's C library without a use here.
         options += ["/lldmingw", "/alternatename:_fltused=memcpy"]
         with tempfile.TemporaryDirectory(prefix="kokoro-tvm-") as folder:
             library = Path(folder, "imports.lib")
@@ -41,6 +41,7 @@ class Coff(Lld):
             link_with(self.version(), command, out, lambda path: [f"/out:{path}"])
 
     def probe(self, folder: Path) -> None:
+        """Link an empty library."""
         self.link([], folder / "probe.dll")
 
 
@@ -48,10 +49,11 @@ COFF = Coff()
 
 
 def import_library(dlls: Mapping[str, Sequence[str]]) -> bytes:
-    """An import library of functions of DLLs, by the DLL's name.
+    """Return an import library of functions by the name of their DLL.
 
-    An archive with an index, whose members are "short" import objects: PE format, "Import Library Format"
-    and "Archive (Library) File Format".
+    It is an archive with an index, whose members are short import objects: PE format, "Import Library
+    Format" and
+    "Archive (Library) File Format".
     """
     members = [(name, _import(name, dll)) for dll, names in dlls.items() for name in names]
     index_size = 4 + 4 * 2 * len(members) + sum(2 * len(name) + len("__imp_") + 2 for name, _ in members)

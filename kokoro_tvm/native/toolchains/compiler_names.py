@@ -1,7 +1,7 @@
-"""What the pinned compilers know by name: LLVM's CPUs, features and triples, TVM's passes, NVRTC's GPUs.
+"""Names that the pinned compilers know: LLVM's CPUs, features and triples, TVM's passes, NVRTC's GPUs.
 
-LLVM and TVM ignore a name that they do not know, so recipes are checked against these. Most are in a file,
-because checking a recipe loads no compiler; a test compares it with the compilers.
+LLVM and TVM ignore unknown names, so recipes are checked against these. They are stored in a file, because
+checking a recipe must load no compiler. A test compares the file with the compilers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["FILE", "CompilerNames", "compiler_names", "unknown_in_triple"]
 
 FILE = Path(__file__).with_suffix(".json")
 
-# Operating systems in triples -> what may follow, of what LLVM knows.
+# Operating systems in triples -> the environments that may follow.
 _SYSTEMS: Mapping[str, tuple[str, ...]] = {
     "linux": ("gnu", "musl"),
     "windows": ("gnu", "msvc"),
@@ -33,8 +33,14 @@ _VERSION = re.compile(r"[0-9.]+$")
 
 @dataclass(frozen=True)
 class CompilerNames:
-    """cpus, features: architecture, as LLVM's triples name it, to LLVM's names; passes: TVM's, as a
-    PassContext takes them; gpus: architectures that NVRTC compiles for, `sm_80`."""
+    """Names that the pinned compilers know.
+
+    Attributes:
+        cpus: LLVM's CPUs by architecture, as triples name it.
+        features: LLVM's features by architecture.
+        passes: TVM's passes, as a PassContext takes them.
+        gpus: Architectures of NVRTC, such as sm_80.
+    """
 
     cpus: Mapping[str, tuple[str, ...]]
     features: Mapping[str, tuple[str, ...]]
@@ -44,7 +50,7 @@ class CompilerNames:
 
 @cache
 def compiler_names() -> CompilerNames:
-    """Those of the versions that pyproject.toml pins."""
+    """Return the names of the versions that pyproject.toml pins."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
     cpus, features = (
         {key: tuple(names.split()) for key, names in data[field].items()} for field in ("cpus", "features")
@@ -53,16 +59,15 @@ def compiler_names() -> CompilerNames:
 
 
 def unknown_in_triple(triple: str) -> tuple[str, str, Sequence[str]] | None:
-    """The first word that names nothing code is compiled for: what it should name, the word, and what there
-    is to choose from. None where every word is known.
+    """Return the first unknown word of a triple: what it should name, the word, and the choices; else None.
 
-    LLVM takes any vendor, and a version after a system or an environment.
+    LLVM accepts any vendor, and a version after a system or an environment.
     """
     architecture, *words = triple.split("-")
-    meant, known = parse_triple(triple).architecture, sorted(compiler_names().cpus)
-    if meant not in known:
-        return "architecture", architecture, [*known, "arm64"]
-    systems = _WEB_SYSTEMS if meant == WEB.architecture else _SYSTEMS
+    canonical, architectures = parse_triple(triple).architecture, sorted(compiler_names().cpus)
+    if canonical not in architectures:
+        return "architecture", architecture, [*architectures, "arm64"]
+    systems = _WEB_SYSTEMS if canonical == WEB.architecture else _SYSTEMS
     names = [_VERSION.sub("", word) for word in words]
     at = next((index for index in (1, 0) if index < len(names) and names[index] in systems), None)
     if at is None:

@@ -1,5 +1,4 @@
-"""LLVM's linker, which needs neither headers nor libraries of the machine it links for: what its kinds share,
-and shared libraries for Linux."""
+"""LLVM's linker, which needs no headers and no libraries of the target."""
 
 from __future__ import annotations
 
@@ -23,22 +22,20 @@ IMPORTED = {
     ),
     "tvm_ffi": ("TVMFFIErrorSetRaisedFromCStrParts",),
 }
-"""What compiled code may take from outside, by whose it is: for linkers that want to know where a symbol will
-be found."""
+"""Functions that compiled code may import, by library."""
 
-_NEWEST = 40  # of LLVM's versions, whose programs Debian names ld.lld-19
+_NEWEST = 40  # LLVM version; Debian names programs like ld.lld-19
 _VERSION = re.compile(r"LLD \d+(?:\.\d+)*")
 
 
 def newest(program: str) -> str:
-    """One of LLVM's programs: the one of that name on the path, else the newest of those with a version in
-    their names."""
+    """Return the program of LLVM on the path, or the newest with a version in its name."""
     names = (program, *(f"{program}-{version}" for version in range(_NEWEST, 0, -1)))
     return next((name for name in names if shutil.which(name)), names[0])
 
 
 class Lld(Toolchain):
-    """One of LLD's programs, see `newest`."""
+    """A program of LLD."""
 
     program: ClassVar[str]
     packages = ("lld",)
@@ -47,26 +44,28 @@ class Lld(Toolchain):
         self.command = newest(self.program)
 
     def version(self) -> str:
+        """Return LLD's version. Raises BuildError if it is not installed or not LLD."""
         printed = version_of(self.command, *self.packages)
-        found = _VERSION.search(printed)
-        if found is None:
+        match = _VERSION.search(printed)
+        if match is None:
             raise BuildError(f"{self.command} is no LLD, it says {printed!r}: install it (Debian: lld)")
-        return found[0]
+        return match[0]
 
 
 class Elf(Lld):
-    """Linux."""
+    """The linker for Linux."""
 
     program = "ld.lld"
     suffix = ".so"
 
     def link(self, objects: Sequence[Path], out: Path) -> None:
-        """What the code takes of libm and TVM is looked up when it is loaded, all at once: a symbol that
-        is missing there has a name then, and not at the first call."""
+        """Link objects to a shared library."""
+        # "now": a missing symbol of libm or TVM is reported when the library is loaded, not at a call.
         options = ["-shared", "--gc-sections", "-z", "now"]
         link_with(self.version(), [self.command, *options, *map(str, objects)], out)
 
     def probe(self, folder: Path) -> None:
+        """Link a small file for x86-64."""
         source = folder / "probe.txt"
         source.write_text("probe", encoding="utf-8")
         command = [self.command, "-m", "elf_x86_64", "-shared", "-b", "binary", str(source)]

@@ -1,4 +1,4 @@
-"""Libraries for macOS and iOS on arm64, linked by LLVM's linker against a stub written here: no SDK."""
+"""Libraries for macOS and iOS on arm64, linked by LLVM's linker with a generated stub instead of an SDK."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kokoro_tvm.native.toolchains.lld import IMPORTED, Lld
 __all__ = ["MACHO", "OLDEST", "MachOToolchain"]
 
 OLDEST = {"macos": "11.0", "ios": "14.0"}
-"""Of the systems that code is for; for macOS, that of the TVM runtime's wheels."""
+"""Oldest system version that code is for; for macOS, that of the TVM runtime's wheels."""
 
-# What a library that is linked into a program takes of TVM besides, which a loaded one is given.
+# More functions of TVM that a library imports if a program is linked with it. A loaded library gets pointers.
 _LINKED = (
     *(f"TVMFFI{name}" for name in ("FunctionCall", "HandleInitOnce")),
     *(f"TVMFFIEnvMod{name}" for name in ("LookupFromImports", "RegisterSystemLibSymbol")),
@@ -25,10 +25,10 @@ _LINKED = (
         for name in ("AllocWorkspace", "FreeWorkspace", "ParallelBarrier", "ParallelLaunch")
     ),
 )
-_OWN = ("bzero", "memset_pattern16")  # which LLVM takes in memset's place
+_OWN = ("bzero", "memset_pattern16")  # LLVM calls them instead of memset
 _SYSTEM = ["dyld_stub_binder", *(f"_{name}" for name in (*_OWN, *IMPORTED["libc"], *IMPORTED["libm"]))]
 
-# What the C library of both has, libm in it, as text: TAPI's format "tbd", version 4.
+# Exports of the C library of both systems, libm included, in TAPI's format "tbd", version 4.
 _STUB = f"""--- !tapi-tbd
 tbd-version: 4
 targets: [ arm64-macos, arm64-ios ]
@@ -41,28 +41,29 @@ exports:
 
 
 class MachOToolchain(Lld):
-    """macOS or iOS."""
+    """The linker for macOS or iOS."""
 
     program = "ld64.lld"
     suffix = ".dylib"
 
     def __init__(self, system: str = "macos") -> None:
-        """system: as LLVM's triples name it."""
+        """Choose the system, as LLVM's triples name it."""
         super().__init__()
         self._system = system
 
     def link(self, objects: Sequence[Path], out: Path) -> None:
-        """Everything the code takes of others is known here, so that a symbol that nobody has is an error
-        with its name. The library is signed "ad hoc", which a Mac with Apple's processor insists on."""
+        """Link objects to a library with an ad-hoc signature."""
+        # Every function that the code imports is listed, so that the linker names an unknown symbol. Apple's
+        # processors load no library without a signature, if only an ad-hoc one.
         oldest = OLDEST[self._system]
         options = ["-dylib", "-arch", "arm64", "-platform_version", self._system, oldest, oldest]
         options += ["-dead_strip"]
-        # No debug information and no local symbols; fixups as opcodes, which LLD 14 has no other than.
+        # No debug information, no local symbols. Fixups are opcodes, the only kind that LLD 14 writes.
         options += ["-adhoc_codesign", "-S", "-x", "-install_name", f"@rpath/{out.name}"]
         options += [] if self.version().startswith("LLD 14.") else ["-no_fixup_chains"]
-        # Who loads it has loaded libtvm_ffi, from a place that is not known here.
+        # The process has loaded libtvm_ffi from a place that is unknown here.
         outside = IMPORTED["tvm_ffi"]
-        if self._system == "ios":  # objects are in archives, whose every one is taken
+        if self._system == "ios":  # archives, all of whose objects are linked
             options += ["-all_load"]
             outside = (*outside, *_LINKED)
         options += [word for name in outside for word in ("-U", f"_{name}")]
@@ -80,6 +81,7 @@ class MachOToolchain(Lld):
             link_with(self.version(), command, out, check=check)
 
     def probe(self, folder: Path) -> None:
+        """Link an empty library."""
         self.link([], folder / "probe.dylib")
 
 

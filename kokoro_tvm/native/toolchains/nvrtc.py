@@ -1,4 +1,4 @@
-"""Compiles CUDA to machine code where there is neither a GPU nor CUDA's toolkit, by NVIDIA's wheels."""
+"""Compiler of CUDA to machine code by NVIDIA's wheels, without a GPU or CUDA's toolkit."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _HEADERS = {
     "math_constants.h": "math_constants.h",
     "multiply_matrices.h": "multiply_matrices.h",
 }
-"""What the text includes, in the place of CUDA's own headers, so that no toolkit is needed, and of ours."""
+"""Headers by include name, ours and replacements of CUDA's, so that no toolkit is needed."""
 _OPTIONS = (
     "--std=c++17",
     "--ptxas-options=--verbose",
-    # TVM names values that it then does not use, and prints constants with more digits than float32 has.
+    # TVM's code has unused variables, and constants with more digits than float32 has.
     "--diag-suppress=177,1046",
 )
-_MOST_SHARED = 48 << 10  # bytes of static shared memory, on every architecture
-_MOST_REGISTERS = 64 << 10  # of a workgroup
+_MAX_SHARED_BYTES = 48 << 10  # static shared memory, on every architecture
+_MAX_REGISTERS = 64 << 10  # per workgroup
 
 _KERNEL = re.compile(r"Compiling entry function '(\w+)'")
 _USED = re.compile(r"Used (\d+) registers")
@@ -45,8 +45,13 @@ _THREADS = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+)\) (\
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What a kernel takes of a GPU. registers: of a thread; shared_bytes: of a workgroup; spilled_bytes: of a
-    thread, registers that are kept in memory."""
+    """Resources of a kernel.
+
+    Attributes:
+        registers: Registers per thread.
+        shared_bytes: Shared memory per workgroup.
+        spilled_bytes: Memory per thread for spilled registers.
+    """
 
     registers: int
     shared_bytes: int
@@ -55,7 +60,7 @@ class KernelResources:
 
 @dataclass(frozen=True)
 class CompiledCuda:
-    """Code for one architecture: machine code for sm_N, with each kernel's resources, PTX for compute_N."""
+    """Code for one architecture: machine code with resources by kernel for sm_N, PTX for compute_N."""
 
     architecture: str
     code: bytes
@@ -63,22 +68,27 @@ class CompiledCuda:
 
 
 def version() -> str:
-    """The compiler's. Raises BuildError where it is not installed."""
+    """Return NVRTC's version. Raises BuildError if it is not installed."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     _call(_library(_NVRTC), "nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
     return f"NVRTC {major.value}.{minor.value}"
 
 
 def check() -> str | None:
-    """Why nothing can be compiled here, with what to do about it; None where it can."""
+    """Return why nothing can be compiled here and what to do about it; None if it can."""
     return problem_of(lambda: (version(), _library(_NVFATBIN)))
 
 
 def compile_cuda(source: str, architecture: str) -> CompiledCuda:
-    """Compiles kernels as TVM prints them.
+    """Compile kernels as TVM prints them.
 
-    architecture: sm_N, or compute_N for PTX. Raises BuildError where the compiler is not installed, where it
-    refuses the source or warns of it, and for a kernel that takes more than a GPU has.
+    Args:
+        source: The kernels.
+        architecture: sm_N, or compute_N for PTX.
+
+    Raises:
+        BuildError: NVRTC is not installed, refuses the source or warns of it, or a kernel exceeds a GPU's
+            limits.
     """
     library = _library(_NVRTC)
     headers = {name: (_FOLDER / file).read_bytes() for name, file in _HEADERS.items()}
@@ -100,9 +110,14 @@ def compile_cuda(source: str, architecture: str) -> CompiledCuda:
 
 
 def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[str, CompiledCuda]]:
-    """Kernels for several generations of GPUs (sm_N), and PTX of the last for those after it, as one binary
-    that the driver chooses from; and its parts by their architectures. Raises BuildError, see
-    `compile_cuda`."""
+    """Compile kernels for several architectures (sm_N), and PTX of the last one for later GPUs.
+
+    Returns:
+        One binary that the driver selects from, and its parts by architecture.
+
+    Raises:
+        BuildError: See `compile_cuda`.
+    """
     parts = [compile_cuda(source, architecture) for architecture in architectures]
     parts.append(compile_cuda(source, architectures[-1].replace("sm_", "compute_")))
     library = _library(_NVFATBIN)
@@ -121,23 +136,23 @@ def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[s
 
 
 def _resources(log: str) -> dict[str, KernelResources]:
-    """What ptxas says of each kernel."""
-    found = {}
-    _, *parts = _KERNEL.split(log)  # a kernel's name and the lines about it, by turns
+    """Return the resources of each kernel from the log of ptxas."""
+    resources = {}
+    _, *parts = _KERNEL.split(log)  # kernel names and the lines about them, alternating
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         numbers = [pattern.search(text) for pattern in (_USED, _SHARED, _SPILLED)]
-        found[name] = KernelResources(*(int(match[1]) if match else 0 for match in numbers))
-    return found
+        resources[name] = KernelResources(*(int(match[1]) if match else 0 for match in numbers))
+    return resources
 
 
 def _check_limits(
     resources: Mapping[str, KernelResources], architecture: str, threads: Mapping[str, int]
 ) -> None:
-    for name, taken in resources.items():
-        registers = taken.registers * threads.get(name, 1)
+    for name, usage in resources.items():
+        registers = usage.registers * threads.get(name, 1)
         for what, number, most in (
-            ("bytes of shared memory", taken.shared_bytes, _MOST_SHARED),
-            ("registers in a workgroup", registers, _MOST_REGISTERS),
+            ("bytes of shared memory", usage.shared_bytes, _MAX_SHARED_BYTES),
+            ("registers in a workgroup", registers, _MAX_REGISTERS),
         ):
             if number > most:
                 raise BuildError(f"{name} takes {number} {what} of {architecture}, which has {most}")
@@ -145,7 +160,7 @@ def _check_limits(
 
 @cache
 def _library(file: str) -> Any:
-    """Of NVIDIA's wheels. Raises BuildError where it is not installed."""
+    """Load a library of NVIDIA's wheels. Raises BuildError if it is not installed."""
     spec = importlib.util.find_spec("nvidia")
     folders = spec.submodule_search_locations or () if spec else ()
     for path in (path for folder in folders for path in sorted(Path(folder).glob(f"*/lib/{file}"))):
@@ -153,16 +168,16 @@ def _library(file: str) -> Any:
     raise BuildError(f"no {file} to compile CUDA with: pip install 'kokoro-tvm[cuda]'")
 
 
-def _call(library: Any, function: str, *given: Any) -> None:
-    if error := getattr(library, function)(*given):
+def _call(library: Any, function: str, *arguments: Any) -> None:
+    if error := getattr(library, function)(*arguments):
         raise BuildError(f"{function} fails with error {error}")
 
 
 @contextmanager
-def _handle(library: Any, prefix: str, what: str, *given: Any) -> Iterator[ctypes.c_void_p]:
-    """What a library creates, until it is destroyed: `prefix`Create`what`."""
+def _handle(library: Any, prefix: str, what: str, *arguments: Any) -> Iterator[ctypes.c_void_p]:
+    """Create a handle with `PREFIXCreateWHAT` and destroy it at the end."""
     handle = ctypes.c_void_p()
-    _call(library, f"{prefix}Create{what}", ctypes.byref(handle), *given)
+    _call(library, f"{prefix}Create{what}", ctypes.byref(handle), *arguments)
     try:
         yield handle
     finally:

@@ -1,11 +1,11 @@
-"""Constants of addresses in WebAssembly, moved into the loads that use them.
+"""Optimization of WebAssembly: constants added to an address become the offset of its load.
 
-A load adds an offset of its own to its address, for nothing. LLVM uses it where it knows that the sum does
-not overflow, which it forgets as it rewrites loops, and adds a constant beforehand instead: an instruction
-for each load of an inner loop.
+A load adds an offset to its address without cost. LLVM uses it only if it knows that the sum does not
+overflow. It loses that knowledge when it rewrites loops, and adds the constant with an instruction for each
+load of an inner loop.
 
-The sum overflows only where an address lies below the constant. No library has anything there: its data, the
-heap and all but the last bytes of the stack are above `BELOW`. If an address did, the load would trap.
+The sum overflows only for an address below the constant. No library has anything there: data, the heap and
+nearly all of the stack are above `BELOW`. Such an address would trap.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kokoro_tvm.common.errors import BuildError
 __all__ = ["BELOW", "with_offsets"]
 
 BELOW = 1 << 16
-"""What offsets are below, in bytes."""
+"""Limit of offsets in bytes."""
 
 _HEADER = 8  # bytes of a module before its sections
 _CODE = 10  # the section with functions
 _I32_CONST, _I32_ADD, _SIMD = 0x41, 0x6A, 0xFD
 
-# Opcodes by what follows them. SIMD's, those of memory and of threads have a number of their own.
+# Opcodes by their operands. SIMD, memory and thread instructions have a second number.
 _INTEGER = {0x02, 0x03, 0x04, 0x06, 0x07, 0x08, 0x09, 0x0C, 0x0D, 0x10, 0x12, 0x18}
 _INTEGER |= {0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x3F, 0x40, 0x41, 0x42, 0xD0, 0xD2}
 _TWO_INTEGERS = {0x11, 0x13, *range(0x28, 0x3F)}  # a call by table; an alignment and an offset
@@ -33,9 +33,10 @@ _SIMD_LOADS = {*range(11), 92, 93}
 
 
 def with_offsets(module: bytes) -> bytes:
-    """The same module, with constants that are added to an address as the offset of its load.
+    """Return a module with constants of addresses moved into the offsets of loads.
 
-    Raises BuildError for an instruction that is not known here.
+    Raises:
+        BuildError: The module has an unknown instruction.
     """
     parts = [module[:_HEADER]]
     at = _HEADER
@@ -62,27 +63,27 @@ def _functions(section: bytes) -> bytes:
 
 
 def _body(body: bytes) -> bytes:
-    """Of one function: its locals, then instructions."""
+    """Rewrite one function: its locals, then instructions."""
     count, at = _integer(body, 0)
     for _ in range(count):
         _, at = _integer(body, at)
         at += 1
-    kept = [body[:at]]
+    parts = [body[:at]]
     while at < len(body):
         end = _end(body, at)
-        kept.append(body[at:end])
+        parts.append(body[at:end])
         at = end
-        if len(kept) < 4 or kept[-2] != bytes([_I32_ADD]) or kept[-3][0] != _I32_CONST:
+        if len(parts) < 4 or parts[-2] != bytes([_I32_ADD]) or parts[-3][0] != _I32_CONST:
             continue
-        constant, _ = _integer(kept[-3], 1, signed=True)
-        moved = _moved(kept[-1], constant)
+        constant, _ = _integer(parts[-3], 1, signed=True)
+        moved = _moved(parts[-1], constant)
         if moved is not None:
-            kept[-3:] = [moved]
-    return b"".join(kept)
+            parts[-3:] = [moved]
+    return b"".join(parts)
 
 
 def _moved(load: bytes, constant: int) -> bytes | None:
-    """A load with a constant more in its offset; None for what is no load, and for a large offset."""
+    """Return a load with `constant` added to its offset; None for other code or a large offset."""
     code, at = load[0], 1
     if code == _SIMD:
         number, at = _integer(load, 1)
@@ -98,7 +99,7 @@ def _moved(load: bytes, constant: int) -> bytes | None:
 
 
 def _end(code: bytes, at: int) -> int:
-    """Of the instruction that begins there."""
+    """Return the end of the instruction at a place."""
     opcode, end = code[at], at + 1
     if opcode in _BARE:
         return end
@@ -137,7 +138,7 @@ def _skip(code: bytes, at: int, count: int) -> int:
 
 
 def _integer(code: bytes, at: int, signed: bool = False) -> tuple[int, int]:
-    """A number in LEB128, and where it ends."""
+    """Read a LEB128 number and return it with its end."""
     value = shift = 0
     while True:
         byte = code[at]

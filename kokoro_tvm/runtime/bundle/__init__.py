@@ -1,1 +1,1 @@
-"""A bundle as data: its manifest, its files and what is known of them before any of its code runs."""
+"""A bundle as data: manifest, files, voices and verification; none of its code is executed."""

@@ -1,6 +1,6 @@
-"""A component's kernels for a GPU: their text or machine code, and how each is launched.
+"""A component's GPU kernels: source or machine code, and launch parameters.
 
-TVM writes them as one block of bytes for each kind of GPU, which its runtime for that kind reads. Format:
+TVM writes one block of bytes per kind of GPU, which its runtime for that kind reads. Format:
 apache/tvm, SaveToBytes of cuda_module.cc, metal_module.mm and webgpu_runtime.cc.
 """
 
@@ -17,9 +17,14 @@ __all__ = ["DeviceCode", "DeviceFunction"]
 
 @dataclass(frozen=True)
 class DeviceFunction:
-    """A kernel. arguments: DLPack's (type code, bits, lanes), 3 for pointers; launch: what follows the
-    arguments in a call: extents ("blockIdx.x", "threadIdx.x", ...) and other tags; special: TVM's marks of
-    arguments that are not passed as they are."""
+    """A kernel.
+
+    Attributes:
+        name: of the function.
+        arguments: DLPack's (type code, bits, lanes) of each; type code 3 is a pointer.
+        launch: tags of what follows the arguments in a call: extents ("blockIdx.x", ...) and others.
+        special: TVM's marks of arguments that are passed in another form.
+    """
 
     name: str
     arguments: tuple[tuple[int, ...], ...]
@@ -29,8 +34,14 @@ class DeviceFunction:
 
 @dataclass(frozen=True)
 class DeviceCode:
-    """kind: "cuda", "metal" or "webgpu"; form: what `code` is, such as "cuda" for its source or "cubin", ""
-    where the kind has but one; functions: by name; code: for all kernels, under "", or by kernel."""
+    """The kernels of a component.
+
+    Attributes:
+        kind: "cuda", "metal" or "webgpu".
+        form: of `code`, such as "cuda" for source, or "cubin"; "" if the kind has only one.
+        functions: by name.
+        code: of all kernels under "", or by kernel.
+    """
 
     kind: str
     form: str
@@ -39,12 +50,12 @@ class DeviceCode:
 
     @property
     def source(self) -> str:
-        """The text of all kernels. Raises UnicodeDecodeError where the code is machine code."""
+        """The source of all kernels; raises UnicodeDecodeError for machine code."""
         return "\n".join(part.decode() for part in self.code.values())
 
     @classmethod
     def from_bytes(cls, kind: str, data: bytes) -> DeviceCode:
-        """Raises ValueError for bytes that are not of the kind."""
+        """Parse TVM's block of a kind; raises ValueError."""
         reader = LittleEndianReader(data, "their text")
         try:
             form = reader.text() if kind != "webgpu" else ""

@@ -1,4 +1,4 @@
-"""What a compiled library says of itself, read from its bytes as data: nothing of it is executed.
+"""The manifest in a compiled library, read from its bytes; nothing is executed.
 
 A library carries the executable of TVM's virtual machine as one block of bytes, whatever the object format
 (ELF, Mach-O, PE). The manifest is a string among that block's constants, the one `<component>_manifest()`
@@ -16,34 +16,32 @@ __all__ = ["LittleEndianReader", "read_manifest"]
 
 
 class LittleEndianReader:
-    """Numbers, blocks and strings one after the other; raises ValueError at the end of the bytes.
-
-    name: what the bytes are, in the message.
-    """
+    """A cursor over bytes; every method raises ValueError beyond their end."""
 
     def __init__(self, data: bytes, name: str) -> None:
+        """Read from the first byte; `name` is the subject of error messages."""
         self._data = data
         self._name = name
         self._at = 0
 
     def fields(self, layout: str) -> tuple[int, ...]:
-        """Numbers in a layout of `struct`."""
+        """Read the numbers of a `struct` layout."""
         return struct.unpack(layout, self.take(struct.calcsize(layout)))
 
     def number(self, layout: str = "<Q") -> int:
-        """One number, 64 bits without a sign unless given otherwise."""
+        """Read one number, by default 64 bits without a sign."""
         return self.fields(layout)[0]
 
     def block(self) -> bytes:
-        """Bytes behind their number."""
+        """Read a length and that many bytes."""
         return self.take(self.number())
 
     def text(self) -> str:
-        """UTF-8 behind its number of bytes."""
+        """Read a length and that many bytes of UTF-8."""
         return self.block().decode()
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Read `count` bytes."""
         if not 0 <= count <= len(self._data) - self._at:
             raise ValueError(f"{self._name} is cut short")
         self._at += count
@@ -54,24 +52,25 @@ _KIND = b"relax.VMExecutable"
 _MARK = struct.pack("<Q", len(_KIND)) + _KIND  # followed by the block's size and the block
 _MAGIC, _MAGIC_WITH_SCOPES = 0xD225DE2F4214151D, 0xD225DE2F4214151E
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F
-# TVMFFITypeIndex of the constants there may be.
+# TVMFFITypeIndex of constants.
 _INT, _FLOAT, _DTYPE, _STRING, _SHAPE, _TENSOR = 1, 3, 5, 65, 69, 70
 
 
 def read_manifest(library: bytes) -> dict[str, Any]:
-    """The manifest in a library's bytes: component, bucket, length, precision and what it was compiled from.
+    """Return the manifest in a library: component, bucket, length, precision and what it was compiled from.
 
     Raises:
         ValueError: the bytes are no library with one executable of a component; the message says why.
     """
-    found = [value for text in _strings(_block(library)) if (value := _manifest(text)) is not None]
-    if len(found) != 1:
-        raise ValueError(f"its executable holds {len(found)} manifests, not one")
-    return found[0]
+    texts = _read_strings(_find_executable(library))
+    manifests = [value for text in texts if (value := _parse_manifest(text)) is not None]
+    if len(manifests) != 1:
+        raise ValueError(f"its executable holds {len(manifests)} manifests, not one")
+    return manifests[0]
 
 
-def _block(library: bytes) -> bytes:
-    """The bytes of the one executable in a library."""
+def _find_executable(library: bytes) -> bytes:
+    """Return the bytes of the one executable in a library."""
     blocks = []
     at = library.find(_MARK)
     while at >= 0:
@@ -86,8 +85,8 @@ def _block(library: bytes) -> bytes:
     return blocks[0]
 
 
-def _manifest(text: str) -> dict[str, Any] | None:
-    """`text` as a manifest, or None where it is something else, such as a table of kernels."""
+def _parse_manifest(text: str) -> dict[str, Any] | None:
+    """Return a manifest, or None for another string, such as a table of kernels."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -95,8 +94,8 @@ def _manifest(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and isinstance(value.get("component"), str) else None
 
 
-def _strings(block: bytes) -> Iterator[str]:
-    """The string constants of an executable."""
+def _read_strings(block: bytes) -> Iterator[str]:
+    """Yield the string constants of an executable."""
     reader = LittleEndianReader(block, "its executable")
     magic = reader.number()
     reader.text()  # the version of the virtual machine, which the runtime compares when it loads

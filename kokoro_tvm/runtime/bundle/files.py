@@ -1,6 +1,6 @@
-"""Files of a bundle, each opened once: what was compared with the manifest is what is mapped or loaded.
+"""Open files of a bundle: the bytes that were verified are the bytes that are mapped or loaded.
 
-Between two openings of a path another file could take its place, so nothing is opened again by its path.
+Another file could take the place of a path between two openings, so no file is opened twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class OpenFile:
-    """One open file; `status` is its os.stat_result from when it was opened."""
+    """An open file of a bundle; `status` is its os.stat_result at opening."""
 
     def __init__(self, ref: FileRef) -> None:
         """Open the file of `ref`.
@@ -55,31 +55,31 @@ class OpenFile:
             raise
 
     def fileno(self) -> int:
-        """The descriptor, to map the file; a mapping stays valid when the file is closed."""
+        """Return the descriptor, to map the file; a mapping stays valid after `close`."""
         return self._descriptor
 
     def check(self, keep: bool = False) -> None:
-        """Read the file and compare it with the manifest; `keep` its bytes for `content`.
+        """Read the file and compare its SHA-256 with the manifest; `keep` its bytes for `content`.
 
         Raises:
-            BundleError: its sha256 is not the manifest's; the message has both.
+            BundleError: they differ.
         """
-        digest, kept = hashlib.sha256(), []
+        digest, chunks = hashlib.sha256(), []
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         while chunk := os.read(self._descriptor, _CHUNK):
             digest.update(chunk)
             if keep:
-                kept.append(chunk)
+                chunks.append(chunk)
         if digest.hexdigest() != self.ref.sha256:
             raise BundleError(
                 f"{self.ref.path} has sha256 {digest.hexdigest()}, but bundle.json says {self.ref.sha256}: "
                 "the file was changed or damaged. Copy or build the bundle again."
             )
         if keep:
-            self._content = b"".join(kept)
+            self._content = b"".join(chunks)
 
     def content(self) -> bytes:
-        """The bytes that were compared with the manifest, now or when `check` kept them.
+        """Return the verified bytes.
 
         Raises:
             BundleError: as `check` does.
@@ -90,15 +90,15 @@ class OpenFile:
         return self._content
 
     def close(self) -> None:
-        """Close the file; what was mapped stays valid."""
+        """Close the file; mappings stay valid."""
         os.close(self._descriptor)
 
 
 class OpenFiles:
-    """Several files, open within a `with` block."""
+    """Several open files; a context manager that closes them."""
 
     def __init__(self, refs: Iterable[FileRef]) -> None:
-        """Open all of them, so that a half-copied bundle is refused before anything is read.
+        """Open all files, so that a partial copy of a bundle is refused before anything is read.
 
         Raises:
             BundleError: as OpenFile does; those already open are closed.

@@ -1,4 +1,4 @@
-"""What a library or a bundle says of itself and where it comes from; nothing is loaded or executed."""
+"""Metadata of a library or a bundle; nothing is loaded or executed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ __all__ = ["check_library", "inspect_bundle", "inspect_library"]
 
 
 def inspect_library(path: Path) -> dict[str, Any]:
-    """The manifest that a library carries, read from the file's bytes.
+    """Return the manifest of a library, which may be for another kind of machine.
 
-    component, bucket, length, precision, project, target, cpu_features, program and schedule (sha256; null
-    where every layer goes by the rules), toolchain. The library may be for another kind of machine.
+    Returns:
+        component, bucket, length, precision, project, target, cpu_features, program, schedule (sha256; null
+        if every layer uses the default rules), toolchain.
 
     Raises:
         BundleError: there is no such file, or it is no library that kokoro-tvm compiled.
@@ -29,18 +30,20 @@ def inspect_library(path: Path) -> dict[str, Any]:
         content = path.read_bytes()
     except OSError as error:
         raise BundleError(f"{path} cannot be read ({error.strerror}). Name a compiled library.") from error
-    return _manifest(path, content)
+    return _read_manifest(path, content)
 
 
 def inspect_bundle(path: Path) -> dict[str, Any]:
-    """What a bundle holds and where it comes from, after every file was compared with the manifest.
+    """Verify every file of a bundle, and return its metadata.
 
-    sha256 (of bundle.json), schema and version of kokoro-tvm that wrote it, recipe, synthetic, gates (run, or
-    why not), "made of", "made with", files (name to sha256), libraries (name to manifest).
+    Returns:
+        sha256 (of bundle.json), schema and version of the kokoro-tvm that wrote it, recipe, synthetic, gates
+        (run, or the reason why not), "made of", "made with", files (name to sha256), libraries (name to
+        manifest).
 
     Raises:
-        BundleError: a file is missing, damaged, or says something else of itself than the manifest; there is
-            no provenance, or it is about other files.
+        BundleError: a file is missing, damaged or contradicts the manifest; the provenance is missing or
+            about other files.
     """
     bundle = read_bundle(path)
     with OpenFiles(bundle.files()) as files:
@@ -66,26 +69,26 @@ def inspect_bundle(path: Path) -> dict[str, Any]:
 
 
 def check_library(bundle: Bundle, component: Component, library: Library, file: OpenFile) -> dict[str, Any]:
-    """The manifest of a bundle's library, once it says the same as the bundle's; nothing is loaded.
+    """Return the manifest of a bundle's library after comparing it with the bundle's; nothing is loaded.
 
     Raises:
-        BundleError: the file is not the one bundle.json names, is no library of kokoro-tvm, or was compiled
-            as something else.
+        BundleError: the file has another digest, is no library of kokoro-tvm, or was compiled for something
+            else.
     """
     path = library.file.path
-    found = _manifest(path, file.content())
-    wanted = {"component": component.name, "bucket": library.bucket}
-    wanted |= {"length": bundle.length, "precision": bundle.precision}
-    for key, value in wanted.items():
-        if found.get(key) != value:
+    manifest = _read_manifest(path, file.content())
+    expected = {"component": component.name, "bucket": library.bucket}
+    expected |= {"length": bundle.length, "precision": bundle.precision}
+    for key, value in expected.items():
+        if manifest.get(key) != value:
             raise BundleError(
-                f"{path} was compiled with {key} {found.get(key)!r}, but bundle.json says {value!r}. "
+                f"{path} was compiled with {key} {manifest.get(key)!r}, but bundle.json says {value!r}. "
                 "Build the bundle again."
             )
-    return found
+    return manifest
 
 
-def _manifest(path: Path, content: bytes) -> dict[str, Any]:
+def _read_manifest(path: Path, content: bytes) -> dict[str, Any]:
     try:
         return read_manifest(content)
     except ValueError as error:

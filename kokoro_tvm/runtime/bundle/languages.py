@@ -1,4 +1,4 @@
-"""Languages that a model speaks, by the letter that names of voices begin with."""
+"""Languages of a model, by the first letter of the names of their voices."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ __all__ = ["KOKORO", "SpokenLanguage", "name_of"]
 
 @dataclass(frozen=True)
 class SpokenLanguage:
-    """name: for people; espeak: espeak-ng's name of it, by which its texts become phonemes; None: they are
-    read as kokoro-tvm reads the language of the letter."""
+    """A language of a bundle.
+
+    Attributes:
+        name: for people.
+        espeak: the voice of espeak-ng that turns its texts into phonemes; None: kokoro-tvm's front end does.
+    """
 
     name: str
     espeak: str | None = None
@@ -28,7 +32,7 @@ KOKORO: Mapping[str, SpokenLanguage] = {
     "p": SpokenLanguage("Brazilian Portuguese"),
     "z": SpokenLanguage("Mandarin Chinese"),
 }
-"""Those of Kokoro-82M, and of every bundle whose model's recipe names none."""
+"""Languages of Kokoro-82M, and of bundles whose model's recipe names none."""
 
 
 def name_of(code: str, languages: Mapping[str, SpokenLanguage]) -> str:

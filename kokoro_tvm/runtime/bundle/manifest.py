@@ -1,4 +1,4 @@
-"""What a bundle holds, read from its `bundle.json`, and what makes one refused before it speaks."""
+"""The manifest of a bundle, `bundle.json`: its types, and its reader."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kokoro_tvm.runtime.bundle.node import ManifestNode
 __all__ = ["SCHEMA", "Bundle", "Component", "EntryPoint", "FileRef", "Library", "Port", "read_bundle"]
 
 SCHEMA = 5
-"""The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it; only
-what an older runtime cannot read makes it another."""
-_NOT_IN_NAMES = frozenset("\\:\0")
+"""The version of the layout of bundle.json. It decides alone whether a runtime reads a bundle; it changes
+only if an older runtime cannot read the new layout."""
+_FORBIDDEN_IN_NAMES = frozenset("\\:\0")
 LENGTHS = ("exact", "masked", "padded")
 
 
 @dataclass(frozen=True)
 class FileRef:
-    """A file of the bundle: path, size in bytes and sha256 in hexadecimal, as the manifest gives them."""
+    """A file of the bundle according to the manifest: path, size in bytes, SHA-256 in hexadecimal."""
 
     path: Path
     size: int
@@ -36,7 +36,7 @@ class FileRef:
 
 @dataclass(frozen=True)
 class Port:
-    """A tensor that goes into or comes out of a component; text in `shape` depends on the length."""
+    """An input, output or parameter of a component; strings in `shape` depend on the length."""
 
     name: str
     dtype: str
@@ -45,10 +45,13 @@ class Port:
 
 @dataclass(frozen=True)
 class Library:
-    """Compiled code of one component for one bucket (the largest length it takes on the component's axis).
+    """Compiled code of a component for one bucket.
 
-    `kernels` are those of a GPU, which the library launches, as source; None where the CPU computes.
-    `machine_code` are the same compiled; None where the GPU's driver does that.
+    Attributes:
+        bucket: the maximum length on the component's axis.
+        file: the shared library.
+        kernels: GPU kernels that it launches, as source; None on a CPU.
+        machine_code: the same kernels compiled; None if the GPU's driver compiles them.
     """
 
     bucket: int
@@ -59,7 +62,7 @@ class Library:
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """A second function of a component's libraries, which takes other inputs."""
+    """A second function of a component's libraries, with other inputs."""
 
     function: str
     inputs: tuple[Port, ...]
@@ -67,10 +70,19 @@ class EntryPoint:
 
 @dataclass(frozen=True)
 class Component:
-    """One compiled part of the model: signature, weights and a library per bucket, smallest bucket first.
+    """A compiled part of the model.
 
-    `seeded` is the decoder's entry that takes a seed in the place of the noise. A call reserves memory for
-    the next multiple of `storage_step` tokens or frames.
+    Attributes:
+        name: one of COMPONENTS.
+        axis: of its length, "tokens" or "frames".
+        function: the entry point.
+        inputs: of the function, weights excluded.
+        outputs: of the function.
+        parameters: weights, in the order of the signature.
+        weights: file of the parameters.
+        libraries: one per bucket, smallest first.
+        storage_step: a call reserves memory for the next multiple of so many tokens or frames.
+        seeded: the decoder's entry point that takes a seed instead of noise.
     """
 
     name: str
@@ -86,23 +98,42 @@ class Component:
 
     @property
     def buckets(self) -> tuple[int, ...]:
-        """Buckets in rising order."""
+        """Buckets in ascending order."""
         return tuple(library.bucket for library in self.libraries)
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
+    """The manifest of a bundle.
 
-    `target` holds its kind and options, as the recipe was resolved; `runtime` is `libtvm_runtime` for it,
-    None where that has to be installed, `ffi` the `libtvm_ffi` that goes with it, for whatever is not Python;
-    `libkokoro` is the C library, its program and its header, where the bundle has them.
-    `not_run` is why its gates were not run, empty where they were. `front_end` is None where the model's
-    recipe has none: English then goes by what is installed. Bundles for browsers have `text`, the front end's
-    code, and `golden`, what pages compare their speech with. `languages` are by the letter of names of
-    voices; one whose name says none speaks the first. `sha256` is that of bundle.json, which has the digests
-    of all other files. `version` is that of the kokoro-tvm that wrote it, for information. Both are empty for
-    a bundle that was not read from a file.
+    Attributes:
+        root: folder of the bundle.
+        recipe: name of the recipe that it was built from.
+        model: name of the model.
+        length: policy of lengths, one of LENGTHS.
+        precision: of the weights, such as "float32".
+        synthetic: whether the weights are random.
+        sample_rate: in Hz.
+        samples_per_frame: of audio.
+        style_dim: half the width of `ref_s`.
+        context_length: maximum number of tokens of the model.
+        vocabulary: phoneme -> token id.
+        voices: file of the style tables.
+        components: by name.
+        cpu_features: that the code needs.
+        toolchain: name -> version.
+        runtime: `libtvm_runtime` for the target; None if it has to be installed.
+        ffi: the `libtvm_ffi` that fits `runtime`, for programs other than Python.
+        libkokoro: the C library, its program and its header, if any.
+        not_run: why the gates were not run, "" if they were.
+        languages: by the first letter of names of voices; another voice speaks the first of them.
+        target: kind and options of the resolved recipe.
+        front_end: data of the front end; None: English uses the installed packages.
+        text: code of the front end, for browsers.
+        golden: what pages compare their speech with, for browsers.
+        schema: of bundle.json.
+        version: of the kokoro-tvm that wrote the bundle, for information.
+        sha256: of bundle.json, which has the digests of all other files; "" if it was not read from a file.
     """
 
     root: Path
@@ -134,18 +165,18 @@ class Bundle:
     sha256: str = ""
 
     def largest(self, axis: str) -> int:
-        """Longest utterance on `axis` ("tokens" or "frames") that every component on it takes."""
+        """Return the maximum length on `axis`, "tokens" or "frames", that every component accepts."""
         return min(c.buckets[-1] for c in self.components.values() if c.axis == axis)
 
     @property
     def gpu(self) -> str | None:
-        """The kind of GPU that components compute on; None where all compute on a CPU."""
+        """The kind of GPU that components run on; None if all run on the CPU."""
         libraries = (library for component in self.components.values() for library in component.libraries)
         on_gpu = any(library.kernels is not None for library in libraries)
         return str(self.target["kind"]) if on_gpu else None
 
     def entry(self, name: str) -> Component:
-        """The component that `name` calls: `decoder`, or by its second entry, `decoder_seeded`."""
+        """Return the component of an entry point; `decoder_seeded` is the second one of `decoder`."""
         component = self.components[name.removesuffix("_seeded")]
         if component.name == name:
             return component
@@ -154,16 +185,16 @@ class Bundle:
         return replace(component, function=component.seeded.function, inputs=component.seeded.inputs)
 
     def files(self) -> tuple[FileRef, ...]:
-        """Every file whose digest the manifest has."""
-        found = (file for file in (self.front_end, self.text, self.golden) if file is not None)
-        return (self.voices, *found, *self.libkokoro, *self.component_files())
+        """Return every file with a digest in the manifest."""
+        optional = (file for file in (self.front_end, self.text, self.golden) if file is not None)
+        return (self.voices, *optional, *self.libkokoro, *self.component_files())
 
     def component_files(self) -> tuple[FileRef, ...]:
-        """Weights, libraries and the TVM runtime."""
+        """Return weights, libraries and the TVM runtime."""
         return (*(c.weights for c in self.components.values()), *self.code_files())
 
     def code_files(self) -> tuple[FileRef, ...]:
-        """Files with code."""
+        """Return the files with code."""
         libraries = tuple(
             file
             for component in self.components.values()
@@ -175,16 +206,17 @@ class Bundle:
 
 
 def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
-    """Read and check `PATH/bundle.json` alone (no other file is opened, and this one once).
+    """Read and check `PATH/bundle.json`; no other file is opened.
 
-    `sha256` is the digest that bundle.json must have, from somewhere else than the bundle: it pins all files.
+    Args:
+        path: folder of the bundle.
+        sha256: the digest that bundle.json must have, from another source than the bundle; it pins all files.
 
     Raises:
-        BundleError: no such folder or manifest, another digest than `sha256`, not JSON, another schema, or an
-            entry that makes no sense; the message names what was found and what was expected.
+        BundleError: no such folder or manifest, another digest, no JSON, another schema, or an invalid entry.
         InputError: `sha256` is not 64 hexadecimal digits.
     """
-    pin = None if sha256 is None else _checked_pin(sha256)
+    pin = None if sha256 is None else _check_pin(sha256)
     root = Path(path)
     manifest = root / "bundle.json"
     if root.is_file():
@@ -218,10 +250,10 @@ def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
         raise BundleError(f"{manifest} is no readable JSON ({error}). Build or copy it again.") from error
     node = ManifestNode(raw, str(manifest))
     _check_schema(node)
-    return _bundle(root, node, digest)
+    return _read_manifest(root, node, digest)
 
 
-def _checked_pin(sha256: str) -> str:
+def _check_pin(sha256: str) -> str:
     if not isinstance(sha256, str) or not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
         raise InputError(
             f"The sha256 of a bundle should be 64 hexadecimal digits, but is {sha256!r}. "
@@ -231,16 +263,16 @@ def _checked_pin(sha256: str) -> str:
 
 
 def _check_schema(node: ManifestNode) -> None:
-    """Refuse a layout this version does not read."""
-    if (found := node.get("schema", int)) != SCHEMA:
+    """Refuse a layout that this version does not read."""
+    if (schema := node.get("schema", int)) != SCHEMA:
         update = "Update kokoro-tvm, or build the bundle with this version."
         raise BundleError(
-            f"{node.place} has schema {found}; kokoro-tvm {__version__} reads schema {SCHEMA}. "
-            + (update if found > SCHEMA else "Build the bundle again.")
+            f"{node.place} has schema {schema}; kokoro-tvm {__version__} reads schema {SCHEMA}. "
+            + (update if schema > SCHEMA else "Build the bundle again.")
         )
 
 
-def _bundle(root: Path, node: ManifestNode, digest: str) -> Bundle:
+def _read_manifest(root: Path, node: ManifestNode, digest: str) -> Bundle:
     components = node.child("components")
     missing = [name for name in COMPONENTS if name not in components.names()]
     if missing:
@@ -305,12 +337,14 @@ def _component(root: Path, name: str, node: ManifestNode) -> Component:
 
 
 def _languages(node: ManifestNode) -> dict[str, SpokenLanguage]:
-    found = {code: node.child(code) for code in node.names()}
-    if not found:
+    entries = {code: node.child(code) for code in node.names()}
+    if not entries:
         raise BundleError(f"{node.place} names no language. Build the bundle again.")
     return {
-        code: SpokenLanguage(each.get("name", str), each.get("espeak", str) if each.has("espeak") else None)
-        for code, each in found.items()
+        code: SpokenLanguage(
+            entry.get("name", str), entry.get("espeak", str) if entry.has("espeak") else None
+        )
+        for code, entry in entries.items()
     }
 
 
@@ -326,14 +360,14 @@ def _ports(node: ManifestNode, key: str) -> tuple[Port, ...]:
 
 
 def _files(root: Path, node: ManifestNode, key: str) -> tuple[FileRef, ...]:
-    return tuple(_file(root, each) for each in node.children(key)) if node.has(key) else ()
+    return tuple(_file(root, child) for child in node.children(key)) if node.has(key) else ()
 
 
 def _file(root: Path, node: ManifestNode) -> FileRef:
     name = node.get("file", str)
     pure = PurePosixPath(name)
-    # On Windows, \\ separates and : follows a drive or precedes a stream; no build writes one.
-    if not name or pure.is_absolute() or ".." in pure.parts or not _NOT_IN_NAMES.isdisjoint(name):
+    # On Windows, \\ separates folders and : follows a drive or precedes a stream; no build writes them.
+    if not name or pure.is_absolute() or ".." in pure.parts or not _FORBIDDEN_IN_NAMES.isdisjoint(name):
         raise BundleError(f"{node.place}: the file {name!r} lies outside the bundle. Build the bundle again.")
     return FileRef(root / pure, node.get("size", int), node.get("sha256", str))
 

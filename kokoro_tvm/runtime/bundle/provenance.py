@@ -1,4 +1,4 @@
-"""Where a bundle comes from, according to its provenance.json, and whether that is about its files."""
+"""The provenance of a bundle, `provenance.json`: its reader, and the comparison with the bundle's files."""
 
 from __future__ import annotations
 
@@ -33,9 +33,15 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Provenance:
-    """subjects: file of the bundle -> sha256; recipe: the part of it that the files were made from;
-    dependencies: name -> sha256 or package URL of what went in; tools: name -> version of what else made the
-    code; builder: what ran it."""
+    """A SLSA provenance statement.
+
+    Attributes:
+        subjects: file of the bundle -> sha256.
+        recipe: the part of the recipe that the files depend on.
+        dependencies: name -> sha256 or package URL of an input.
+        tools: name -> version of a compiler or library.
+        builder: id of the program that ran the build.
+    """
 
     subjects: dict[str, str]
     recipe: dict[str, Any]
@@ -45,7 +51,7 @@ class Provenance:
 
 
 def read_provenance(path: Path) -> Provenance:
-    """The statement in a file. Raises BundleError: no file, no JSON, another type, or a part is missing."""
+    """Read a statement; raises BundleError: no file, no JSON, another type, or a missing part."""
     try:
         content: Any = json.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -74,28 +80,30 @@ def read_provenance(path: Path) -> Provenance:
 
 
 def verify_provenance(bundle: Bundle) -> Provenance:
-    """The provenance of a bundle, once it is found to be about exactly the files of its manifest.
+    """Return the provenance of a bundle after comparing its digests with the manifest; no file is read.
 
-    Those files are not read (verify_bundle does that). Raises BundleError.
+    Raises:
+        BundleError: it is missing, invalid, or about other files.
     """
     path = bundle.root / FILE
-    found = read_provenance(path)
-    wanted = {"bundle.json": bundle.sha256} | {
+    provenance = read_provenance(path)
+    expected = {"bundle.json": bundle.sha256} | {
         f.path.relative_to(bundle.root).as_posix(): f.sha256 for f in bundle.files()
     }
-    other = sorted(n for n in found.subjects.keys() | wanted if found.subjects.get(n) != wanted.get(n))
-    if other:
+    subjects = provenance.subjects
+    names = sorted(n for n in subjects.keys() | expected if subjects.get(n) != expected.get(n))
+    if names:
         raise BundleError(
-            f"{path} is about other files than the bundle has: {', '.join(other)}. "
+            f"{path} is about other files than the bundle has: {', '.join(names)}. "
             "Build or copy the bundle again."
         )
-    return found
+    return provenance
 
 
-def _require(node: ManifestNode, key: str, wanted: str) -> None:
-    found = node.get(key, str)
-    if found != wanted:
-        raise BundleError(f"{node.place}: '{key}' is {found!r}, not {wanted!r}. Build the bundle again.")
+def _require(node: ManifestNode, key: str, expected: str) -> None:
+    value = node.get(key, str)
+    if value != expected:
+        raise BundleError(f"{node.place}: '{key}' is {value!r}, not {expected!r}. Build the bundle again.")
 
 
 def _digest(node: ManifestNode) -> str:

@@ -1,7 +1,7 @@
-"""Weights that a file has in fewer bits, and what filtered kernels make of taps.
+"""Dequantization of weights, and the transform of convolution taps.
 
-`kokoro_tvm/compiler/quantize.py` writes them; `kokoro_tvm/web/runtime/quantized.js` does the same as this,
-bit for bit.
+`kokoro_tvm/compiler/quantize.py` quantizes; `kokoro_tvm/web/runtime/quantized.js` dequantizes with the same
+bits as this module.
 """
 
 from __future__ import annotations
@@ -13,21 +13,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["METADATA", "transformed", "widened"]
+__all__ = ["METADATA", "dequantize", "transform_taps"]
 
 METADATA = "quantized"
-"""Where a safetensors file's metadata have, as JSON, the arguments of `widened` by the names of tensors."""
+"""Key of a safetensors file's metadata: JSON with the arguments of `dequantize` by name of tensor."""
 
 
-def widened(
+def dequantize(
     content: NDArray[np.uint8], *, bits: int, shape: Sequence[int], points: Sequence[Sequence[float]]
 ) -> NDArray[np.float32]:
-    """The weights of a tensor's bytes, float32 (blocks, points, terms, columns).
+    """Return weights, float32 (blocks, points, terms, columns).
 
-    content: float32 scales (blocks, columns); the upper 8 bits of each code; the other bits of all, lowest
-    first, without gaps. A weight is the product of its code less 2**(bits - 1) and its scale. shape: of the
-    codes, (blocks, taps, terms, columns); points: (points, taps), see `transformed`. What is behind the last
-    code is left out. Raises ValueError where the bytes do not reach that far.
+    A weight is (code - 2**(bits - 1)) * scale.
+
+    Args:
+        content: float32 scales (blocks, columns); the upper 8 bits of each code; the other bits of all codes,
+            lowest first, without gaps; padding.
+        bits: of a code.
+        shape: of the codes, (blocks, taps, terms, columns).
+        points: (points, taps), see `transform_taps`.
+
+    Raises:
+        ValueError: there are too few bytes.
     """
     blocks, _, _, columns = shape
     count, low = math.prod(shape), bits - 8
@@ -40,14 +47,12 @@ def widened(
     for place in range(low):
         codes |= lowest[:, place].astype(np.int32) << place
     weights = (codes - (1 << (bits - 1))).astype(np.float32).reshape(shape) * scales
-    return transformed(weights, np.asarray(points, np.float64))
+    return transform_taps(weights, np.asarray(points, np.float64))
 
 
-def transformed(taps: NDArray[np.float32], points: NDArray[np.float64]) -> NDArray[np.float32]:
-    """(blocks, taps, ...) by (points, taps) -> (blocks, points, ...), float32.
-
-    Sums are float64, in the order of the taps: the same bits wherever they are computed.
-    """
+def transform_taps(taps: NDArray[np.float32], points: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Multiply taps (blocks, taps, ...) by points (points, taps): (blocks, points, ...), float32."""
+    # Sums are float64, in the order of the taps: the same bits in every implementation.
     result = np.empty((taps.shape[0], len(points), *taps.shape[2:]), np.float32)
     for point, factors in enumerate(points):
         total: Any = factors[0] * taps[:, 0].astype(np.float64)

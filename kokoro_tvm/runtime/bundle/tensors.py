@@ -1,4 +1,4 @@
-"""Tensors as compiled code can use them: safetensors mapped without a copy, arrays on 64-byte boundaries."""
+"""Memory for compiled code: mapped safetensors files, arrays on 64-byte boundaries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.files import OpenFile
-from kokoro_tvm.runtime.bundle.quantized import METADATA, widened
+from kokoro_tvm.runtime.bundle.quantized import METADATA, dequantize
 
 __all__ = ["ALIGNMENT", "aligned", "aligned_empty", "map_safetensors", "read_safetensors"]
 
@@ -32,7 +32,7 @@ _DTYPES = {
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """Uninitialised C-contiguous array whose data starts on a 64-byte boundary (numpy promises only 16)."""
+    """Return an uninitialised C-contiguous array on a 64-byte boundary (numpy guarantees only 16)."""
     item = np.dtype(dtype).itemsize
     raw = np.empty(math.prod(shape) * item + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
@@ -40,25 +40,26 @@ def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDAr
 
 
 def aligned(array: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
-    """`array` as C-contiguous `dtype` on a 64-byte boundary; itself when it is that already."""
-    found = np.asarray(array, dtype=dtype)
-    if found.flags.c_contiguous and found.ctypes.data % ALIGNMENT == 0:
-        return found
-    copy = aligned_empty(found.shape, dtype)
-    copy[...] = found
+    """Return an array as C-contiguous `dtype` on a 64-byte boundary; it is copied only if needed."""
+    values = np.asarray(array, dtype=dtype)
+    if values.flags.c_contiguous and values.ctypes.data % ALIGNMENT == 0:
+        return values
+    copy = aligned_empty(values.shape, dtype)
+    copy[...] = values
     return copy
 
 
 def map_safetensors(path: Path, opened: OpenFile | None = None) -> dict[str, NDArray[Any]]:
-    """Tensors of a safetensors file as read-only arrays over the mapped file; nothing is copied, but what is
-    stored in fewer bits.
+    """Map a safetensors file; tensors are read-only arrays over the mapping, except quantized ones.
 
-    Pages are read when they are first used and shared between processes that use the same bundle. `opened` is
-    the file where it is open already; `path` then only names it in messages.
+    Pages are read at their first use, and shared between processes.
+
+    Args:
+        path: of the file.
+        opened: the file if it is open already; `path` is for messages then.
 
     Raises:
-        BundleError: the file is no safetensors file, holds a dtype the runtime has no use for, or a tensor
-            whose bytes do not fit its shape or the file.
+        BundleError: it is no safetensors file, has an unknown dtype, or a tensor outside the file.
     """
     with ExitStack() as stack:
         stream = stack.enter_context(path.open("rb")) if opened is None else opened
@@ -90,7 +91,9 @@ def read_safetensors(data: bytes | mmap.mmap) -> dict[str, NDArray[Any]]:
         raise ValueError(f"has an unreadable safetensors header ({error})") from error
     try:
         tensors = {entry[0]: _tensor(data, 8 + header_size, *entry) for entry in entries}
-        return tensors | {name: widened(tensors[name], **described) for name, described in quantized.items()}
+        return tensors | {
+            name: dequantize(tensors[name], **described) for name, described in quantized.items()
+        }
     except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"describes quantized weights that it does not have ({error})") from error
 

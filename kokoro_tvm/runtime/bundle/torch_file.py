@@ -1,7 +1,7 @@
-"""One tensor as a `.pt` file, as `torch.save` writes it: read and written as data, without torch.
+"""Reader and writer of a tensor in a `.pt` file of `torch.save`, without torch.
 
-Such a file is a ZIP archive, not compressed, with a pickle that refers to the bytes of a storage beside it. A
-pickle is a program; what is run of it here are the opcodes that make one tensor, and no function by its name.
+The file is an uncompressed ZIP archive with a pickle that refers to the bytes of a storage beside it. A
+pickle is a program. The reader interprets the opcodes that build one tensor; it imports and calls nothing.
 Source: PyTorch 2, torch/serialization.py (`_save`), torch/_utils.py (`_rebuild_tensor_v2`); Python,
 Lib/pickletools.py.
 """
@@ -28,7 +28,7 @@ _ROOT = "voice"
 _DATE = (1980, 1, 1, 0, 0, 0)  # equal voices are equal files
 _SAVE = "save one tensor with torch.save(tensor, FILE)"
 _STORAGES = {"HalfStorage": "f2", "FloatStorage": "f4", "DoubleStorage": "f8"}
-_MOST = 1 << 24  # values of a tensor, however few its file has
+_MAX_VALUES = 1 << 24  # of a tensor; strides of 0 make many values of a small file
 _VALUES = frozenset(["BINUNICODE", "SHORT_BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"])
 _CONSTANTS = {"NEWTRUE": True, "NEWFALSE": False, "NONE": None}
 _TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
@@ -38,8 +38,8 @@ _HOOKS = ("collections", "OrderedDict")
 
 
 @dataclass(frozen=True)
-class _Named:
-    """What a pickle calls by its name, which nobody looks up."""
+class _Global:
+    """A global of a pickle, which is not imported."""
 
     module: str
     name: str
@@ -52,11 +52,11 @@ _MARK = object()
 
 
 def read_tensor(data: bytes) -> NDArray[Any]:
-    """The tensor of a file's bytes: float16, float32 or float64, of any shape.
+    """Read a tensor: float16, float32 or float64, of any shape.
 
     Raises:
-        ValueError: the file is no archive of torch's, is compressed, or holds anything else than one tensor;
-            the message goes on after the file's name.
+        ValueError: the file is no archive of torch, is compressed, or holds anything but one tensor; the
+            message continues a sentence that begins with the file's name.
     """
     from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
@@ -64,25 +64,25 @@ def read_tensor(data: bytes) -> NDArray[Any]:
         raise ValueError(f"is no file of PyTorch 1.6 or later; {_SAVE}")
     try:
         with ZipFile(io.BytesIO(data)) as archive:
-            if any(each.compress_type != ZIP_STORED for each in archive.infolist()):
+            if any(info.compress_type != ZIP_STORED for info in archive.infolist()):
                 raise ValueError(f"is compressed, which no file of torch.save is; {_SAVE}")
             names = [name for name in archive.namelist() if name.endswith("/data.pkl")]
             if len(names) != 1:
                 raise ValueError(f"is a ZIP archive, but none of torch.save; {_SAVE}")
             root = names[0].removesuffix("data.pkl")
-            return _unpickled(archive.read(names[0]), lambda key: _storage(archive, root, key))
+            return _interpret(archive.read(names[0]), lambda key: _read_storage(archive, root, key))
     except (BadZipFile, struct.error, EOFError, OSError, LookupError, OverflowError, RuntimeError) as error:
         raise ValueError("is damaged; copy it again") from error
 
 
-def _storage(archive: ZipFile, root: str, key: str) -> tuple[bytes, str]:
-    """Bytes of a storage, and their order as numpy writes it."""
+def _read_storage(archive: ZipFile, root: str, key: str) -> tuple[bytes, str]:
+    """Return the bytes of a storage, and their order as numpy writes it."""
     order = archive.read(f"{root}byteorder") if f"{root}byteorder" in archive.namelist() else b"little"
     return archive.read(f"{root}data/{key}"), ">" if order == b"big" else "<"
 
 
-def _unpickled(program: bytes, storage: Callable[[str], tuple[bytes, str]]) -> NDArray[Any]:
-    """What a pickle makes, which has to be one tensor. Raises ValueError for every other opcode."""
+def _interpret(program: bytes, storage: Callable[[str], tuple[bytes, str]]) -> NDArray[Any]:
+    """Return the tensor that a pickle builds; raises ValueError for opcodes that no tensor needs."""
     stack: list[Any] = []
     memo: dict[int, Any] = {}
     try:
@@ -98,9 +98,9 @@ def _unpickled(program: bytes, storage: Callable[[str], tuple[bytes, str]]) -> N
             elif name == "MARK":
                 stack.append(_MARK)
             elif name == "GLOBAL":
-                stack.append(_Named(*argument.split(" ", 1)))
+                stack.append(_Global(*argument.split(" ", 1)))
             elif name == "STACK_GLOBAL":
-                stack[-2:] = [_Named(*stack[-2:])]
+                stack[-2:] = [_Global(*stack[-2:])]
             elif name in _TUPLES:
                 count = _TUPLES[name]
                 stack[len(stack) - count :] = [tuple(stack[len(stack) - count :])]
@@ -114,9 +114,9 @@ def _unpickled(program: bytes, storage: Callable[[str], tuple[bytes, str]]) -> N
             elif name in ("BINGET", "LONG_BINGET"):
                 stack.append(memo[argument])
             elif name == "BINPERSID":
-                stack[-1] = _values(stack[-1], storage)
+                stack[-1] = _load_values(stack[-1], storage)
             elif name == "REDUCE":
-                stack[-2:] = [_called(*stack[-2:])]
+                stack[-2:] = [_reduce(*stack[-2:])]
             elif name in ("EMPTY_DICT", "EMPTY_LIST"):
                 what = "a dictionary" if name == "EMPTY_DICT" else "a list"
                 raise ValueError(f"holds {what}, not one tensor; {_SAVE}")
@@ -130,8 +130,8 @@ def _unpickled(program: bytes, storage: Callable[[str], tuple[bytes, str]]) -> N
 
 
 def _opcodes(program: bytes) -> Iterator[tuple[str, Any]]:
-    """Names and arguments of a pickle's opcodes; nothing is run."""
-    import pickletools  # for .pt files alone
+    """Yield names and arguments of a pickle's opcodes."""
+    import pickletools  # slow to import
 
     try:
         for opcode, argument, _ in pickletools.genops(program):
@@ -140,10 +140,10 @@ def _opcodes(program: bytes) -> Iterator[tuple[str, Any]]:
         raise ValueError("has a damaged pickle; copy it again") from error
 
 
-def _values(reference: Any, storage: Callable[[str], tuple[bytes, str]]) -> NDArray[Any]:
-    """The values of a storage, (count,)."""
-    word, kind, key, _, count = reference
-    if word != "storage" or not isinstance(kind, _Named) or not isinstance(key, str):
+def _load_values(reference: Any, storage: Callable[[str], tuple[bytes, str]]) -> NDArray[Any]:
+    """Return the values of a storage, (count,)."""
+    tag, kind, key, _, count = reference
+    if tag != "storage" or not isinstance(kind, _Global) or not isinstance(key, str):
         raise TypeError
     if kind.name not in _STORAGES or kind.module != "torch":
         raise ValueError(f"has values of {kind}, not float32; save tensor.float()")
@@ -154,9 +154,9 @@ def _values(reference: Any, storage: Callable[[str], tuple[bytes, str]]) -> NDAr
     return np.frombuffer(content, dtype)
 
 
-def _called(function: Any, arguments: Any) -> Any:
-    """What a call in a pickle stands for: none is made."""
-    if not isinstance(function, _Named):
+def _reduce(function: Any, arguments: Any) -> Any:
+    """Return the result of a call in a pickle, without making it."""
+    if not isinstance(function, _Global):
         raise TypeError
     if (function.module, function.name) == _HOOKS and arguments == ():
         return {}
@@ -169,50 +169,37 @@ def _called(function: Any, arguments: Any) -> Any:
         raise TypeError
     least = min((offset, *shape, *strides))
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    if least < 0 or 0 in shape or last >= len(values) or math.prod(shape) > _MOST:
+    if least < 0 or 0 in shape or last >= len(values) or math.prod(shape) > _MAX_VALUES:
         raise ValueError("has a tensor that reaches beyond its values; copy it again")
     steps = [stride * values.itemsize for stride in strides]
     return np.lib.stride_tricks.as_strided(values[offset:], shape, steps, writeable=False)
 
 
 def write_tensor(values: NDArray[np.float32]) -> bytes:
-    """The file of a tensor, float32, which `torch.load` and Kokoro's own pipeline read."""
-    import zipfile  # a server's start does not wait for it
+    """Return the `.pt` file of a float32 tensor, which `torch.load` and Kokoro's own pipeline read."""
+    import zipfile  # here, so that a server starts without it
 
-    strides = tuple(math.prod(values.shape[place + 1 :]) for place in range(values.ndim))
-    content = {
-        "data.pkl": _pickled(values.shape, strides),
+    strides = tuple(math.prod(values.shape[axis + 1 :]) for axis in range(values.ndim))
+    members = {
+        "data.pkl": _pickle_tensor(values.size, values.shape, strides),
         "byteorder": b"little",
         "data/0": np.ascontiguousarray(values, "<f4").tobytes(),
         "version": b"3\n",
     }
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
-        for name, part in content.items():
-            archive.writestr(zipfile.ZipInfo(f"{_ROOT}/{name}", _DATE), part)
-    return made.getvalue()
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(f"{_ROOT}/{name}", _DATE), content)
+    return file.getvalue()
 
 
-def _pickled(shape: tuple[int, ...], strides: tuple[int, ...]) -> bytes:
-    """The pickle of a tensor whose values are storage "0", by its opcodes: its classes are torch's."""
-    values = math.prod(shape)
-    storage = _tuple(
-        _text("storage"), _global("torch", "FloatStorage"), _text("0"), _text("cpu"), _value(values)
-    )
-    hooks = _global(*_HOOKS) + pickle.EMPTY_TUPLE + pickle.REDUCE
-    arguments = _tuple(
-        storage + pickle.BINPERSID,
-        _value(0),  # where in the storage it begins
-        _value(shape),
-        _value(strides),
-        _value(False),  # whether it needs gradients
-        hooks,
-    )
-    return pickle.PROTO + b"\x02" + _global(*_REBUILD) + arguments + pickle.REDUCE + pickle.STOP
-
-
-def _global(module: str, name: str) -> bytes:
-    return pickle.GLOBAL + f"{module}\n{name}\n".encode()
+def _pickle_tensor(count: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bytes:
+    """Return the pickle of a tensor over storage "0", by its opcodes: its classes are torch's."""
+    storage = _tuple(_text("storage"), b"ctorch\nFloatStorage\n", _text("0"), _text("cpu"), _number(count))
+    sizes = (_tuple(*map(_number, numbers)) for numbers in (shape, strides))
+    hooks = b"ccollections\nOrderedDict\n)R"
+    arguments = _tuple(storage + pickle.BINPERSID, _number(0), *sizes, pickle.NEWFALSE, hooks)
+    return pickle.PROTO + b"\x02ctorch._utils\n_rebuild_tensor_v2\n" + arguments + pickle.REDUCE + pickle.STOP
 
 
 def _tuple(*items: bytes) -> bytes:
@@ -223,6 +210,5 @@ def _text(text: str) -> bytes:
     return pickle.BINUNICODE + len(text).to_bytes(4, "little") + text.encode()
 
 
-def _value(value: int | bool | tuple[int, ...]) -> bytes:
-    """Opcodes of a plain value, without the protocol before and the stop after them."""
-    return pickle.dumps(value, 2)[2:-1]
+def _number(value: int) -> bytes:
+    return pickle.BININT + value.to_bytes(4, "little")

@@ -1,10 +1,9 @@
-"""Whether the files of a bundle are what its manifest says, byte for byte, and remembering that they were.
+"""Verification of a bundle's files by SHA-256, with a cache of earlier results.
 
-Reading a third of a gigabyte takes longer than loading it. So a large file of numbers that was found good is
-not read again while the file system says it is the same file, unchanged: device, inode, size and, in
-nanoseconds, the times of its last change. One of these, the change time (ctime), nobody can set: writing,
-replacing, copying and restoring a file give it a new one. What is left is damage the file system knows
-nothing of. Code is always read, whatever its size.
+Hashing a third of a gigabyte takes longer than loading it. So a verified large file of weights is not read
+again while device, inode, size, mtime and ctime (in nanoseconds) stay the same. No program can set the ctime:
+writing, replacing, copying and restoring a file change it. Damage that the file system does not notice
+remains. Code is always read.
 """
 
 from __future__ import annotations
@@ -23,39 +22,44 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle, FileRef
 
 __all__ = ["verify_bundle", "verify_files"]
 
-_ALWAYS_READ = 1 << 22  # bytes; smaller files take a few milliseconds together
+_LARGE_BYTES = 1 << 22  # smaller files take a few milliseconds together
 _CTIME_IS_CHANGE = os.name == "posix"
-_SETTLED = 2.0  # seconds; a file changed later may change once more without a new time on a coarse clock
+_SETTLED_S = 2.0  # a file changed later may change again without a new time on a coarse clock
 
 
 def verify_bundle(bundle: Bundle, files: OpenFiles, workers: int = 1, again: bool = False) -> None:
-    """Compare the open files of `bundle` with its manifest.
+    """Compare the open files of a bundle with its manifest; keep the bytes of libraries for loading.
 
-    Large weights known to be good are read only where `again` says so; libraries always are, and their bytes
-    are kept for loading. `workers` threads read side by side. What was good is remembered in the user's cache
-    folder, where that can be written to.
+    Results are cached in the user's cache folder, if that is writable.
+
+    Args:
+        bundle: its manifest.
+        files: all of its files.
+        workers: threads that read in parallel.
+        again: read large weights even if a cached result exists.
 
     Raises:
-        BundleError: the sha256 of a file is not the manifest's.
+        BundleError: the SHA-256 of a file differs.
     """
     code = set(bundle.code_files())
-    memory = _memory_of(bundle.root)
-    remembered = {} if again or memory is None else _read(memory)
-    large = [file for file in files if file.ref.size > _ALWAYS_READ and file.ref not in code]
-    # Taken when a file was opened: what changes it afterwards makes it another.
+    cache = _cache_path(bundle.root)
+    known = {} if again or cache is None else _read_cache(cache)
+    large = [file for file in files if file.ref.size > _LARGE_BYTES and file.ref not in code]
+    # From when a file was opened: a later change gives it another identity.
     identities = {file.ref: _identity(file.status) for file in large}
-    good = {ref for ref, identity in identities.items() if remembered.get(identity) == ref.sha256}
+    good = {ref for ref, identity in identities.items() if known.get(identity) == ref.sha256}
     verify_files([file for file in files if file.ref not in good], workers, code)
-    if memory is not None and len(good) < len(identities):
-        _write(memory, {identity: ref.sha256 for ref, identity in identities.items() if identity})
+    if cache is not None and len(good) < len(identities):
+        _write_cache(cache, {identity: ref.sha256 for ref, identity in identities.items() if identity})
 
 
 def verify_files(files: Iterable[OpenFile], workers: int = 1, keep: Container[FileRef] = ()) -> None:
-    """Read `files` and compare them with the manifest; raises BundleError with both values.
+    """Read files and compare them with the manifest; keep the bytes of those in `keep`.
 
-    keep: those whose bytes are kept for loading.
+    Raises:
+        BundleError: the SHA-256 of a file differs.
     """
-    # The largest first, or the last thread would sit over it alone. hashlib lets go of the interpreter lock.
+    # The largest first, to balance the threads. hashlib releases the interpreter lock.
     ordered = sorted(files, key=lambda file: file.ref.size, reverse=True)
     with ThreadPoolExecutor(max(1, workers)) as pool:
         for _ in pool.map(lambda file: file.check(keep=file.ref in keep), ordered):
@@ -63,45 +67,38 @@ def verify_files(files: Iterable[OpenFile], workers: int = 1, keep: Container[Fi
 
 
 def _identity(status: os.stat_result) -> str:
-    """What the file system says of a file that changes when its content may have changed.
-
-    Empty where it was changed so lately that a coarse clock could give the next change the same time.
-    """
-    if status.st_ctime > time.time() - _SETTLED:
+    """Return metadata that change with the content, or "" if the file changed moments ago."""
+    if status.st_ctime > time.time() - _SETTLED_S:
         return ""
     return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
-def _memory_of(root: Path) -> Path | None:
-    """Where it is written down which files of the bundle at `root` were good.
-
-    None where there is no place for it, and where the system's ctime is something else (Windows: the time of
-    creation): there every file is read every time.
-    """
+def _cache_path(root: Path) -> Path | None:
+    """Return the file of cached results, or None on systems without a ctime of changes (Windows)."""
     if not _CTIME_IS_CHANGE:
         return None
-    given = os.environ.get("XDG_CACHE_HOME")
+    cache_home = os.environ.get("XDG_CACHE_HOME")
     try:
-        folder = Path(given) if given else Path.home() / ".cache"
+        folder = Path(cache_home) if cache_home else Path.home() / ".cache"
     except RuntimeError:  # a user without a home
         return None
     name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:32]
     return folder / "kokoro-tvm" / "verified" / f"{name}.json"
 
 
-def _read(memory: Path) -> dict[str, str]:
-    """Identity -> sha256; nothing where nothing readable was written."""
+def _read_cache(path: Path) -> dict[str, str]:
+    """Return identity -> sha256."""
     try:
-        found = json.loads(memory.read_bytes())
-    except (OSError, ValueError):  # not there yet, or not ours: then every file is read
+        results = json.loads(path.read_bytes())
+    except (OSError, ValueError):  # missing or damaged: every file is read
         return {}
-    return found if isinstance(found, dict) else {}
+    return results if isinstance(results, dict) else {}
 
 
-def _write(memory: Path, known: dict[str, str]) -> None:
-    partial = memory.with_suffix(f".{os.getpid()}.part")
-    # Where it cannot be written (a full disk, a read-only home folder), files are read every time.
+def _write_cache(path: Path, results: dict[str, str]) -> None:
+    partial = path.with_suffix(f".{os.getpid()}.part")
+    # If it cannot be written (a full disk, a read-only home), every file is read again next time.
     with suppress(OSError):
-        memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial.write_text(json.dumps(known))
-        partial.replace(memory)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial.write_text(json.dumps(results))
+        partial.replace(path)

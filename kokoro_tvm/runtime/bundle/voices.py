@@ -1,11 +1,10 @@
-"""Voices: style tables by name, mixes of them, language and gender from a voice's name, and the language that
-the text of each is read in."""
+"""Voices: style tables by name, mixes of them, and their languages."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -32,22 +31,22 @@ __all__ = [
 ]
 
 VOICES_REMEMBERED = 32
-"""Voices of which a request remembers language and table; each mix is one."""
+"""Size of the caches of languages and tables by voice, per request; a mix is one voice."""
 
 LANGUAGES = {code: language.name for code, language in KOKORO.items()}
 _SIGN = re.compile("[-+,]")
 _WEIGHTED = re.compile(r"([^(]*)\(\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*\)", re.ASCII)
-_HEAVIEST = 1000
+_MAX_WEIGHT = 1000
 MOST_VOICES = 16
-"""Voices of a mix."""
+"""Maximum number of voices of a mix."""
 _DEFAULT = "af_heart"
-_FAR = 4.0  # norms of the rows of Kokoro's 54 voices are 2.3 to 11.8: what is no style is 0, or 1e30
+_NORM_MARGIN = 4.0  # norms of rows of Kokoro's 54 voices are 2.3 to 11.8; garbage has 0, or 1e30
 _GENDERS = {"f": "female", "m": "male"}
 
 
 @dataclass(frozen=True)
 class VoiceInfo:
-    """A voice with language and gender from its name: `af_heart` is American English (code a), female."""
+    """A voice's language and gender, from its name: `af_heart` is American English (code a), female."""
 
     name: str
     code: str
@@ -56,9 +55,9 @@ class VoiceInfo:
 
 
 def describe(name: str, languages: Mapping[str, SpokenLanguage] = KOKORO) -> VoiceInfo:
-    """SpokenLanguage and gender from a voice's name; "unknown" where it does not follow Kokoro's naming.
+    """Return a voice's language and gender; "unknown" for names without Kokoro's prefix.
 
-    languages: the bundle's; where there is one alone, every voice speaks it.
+    `languages` are the bundle's; if there is only one, every voice speaks it.
     """
     prefix = name.partition("_")[0] if "_" in name else ""
     code, sex = (prefix[0], prefix[1]) if len(prefix) == 2 else ("", "")
@@ -72,14 +71,13 @@ class Voices:
     """Style tables float32 (510, 2 * style_dim) by name."""
 
     def __init__(self, tables: dict[str, NDArray[np.float32]], own: Collection[str] = ()) -> None:
-        """Take the tables as they are; `tables` maps a voice's name to float32 (rows, width), `own` are names
-        of those that are not the bundle's."""
+        """Wrap tables, float32 (rows, width), by name; `own` names those that are the user's."""
         self._tables = tables
         self._own = own
 
     @classmethod
     def open(cls, bundle: Bundle, file: OpenFile | None = None) -> Voices:
-        """Map the bundle's voices from `file`, or from the manifest's path, unchecked, where there is none.
+        """Map the bundle's voices from `file`, or, unverified, from the manifest's path.
 
         Raises:
             BundleError: a table is not float32 or has another width than the manifest says.
@@ -96,10 +94,10 @@ class Voices:
         return cls(tables)
 
     def joined(self, own: Mapping[str, NDArray[np.float32]]) -> Voices:
-        """These voices and some of one's own, float32 (510 or 1, width) each.
+        """Return these voices and the user's, float32 (510 or 1, width) each.
 
         Raises:
-            InputError: one has the name of a voice that is there, or a row that is far from all that are.
+            InputError: a name exists already, or a row's norm is far from those of the bundle's voices.
         """
         least, most = self._norms
         for name, table in own.items():
@@ -107,9 +105,9 @@ class Voices:
                 raise InputError(f"There is a voice {name} already. Rename the file.")
             norms = np.linalg.norm(table.astype(np.float64), axis=1)  # of any float32
             row = int(np.argmax(np.abs(np.log(np.maximum(norms, 1e-30) / np.sqrt(least * most)))))
-            if not least / _FAR <= norms[row] <= most * _FAR:
+            if not least / _NORM_MARGIN <= norms[row] <= most * _NORM_MARGIN:
                 raise InputError(
-                    f"The voice {name} is far from all that the model was trained with: row {row} has the "
+                    f"The voice {name} is unlike those that the model was trained with: row {row} has the "
                     f"norm {norms[row]:.3g}, and theirs are {least:.3g} to {most:.3g}. Is it a style of this "
                     "model?"
                 )
@@ -117,40 +115,54 @@ class Voices:
 
     @property
     def own(self) -> dict[str, str]:
-        """Names of the voices that are not the bundle's, with the SHA-256 of their tables."""
+        """The user's voices: name -> SHA-256 of the table."""
         digest = hashlib.sha256
         return {name: digest(self._tables[name].astype("<f4").tobytes()).hexdigest() for name in self._own}
 
     @cached_property
     def _norms(self) -> tuple[float, float]:
-        """The least and the largest norm of a row."""
+        """The smallest and the largest norm of a row."""
         norms = np.concatenate([np.linalg.norm(table, axis=1) for table in self._tables.values()])
         return float(norms.min()), float(norms.max())
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tables
+
     @property
     def names(self) -> tuple[str, ...]:
-        """Names in alphabetical order."""
+        """All names, sorted."""
         return tuple(sorted(self._tables))
 
     @property
     def default(self) -> str:
-        """The voice that speaks where none is named: af_heart, or the first of a bundle without it."""
+        """The default voice: af_heart, or the first of a bundle without it."""
         return _DEFAULT if _DEFAULT in self._tables else self.names[0]
 
     def split(self, voice: str) -> tuple[str, ...]:
-        """Names in a mix, each known; raises InputError with the nearest names otherwise."""
+        """Return the names in a mix; raises InputError, with the nearest names, for an unknown one."""
         return tuple(name for name, _ in self._parts(voice))
 
     def table(self, voice: str) -> NDArray[np.float32]:
-        """Style table (rows, width) of a voice, or of a mix such as "af_heart,am_adam" or
-        "af_heart(2)+am_adam-af_sky": the sum by weights, divided by what the weights are together without
-        their signs. Raises InputError for what `split` does, and for a mix that takes away what it adds."""
+        """Return the style table (rows, width) of a voice or a mix.
+
+        "af_heart,am_adam" and "af_heart(2)+am_adam-af_sky" are mixes: the weighted sum, divided by the sum of
+        the absolute weights.
+
+        Raises:
+            InputError: a name is unknown, or a mix subtracts nearly all that it adds.
+        """
         parts = self._parts(voice)
         tables = [self._tables[name] for name, _ in parts]
         if len(tables) == 1:
             return tables[0]
         rows = max(map(len, tables))
-        if not {*map(len, tables)} <= {1, rows}:  # a style for every length goes with all
+        if not {*map(len, tables)} <= {1, rows}:  # one style for every length fits all
             raise InputError(
                 f"The voices '{truncate(voice)}' have tables of different lengths and cannot be mixed."
             )
@@ -158,14 +170,14 @@ class Voices:
         whole = 0.0
         for _, weight in parts:
             whole += abs(weight)
-        # One table after the other: memory is that of one, and a matrix product rounds as BLAS does.
+        # Table by table: memory for one only, and no rounding of a BLAS.
         mixed = np.zeros((rows, tables[0].shape[1]), np.float32)
         for table, (_, weight) in zip(tables, parts, strict=True):
             mixed += table if is_mean else np.float32(weight / whole) * table
         return mixed / np.float32(len(tables)) if is_mean else mixed
 
     def _parts(self, voice: str) -> tuple[tuple[str, float], ...]:
-        """Names and weights of a mix; those after a minus are below 0. Raises InputError."""
+        """Return names and weights of a mix, negative after a minus; raises InputError."""
         if not isinstance(voice, str):
             raise InputError(f"A voice should be a name such as 'af_heart', but is {truncate(repr(voice))}.")
         if voice in self._tables:
@@ -177,26 +189,30 @@ class Voices:
                 "make one heavier, give it a weight, as in af_heart(2)."
             )
         parts = tuple(self._part(part, sign) for part, sign in zip(names, signs, strict=True))
-        added = taken = 0.0
+        added = subtracted = 0.0
         for _, weight in parts:
-            added, taken = (added + weight, taken) if weight > 0 else (added, taken - weight)
-        # What all voices have in common is gone where both are equal: "Hello world." of three pairs had peaks
-        # of 0.6, 9 and 58. At 9 to 11 they were 0.4 to 1.9; from 2 to 3 on 0.14 to 0.28, one voice's is 0.26.
-        # The norm tells neither: it was 0.8 to 1.0 in all of these, and of no mix is it above its voices'.
-        if 3 * taken > 2 * added:
+            if weight > 0:
+                added += weight
+            else:
+                subtracted -= weight
+        # If both are equal, what all voices have in common is gone: "Hello world." of three pairs had peaks
+        # of 0.6, 9 and 58. At 9:11 they were 0.4 to 1.9; from 2:3 on 0.14 to 0.28, and 0.26 for one voice.
+        # The
+        # norm does not tell: it was 0.8 to 1.0 for all of these.
+        if 3 * subtracted > 2 * added:
             raise InputError(
-                "This mix takes away nearly all that it adds, and no voice is left: what is subtracted "
+                "This mix subtracts nearly all that it adds, and no voice is left: what is subtracted "
                 "should weigh at most two thirds of what is added."
             )
         return parts
 
     def _part(self, part: str, sign: str) -> tuple[str, float]:
-        found = _WEIGHTED.fullmatch(part.strip())
-        name, weight = (found[1].strip(), float(found[2])) if found else (part.strip(), 1.0)
+        match = _WEIGHTED.fullmatch(part.strip())
+        name, weight = (match[1].strip(), float(match[2])) if match else (part.strip(), 1.0)
         if name not in self._tables:
             raise InputError(self._unknown(name))
-        if not 0 < weight <= _HEAVIEST:
-            raise InputError(f"The weight of {name} in a mix should be above 0 and at most {_HEAVIEST}.")
+        if not 0 < weight <= _MAX_WEIGHT:
+            raise InputError(f"The weight of {name} in a mix should be above 0 and at most {_MAX_WEIGHT}.")
         return name, -weight if sign == "-" else weight
 
     def _unknown(self, name: str) -> str:
@@ -216,10 +232,9 @@ class Voices:
 
 
 def style_of(table: NDArray[np.float32], phonemes: str) -> NDArray[np.float32]:
-    """`ref_s` (width,) for an utterance: row `len(phonemes) - 1`, as stock Kokoro picks it.
+    """Return `ref_s` (width,) of an utterance: row `len(phonemes) - 1`, as stock Kokoro does.
 
-    The length counts every symbol of the text, also those the vocabulary lacks. An index outside the table
-    (more symbols than rows, which only unknown symbols can cause) takes the nearest row.
+    Symbols that the vocabulary lacks count too. An index beyond the table selects its last row.
     """
     return table[min(max(len(phonemes) - 1, 0), len(table) - 1)]
 
@@ -227,13 +242,19 @@ def style_of(table: NDArray[np.float32], phonemes: str) -> NDArray[np.float32]:
 def languages_of(
     voices: Voices, voice: str, language: str | None, known: Mapping[str, SpokenLanguage]
 ) -> Callable[[str | None], str]:
-    """The letter of the language of each voice, of `voice` itself for None; `language` where it is given.
-    known: the bundle's languages, the first of which a voice speaks whose name says none.
+    """Return a function from a voice, or None for `voice`, to the letter of its language.
 
-    A SpeechWarning says once where a voice leaves it open. Raises InputError for an unknown one of either.
+    Args:
+        voices: of the synthesizer.
+        voice: of the request.
+        language: a letter that overrides those of the voices.
+        known: the bundle's languages; a voice whose name has no language speaks the first, with a warning.
+
+    Raises:
+        InputError: the voice or the language is unknown.
     """
     if language is not None and language not in known:
-        letters = ", ".join(f"{letter} ({each.name})" for letter, each in known.items())
+        letters = ", ".join(f"{letter} ({item.name})" for letter, item in known.items())
         raise InputError(f"There is no language {truncate(repr(language))}. Choose one of {letters}.")
 
     @lru_cache(VOICES_REMEMBERED)

@@ -1,4 +1,4 @@
-"""Texts spoken into slots of time: subtitles, announcements."""
+"""Plans of texts in slots of time, such as subtitles."""
 
 from __future__ import annotations
 
@@ -16,38 +16,44 @@ __all__ = ["plan_slots"]
 
 
 def plan_slots(slots: Sequence[Slot], plan: Callable[[str], Plan]) -> Plan:
-    """One plan that speaks every slot's text from its start, faster where it is too short for it.
+    """Return one plan that begins each text at the start of its slot, and speaks faster in short slots.
 
-    `plan` makes the plan of a text. A slot that is too short even for one frame a symbol runs into what
-    follows, with a SpeechWarning. Spans of words are places in the texts joined by blank lines. Raises
-    InputError where there is no slot.
+    A slot that is shorter than one frame per symbol delays the next one, with a SpeechWarning. Spans of words
+    are places in the texts joined by blank lines.
+
+    Args:
+        slots: in the order of their starts.
+        plan: returns the plan of a text.
+
+    Raises:
+        InputError: there is no slot, or a text cannot be spoken.
     """
     if not slots:
         raise InputError("There is nothing to speak: there is no cue with text.")
     pieces: list[Piece] = []
-    made: Plan | None = None
-    now = place = 0
+    first: Plan | None = None
+    now = place = 0  # in samples, in characters
     for slot in slots:
-        planned = _trimmed(plan(slot.text))
-        made = made or planned
+        planned = _trim(plan(slot.text))
+        first = first or planned
         start, end = (round(second * planned.sample_rate) for second in (slot.start, slot.end))
         if now > start:
             warn(f"{quoted(slot.text)} is spoken {(now - start) / planned.sample_rate:.2f} s late.")
         elif now < start:
             pieces.append(Piece((), noise=len(pieces), pause=start - now))
             now = start
-        planned = _fitted(planned, end - now, slot)
+        planned = _fit(planned, end - now, slot)
         for piece in planned.pieces:
             words = (replace(w, start=w.start + place, end=w.end + place) for w in piece.words)
             pieces.append(replace(piece, words=tuple(words), noise=len(pieces)))
         now += planned.samples
         place += len(slot.text) + 2
-    assert made is not None
-    return replace(made, pieces=tuple(pieces))
+    assert first is not None
+    return replace(first, pieces=tuple(pieces))
 
 
-def _trimmed(plan: Plan) -> Plan:
-    """Without the silence at both ends, so that speech begins where the slot does."""
+def _trim(plan: Plan) -> Plan:
+    """Remove the silence at both ends, so that speech begins with the slot."""
     attack, release = round(ATTACK * plan.sample_rate), round(RELEASE * plan.sample_rate)
     first = plan.pieces[0]
     plan = plan.with_piece(0, replace(first, keep=(attack, first.keep[1])))
@@ -57,7 +63,7 @@ def _trimmed(plan: Plan) -> Plan:
     )
 
 
-def _fitted(plan: Plan, room: int, slot: Slot) -> Plan:
+def _fit(plan: Plan, room: int, slot: Slot) -> Plan:
     if plan.samples <= room:
         return plan
     try:

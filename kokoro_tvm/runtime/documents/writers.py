@@ -1,7 +1,6 @@
-"""Files of audio: WAV by this package alone, FLAC, MP3 and Opus through libsndfile, M4B through ffmpeg.
+"""Audio files: WAV by this package, FLAC, MP3 and Opus by soundfile, M4B by ffmpeg.
 
-WAV files have 32-bit floats: nothing is clipped; equal audio gives equal bytes. Encoders are imported only
-where they are used.
+WAV files have 32-bit floats: nothing is clipped, and equal audio gives equal bytes.
 """
 
 from __future__ import annotations
@@ -20,15 +19,23 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.output import check_place, is_stream, whole_file
 from kokoro_tvm.runtime.speech.wav import header
 
-__all__ = ["FORMATS", "Mark", "audio_format", "begin_wav", "check_audio_file", "metadata", "write_audio"]
+__all__ = [
+    "FORMATS",
+    "Mark",
+    "audio_format",
+    "begin_wav",
+    "chapter_metadata",
+    "check_audio_file",
+    "write_audio",
+]
 
 _Floats: TypeAlias = NDArray[np.float32]
-_RATE = "64k"  # bits a second of AAC, which is transparent for one voice at 24 kHz
+_AAC_BITRATE = "64k"  # transparent for one voice at 24 kHz
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A chapter's title, and its first and last sample as a slice."""
+    """A chapter of an audio file: its title and its samples, as a slice."""
 
     title: str
     start: int
@@ -36,24 +43,29 @@ class Mark:
 
 
 def audio_format(path: str | Path, format: str | None = None) -> str:
-    """The format of a file: `format` if it is given, else by the suffix, else WAV where it is a stream.
+    """Return the format of a file: `format`, else its suffix, else WAV if it is a stream.
 
-    Raises InputError for another.
+    Raises:
+        InputError: it is none of FORMATS.
     """
     name = (format or Path(path).suffix.lstrip(".")).lower()
     if not name and is_stream(Path(path)):
         return "wav"
     if name not in FORMATS:
-        given = f"the format {name!r}" if format or name else "no suffix"
-        raise InputError(f"{path}: audio is written as {', '.join(FORMATS)}, but this has {given}.")
+        description = f"the format {name!r}" if format or name else "no suffix"
+        raise InputError(f"{path}: audio is written as {', '.join(FORMATS)}, but this has {description}.")
     return name
 
 
 def check_audio_file(path: str | Path, format: str | None = None) -> str:
-    """The format, before time is spent on speaking; raises InputError where the file could not be written."""
+    """Return the format of a file, before time is spent on synthesis.
+
+    Raises:
+        InputError: the file cannot be written, or its encoder is not installed.
+    """
     name = audio_format(path, format)
     check_place(Path(path))
-    _WRITERS[name].encoder()
+    _WRITERS[name].check()
     return name
 
 
@@ -65,11 +77,18 @@ def write_audio(
     title: str = "",
     marks: Iterable[Mark] = (),
 ) -> None:
-    """Write mono audio, blocks of float32 (samples,); the file appears whole or not at all.
+    """Write mono audio; the file appears whole or not at all.
 
-    `path` may be `-`, standard output. `marks` are the chapters of an M4B. Where a format cannot hold values
-    beyond 1, they are clipped. Raises InputError when the format is unknown, its encoder missing, or the file
-    cannot be written.
+    Args:
+        path: `-` is standard output.
+        blocks: float32 (samples,) each. Formats that cannot hold values beyond 1 clip them.
+        sample_rate: in Hz.
+        format: one of FORMATS; None: by the suffix.
+        title: of the whole file.
+        marks: chapters, which M4B alone has.
+
+    Raises:
+        InputError: the format is unknown, its encoder is not installed, or the file cannot be written.
     """
     writer = _WRITERS[audio_format(path, format)]
     path = Path(path)
@@ -79,7 +98,7 @@ def write_audio(
 
 
 def begin_wav(stream: BinaryIO, sample_rate: int) -> Callable[[_Floats], None]:
-    """Write the header of samples that are not counted yet; returns what writes a block of them at once."""
+    """Write a header without a length, and return a function that writes and flushes a block of samples."""
 
     def write(data: bytes) -> None:
         stream.write(data)
@@ -89,8 +108,8 @@ def begin_wav(stream: BinaryIO, sample_rate: int) -> Callable[[_Floats], None]:
     return lambda block: write(_bytes(block))
 
 
-def metadata(title: str, sample_rate: int, marks: Sequence[Mark]) -> str:
-    """Title and chapters as ffmpeg reads them: its format FFMETADATA1."""
+def chapter_metadata(title: str, sample_rate: int, marks: Sequence[Mark]) -> str:
+    """Return title and chapters in ffmpeg's format FFMETADATA1."""
     lines = [";FFMETADATA1", f"title={_escaped(title)}"]
     for mark in marks:
         lines += ["[CHAPTER]", f"TIMEBASE=1/{sample_rate}", f"START={mark.start}", f"END={mark.end}"]
@@ -112,7 +131,9 @@ def _write_wav(
         head = header(samples, sample_rate)
         stream.write(head)
     if size != len(head) + 4 * samples:
-        raise InputError(f"{path} has {size} bytes, which are not its {samples} samples. Run the same again.")
+        raise InputError(
+            f"{path} has {size} bytes, not those of {samples} samples. Run the same command again."
+        )
 
 
 def _write_sound(
@@ -124,7 +145,6 @@ def _write_sound(
     title: str,
     marks: Sequence[Mark],
 ) -> None:
-    """By libsndfile, which the package soundfile brings along."""
     soundfile = _soundfile()
     try:
         with soundfile.SoundFile(path, "x", sample_rate, 1, format=container, subtype=subtype) as file:
@@ -139,18 +159,17 @@ def _write_sound(
 def _write_m4b(
     path: Path, blocks: Iterable[_Floats], sample_rate: int, title: str, marks: Sequence[Mark]
 ) -> None:
-    """AAC with chapters, through the program ffmpeg, because no library that can be assumed has AAC."""
-    import subprocess  # slow to import, and `import kokoro_tvm.runtime` is not
+    import subprocess  # here, so that `import kokoro_tvm.runtime` stays fast
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         chapters = Path(folder) / "chapters.txt"
-        chapters.write_text(metadata(title, sample_rate, marks), encoding="utf-8")
+        chapters.write_text(chapter_metadata(title, sample_rate, marks), encoding="utf-8")
         errors = Path(folder) / "errors.txt"
         command = [_ffmpeg(), "-nostdin", "-v", "error", "-y"]
         command += ["-f", "f32le", "-ar", str(sample_rate), "-ac", "1", "-i", "pipe:0"]
         command += ["-f", "ffmetadata", "-i", str(chapters), "-map", "0:a", "-map_metadata", "1"]
-        command += ["-c:a", "aac", "-b:a", _RATE]
+        command += ["-c:a", "aac", "-b:a", _AAC_BITRATE]
         command += ["-f", "ipod", "-movflags", "+faststart", str(path.absolute())]
         with errors.open("wb") as log:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=log, stdout=log)
@@ -160,7 +179,7 @@ def _write_m4b(
                     process.stdin.write(_bytes(block))
                 process.stdin.close()
             except BrokenPipeError:
-                pass  # its status and its message say why
+                pass  # the exit status and the log say why
             except BaseException:
                 process.kill()
                 raise
@@ -185,9 +204,8 @@ def _soundfile() -> Any:
 def _ffmpeg() -> str:
     import shutil
 
-    found = shutil.which("ffmpeg")
-    if found:
-        return found
+    if program := shutil.which("ffmpeg"):
+        return program
     try:
         return str(importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe())
     except (ImportError, RuntimeError) as error:
@@ -207,10 +225,14 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """encoder: what the format is written with; raises InputError where it is missing, and says what to
-    install; write: path, blocks of float32 (samples,), sample rate, title, chapters."""
+    """How a format is written.
 
-    encoder: Callable[[], object]
+    Attributes:
+        check: raises InputError if the encoder is not installed.
+        write: called with path, blocks, sample rate, title and chapters.
+    """
+
+    check: Callable[[], object]
     write: Callable[[Path, Iterable[_Floats], int, str, Sequence[Mark]], None]
 
 
@@ -224,4 +246,4 @@ _WRITERS = {
     "m4a": _Writer(_ffmpeg, _write_m4b),
 }
 FORMATS = tuple(_WRITERS)
-"""Names of formats, which are the suffixes of their files as well."""
+"""Names of formats, which are suffixes of files as well."""

@@ -1,1 +1,1 @@
-"""Bundles in other places: how a place is named, what lies there, and how one is fetched and verified."""
+"""Remote bundles: addresses, OCI registries and layouts, download and verification."""

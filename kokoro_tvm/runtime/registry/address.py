@@ -1,12 +1,12 @@
-"""Where a bundle is pulled from or pushed to, as it is written on the command line.
+"""Addresses that bundles are pulled from and pushed to.
 
     oci://HOST[:PORT]/REPOSITORY[:TAG | @sha256:HEX]   a registry
     https://HOST/PATH[#NAME]                           an OCI image layout on a web server
     hf://OWNER/REPOSITORY[@REVISION][/PATH][#NAME]     one in a repository of the Hugging Face hub
     DIR[#NAME], s3://BUCKET/PATH[#NAME]                one in a folder, or wherever fsspec reaches
-    NAME                                               NAME in the place that KOKORO_TVM_REGISTRY names
+    NAME                                               NAME in the place in KOKORO_TVM_REGISTRY
 
-A layout may hold several bundles; without NAME it has to be one.
+A layout may hold several bundles; without NAME it must hold one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kokoro_tvm.common.errors import InputError
 
 __all__ = ["Layout", "Repository", "is_loopback", "parse_place", "parse_source"]
 
-# The grammar of names, tags and digests: the OCI distribution specification, v1.1, "Pulling manifests".
+# Grammar of names, tags and digests: OCI distribution specification, v1.1, "Pulling manifests".
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _REPOSITORY = re.compile(
     rf"([^/@#?]+)/({_NAME}(?:/{_NAME})*)(?::([\w][\w.-]{{0,127}})|@(sha256:[0-9a-f]{{64}}))?"
@@ -32,7 +32,13 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository of a registry; reference: a tag, or `sha256:` and the digest of a manifest."""
+    """A bundle in a registry.
+
+    Attributes:
+        host: with its port, if any.
+        name: of the repository.
+        reference: a tag, or `sha256:` and the digest of a manifest.
+    """
 
     host: str
     name: str
@@ -43,17 +49,22 @@ class Repository:
 
     @property
     def url(self) -> str:
-        """The root of its routes."""
+        """The base URL of its routes."""
         return f"{'http' if is_loopback(self.host) else 'https'}://{self.host}/v2/{self.name}"
 
     def named(self, name: str) -> Repository:
-        """The same repository at another tag."""
+        """Return the same repository with another tag."""
         return replace(self, reference=name)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A folder with an OCI image layout, as path or URL; name: of a bundle in it, empty for its only one."""
+    """A bundle in an OCI image layout.
+
+    Attributes:
+        place: path or URL of the layout.
+        name: of the bundle, "" for the only one.
+    """
 
     place: str
     name: str = ""
@@ -62,12 +73,12 @@ class Layout:
         return f"{self.place}#{self.name}" if self.name else self.place
 
     def named(self, name: str) -> Layout:
-        """The same layout and another bundle."""
+        """Return the same layout with another bundle."""
         return replace(self, name=name)
 
 
 def parse_source(text: str) -> Repository | Layout:
-    """What to pull. Raises InputError for what is no address, and for a NAME without a registry."""
+    """Parse the address of a bundle to pull; raises InputError, also for a NAME without a registry."""
     if "/" in text or "#" in text or not _BARE.fullmatch(text):
         return parse_place(text)
     place = os.environ.get("KOKORO_TVM_REGISTRY", "")
@@ -81,14 +92,14 @@ def parse_source(text: str) -> Repository | Layout:
 
 
 def parse_place(text: str) -> Repository | Layout:
-    """A registry or a layout. Raises InputError."""
+    """Parse the address of a registry or a layout; raises InputError."""
     if text.startswith("oci://"):
-        return _repository(text)
+        return _parse_repository(text)
     place, _, name = text.partition("#")
     if name and not _BARE.fullmatch(name):
-        raise InputError(f"{name!r} in {text} is no name of a bundle: letters, digits, `.`, `_` and `-` are.")
+        raise InputError(f"{name!r} in {text} is no name of a bundle: use letters, digits, `.`, `_` and `-`.")
     if place.startswith("hf://"):
-        place = _on_the_hub(place)
+        place = _hub_url(place)
     if place.startswith("http://") and not is_loopback(urlsplit(place).netloc):
         raise InputError(
             f"{text} is not encrypted: anyone on the way could hand over code that this machine then runs. "
@@ -100,26 +111,26 @@ def parse_place(text: str) -> Repository | Layout:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, with its port, is this machine: there, http is as good as https."""
+    """Return whether a host, with its port, is this machine, where http is as good as https."""
     return urlsplit(f"//{host}").hostname in _LOOPBACK
 
 
-def _repository(text: str) -> Repository:
-    found = _REPOSITORY.fullmatch(text.removeprefix("oci://"))
-    if found is None:
+def _parse_repository(text: str) -> Repository:
+    match = _REPOSITORY.fullmatch(text.removeprefix("oci://"))
+    if match is None:
         raise InputError(
             f"{text} is no address of a registry. Write oci://HOST/REPOSITORY:TAG, in small letters, or "
             "oci://HOST/REPOSITORY@sha256:DIGEST."
         )
-    host, name, tag, digest = found.groups()
+    host, name, tag, digest = match.groups()
     return Repository(host, name, digest or tag or "latest")
 
 
-def _on_the_hub(text: str) -> str:
-    """The web address of a folder of the hub, whose files anyone may read."""
-    found = _HUB.fullmatch(text)
-    if found is None:
+def _hub_url(text: str) -> str:
+    """Return the URL of a folder of the Hugging Face hub."""
+    match = _HUB.fullmatch(text)
+    if match is None:
         raise InputError(f"{text} is no address on the hub. Write hf://OWNER/REPOSITORY/PATH.")
-    repository, revision, path = found.groups()
+    repository, revision, path = match.groups()
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
     return f"{endpoint}/{repository}/resolve/{revision or 'main'}/{path or ''}".rstrip("/")

@@ -1,7 +1,7 @@
-"""A bundle as an OCI artifact: a manifest whose layers are the bundle's files, each by its digest.
+"""A bundle as an OCI artifact: a manifest whose layers are the bundle's files.
 
 https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md, with guidance for artifacts at its end;
-file names are annotations, as ORAS writes them. The same weights of two bundles are one layer.
+file names are annotations, as ORAS writes them. Equal files of two bundles are one layer.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from kokoro_tvm.runtime.bundle.node import ManifestNode
 __all__ = [
     "ARTIFACT_TYPE",
     "EMPTY",
-    "LARGEST_MANIFEST",
     "MANIFEST_TYPE",
+    "MAX_MANIFEST_BYTES",
     "OciLayer",
-    "manifest_of",
+    "build_manifest",
     "read_layers",
     "sha256_of",
 ]
@@ -30,9 +30,9 @@ __all__ = [
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 ARTIFACT_TYPE = "application/vnd.kokoro-tvm.bundle.v1"
 EMPTY = b"{}"
-"""The configuration, of which a bundle needs none."""
-LARGEST_MANIFEST = 4 << 20
-"""Bytes, as registries have it."""
+"""The configuration blob; a bundle needs none."""
+MAX_MANIFEST_BYTES = 4 << 20
+"""The limit of registries."""
 _TITLE = "org.opencontainers.image.title"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VERSION = "org.opencontainers.image.version"
@@ -40,15 +40,21 @@ _VERSION = "org.opencontainers.image.version"
 
 @dataclass(frozen=True)
 class OciLayer:
-    """A file: its name in the bundle, bytes, and SHA-256 in hexadecimal."""
+    """A file of a bundle.
+
+    Attributes:
+        name: relative to the bundle.
+        size: in bytes.
+        sha256: in hexadecimal.
+    """
 
     name: str
     size: int
     sha256: str
 
 
-def manifest_of(layers: Iterable[OciLayer], recipe: str, version: str) -> bytes:
-    """The manifest: the same layers give the same bytes."""
+def build_manifest(layers: Iterable[OciLayer], recipe: str, version: str) -> bytes:
+    """Return a manifest; equal layers give equal bytes."""
     content = {
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,
@@ -64,25 +70,29 @@ def manifest_of(layers: Iterable[OciLayer], recipe: str, version: str) -> bytes:
 
 
 def read_layers(content: bytes, place: str) -> dict[str, OciLayer]:
-    """The layers of a manifest by name; raises BundleError where it is none, or that of something else."""
+    """Return the layers of a manifest by name.
+
+    Raises:
+        BundleError: the content is no manifest, or not one of a bundle.
+    """
     try:
         raw = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"What {place} holds is no manifest ({error}). Name another place.") from error
+        raise BundleError(f"{place} holds no manifest ({error}). Name another place.") from error
     node = ManifestNode(raw, place)
-    found = str(raw.get("artifactType") or raw.get("mediaType"))
-    if found != ARTIFACT_TYPE:
-        raise BundleError(f"{place} holds {found}, and no bundle of kokoro-tvm. Name another place.")
-    layers = (_layer(each) for each in node.children("layers"))
+    media_type = str(raw.get("artifactType") or raw.get("mediaType"))
+    if media_type != ARTIFACT_TYPE:
+        raise BundleError(f"{place} holds {media_type}, not a bundle of kokoro-tvm. Name another place.")
+    layers = (_read_layer(child) for child in node.children("layers"))
     return {layer.name: layer for layer in layers}
 
 
 def sha256_of(content: bytes) -> str:
-    """In hexadecimal."""
+    """Return a SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
-def _layer(node: ManifestNode) -> OciLayer:
+def _read_layer(node: ManifestNode) -> OciLayer:
     size, digest = node.get("size", int), node.get("digest", str)
     if size < 0 or not _DIGEST.fullmatch(digest):  # it becomes the name of a file
         raise BundleError(f"{node.place} has {size} bytes and the digest {digest!r}. Push the bundle again.")
@@ -92,5 +102,5 @@ def _layer(node: ManifestNode) -> OciLayer:
 def _descriptor(
     media_type: str, size: int, sha256: str, annotations: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"mediaType": media_type, "digest": f"sha256:{sha256}", "size": size}
-    return found | ({"annotations": dict(annotations)} if annotations else {})
+    descriptor: dict[str, Any] = {"mediaType": media_type, "digest": f"sha256:{sha256}", "size": size}
+    return descriptor | ({"annotations": dict(annotations)} if annotations else {})

@@ -1,4 +1,4 @@
-"""One file from a source: taken up where it broke off, and compared with its digest before it has a name."""
+"""Download of one file: resumed after a failure, compared with its digest at the end."""
 
 from __future__ import annotations
 
@@ -15,72 +15,79 @@ from kokoro_tvm.runtime.registry.artifact import OciLayer
 from kokoro_tvm.runtime.registry.sources import Source, read
 from kokoro_tvm.runtime.registry.web import TransferError
 
-__all__ = ["download", "writing"]
+__all__ = ["download", "report_write_errors"]
 
 _CHUNK = 1 << 20  # bytes
-_TRIES = 4  # that bring nothing, one after the other
-_PAUSE = 0.5  # seconds after the first of them; twice as long after each other one
+_MAX_FAILURES = 4  # in a row that transfer nothing
+_PAUSE_S = 0.5  # after the first of them; doubled after each further one
 
 
 def download(source: Source, layer: OciLayer, path: Path, place: str, arrived: Callable[[int], None]) -> None:
-    """Writes a layer to `path`, after what is there of it already; complete, it has the layer's digest.
+    """Write a layer to `path`, after the part of it that is there already.
 
-    arrived: called with bytes as they come. Raises BundleError; what came stays for the next time, unless it
-    is not what it should be.
+    Args:
+        source: holds the layer.
+        layer: to download.
+        path: of the file; a partial one is kept after a failure.
+        place: of the source, for messages.
+        arrived: called with numbers of bytes as they arrive.
+
+    Raises:
+        BundleError: the source fails, or the file has another digest and is deleted.
     """
     digest = hashlib.sha256()
-    have = path.stat().st_size if path.exists() else 0
-    with writing(path), path.open("r+b" if have else "w+b") as file:
-        while have and (chunk := file.read(_CHUNK)):
+    size = path.stat().st_size if path.exists() else 0
+    with report_write_errors(path), path.open("r+b" if size else "w+b") as file:
+        while size and (chunk := file.read(_CHUNK)):
             digest.update(chunk)
-        tries = 0
-        while have < layer.size:
-            before = have
+        failures = 0
+        while size < layer.size:
+            before = size
             try:
-                stream, begins = source.open(layer.sha256, have)
+                stream, begins = source.open(layer.sha256, size)
                 with stream:
-                    if begins != have:  # it sends the whole file, whatever part was requested
-                        have, digest = 0, hashlib.sha256()
+                    if begins != size:  # the server ignores ranges and sends the whole file
+                        size, digest = 0, hashlib.sha256()
                         file.seek(0)
                         file.truncate()
-                    while have <= layer.size and (chunk := read(stream, _CHUNK)):
+                    while size <= layer.size and (chunk := read(stream, _CHUNK)):
                         file.write(chunk)
                         digest.update(chunk)
-                        have += len(chunk)
+                        size += len(chunk)
                         arrived(len(chunk))
-                if have < layer.size:
-                    raise TransferError(f"it ended after {have} of {layer.size} bytes", passing=True)
+                if size < layer.size:
+                    raise TransferError(f"it ended after {size} of {layer.size} bytes", is_temporary=True)
             except TransferError as error:
-                tries = 0 if have > before else tries + 1
-                if not error.passing or tries == _TRIES:
-                    again = "Run" if error.passing else "See to that, and run"
+                failures = 0 if size > before else failures + 1
+                if not error.is_temporary or failures == _MAX_FAILURES:
+                    action = "Run" if error.is_temporary else "Fix that, and run"
                     raise BundleError(
-                        f"{layer.name} cannot be pulled from {place}: {error}. {again} the same again, which "
-                        "goes on where it ended."
+                        f"{layer.name} cannot be pulled from {place}: {error}. {action} the same command "
+                        "again, which resumes the download."
                     ) from error
-                time.sleep(_PAUSE * 2**tries)
+                time.sleep(_PAUSE_S * 2**failures)
         file.flush()
         os.fsync(file.fileno())
-    if have != layer.size or digest.hexdigest() != layer.sha256:
+    if size != layer.size or digest.hexdigest() != layer.sha256:
         path.unlink()
         raise BundleError(
-            f"{layer.name} from {place} has sha256 {digest.hexdigest()} and {have} bytes, but the manifest "
-            f"says {layer.sha256} and {layer.size}: it was damaged or changed. Nothing of it was kept. Run "
-            "the same again; if it stays so, name another place."
+            f"{layer.name} from {place} has sha256 {digest.hexdigest()} and {size} bytes, but the manifest "
+            f"says {layer.sha256} and {layer.size}: it was damaged or changed. It was deleted. Run the same "
+            "command again; if that fails, name another place."
         )
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """What is written within the block: an OSError becomes a BundleError with the place and what to do."""
+def report_write_errors(path: Path) -> Iterator[None]:
+    """Turn an OSError of the block into a BundleError that names the file."""
     try:
         yield
     except OSError as error:
-        where = error.filename2 or error.filename or path
+        file = error.filename2 or error.filename or path
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = "the disk is full" if full else error.strerror or error
-        do = "Make room" if full else "See to it"
+        reason = "the disk is full" if full else error.strerror or error
+        action = "Free space" if full else "Fix that"
         raise BundleError(
-            f"{where} cannot be written: {what}. {do}, or name another folder with --output, and run "
-            "the same again."
+            f"{file} cannot be written: {reason}. {action}, or name another folder with --output, and run "
+            "the same command again."
         ) from error

@@ -1,9 +1,9 @@
-"""Pulling a bundle: what is missing of it travels, all of it is verified, and then it has its name.
+"""Pull of a bundle: download missing files, verify all of them, then rename the folder into place.
 
-    FOLDER/../.kokoro-tvm-pull/SHA256    what came of a file, until the bundle is whole
-    FOLDER/../.kokoro-tvm-pull/new/      the bundle, until then
+    FOLDER/../.kokoro-tvm-pull/SHA256    a file, complete or not
+    FOLDER/../.kokoro-tvm-pull/new/      the bundle, until it is complete
 
-Files that another bundle beside FOLDER has are linked, or copied, and verified as if they had travelled.
+Files that another bundle beside FOLDER has are linked or copied, and verified like downloaded ones.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.runtime.locking import hold_lock
 from kokoro_tvm.runtime.registry.address import Layout, Repository
-from kokoro_tvm.runtime.registry.artifact import LARGEST_MANIFEST, OciLayer, read_layers, sha256_of
-from kokoro_tvm.runtime.registry.download import download, writing
+from kokoro_tvm.runtime.registry.artifact import MAX_MANIFEST_BYTES, OciLayer, read_layers, sha256_of
+from kokoro_tvm.runtime.registry.download import download, report_write_errors
 from kokoro_tvm.runtime.registry.sources import Source, open_source
 from kokoro_tvm.runtime.registry.trust import SBOM, SIGNED, key_ids, require_signature
 from kokoro_tvm.runtime.registry.web import TransferError, Web
@@ -36,7 +36,7 @@ from kokoro_tvm.runtime.registry.web import TransferError, Web
 if TYPE_CHECKING:
     from securesystemslib.signer import Key
 
-__all__ = ["Pulled", "pull"]
+__all__ = ["PulledBundle", "pull"]
 
 _WORK = ".kokoro-tvm-pull"
 _MANIFEST = "bundle.json"
@@ -44,13 +44,20 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
-class Pulled:
-    """A bundle in its folder. digest: SHA-256 of what was pulled; arrived, shared: bytes that travelled, and
-    that other bundles had; trusted: whom it takes to believe in it."""
+class PulledBundle:
+    """A bundle in its folder.
+
+    Attributes:
+        bundle: complete and verified.
+        digest: SHA-256 of its OCI manifest.
+        downloaded: in bytes.
+        shared: bytes taken from other bundles.
+        trusted: who vouches for it, for people.
+    """
 
     bundle: Bundle
     digest: str
-    arrived: int
+    downloaded: int
     shared: int
     trusted: str
 
@@ -60,19 +67,24 @@ def pull(
     output: Path | None = None,
     key: Key | None = None,
     meter: Callable[[int, int], None] = lambda arrived, total: None,
-) -> Pulled:
-    """Brings a bundle to `output`, by default a folder of its recipe's name in `locate_pulled_bundles()`.
+) -> PulledBundle:
+    """Download a bundle and verify it; a bundle in the folder is replaced in one step, at the end.
 
-    key: which must have signed it; None: nobody has to. meter: called with bytes that came and all that have
-    to come. A bundle that is in the folder already is replaced in one step, at the end.
+    Args:
+        place: of the bundle.
+        output: its folder; None: one of its recipe's name in `locate_pulled_bundles()`.
+        key: that must have signed the bundle; None accepts unsigned ones.
+        meter: called with the bytes downloaded so far and their total.
 
-    Raises BundleError: it is not there, cannot be had, is damaged, changed, or not signed by the key; the
-    disk is full. InputError: the folder is that of something else, or this user has none.
+    Raises:
+        BundleError: the bundle is missing, damaged or not signed by the key, the source fails, or the disk is
+            full.
+        InputError: the folder holds something else, or this user has no home folder.
     """
     if output is not None:
         output = resolve_link(output)
     source, parent = open_source(place, Web()), _parent(output)
-    with writing(parent):
+    with report_write_errors(parent):
         _make_private(parent / _WORK)
         with _hold_folder(parent / _WORK):
             return _Pull(source, str(place), parent / _WORK, meter).run(output, key)
@@ -80,44 +92,46 @@ def pull(
 
 @dataclass(frozen=True)
 class _Pull:
-    """place: the source's, as messages have it; work: the folder of what has come."""
+    """A pull in progress; `place` is that of the source, for messages, `work` the folder of partial files."""
 
     source: Source
     place: str
     work: Path
     meter: Callable[[int, int], None]
 
-    def run(self, output: Path | None, key: Key | None) -> Pulled:
+    def run(self, output: Path | None, key: Key | None) -> PulledBundle:
         try:
             manifest = self.source.manifest()
         except TransferError as error:
-            raise BundleError(_not_had(self.place, error)) from error
+            raise BundleError(_unavailable(self.place, error)) from error
         layers = read_layers(manifest, self.place)
         new = self.work / "new"
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         try:
-            described = self._describe(layers, new)
-            trusted = self._whom(new, key)
-            folder = output if output is not None else resolve_link(self.work.parent / described.recipe)
-            _check_folder(folder, described.recipe)
-            arrived = self._bring(described, layers)
+            bundle = self._describe(layers, new)
+            trusted = self._check_trust(new, key)
+            folder = output if output is not None else resolve_link(self.work.parent / bundle.recipe)
+            _check_folder(folder, bundle.recipe)
+            downloaded = self._download(bundle, layers)
             identity = new.stat()
             _swap(new, folder)
             _check_final(folder, identity)
         finally:
             shutil.rmtree(new, ignore_errors=True)
-        size = sum({file.sha256: file.size for file in described.files()}.values())
-        bundle = read_bundle(folder, described.sha256)
-        return Pulled(bundle, sha256_of(manifest), arrived, size - arrived, trusted)
+        size = sum({file.sha256: file.size for file in bundle.files()}.values())
+        return PulledBundle(
+            read_bundle(folder, bundle.sha256), sha256_of(manifest), downloaded, size - downloaded, trusted
+        )
 
     def _describe(self, layers: dict[str, OciLayer], new: Path) -> Bundle:
-        """The bundle as its manifest and its provenance have it, once they and the layers say the same."""
+        """Download the manifest and the provenance, and compare them with the layers."""
         for name in (_MANIFEST, PROVENANCE, SBOM, SIGNED):
             if name in layers:
-                if (size := layers[name].size) > LARGEST_MANIFEST:
+                if (size := layers[name].size) > MAX_MANIFEST_BYTES:
                     raise BundleError(
-                        f"{name} of {self.place} has {size} bytes, which is too much. Name another place."
+                        f"{name} of {self.place} has {size} bytes, more than any bundle needs. "
+                        "Name another place."
                     )
                 download(self.source, layers[name], new / name, self.place, lambda _: None)
             elif name in (_MANIFEST, PROVENANCE):
@@ -132,35 +146,35 @@ class _Pull:
         verify_provenance(bundle)
         return bundle
 
-    def _whom(self, new: Path, key: Key | None) -> str:
-        """Whom it takes to believe in the bundle: whoever has the key, or the place it is from."""
+    def _check_trust(self, new: Path, key: Key | None) -> str:
+        """Return who vouches for the bundle; raises BundleError if the key did not sign it."""
         if key is not None:
             require_signature(new, key, self.place)
             return f"signed by the key {key.keyid[:16]}, which you named"
-        signers = ", ".join(each[:16] for each in key_ids(new))
+        signers = ", ".join(key_id[:16] for key_id in key_ids(new))
         signed = f"signed by {signers}, not by a key that you named" if signers else "not signed"
-        return f"{signed}: trusts {self.source.whom}"
+        return f"{signed}: trusts {self.source.authority}"
 
-    def _bring(self, bundle: Bundle, layers: dict[str, OciLayer]) -> int:
-        """Puts all files of a bundle into its folder; how many bytes travelled for that."""
+    def _download(self, bundle: Bundle, layers: dict[str, OciLayer]) -> int:
+        """Download the bundle's files, or link them; return the number of downloaded bytes."""
         names: dict[str, list[Path]] = {}
         for file in bundle.files():
             names.setdefault(file.sha256, []).append(file.path)
-        wanted = {layer.sha256: layer for layer in layers.values() if layer.sha256 in names}
-        beside = _files_beside(self.work.parent)
-        for sha256 in [sha256 for sha256 in wanted if sha256 in beside]:
-            if _verified_link(beside[sha256], self.work / sha256, sha256):
-                del wanted[sha256]
-        total = sum(layer.size - _size(self.work / layer.sha256) for layer in wanted.values())
+        missing = {layer.sha256: layer for layer in layers.values() if layer.sha256 in names}
+        local = _find_local_files(self.work.parent)
+        for sha256 in [sha256 for sha256 in missing if sha256 in local]:
+            if _link(local[sha256], self.work / sha256, sha256):
+                del missing[sha256]
+        total = sum(layer.size - _size(self.work / layer.sha256) for layer in missing.values())
         _check_room(self.work.parent, total)
-        come = 0
+        downloaded = 0
 
         def arrived(count: int) -> None:
-            nonlocal come
-            come += count
-            self.meter(come, total)
+            nonlocal downloaded
+            downloaded += count
+            self.meter(downloaded, total)
 
-        for layer in wanted.values():
+        for layer in missing.values():
             download(self.source, layer, self.work / layer.sha256, self.place, arrived)
         for sha256, paths in names.items():
             for path in paths[1:]:
@@ -168,26 +182,26 @@ class _Pull:
                 shutil.copyfile(self.work / sha256, path)
             paths[0].parent.mkdir(parents=True, exist_ok=True)
             (self.work / sha256).replace(paths[0])
-        return come
+        return downloaded
 
 
-def _files_beside(parent: Path) -> dict[str, Path]:
-    """SHA-256 -> a file that has it, as the manifests of the bundles in a folder say."""
-    found: dict[str, Path] = {}
+def _find_local_files(parent: Path) -> dict[str, Path]:
+    """Return SHA-256 -> file, according to the manifests of the bundles in a folder."""
+    files: dict[str, Path] = {}
     for manifest in sorted(parent.glob("*/bundle.json")):
         with suppress(BundleError):  # of another version, or no bundle: it has nothing to share
-            found |= {file.sha256: file.path for file in read_bundle(manifest.parent).files()}
-    return found
+            files |= {file.sha256: file.path for file in read_bundle(manifest.parent).files()}
+    return files
 
 
-def _verified_link(source: Path, path: Path, sha256: str) -> bool:
-    """Makes `path` another name of a file, or a copy, if it has this digest."""
+def _link(source: Path, path: Path, sha256: str) -> bool:
+    """Link a file to `path`, or copy it; return whether it has this digest."""
     path.unlink(missing_ok=True)
     try:
         status = source.lstat()
         if not stat.S_ISREG(status.st_mode):
             return False
-        if not _is_own(status):  # whose owner could change it afterwards
+        if not _is_own(status):  # its owner could change it afterwards
             raise PermissionError
         os.link(source, path)
     except OSError:  # it is gone, another user's, or on a file system without links
@@ -205,15 +219,15 @@ def _size(path: Path) -> int:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Whether a file is this user's, where files have owners."""
+    """Return whether a file is this user's, on systems with owners."""
     return not hasattr(os, "getuid") or status.st_uid == os.getuid()
 
 
 def _make_private(work: Path) -> None:
-    """Create the folder that nobody else can write to, or check the one that is there.
+    """Create a folder that nobody else can write to, or check the existing one.
 
-    Raises BundleError where others could have put something into it: what is written there may be a link
-    to a file of this user, and what was verified there may be swapped.
+    Raises:
+        BundleError: others could write to it, and replace verified files or plant links.
     """
     work.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
@@ -229,7 +243,7 @@ def _make_private(work: Path) -> None:
 
 
 def _check_final(folder: Path, identity: os.stat_result) -> None:
-    """Raise BundleError unless a name leads to the folder that was verified."""
+    """Check that a path leads to the folder that was verified; raises BundleError."""
     status = folder.lstat()
     if not os.path.samestat(status, identity) or not _is_own(status):
         raise BundleError(
@@ -239,7 +253,7 @@ def _check_final(folder: Path, identity: os.stat_result) -> None:
 
 
 def _swap(new: Path, folder: Path) -> None:
-    """Gives a folder its name; what has it is removed afterwards."""
+    """Rename a folder to `folder`; an existing one is deleted afterwards."""
     old = new.with_name("old")
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
@@ -277,10 +291,10 @@ def _check_room(parent: Path, total: int) -> None:
         )
 
 
-def _not_had(place: str, error: TransferError) -> str:
+def _unavailable(place: str, error: TransferError) -> str:
     if error.status == 404:
-        return f"There is no {place}: {error}. Compare its name with what was pushed."
-    return f"{place} cannot be had: {error}. Compare the address with what was pushed, or try again later."
+        return f"There is no {place}: {error}. Check its name."
+    return f"{place} is not available: {error}. Check the address, or try again later."
 
 
 @contextmanager

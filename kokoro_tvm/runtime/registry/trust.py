@@ -1,6 +1,6 @@
-"""Whether somebody who is trusted signed a bundle: its provenance and its bill of materials.
+"""Signatures of a bundle's provenance and bill of materials.
 
-Both are in-toto statements about the bundle's files, each in an envelope of its own, one a line of SIGNED.
+Both are in-toto statements about the bundle's files, each in a DSSE envelope, one per line of SIGNED.
 Envelope: https://github.com/secure-systems-lab/dsse/blob/v1.0.2/envelope.md; lines:
 https://github.com/in-toto/attestation/blob/main/spec/v1/bundle.md.
 """
@@ -37,13 +37,13 @@ BOM_TYPE = "https://cyclonedx.org/bom"
 
 
 def bom_statement(provenance: dict[str, Any], sbom: dict[str, Any]) -> dict[str, Any]:
-    """The statement that a bill of materials is that of the files which a provenance is about."""
+    """Return the statement of a bill of materials about the files of a provenance."""
     subject = provenance.get("subject")
     return {"_type": STATEMENT_TYPE, "subject": subject, "predicateType": BOM_TYPE, "predicate": sbom}
 
 
 def read_key(path: Path) -> Key:
-    """A public key, PEM: Ed25519, ECDSA or RSA. Raises InputError."""
+    """Read a public key, PEM: Ed25519, ECDSA or RSA; raises InputError."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
     from securesystemslib.signer import SSlibKey
@@ -57,7 +57,7 @@ def read_key(path: Path) -> Key:
 
 
 def key_bytes(path: Path) -> bytes:
-    """The content of a key's file. Raises InputError where it cannot be read."""
+    """Read a key's file; raises InputError."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -65,27 +65,36 @@ def key_bytes(path: Path) -> bytes:
 
 
 def key_ids(folder: Path) -> list[str]:
-    """Ids of the keys that signed the files in a folder, as they say; whether they did is not verified."""
+    """Return the ids of the keys that claim to have signed a folder; nothing is verified."""
     path = folder / SIGNED
     lines = _lines(path) if path.is_file() else []
-    signatures = [s for line in lines if isinstance(found := line.get("signatures"), list) for s in found]
-    ids = {str(each.get("keyid")) for each in signatures if isinstance(each, dict)}
-    return sorted(each for each in ids if each.isascii() and each.isalnum())  # they are printed
+    lists = (line.get("signatures") for line in lines)
+    signatures = [signature for items in lists if isinstance(items, list) for signature in items]
+    ids = {str(signature.get("keyid")) for signature in signatures if isinstance(signature, dict)}
+    return sorted(key_id for key_id in ids if key_id.isascii() and key_id.isalnum())  # they are printed
 
 
 def require_signature(folder: Path, key: Key, place: str) -> None:
-    """Raises BundleError unless the key signed the provenance and the bill of materials in a folder, as they
-    are. place: where they are from."""
+    """Check that a key signed the provenance and the bill of materials in a folder.
+
+    Args:
+        folder: of the bundle.
+        key: public.
+        place: of the source, for messages.
+
+    Raises:
+        BundleError: the bundle is not signed, not by the key, or was changed.
+    """
     from securesystemslib.dsse import Envelope
     from securesystemslib.exceptions import Error
 
     path = folder / SIGNED
     if not path.is_file():
-        raise BundleError(f"{place} is not signed, and --trust demands it. Nothing of it was kept.")
+        raise BundleError(f"{place} is not signed, but --trust demands it. Nothing was installed.")
     provenance = _read_json(folder / PROVENANCE)
-    wanted: dict[str, Any] = {PROVENANCE: provenance}
+    expected: dict[str, Any] = {PROVENANCE: provenance}
     if (folder / SBOM).is_file():
-        wanted[SBOM] = bom_statement(provenance, _read_json(folder / SBOM))
+        expected[SBOM] = bom_statement(provenance, _read_json(folder / SBOM))
     signed = []
     for line in _lines(path):
         try:
@@ -93,27 +102,27 @@ def require_signature(folder: Path, key: Key, place: str) -> None:
             envelope.verify([key], 1)
             signed.append(json.loads(envelope.payload))
         except (Error, LookupError, TypeError, ValueError, AttributeError, RecursionError):
-            continue  # of another key, or of none: what this key has not signed is missing below
-    for name, statement in wanted.items():
+            continue  # signed by another key or damaged: its statement is missing below
+    for name, statement in expected.items():
         if statement not in signed:
-            others = ", ".join(each[:16] for each in key_ids(folder)) or "nobody"
+            others = ", ".join(key_id[:16] for key_id in key_ids(folder)) or "nobody"
             raise BundleError(
                 f"{name} of {place} is not signed by the key {key.keyid[:16]}, which --trust names: it was "
-                f"changed, or is from somebody else (signed by {others}). Nothing of it was kept."
+                f"changed, or is from somebody else (signed by {others}). Nothing was installed."
             )
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """The envelopes of a file. Raises BundleError where it is none of JSON lines."""
+    """Read the envelopes of a file; raises BundleError unless it is JSON lines."""
     try:
-        found = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
+        envelopes = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{path.name} is no readable JSON ({error}). Push the bundle again.") from error
-    return [line for line in found if isinstance(line, dict)]
+    return [line for line in envelopes if isinstance(line, dict)]
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file. Raises BundleError."""
+    """Read the JSON object in a file; raises BundleError."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Requests to registries and web servers: what fails is one reason, and whether to try again."""
+"""HTTP requests to registries and web servers, with their authentication."""
 
 from __future__ import annotations
 
@@ -15,31 +15,38 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from kokoro_tvm.runtime.registry.address import is_loopback
 
-__all__ = ["TransferError", "Web", "failed", "next_url"]
+__all__ = ["TransferError", "Web", "next_url", "transfer_error"]
 
-_PATIENCE = 30.0  # seconds without a byte
-_ANSWER = 1 << 16  # bytes of an error or a token that are read
+_IDLE_TIMEOUT_S = 30.0
+_MAX_RESPONSE_BYTES = 1 << 16  # of an error or a token
 _TOKEN = re.compile(r"[!-~]+")
-_WORDS = 300  # characters of an error that are shown
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})  # statuses that may be others the next time
+_MAX_MESSAGE = 300  # characters of an error
+_TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+_PARAMETER = re.compile(r'(?<!\w)(\w{1,64})="([^"]*)"')
 
 
 class TransferError(Exception):
-    """Why a request failed. status: of HTTP, 0 where there was none; passing: another try may do better;
-    challenge: how the server at `url` wants to know who asks."""
+    """A failed request.
+
+    Attributes:
+        status: of HTTP, 0 without a response.
+        is_temporary: whether another try may succeed.
+        challenge: the authentication that the server at `url` demands, "" for none.
+        url: of the server that refused, "" if none did.
+    """
 
     def __init__(
-        self, reason: str, status: int = 0, passing: bool = False, challenge: str = "", url: str = ""
+        self, reason: str, status: int = 0, is_temporary: bool = False, challenge: str = "", url: str = ""
     ) -> None:
         super().__init__(reason)
         self.url = url
         self.status = status
-        self.passing = passing
+        self.is_temporary = is_temporary
         self.challenge = challenge
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follow redirects that are no downgrade; every host gets its own credentials alone."""
+    """Follows redirects that keep encryption; every host gets its own credentials alone."""
 
     def __init__(self, authorize: Callable[[urllib.request.Request], None]) -> None:
         self._authorize = authorize
@@ -55,11 +62,11 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 class Web:
-    """HTTP with the authentication of registries: a token where one is wanted, for whoever is logged in."""
+    """An HTTP client with the token authentication of registries, for the user of `docker login`."""
 
-    def __init__(self, patience: float = _PATIENCE) -> None:
-        """patience: seconds that may pass without a byte."""
-        self._patience = patience
+    def __init__(self, idle_timeout_s: float = _IDLE_TIMEOUT_S) -> None:
+        """Create a client that fails after so many seconds without a byte."""
+        self._idle_timeout_s = idle_timeout_s
         self._opener = urllib.request.build_opener(_Redirects(self._authorize))
         self._direct = urllib.request.build_opener(
             _Redirects(self._authorize), urllib.request.ProxyHandler({})
@@ -73,23 +80,30 @@ class Web:
         headers: Mapping[str, str] | None = None,
         body: BinaryIO | bytes | None = None,
     ) -> http.client.HTTPResponse:
-        """The answer, if its status is one of success. Raises TransferError.
+        """Return the response to a request.
 
-        A file as `body` is sent from where it stands, and needs a Content-Length.
+        Args:
+            url: https, or http to this machine.
+            method: of HTTP.
+            headers: a file as body needs a Content-Length.
+            body: bytes, or a file, which is sent from its position.
+
+        Raises:
+            TransferError: the request failed, or its status is no success.
         """
         try:
             return self._send(url, method, headers or {}, body)
         except TransferError as error:
             if error.status != 401 or not error.challenge:
                 raise
-            # The host that asks may be one that the registry redirects to.
-            self._authorization[_origin(error.url)] = self._answer(error.challenge, error.url)
+            # A redirect may lead to another host, which demands its own.
+            self._authorization[_origin(error.url)] = self._authenticate(error.challenge, error.url)
         if body is not None and not isinstance(body, bytes):
             body.seek(0)
         return self._send(url, method, headers or {}, body)
 
     def _authorize(self, request: urllib.request.Request) -> None:
-        """Add the credentials of the host that a request goes to, and no others."""
+        """Add the credentials of a request's host."""
         if authorization := self._authorization.get(_origin(request.full_url)):
             request.add_unredirected_header("Authorization", authorization)
 
@@ -108,77 +122,79 @@ class Web:
             if login:
                 request.add_unredirected_header("Authorization", f"Basic {login}")
             opener = self._direct if is_loopback(urlsplit(url).netloc) else self._opener
-            answer: http.client.HTTPResponse = opener.open(request, timeout=self._patience)
+            response: http.client.HTTPResponse = opener.open(request, timeout=self._idle_timeout_s)
         except urllib.error.HTTPError as error:
             with error:
-                raise _refused(error) from error
+                raise _refusal(error) from error
         except (OSError, http.client.HTTPException) as error:  # URLError, too, is an OSError
-            raise failed(error, self._patience) from error
-        except ValueError as error:  # an address or a header that cannot be sent
-            raise TransferError(f"it leads to no address ({error})") from error
-        return answer
+            raise transfer_error(error, self._idle_timeout_s) from error
+        except ValueError as error:  # a URL or a header that cannot be sent
+            raise TransferError(f"it leads to no valid URL ({error})") from error
+        return response
 
-    def _answer(self, challenge: str, url: str) -> str:
-        """The header that answers the challenge of `url` (RFC 6750, RFC 7617; token services)."""
+    def _authenticate(self, challenge: str, url: str) -> str:
+        """Return the Authorization header for a challenge (RFC 6750, RFC 7617, token services)."""
         scheme, _, rest = challenge.partition(" ")
         host = urlsplit(url).netloc
         login = _login(host)
         if scheme.lower() == "basic" and login:
             return f"Basic {login}"
-        fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        fields = dict(_PARAMETER.findall(rest))
         realm = fields.pop("realm", "")
         if scheme.lower() != "bearer" or not realm:
             raise TransferError(
-                f"it wants a login. Run `docker login {host}`, or another that writes its file"
+                f"it demands a login. Run `docker login {host}`, or another program that writes its file"
             )
         _check_private(realm, url)
-        wanted = urlencode({key: fields[key] for key in ("service", "scope") if key in fields})
-        token_url = f"{realm}{'&' if '?' in realm else '?'}{wanted}"
+        query = urlencode({key: fields[key] for key in ("service", "scope") if key in fields})
+        token_url = f"{realm}{'&' if '?' in realm else '?'}{query}"
         try:
-            with self._send(token_url, "GET", {}, None, login) as answer:
-                content = _json(answer.read(_ANSWER))
+            with self._send(token_url, "GET", {}, None, login) as response:
+                content = _parse_json(response.read(_MAX_RESPONSE_BYTES))
         except (OSError, http.client.HTTPException) as error:
-            raise failed(error, self._patience) from error
+            raise transfer_error(error, self._idle_timeout_s) from error
         token = content.get("token") or content.get("access_token")
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-            raise TransferError(f"{realm} gives no token")
+            raise TransferError(f"{realm} returns no token")
         return f"Bearer {token}"
 
 
-def failed(error: OSError | http.client.HTTPException, patience: float = _PATIENCE) -> TransferError:
-    """The reason of a connection that could not be made, or broke."""
+def transfer_error(
+    error: OSError | http.client.HTTPException, idle_timeout_s: float = _IDLE_TIMEOUT_S
+) -> TransferError:
+    """Describe a connection that could not be opened, or broke."""
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
-        return TransferError(f"it sent nothing for {patience:g} s", passing=True)
+        return TransferError(f"it sent nothing for {idle_timeout_s:g} s", is_temporary=True)
     if isinstance(cause, http.client.HTTPException):
-        return TransferError("it broke off its answer", passing=True)
+        return TransferError("it broke off its response", is_temporary=True)
     reason = getattr(cause, "strerror", None) or getattr(cause, "reason", None) or cause
-    return TransferError(str(reason), passing=isinstance(cause, ConnectionError))
+    return TransferError(str(reason), is_temporary=isinstance(cause, ConnectionError))
 
 
-def next_url(url: str, answer: http.client.HTTPResponse) -> str:
-    """Where an answer's Location leads. Raises TransferError where that is less private than `url`."""
-    location = answer.headers.get("Location", "")
+def next_url(url: str, response: http.client.HTTPResponse) -> str:
+    """Return the URL of a response's Location; raises TransferError if it is less private than `url`."""
+    location = response.headers.get("Location", "")
     if not location:
         raise TransferError("it does not say where to send a file")
     try:
         target = urljoin(url, location)
     except ValueError as error:
-        raise TransferError(f"it leads to no address ({error})") from error
+        raise TransferError(f"it leads to no valid URL ({error})") from error
     _check_private(target, url)
     return target
 
 
 def _origin(url: str) -> tuple[str, str]:
-    """What credentials belong to: a scheme and a host with its port."""
+    """Return the scheme and the host with its port, to which credentials belong."""
     split = urlsplit(url)
     return split.scheme, split.netloc
 
 
 def _check_private(url: str, before: str = "") -> None:
-    """Raise TransferError unless nobody on the way reads along: it is encrypted, or stays on this machine.
+    """Check that a URL is encrypted or on this machine; raises TransferError.
 
-    before: the address that leads there; what it has encrypted, nothing later has in the clear.
+    `before` is the URL that leads there: after an encrypted one, none may be in the clear.
     """
     try:
         scheme, host = _origin(url)
@@ -186,38 +202,38 @@ def _check_private(url: str, before: str = "") -> None:
             scheme == "http" and is_loopback(host) and not before.startswith("https:")
         )
     except ValueError as error:
-        raise TransferError(f"it leads to no address ({error})") from error
+        raise TransferError(f"it leads to no valid URL ({error})") from error
     if not private:
         raise TransferError(f"it leads to {url}, which is not encrypted")
 
 
-def _refused(error: urllib.error.HTTPError) -> TransferError:
-    """The registry's own words where it has some, which it sends as JSON."""
+def _refusal(error: urllib.error.HTTPError) -> TransferError:
+    """Return the registry's own message if it sends one as JSON, else the status."""
     try:
-        found = _json(error.read(_ANSWER)).get("errors")
-        message = found[0].get("message") if isinstance(found, list) and found else None
-    except (OSError, http.client.HTTPException, AttributeError):  # then its status has to do
+        errors = _parse_json(error.read(_MAX_RESPONSE_BYTES)).get("errors")
+        message = errors[0].get("message") if isinstance(errors, list) and errors else None
+    except (OSError, http.client.HTTPException, AttributeError):  # no message: the status is shown
         message = None
-    words = f", {message}" if isinstance(message, str) else f" {error.reason}".rstrip()
-    reason = f"status {error.code}" + "".join(c if c.isprintable() else "?" for c in words[:_WORDS])
+    text = f", {message}" if isinstance(message, str) else f" {error.reason}".rstrip()
+    reason = f"status {error.code}" + "".join(c if c.isprintable() else "?" for c in text[:_MAX_MESSAGE])
     challenge = error.headers.get("WWW-Authenticate", "")
-    return TransferError(reason, error.code, error.code in _PASSING, challenge, error.url)
+    return TransferError(reason, error.code, error.code in _TEMPORARY_STATUSES, challenge, error.url)
 
 
 def _login(host: str) -> str:
-    """What `docker login`, `podman login` or `oras login` wrote for a host, as Basic; empty without one."""
+    """Return the Basic credentials that `docker login` or a similar program wrote for a host, or ""."""
     folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
     path = Path(folder, "config.json")
-    found = _json(path.read_bytes()) if path.is_file() else {}
-    logins = found.get("auths")
+    config = _parse_json(path.read_bytes()) if path.is_file() else {}
+    logins = config.get("auths")
     entry = logins.get(host) if isinstance(logins, dict) else None
-    given = entry.get("auth") if isinstance(entry, dict) else None
-    return given if isinstance(given, str) else ""
+    credentials = entry.get("auth") if isinstance(entry, dict) else None
+    return credentials if isinstance(credentials, str) else ""
 
 
-def _json(content: bytes) -> dict[str, Any]:
+def _parse_json(content: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(content)
+        value = json.loads(content)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

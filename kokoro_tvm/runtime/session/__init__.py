@@ -1,1 +1,1 @@
-"""Arrays through a bundle's compiled code: libraries loaded, lengths routed to buckets, threads."""
+"""Execution of compiled code: libraries, buckets, devices and threads."""

@@ -1,4 +1,4 @@
-"""Whether this machine is one that a bundle was compiled for."""
+"""Checks that this machine can run a bundle."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ __all__ = ["check_cpu", "check_platform", "refuse_missing", "request_amx"]
 
 
 def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO, emulated: frozenset[str] = frozenset()) -> None:
-    """Refuse a bundle whose code this processor cannot run, instead of dying of an illegal instruction.
+    """Refuse a bundle that this CPU cannot run, which would die of an illegal instruction.
 
-    emulated: features that this process has without the processor. AMX is requested of Linux where it is
-    needed.
+    Warns if the system does not list the CPU's features. Requests AMX from Linux if the bundle needs it.
 
-    Where the operating system does not list the processor's features, a warning says that nothing was
-    compared.
+    Args:
+        bundle: its manifest.
+        cpuinfo: the system's list.
+        emulated: features that an emulator adds.
 
     Raises:
-        BundleError: names the features that are missing, and the recipes whose bundles run here; or Linux
-            does not give AMX.
+        BundleError: features are missing, or Linux refuses AMX.
     """
-    had = features_of_cpu(cpuinfo)
-    if had is None:
+    available = features_of_cpu(cpuinfo)
+    if available is None:
         if bundle.cpu_features:
             warn(
                 f"This system does not list its CPU's features, so it was not checked whether {bundle.root} "
                 f"(recipe {bundle.recipe}) runs here: it needs {', '.join(bundle.cpu_features)}."
             )
         return
-    refuse_missing(bundle, had | emulated, "this one", _advice(bundle, had))
+    refuse_missing(bundle, available | emulated, "this one", _advice(bundle, available))
     if {*bundle.cpu_features} & (AMX - emulated):
         try:
             request_amx()
@@ -50,51 +50,45 @@ def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO, emulated: frozenset[str] 
 
 
 def request_amx() -> None:
-    """Linux gives a process the tiles of AMX, 8 KB a thread, if it requests them. Raises OSError."""
+    """Request the tiles of AMX, 8 KB per thread, from Linux; raises OSError."""
     if ctypes.CDLL(None, use_errno=True).syscall(_ARCH_PRCTL, _REQUEST, _TILES):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def check_platform(bundle: Bundle) -> None:
-    """Refuse a bundle whose code is for another operating system or architecture, or of which nothing can be
-    loaded.
-
-    Raises:
-        BundleError: names both.
-    """
+    """Refuse a bundle for another operating system or architecture; raises BundleError."""
     triple = str(bundle.target.get("mtriple", ""))
-    wanted, here = parse_triple(triple), detect_platform()
-    if wanted.system == "ios":
+    target, here = parse_triple(triple), detect_platform()
+    if target.system == "ios":
         raise BundleError(
-            f"{bundle.root} (recipe {bundle.recipe}) was built for {wanted}, as archives that an app is "
+            f"{bundle.root} (recipe {bundle.recipe}) was built for {target}, as archives that an app is "
             f"linked with: nothing can load them, and this is {here}. `kokoro-tvm package` writes them as an "
             "XCFramework. To speak here, use the recipe `cpu`, built on this machine."
         )
-    if wanted == WEB:
+    if target == WEB:
         raise BundleError(
-            f"{bundle.root} (recipe {bundle.recipe}) was built for {wanted}: a browser runs it, or Node, and "
+            f"{bundle.root} (recipe {bundle.recipe}) was built for {target}: a browser runs it, or Node, and "
             f"no Python. `kokoro-tvm web {bundle.root}` writes a page that speaks with it. To speak here, "
             "use the recipe `cpu`, built on this machine."
         )
-    if triple and wanted != here:
+    if triple and target != here:
         raise BundleError(
-            f"{bundle.root} (recipe {bundle.recipe}) was built for {wanted}, and this is {here}. "
+            f"{bundle.root} (recipe {bundle.recipe}) was built for {target}, and this is {here}. "
             "Use the recipe `cpu`, built on this machine."
         )
 
 
-def refuse_missing(bundle: Bundle, had: frozenset[str], where: str, advice: str = "") -> None:
-    """Raises BundleError that names the features the bundle's code may use and `where`, which has `had`,
-    lacks."""
-    missing = sorted(set(bundle.cpu_features) - had)
+def refuse_missing(bundle: Bundle, available: frozenset[str], where: str, advice: str = "") -> None:
+    """Refuse a bundle that needs features which the machine `where` lacks; raises BundleError."""
+    missing = sorted(set(bundle.cpu_features) - available)
     if missing:
         text = f"{bundle.root} (recipe {bundle.recipe}) was built for a processor with {', '.join(missing)}"
         raise BundleError(f"{text}, which {where} lacks. {advice}".rstrip())
 
 
-def _advice(bundle: Bundle, had: frozenset[str]) -> str:
-    """Which recipe to use instead: the native one, and the most capable portable one that runs here."""
+def _advice(bundle: Bundle, available: frozenset[str]) -> str:
+    """Name the recipes that run here: the native one, and the most capable portable one."""
     arithmetic = " (float32)" if bundle.precision != "float32" else ""
     advice = f"Use the recipe `cpu`{arithmetic}, built on this machine"
-    portable = [name for name, needed in PORTABLE.items() if needed <= had]
+    portable = [name for name, needed in PORTABLE.items() if needed <= available]
     return f"{advice}, or the portable recipe `{portable[0]}`." if portable else f"{advice}."

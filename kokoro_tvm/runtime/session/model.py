@@ -1,5 +1,4 @@
-"""The five components as two questions: how long does every token last, and how does it sound; and the
-frames in between, each of which belongs to a token."""
+"""The model: durations of tokens, and audio, through the five components."""
 
 from __future__ import annotations
 
@@ -23,14 +22,21 @@ from kokoro_tvm.runtime.stopping import Stopping
 __all__ = ["Floats", "Model", "frame_durations", "repeat_tokens", "token_of_frame"]
 
 Floats: TypeAlias = NDArray[np.float32]
-_ENDLESS = 1 << 40  # frames; a bound that keeps a tiny speed from overflowing int64, far above any bucket
+_MAX_DURATION = 1 << 40  # frames, far above any bucket; a tiny speed does not overflow int64
 
 
 def frame_durations(duration: Floats, speed: float | NDArray[np.float64]) -> NDArray[np.int64]:
-    """Whole frames per token, int64 (tokens,): max(1, rint(duration / speed)), halves to even.
+    """Round durations to whole frames: max(1, rint(duration / speed)), halves to even.
 
-    `duration` is float32 (1, tokens) in frames at speed 1; `speed` is one for all or (tokens,). Raises
-    BundleError when a duration is not finite.
+    Args:
+        duration: float32 (1, tokens), in frames at speed 1.
+        speed: of all tokens, or (tokens,).
+
+    Returns:
+        int64 (tokens,).
+
+    Raises:
+        BundleError: a duration is not finite.
     """
     if not np.isfinite(duration).all():
         raise BundleError("The duration component gave a value that is not finite. Build the bundle again.")
@@ -38,16 +44,16 @@ def frame_durations(duration: Floats, speed: float | NDArray[np.float64]) -> NDA
         # A speed too small for float32 would be 0, and 0 / 0 no duration.
         divisor = np.maximum(np.asarray(speed, np.float32), np.finfo(np.float32).tiny)
         scaled = np.rint(duration.reshape(-1).astype(np.float32) / divisor)
-    return np.clip(scaled, 1, _ENDLESS).astype(np.int64)
+    return np.clip(scaled, 1, _MAX_DURATION).astype(np.int64)
 
 
 def token_of_frame(durations: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Index of the token each frame belongs to, int64 (frames,)."""
+    """Return the index of each frame's token, int64 (frames,)."""
     return np.repeat(np.arange(durations.size, dtype=np.int64), durations)
 
 
 def repeat_tokens(features: Floats, index: NDArray[np.int64]) -> Floats:
-    """Spread token features (1, C, tokens) over the frames of `index` (frames,): (1, C, frames)."""
+    """Repeat token features (1, C, tokens) for the frames of `index` (frames,): (1, C, frames)."""
     frames = aligned_empty((*features.shape[:2], index.size), features.dtype)
     return np.take(features, index, axis=2, out=frames, mode="clip")  # clip writes straight into `out`
 

@@ -1,7 +1,7 @@
-"""The one thread that calls compiled code, and with it the one pool of TVM threads in this process.
+"""The thread that calls compiled code, and with it the only TVM thread pool of this process.
 
-TVM keeps a pool for every thread that calls it: a server that speaks from ten threads would hold ten pools.
-So calls are handed to one thread, where they queue up; the calling thread waits for its result.
+TVM keeps a pool per calling thread: a server with ten threads would hold ten pools. So all calls run on one
+thread, and callers wait for its result.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ["compute"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A virtual machine that is copied in the middle of a call is of no use, and the allocator's locks may be
-# taken then. So whoever forks waits for the component that runs; nobody gets in line before it.
+# A virtual machine that is forked within a call is unusable, and the allocator's locks may be taken. So a
+# fork waits for the running component, and no other call starts before it.
 _computing = held_at_forks()
 _queueing = held_at_forks()
 
 
-_thread: ThreadPoolExecutor | None = None  # the computing one, created when it is first needed
+_thread: ThreadPoolExecutor | None = None  # created at the first call
 _size = 0  # of its pool
 
 
 def _forget() -> None:
-    """A forked process has none of its parent's threads; waiting for them would take forever."""
+    """Drop the parent's thread in a forked process, which does not have it."""
     global _thread
     _thread = None
 
@@ -40,9 +40,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def compute(threads: int, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """`function(*arguments, **options)`, called where compiled code it calls uses `threads` threads.
+    """Call a function on the compute thread, with `threads` TVM threads, and return its result.
 
-    Blocks until it returns, and raises what it raises. Not to be called from within `function`.
+    `function` must not call `compute`.
     """
 
     def call() -> T:
@@ -56,7 +56,7 @@ def compute(threads: int, function: Callable[P, T], *arguments: P.args, **option
 
 
 def _thread_for(threads: int) -> ThreadPoolExecutor:
-    """The computing thread. A pool cannot grow: for more threads than it has, both are replaced."""
+    """Return the compute thread; for more threads than its pool has, both are replaced."""
     global _thread, _size
     if _thread is None or threads > _size:
         if _thread is not None:

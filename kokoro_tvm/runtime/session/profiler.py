@@ -1,4 +1,4 @@
-"""Time, bytes and arithmetic of every kernel of an utterance, recorded in the virtual machine."""
+"""Profiler of kernels: time, bytes and arithmetic, recorded in the virtual machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "Usage",
     "kernels_of",
     "read_kernels",
-    "recorded",
+    "record_calls",
     "summarize",
     "trace_events",
 ]
@@ -29,11 +29,13 @@ OVERHEAD = "vm"  # the operation of the virtual machine's own work: shapes, allo
 
 @dataclass(frozen=True)
 class Kernel:
-    """The operation a kernel computes, and its arithmetic.
+    """A kernel's operation and arithmetic.
 
-    `flops_per_step` counts multiplications and additions for each position on the time axis of the result
-    (axis 1 of (1, T, C)); it is None where they were not counted. The last `results` tensors a kernel is
-    called with are what it writes, the first of them with that axis.
+    Attributes:
+        operation: such as "conv1d".
+        flops_per_step: multiplications and additions per position on the time axis, axis 1 of the first
+            result (1, T, C); None if they were not counted.
+        results: number of outputs, which are the last arguments of a call.
     """
 
     operation: str
@@ -43,10 +45,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a kernel.
+    """A call of a kernel.
 
-    `start` is time.perf_counter()'s, `seconds` the wall time. `bytes` is the size of all its arguments, each
-    counted once; `steps` the extent of axis 1 of its (first) result (1, T, C).
+    Attributes:
+        component: that called it.
+        name: of the kernel.
+        start: of time.perf_counter().
+        seconds: wall time.
+        bytes: of all arguments, each counted once.
+        steps: size of axis 1 of its first result (1, T, C).
     """
 
     component: str
@@ -59,9 +66,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Usage:
-    """Sum over the calls of one kernel, one operation or one component.
+    """Sum over the calls of a kernel, an operation or a component.
 
-    `flops` is None where their arithmetic is not known. `share` is relative to all recorded calls.
+    `flops` is None if their arithmetic is unknown. `share` is relative to all recorded calls.
     """
 
     component: str
@@ -75,15 +82,17 @@ class Usage:
 
     @property
     def gflops_per_second(self) -> float | None:
+        """Arithmetic throughput, or None if it is unknown."""
         return None if self.flops is None else self.flops / self.seconds / 1e9
 
     @property
     def gigabytes_per_second(self) -> float:
+        """Memory throughput."""
         return self.bytes / self.seconds / 1e9
 
 
 def kernels_of(session: Session) -> dict[tuple[str, str], Kernel]:
-    """Kernels by component and name, for libraries that list them."""
+    """Return kernels by component and name, of libraries that list them."""
     return {
         (component, name): kernel
         for component, table in session.kernel_tables()
@@ -92,9 +101,10 @@ def kernels_of(session: Session) -> dict[tuple[str, str], Kernel]:
 
 
 def read_kernels(table: ManifestNode) -> dict[str, Kernel]:
-    """Kernels by name from a library's table, `{NAME: {"operation": "conv1d", "flops_per_step": 512}}`.
+    """Parse a library's table, `{NAME: {"operation": "conv1d", "flops_per_step": 512}}`.
 
-    Raises BundleError where an entry has another type.
+    Raises:
+        BundleError: an entry has another type.
     """
     return {name: _kernel(table.child(name)) for name in table.names()}
 
@@ -106,10 +116,10 @@ def _kernel(node: ManifestNode) -> Kernel:
 
 
 @contextmanager
-def recorded(session: Session) -> Iterator[list[Call]]:
-    """Records every call that compiled code of `session` makes within the block, in order.
+def record_calls(session: Session) -> Iterator[list[Call]]:
+    """Record the calls that a session's compiled code makes within the block, in order.
 
-    Recording takes time itself; measure the time of an utterance without it.
+    Recording takes time: measure the time of an utterance without it.
     """
     calls: list[Call] = []
     kernels = kernels_of(session)
@@ -121,7 +131,7 @@ def recorded(session: Session) -> Iterator[list[Call]]:
 
 
 def _observer(
-    component: str, kernels: dict[tuple[str, str], Kernel], found: Callable[[Call], None]
+    component: str, kernels: dict[tuple[str, str], Kernel], add: Callable[[Call], None]
 ) -> Callable[..., None]:
     clock = time.perf_counter
     unknown = Kernel("")
@@ -137,7 +147,7 @@ def _observer(
         size = 0 if _is_overhead(name) else sum(t.numel() * t.dtype.itemsize for t in tensors)
         results = tensors[-kernels.get((component, name), unknown).results :]
         steps = int(results[0].shape[1]) if results and results[0].ndim > 1 else 1
-        found(Call(component, str(name), start, seconds, size, steps))
+        add(Call(component, str(name), start, seconds, size, steps))
 
     return observe
 
@@ -145,16 +155,19 @@ def _observer(
 def summarize(
     calls: Iterable[Call], kernels: dict[tuple[str, str], Kernel], by: str = "kernel", runs: int = 1
 ) -> list[Usage]:
-    """`calls` of `runs` equal utterances by kernel, operation or component, for one of them, longest first.
+    """Sum calls by kernel, operation or component, longest first.
 
-    `kernels` has operation and arithmetic by component and name. The virtual machine's own work counts as one
-    kernel of each component. By operation, the component of a Usage is "".
+    Args:
+        calls: of all runs. The virtual machine's own work counts as one kernel of each component.
+        kernels: by component and name.
+        by: "kernel", "operation" or "component"; by operation, the component of a Usage is "".
+        runs: number of equal utterances; the sums are those of one.
     """
     groups: dict[tuple[str, str, str], list[Call]] = {}
     total = 0.0
     for call in calls:
-        known = kernels.get((call.component, call.name))
-        operation = known.operation if known else _operation(call)
+        kernel = kernels.get((call.component, call.name))
+        operation = kernel.operation if kernel else _guess_operation(call)
         name = OVERHEAD if operation == OVERHEAD else call.name.removeprefix(f"{call.component}_")
         key = {
             "kernel": (call.component, name, operation),
@@ -163,12 +176,12 @@ def summarize(
         }[by]
         groups.setdefault(key, []).append(call)
         total += call.seconds
-    found = [_usage(key, group, kernels, total, runs) for key, group in groups.items()]
-    return sorted(found, key=lambda usage: -usage.seconds)
+    usages = [_usage(key, group, kernels, total, runs) for key, group in groups.items()]
+    return sorted(usages, key=lambda usage: -usage.seconds)
 
 
-def _operation(call: Call) -> str:
-    """Operation of a kernel that its library does not list: its name without component and number."""
+def _guess_operation(call: Call) -> str:
+    """Return the name of an unlisted kernel without component and number."""
     if _is_overhead(call.name):
         return OVERHEAD
     return re.sub(r"(?<!\d)_?\d+$", "", call.name.removeprefix(f"{call.component}_"))
@@ -187,8 +200,8 @@ def _usage(
 ) -> Usage:
     component, name, operation = key
     seconds = sum(call.seconds for call in calls)
-    known = [(call.steps, kernels.get((call.component, call.name))) for call in calls]
-    flops = [steps * kernel.flops_per_step for steps, kernel in known if kernel and kernel.flops_per_step]
+    steps_of = [(call.steps, kernels.get((call.component, call.name))) for call in calls]
+    flops = [steps * kernel.flops_per_step for steps, kernel in steps_of if kernel and kernel.flops_per_step]
     return Usage(
         component=component,
         name=name,
@@ -202,7 +215,7 @@ def _usage(
 
 
 def trace_events(calls: Iterable[Call]) -> dict[str, Any]:
-    """`calls` in the JSON format of chrome://tracing and ui.perfetto.dev, times from the first call on."""
+    """Return calls in the JSON format of chrome://tracing and ui.perfetto.dev."""
     calls = list(calls)
     zero = min((call.start for call in calls), default=0.0)
     events = [

@@ -1,4 +1,4 @@
-"""Which bucket an utterance goes to, and where each tensor's length lies."""
+"""Selection of buckets, and the length axes of tensors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 
 __all__ = ["TooLongError", "fit", "length_axis", "smallest_bucket", "valid_part"]
 
-# Tensor name -> (axis its length lies on, elements per token or frame; None: as many as a frame has samples).
-# A bundle of fixed lengths gives plain numbers as shapes, from which this could only be guessed.
+# Name of tensor -> (axis of its length, elements per token or frame; None: samples per frame). A bundle of
+# fixed lengths has numbers as shapes, which do not tell this.
 _LENGTH_AXES: dict[str, tuple[int, int | None]] = {
     "tokens": (1, 1),
     "d_en": (2, 1),
@@ -30,7 +30,7 @@ _LENGTH_AXES: dict[str, tuple[int, int | None]] = {
 
 
 class TooLongError(InputError):
-    """An utterance (`what`) exceeds the largest bucket; `length` and `limit` are in units of `axis`."""
+    """An utterance exceeds the largest bucket; `length` and `limit` are in units of `axis`."""
 
     def __init__(self, axis: str, length: int, limit: int, what: str = "The utterance") -> None:
         self.axis, self.length, self.limit = axis, length, limit
@@ -41,7 +41,7 @@ class TooLongError(InputError):
 
 
 def smallest_bucket(buckets: Sequence[int], length: int, axis: str) -> int:
-    """Smallest of the rising `buckets` that takes `length`; raises TooLongError when none does."""
+    """Return the smallest of the ascending `buckets` that fits `length`; raises TooLongError."""
     for bucket in buckets:
         if length <= bucket:
             return bucket
@@ -49,7 +49,7 @@ def smallest_bucket(buckets: Sequence[int], length: int, axis: str) -> int:
 
 
 def length_axis(name: str, samples_per_frame: int) -> tuple[int, int] | None:
-    """(axis, elements per token or frame) of a tensor, or None where it has no length (`style`)."""
+    """Return (axis, elements per token or frame) of a tensor, or None if it has no length (`style`)."""
     if name not in _LENGTH_AXES:
         return None
     axis, factor = _LENGTH_AXES[name]
@@ -57,7 +57,7 @@ def length_axis(name: str, samples_per_frame: int) -> tuple[int, int] | None:
 
 
 def fit(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
-    """`array` padded with zeros at the end of `axis` to `size`, on a 64-byte boundary."""
+    """Pad an array with zeros at the end of `axis` to `size`, on a 64-byte boundary."""
     shape = list(array.shape)
     shape[axis] = size
     padded = aligned_empty(tuple(shape), array.dtype)
@@ -67,5 +67,5 @@ def fit(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
 
 
 def valid_part(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
-    """View of the first `size` elements of `axis`."""
+    """Return a view of the first `size` elements of `axis`."""
     return array[(slice(None),) * axis + (slice(0, size),)]

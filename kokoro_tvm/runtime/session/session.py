@@ -1,4 +1,4 @@
-"""A bundle's compiled code: loads it and calls it component by component."""
+"""A session: a bundle's loaded libraries, called component by component."""
 
 from __future__ import annotations
 
@@ -31,18 +31,23 @@ __all__ = ["ComponentRunner", "Session", "SessionBase", "find_parameter"]
 
 Array = NDArray[Any]
 _LENGTH_INPUT = "length"
-_NO_MEMORY = re.compile("bad_alloc|out of memory", re.IGNORECASE)  # of C++, and of GPUs
-_SKIP_RUN = 1  # what an instrument returns to have the call left out (TVM's VMInstrumentReturnKind)
+_NO_MEMORY = re.compile("bad_alloc|out of memory", re.IGNORECASE)  # messages of C++ and of GPUs
+_SKIP_RUN = 1  # an instrument returns it to skip the call (TVM's VMInstrumentReturnKind)
 
 
 class ComponentRunner(Protocol):
-    """Runs the five components: a Session, or a stand-in where there is no compiled code."""
+    """Runs the five components: a `Session`, or another engine."""
 
     def run(self, component: str, length: int, *inputs: Output) -> tuple[Output, ...]:
-        """Outputs of `component` for inputs of `length` tokens or frames, both without padding.
+        """Run a component.
 
-        `component` may be `decoder_seeded`, see `Bundle.entry`. What one component gave is passed to the next
-        as it is; anybody else makes an array of it first.
+        Args:
+            component: its name, or `decoder_seeded`, see `Bundle.entry`.
+            length: in tokens or frames.
+            inputs: without padding; arrays, or outputs of another component.
+
+        Returns:
+            The outputs, without padding.
         """
         ...
 
@@ -56,7 +61,7 @@ class _Loaded:
 
 
 class SessionBase(ABC):
-    """What a bundle's components take and return, whoever executes their code: routing, padding, cutting."""
+    """Routing to buckets, padding of inputs and trimming of outputs, for any executor of components."""
 
     bundle: Bundle
 
@@ -64,31 +69,37 @@ class SessionBase(ABC):
     def _execute(
         self, component: Component, bucket: int, length: int, inputs: list[Any]
     ) -> tuple[Output, ...]:
-        """What the code of a bucket returns for aligned arrays, and for what `_stays`, in the order the
-        component's signature has them. Raises BundleError where it fails."""
+        """Call the code of a bucket with inputs in the order of the signature; raises BundleError.
+
+        Inputs are aligned arrays, or values for which `_stays` is true.
+        """
 
     def _stays(self, component: Component, value: Output) -> bool:
-        """Whether a value of the right size lies where a component computes."""
+        """Return whether a value is on the component's device."""
         return False
 
     def run(self, component: str, length: int, *inputs: Output) -> tuple[Output, ...]:
-        """Outputs of `component` for `length` tokens or frames, from the smallest bucket that takes them.
+        """Run a component in the smallest bucket that fits.
 
-        `inputs` are the signature's without `length`, for exactly `length`; they are padded where the length
-        policy needs it. The outputs may lie in the runtime's memory and are valid as long as they are held;
-        those that lie in a GPU's are copied from there when an array is made of them, and not at all where
-        they are the next component's inputs, unless that has to be given other padding.
+        Args:
+            component: its name, or `decoder_seeded`.
+            length: in tokens or frames.
+            inputs: of the signature without `length`, of exactly that length; they are padded if necessary.
+
+        Returns:
+            The outputs, trimmed to the length. They may be views of the runtime's memory, or `Resident` on a
+            GPU, from which they are copied only when they are converted to an array.
 
         Raises:
-            TooLongError: `length` is above the largest bucket.
-            BundleError: the compiled code failed, or an output has another shape than the signature promises.
+            TooLongError: `length` exceeds the largest bucket.
+            BundleError: the code failed, or an output contradicts the signature.
         """
         spec = self.bundle.entry(component)
         bucket = smallest_bucket(spec.buckets, length, spec.axis)
         size = length if self.bundle.length == "exact" else bucket
         ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
         arrays = [
-            self._prepared(spec, port, array, length, size) for port, array in zip(ports, inputs, strict=True)
+            self._prepare(spec, port, array, length, size) for port, array in zip(ports, inputs, strict=True)
         ]
         outputs = self.run_whole(component, bucket, length, *arrays)
         return tuple(
@@ -97,11 +108,17 @@ class SessionBase(ABC):
         )
 
     def run_whole(self, component: str, bucket: int, length: int, *inputs: Output) -> tuple[Output, ...]:
-        """Outputs of `component` from the code of one `bucket` as it gives them, nothing padded, nothing cut.
+        """Run a component in a given bucket, without padding and trimming.
 
-        `inputs` are the signature's without `length`, as long as the code takes them: `length` where lengths
-        are exact, else the bucket, whose tail is the caller's. Raises BundleError when the compiled code
-        failed.
+        Args:
+            component: its name, or `decoder_seeded`.
+            bucket: of the code.
+            length: in tokens or frames.
+            inputs: of the signature without `length`, of the size that the code expects: `length` if lengths
+                are exact, else the bucket.
+
+        Raises:
+            BundleError: the code failed.
         """
         spec = self.bundle.entry(component)
         ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
@@ -114,26 +131,27 @@ class SessionBase(ABC):
                 arrays.append(aligned([length], port.dtype))
         return self._execute(spec, bucket, length, arrays)
 
-    def _prepared(self, spec: Component, port: Port, value: Output, length: int, size: int) -> Output:
-        where = length_axis(port.name, self.bundle.samples_per_frame)
-        if where is None or size == length:
+    def _prepare(self, spec: Component, port: Port, value: Output, length: int, size: int) -> Output:
+        length_of = length_axis(port.name, self.bundle.samples_per_frame)
+        if length_of is None or size == length:
             return value
-        axis, factor = where
-        # Behind a length nothing is read, so that any padding will do.
+        axis, factor = length_of
+        # Masked code reads nothing beyond the length, so any padding will do.
         stays = self.bundle.length == "masked" and self._stays(spec, value)
         if stays and isinstance(value, Resident) and value.tensor.shape[axis] == size * factor:
             return value
         return fit(np.asarray(value, port.dtype), axis, size * factor)
 
     def _cut(self, spec: Component, port: Port, array: Output, length: int, size: int) -> Output:
-        where = length_axis(port.name, self.bundle.samples_per_frame)
-        if where is None:
+        length_of = length_axis(port.name, self.bundle.samples_per_frame)
+        if length_of is None:
             return array
-        axis, factor = where
+        axis, factor = length_of
         if array.ndim <= axis or array.shape[axis] != size * factor or array.dtype != port.dtype:
             raise BundleError(
-                f"{spec.function} gave {port.name} as {array.dtype} {array.shape}; for {size} {spec.axis} "
-                f"axis {axis} should have {size * factor} elements of {port.dtype}. Build the bundle again."
+                f"{spec.function} returned {port.name} as {array.dtype} {array.shape}; for {size} "
+                f"{spec.axis} axis {axis} should have {size * factor} elements of {port.dtype}. "
+                "Build the bundle again."
             )
         if isinstance(array, Resident):
             return array.valid(axis, length * factor)
@@ -141,7 +159,7 @@ class SessionBase(ABC):
 
 
 class Session(SessionBase):
-    """Every library of a bundle with its weights mapped. Threads may share it; runs queue up."""
+    """All libraries of a bundle with mapped weights; threads may share it, and their runs queue up."""
 
     def __init__(
         self,
@@ -151,19 +169,20 @@ class Session(SessionBase):
         device: Device | None = None,
         emulated: frozenset[str] = frozenset(),
     ) -> None:
-        """Load all libraries; `threads` compute together.
+        """Load all libraries, and map the weights.
 
-        `device` is the GPU of components that compute on one; the first of this machine where none is given.
-        emulated: features that this process has without the CPU.
-
-        A library is loaded only if its bytes are those the manifest names. Weights are mapped from `files`,
-        whose digests the caller has compared; without them they are opened here and only their size is
-        compared, which is meant for bundles that this process has built.
+        Args:
+            bundle: its manifest.
+            threads: that compute one component together.
+            files: of the bundle, with verified weights; None: they are opened here and only their sizes are
+                compared, for bundles that this process has built. Libraries are always verified.
+            device: the GPU; None: the first one.
+            emulated: CPU features that an emulator adds.
 
         Raises:
-            BundleError: the bundle is for another platform, or for a GPU that is not there; a library cannot
-                be loaded, is not the one the manifest names, or was compiled for another component, bucket or
-                length policy; weights do not fit the signature.
+            BundleError: the bundle is for another platform or a missing GPU; a library cannot be loaded, has
+                another digest, or was compiled for another component, bucket or length policy; weights do not
+                fit the signature.
         """
         self.bundle = bundle
         self.threads = threads
@@ -195,7 +214,7 @@ class Session(SessionBase):
         size = length if self.bundle.length == "exact" else bucket
         try:
             result = compute(self.threads, self._call, component, size, machine, inputs, current_stopping())
-        except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
+        except (RuntimeError, ValueError, TypeError) as error:  # of the virtual machine
             if _NO_MEMORY.search(str(error)):
                 raise OutOfMemoryError.of(
                     f"{component.function} for {length} {component.axis}", _first_line(error)
@@ -208,7 +227,7 @@ class Session(SessionBase):
         return tuple(map(loaded.device.output, outputs))
 
     def kernel_tables(self) -> Iterator[tuple[str, ManifestNode]]:
-        """(component, operation and arithmetic of its kernels) of every library that lists them."""
+        """Yield component and table of kernels of every library that has one."""
         for component, loaded in self._loaded.items():
             function = f"{component}_kernels"
             for machine in loaded.machines.values():
@@ -216,10 +235,10 @@ class Session(SessionBase):
                     yield component, ManifestNode(json.loads(str(machine[function]())), function)
 
     def instrument(self, observer: Callable[[str], Callable[..., None]] | None) -> None:
-        """Observe every call that compiled code makes; None ends it.
+        """Observe every call of compiled code, or stop observing (None).
 
         `observer(component)` returns a function that is called before and after each call with (function,
-        name, before, result, *arguments); `before` is true before the call.
+        name, before, result, *arguments).
         """
         for name, loaded in self._loaded.items():
             for machine in loaded.machines.values():
@@ -233,7 +252,7 @@ class Session(SessionBase):
         inputs: list[Any],
         stopping: Stopping | None,
     ) -> Any:
-        """On the one thread that computes, for the memory of inputs is there once."""
+        """Call a function on the compute thread; the buffers of inputs exist once."""
         call = machine[component.function]
         self._release_memory(component, size)
         tensors = (*self._tensors(component, size, inputs), *self._loaded[component.name].parameters)
@@ -248,7 +267,7 @@ class Session(SessionBase):
                 instrument(None)
 
     def _tensors(self, component: Component, size: int, inputs: list[Any]) -> Iterator[Any]:
-        """Inputs of `size` tokens or frames where the component computes."""
+        """Yield inputs of `size` tokens or frames as tensors on the component's device."""
         device = self._loaded[component.name].device
         for port, value in zip(component.inputs, inputs, strict=True):
             if isinstance(value, Resident):
@@ -259,9 +278,9 @@ class Session(SessionBase):
             yield device.input((component.name, port.name), value, longest)
 
     def _release_memory(self, component: Component, size: int) -> None:
-        """Empty the allocator's pool when a call takes other blocks than the last one did.
+        """Empty the allocator's pool before a call of another size.
 
-        The pool hands back blocks of exactly the same size only, so those of other sizes would stay.
+        The pool reuses only blocks of exactly the same size, so others would stay allocated.
         """
         reserved = -(-size // component.storage_step)
         if self._reserved.get(component.name, reserved) != reserved:
@@ -281,7 +300,7 @@ class Session(SessionBase):
         return _Loaded(component, device, machines, parameters)
 
     def _device(self, component: Component) -> Device:
-        """Where a component computes."""
+        """Return the device of a component."""
         if all(library.kernels is None for library in component.libraries) or self.bundle.gpu is None:
             return self._cpu
         if self._gpu is None:
@@ -289,7 +308,7 @@ class Session(SessionBase):
         return self._gpu
 
     def _machine(self, component: Component, library: Library, files: OpenFiles, device: Device) -> Any:
-        """A virtual machine of a library, whose manifest is compared before any of its code runs."""
+        """Load a virtual machine, after comparing the manifest in the library."""
         file = files[library.file]
         check_library(self.bundle, component, library, file)
         try:
@@ -306,7 +325,7 @@ class Session(SessionBase):
         return machine
 
     def _kernels(self, library: Library, files: OpenFiles, device: Device) -> Callable[[], Any] | None:
-        """What loads the kernels that a library launches, as the device takes them."""
+        """Return a loader of the library's GPU kernels, or None."""
         if library.kernels is None:
             return None
         code = (device.runs_machine_code and library.machine_code) or library.kernels
@@ -314,12 +333,10 @@ class Session(SessionBase):
 
 
 def find_parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:
-    """One weight in its shape, from the flat, zero-padded tensor of the file. Nothing is copied."""
+    """Return a weight in its shape, as a view of the flat, zero-padded tensor of the file."""
     path = component.weights.path
     if port.name not in tensors:
-        raise BundleError(
-            f"{path} lacks the tensor {port.name} that {component.function} takes. Build it again."
-        )
+        raise BundleError(f"{path} lacks the tensor {port.name} of {component.function}. Build it again.")
     flat = tensors[port.name].reshape(-1)
     shape = tuple(int(size) for size in port.shape)
     size = int(np.prod(shape, dtype=np.int64))
@@ -329,12 +346,12 @@ def find_parameter(component: Component, port: Port, tensors: dict[str, Array]) 
             f"{port.dtype} {shape}. Build the bundle again."
         )
     array = flat[:size].reshape(shape)
-    # Misaligned weights are copied rather than refused: slower to open, equally right.
+    # Misaligned weights are copied: opening is slower, the result the same.
     return aligned(array, port.dtype)
 
 
 def _skip(function: Any, name: str, before: bool, result: Any, *arguments: Any) -> int:
-    """Observes a machine whose results nobody wants any more: no call of a kernel is made."""
+    """Instrument of a cancelled call: skips every kernel."""
     return _SKIP_RUN if before else 0
 
 

@@ -3,9 +3,12 @@ requested."""
 
 from __future__ import annotations
 
+import base64
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,7 @@ from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import Planned
 from kokoro_tvm.runtime.speech.rendering import Renderer, render
+from kokoro_tvm.runtime.speech.wav import header, write_wav
 from kokoro_tvm.runtime.speech.words import TimedWord, timeline, words_of_piece
 from kokoro_tvm.runtime.stopping import Stopped
 
@@ -23,7 +27,7 @@ __all__ = ["Chunk", "Speech", "Stream"]
 _KEPT = 64  # pieces planned ahead whose features are kept, 0.3 MB each; of others they are computed again
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Speech:
     """The result of a synthesis.
 
@@ -38,6 +42,32 @@ class Speech:
     durations: NDArray[np.int64]
     timings: dict[str, float]
     plan: Plan | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Length of the audio."""
+        return self.audio.size / self.sample_rate
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the audio to a float32 WAV file, whole or not at all.
+
+        Raises:
+            InputError: The file cannot be written, or its suffix is that of another format.
+        """
+        write_wav(Path(path), self.audio, self.sample_rate)
+
+    def __iter__(self) -> Iterator[NDArray[np.float32] | int]:
+        """Unpack as `samples, sample_rate = speech`."""
+        return iter((self.audio, self.sample_rate))
+
+    def __repr__(self) -> str:
+        return f"Speech({self.seconds:.2f} s at {self.sample_rate} Hz, {len(self.words)} words)"
+
+    def _repr_html_(self) -> str:
+        """Return an audio player for notebooks."""
+        samples = (np.clip(self.audio, -1.0, 1.0) * 32767).astype("<i2")
+        data = base64.b64encode(header(samples.size, self.sample_rate, "<i2") + samples.tobytes()).decode()
+        return f'<audio controls src="data:audio/wav;base64,{data}"></audio>'
 
     @property
     def timeline(self) -> tuple[TimedWord, ...]:

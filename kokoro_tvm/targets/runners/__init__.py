@@ -1,4 +1,4 @@
-"""What executes a bundle's code on the machine that builds: what a runner answers, and one module a runner.
+"""Runners: what executes a bundle's code on the build machine, one module per runner.
 
 Validation, speech and the report open sessions through a runner and load no code themselves.
 """
@@ -23,7 +23,13 @@ __all__ = ["Runner", "Start", "open_parts", "open_synthesizer"]
 
 @dataclass(frozen=True)
 class Start:
-    """How a program is started. environment: more variables; afterwards: what is to be done once it ended."""
+    """How a program is started.
+
+    Attributes:
+        command: The program and its arguments.
+        environment: Variables to add.
+        afterwards: Called once the program has ended.
+    """
 
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -31,44 +37,51 @@ class Start:
 
 
 class Runner(ABC):
-    """Executes compiled components."""
+    """Executor of compiled components."""
 
     needs_runtime: ClassVar[bool] = False
-    """Whether it is a program of its own, which executes code with a TVM runtime that it is given."""
+    """Whether it executes code in a program of its own, which needs a TVM runtime."""
 
     @property
     def way(self) -> str:
-        """How it runs code other than as it is, in words that follow "runs"; empty for this process."""
+        """Return how the code is run, in words that follow "runs"; empty for this process."""
         return ""
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Debian's, that it needs besides those of the linker and the compilers of the target."""
+        """Return the Debian packages that it needs besides those of the target's linker and compilers."""
         return ()
 
     @abstractmethod
     def version(self) -> str:
-        """What it is and which version. Raises BuildError where it is not installed."""
+        """Return name and version. Raises BuildError if it is not installed."""
 
     def facts(self) -> Any:
-        """What of it decides about results, as JSON: part of the key of every stage that uses it."""
+        """Return what decides about results, as JSON, for the keys of the stages that use it."""
         return self.version()
 
     def check(self) -> str | None:
-        """Why it cannot run anything here, with what to do about it; None where it can."""
+        """Return why it cannot run anything here and what to do about it; None if it can."""
         return problem_of(self.facts)
 
     @abstractmethod
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> SessionBase:
-        """The bundle's code, loaded. libraries: the TVM runtime, where it `needs_runtime`.
+        """Load the code of a bundle.
 
-        Raises BundleError where the code cannot be loaded, BuildError where the runner is not installed.
+        Args:
+            bundle: The bundle.
+            threads: Threads that compute together.
+            libraries: The TVM runtime, for a runner that `needs_runtime`.
+
+        Raises:
+            BundleError: The code cannot be loaded.
+            BuildError: The runner is not installed.
         """
 
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
-        """How a program of the target's platform is started here; None where only libraries are executed.
+        """Return how to start a program of the target's platform; None if only libraries are executed.
 
-        libraries: the TVM runtime, where it `needs_runtime`. Raises BuildError.
+        `libraries` is the TVM runtime, for a runner that `needs_runtime`. Raises BuildError.
         """
         return None
 
@@ -76,14 +89,14 @@ class Runner(ABC):
 def open_synthesizer(
     runner: Runner, bundle: Path, threads: int, libraries: Sequence[Path] = ()
 ) -> Synthesizer:
-    """A synthesizer whose components the runner executes; see its `session`. Raises BundleError."""
+    """Open a synthesizer whose components a runner executes; see `Runner.session`. Raises BundleError."""
     from kokoro_tvm.runtime import read_bundle
 
     return open_parts(runner, read_bundle(bundle), threads, libraries)
 
 
 def open_parts(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Synthesizer:
-    """The same for a bundle that was read, or is in no folder of its own yet."""
+    """Open a synthesizer of a bundle that was read, or that has no folder of its own yet."""
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.bundle.voices import Voices
 

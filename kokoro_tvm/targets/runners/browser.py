@@ -1,4 +1,4 @@
-"""A browser without a window, whose page runs code: it takes requests from a server of this process."""
+"""A headless browser whose page executes code. It polls an HTTP server of this process for requests."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SWITCHES = (
     # this package's own, and no other is opened.
     "--no-sandbox",
 )
-# Memory is shared between threads where these come with every file.
+# Threads share memory only if every file comes with these headers.
 _ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
-# Ends the browser, whose profile is $0, with the process that reads from it: that may end without a word.
+# $0 is the profile. The browser ends with this process, even if that is killed: then stdin closes.
 _ENDING = """
 "$@" & browser=$!
 exec 3<&0
@@ -41,13 +41,13 @@ status=$?
 rm -rf "$0"
 exit $status
 """
-_PAUSE_S = 1.0  # between looks at whether the browser is still there
-_POLL_S = 20.0  # that it waits for a request before it asks again
+_CHECK_INTERVAL_S = 1.0  # between checks whether the browser has ended
+_POLL_TIMEOUT_S = 20.0  # after which the page asks again
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript"}
 
 
 class Browser(RunnerProcess):
-    """A browser whose page runs code."""
+    """Server process whose requests a page of a browser answers."""
 
     def __init__(self, program: str, name: str, runtime: Path, settings: str) -> None:
         self._exchanges = _Exchanges(runtime)
@@ -71,14 +71,15 @@ class Browser(RunnerProcess):
         kernels: Path | None = None,
         prefix: str = "",
     ) -> int:
-        self._exchanges.files = {str(each) for each in (path, kernels) if each is not None}
+        """Load a library, see `RunnerProcess.open`."""
+        self._exchanges.files = {str(file) for file in (path, kernels) if file is not None}
         return super().open(path, kind, device, kernels, prefix)
 
     def _exchange(self, parts: Sequence[bytes | memoryview]) -> IO[bytes]:
         self._exchanges.requests.put(b"".join(parts))
         while True:
             try:
-                reply = self._exchanges.replies.get(timeout=_PAUSE_S)
+                reply = self._exchanges.replies.get(timeout=_CHECK_INTERVAL_S)
             except queue.Empty:
                 if self._process.poll() is not None:
                     raise OSError("the browser has ended") from None
@@ -89,7 +90,7 @@ class Browser(RunnerProcess):
 
 
 class _Exchanges:
-    """What the page and this process hand each other. files: that the page may read by their paths now."""
+    """Queues between the page and this process; `files` are the paths that the page may read now."""
 
     def __init__(self, runtime: Path) -> None:
         self.runtime = runtime
@@ -99,10 +100,10 @@ class _Exchanges:
         self.replies: queue.Queue[bytes | str] = queue.Queue()
 
     def get(self, path: str, query: str) -> bytes | None:
-        """What an address below the secret has; None for nothing."""
+        """Return the content of an address below the secret, or None."""
         if path == "request":
             try:
-                return self.requests.get(timeout=_POLL_S)
+                return self.requests.get(timeout=_POLL_TIMEOUT_S)
             except queue.Empty:
                 return b""
         if path == "runtime":
@@ -110,9 +111,9 @@ class _Exchanges:
         if path == "file":
             name = unquote(query)
             return Path(name).read_bytes() if name in self.files else None
-        found = WEB / path.removeprefix("web/") if path.startswith("web/") else _HERE / path
-        is_served = path in FILES or (path.startswith("web/") and found.resolve().is_relative_to(WEB))
-        return found.read_bytes() if is_served and found.is_file() else None
+        file = WEB / path.removeprefix("web/") if path.startswith("web/") else _HERE / path
+        is_served = path in FILES or (path.startswith("web/") and file.resolve().is_relative_to(WEB))
+        return file.read_bytes() if is_served and file.is_file() else None
 
     def post(self, path: str, content: bytes) -> None:
         if path == "reply":
@@ -122,15 +123,17 @@ class _Exchanges:
 
 
 def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
-    """A server on this machine alone, which runs."""
+    """Start an HTTP server for this machine alone."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             secret, _, path = urlsplit(self.path).path.lstrip("/").partition("/")
-            found = exchanges.get(path, urlsplit(self.path).query) if secret == exchanges.secret else None
-            self._answer(404 if found is None else 200 if found or path != "request" else 204, found or b"")
+            content = exchanges.get(path, urlsplit(self.path).query) if secret == exchanges.secret else None
+            self._answer(
+                404 if content is None else 200 if content or path != "request" else 204, content or b""
+            )
 
         def do_POST(self) -> None:
             secret, _, path = self.path.lstrip("/").partition("/")
@@ -150,7 +153,7 @@ def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
             self.wfile.write(content)
 
         def log_message(self, format: str, *arguments: Any) -> None:
-            """Nobody reads it."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -1,5 +1,7 @@
-/* Runs compiled code for another process, in a worker of Chromium: kernels by WebGPU. Requests come as answers of HTTP, and
- * replies are sent back by it: see chromium.py. */
+/**
+ * Run compiled code for another process in a worker of Chromium, with kernels by WebGPU. Requests are answers of an
+ * HTTP server, to which replies are posted: see chromium.py.
+ */
 import { Host, OnGpu } from './web/runtime/device.js';
 import { features } from './web/runtime/features.js';
 import { Gpu } from './web/runtime/gpu.js';
@@ -18,7 +20,7 @@ async function checked(response) {
   return response;
 }
 
-/** One request, and what is replied. */
+/** One request and its reply. */
 class Exchange {
   reply = [];
   #bytes;
@@ -48,7 +50,7 @@ class Exchange {
   file = (path) => get(`./file?${encodeURIComponent(path)}`);
 }
 
-/** The exchange that is answered now. */
+/** The current exchange. */
 let exchange = new Exchange(new Uint8Array(0));
 const stream = {
   read: (size) => exchange.read(size),
@@ -64,7 +66,7 @@ try {
   const serving = new Serving({ tvm, devices, features: features(), stream });
   for (;;) {
     const request = await checked(await fetch('./request'));
-    if (request.status === 204) continue; // nothing was asked for a while
+    if (request.status === 204) continue; // no request within the server's timeout
     exchange = new Exchange(new Uint8Array(await request.arrayBuffer()));
     await serving.run();
     await post('./reply', new Blob(exchange.reply));

@@ -1,8 +1,4 @@
-"""Runs WebAssembly, and its kernels for WebGPU, in Chromium without a window, by the JavaScript of pages.
-
-The browser loads a page from a server of this process, asks it for requests and sends replies back: no driver
-of browsers is needed.
-"""
+"""Runner of WebAssembly and WebGPU kernels in headless Chromium, with the JavaScript of pages."""
 
 from __future__ import annotations
 
@@ -25,40 +21,43 @@ _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 
 
 class Chromium(Serving):
-    """Debian's Chromium, or Chrome, with SwiftShader, which is a GPU that the CPU computes."""
+    """Debian's Chromium, or Chrome, with SwiftShader as its GPU."""
 
     way = "in Chromium, with its kernels on SwiftShader"
     packages = ("chromium",)
 
     @property
     def program(self) -> str:
-        """What the variable CHROMIUM names, or what is installed."""
+        """Return the program that CHROMIUM names, or the installed one."""
         return os.environ.get("CHROMIUM") or next(filter(shutil.which, _PROGRAMS), _PROGRAMS[0])
 
     def version(self) -> str:
+        """Return the browser's version. Raises BuildError if it is not installed."""
         printed = version_of_runner(self.program, *self.packages)
         name, _, rest = printed.partition(" built on ")[0].rpartition(" ")
         return f"{name} {rest}".strip() + ", SwiftShader"
 
     def facts(self) -> dict[str, Any]:
+        """Return the browser's version, and the digest of the page's files."""
         from kokoro_tvm.targets.runners.browser import FILES
 
         server = javascript_digest(*map(_HERE.joinpath, FILES))
         return {"browser": self.version(), "server": server}
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
+        """Start a browser and load a bundle into its page."""
         from kokoro_tvm.targets.runners.process import ProcessSession
 
         server = self.serve(libraries, threads, float16=bundle.precision == "float16")
         return ProcessSession(bundle, server, compile_kernels=_write)
 
     def serve(self, libraries: Sequence[Path], threads: int, float16: bool = False) -> RunnerProcess:
-        """libraries: libtvm.wasm; float16: whether kernels store it."""
+        """Start a browser with the runtime libtvm.wasm; `float16` asks for a GPU that stores it."""
         from kokoro_tvm.targets.runners.browser import Browser
 
         (runtime,) = libraries
         server = Browser(self.program, self.version(), runtime, f"threads={threads}" + "&float16" * float16)
-        server.features()  # once it answers, it has a GPU and the runtime
+        server.features()  # an answer means that it has a GPU and the runtime
         return server
 
 

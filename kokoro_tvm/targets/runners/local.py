@@ -1,4 +1,4 @@
-"""Runs code in this process."""
+"""Runner of code in this process."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ class Local(Runner):
     """This process."""
 
     def version(self) -> str:
+        """Return the name."""
         return "local"
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
+        """Load the code in this process."""
         from kokoro_tvm.runtime.session.session import Session
 
         return Session(bundle, threads)
 
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start:
+        """Start the program as it is."""
         return Start([str(program)])
 
 

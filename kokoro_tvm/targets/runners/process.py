@@ -1,4 +1,4 @@
-"""A bundle's code in a process of another kind, which `server.c` serves: what every emulator shares."""
+"""Protocol and sessions of runners that execute code in another process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS = {code: kind for kind, code in _CODES.items()}
 
 
 class RunnerProcess:
-    """The other process. One request at a time."""
+    """A server process that executes code, one request at a time."""
 
     def __init__(
         self,
@@ -42,8 +42,14 @@ class RunnerProcess:
         environment: Mapping[str, str] | None = None,
         afterwards: Callable[[], None] = lambda: None,
     ) -> None:
-        """name: of what executes the code, in errors; environment: more variables; afterwards: called once
-        the process ended."""
+        """Start the process.
+
+        Args:
+            command: The server's command.
+            name: Name of the executor, for errors.
+            environment: Variables to add.
+            afterwards: Called once the process has ended.
+        """
         self.name = name
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | (environment or {})
@@ -52,7 +58,7 @@ class RunnerProcess:
         self.close = weakref.finalize(self, _end, self._process, afterwards)
 
     def features(self) -> frozenset[str]:
-        """What the CPU has, by LLVM's names; empty where the server knows no way to ask it."""
+        """Return the CPU features by LLVM's names; empty if the server cannot ask the CPU."""
         (words,) = self._request("say what its CPU has", b"features\n")
         return frozenset(words.tobytes().decode().split())
 
@@ -64,11 +70,17 @@ class RunnerProcess:
         kernels: Path | None = None,
         prefix: str = "",
     ) -> int:
-        """Loads a library, as TVM's virtual machine or as its functions; the number to call it by.
+        """Load a library and return the number to call it by.
 
-        kernels: those that it launches on the GPU `device`, compiled for the server's CPU; prefix: of a
-        system library, which makes itself known when it is loaded.
-        Raises BundleError, as all requests do.
+        Args:
+            path: The library.
+            kind: `vm` for TVM's virtual machine, `module` for plain functions.
+            device: The GPU that the library launches kernels on.
+            kernels: Those kernels, compiled for the server's CPU.
+            prefix: Symbol prefix of a system library, which registers itself when it is loaded.
+
+        Raises:
+            BundleError: The request failed. All requests raise it.
         """
         number = next(self._libraries)
         request = f"open {number} {kind} {device}\n{path}\n{kernels or ''}\n{prefix}\n"
@@ -76,7 +88,7 @@ class RunnerProcess:
         return number
 
     def keep(self, array: Array, device: str = CPU) -> int:
-        """Hands over an array that stays, on a device; the number to pass it by."""
+        """Copy an array to a device for good and return the number to pass it by."""
         number = next(self._arrays)
         self._request("take an array", f"keep {number}\n".encode(), *_described(array, "aligned", device))
         return number
@@ -91,9 +103,15 @@ class RunnerProcess:
         place: Place = "aligned",
         device: str = CPU,
     ) -> tuple[Array, ...]:
-        """What a function returned, or its arguments after it ran; an argument that is a number is kept.
+        """Call a function and return its results, or its arguments after the call.
 
-        place: of the arguments in memory, see server.c; device: whose memory.
+        Args:
+            library: Number of the library.
+            function: Name of the function.
+            arguments: Arrays, or numbers of kept arrays.
+            result: What to return.
+            place: Where arguments lie in memory, see server.c.
+            device: The device whose memory they lie in.
         """
         parts: list[bytes | memoryview] = [f"call {library} {function} {len(arguments)} {result}\n".encode()]
         for argument in arguments:
@@ -101,7 +119,7 @@ class RunnerProcess:
                 parts.append(f"kept {argument}\n".encode())
             else:
                 parts += _described(argument, place, device)
-        print(f"{self.name} runs {function}", flush=True)  # in the log of a stage that does not end
+        print(f"{self.name} runs {function}", flush=True)  # so that the log of a hanging stage names it
         return self._request(f"run {function}", *parts)
 
     def _request(self, what: str, *parts: bytes | memoryview) -> tuple[Array, ...]:
@@ -111,12 +129,12 @@ class RunnerProcess:
             if word == b"error":
                 raise BundleError(f"{self.name} could not {what}: {_first_line(_read(reply, int(count)))}")
             return tuple(_array(reply) for _ in range(int(count)))
-        except (OSError, ValueError) as error:  # it is gone, or sent half an answer
+        except (OSError, ValueError) as error:  # it has ended, or sent half an answer
             self.close()
             raise BundleError(f"{self.name} could not {what}: {_ending(self._process)}.") from error
 
     def _exchange(self, parts: Sequence[bytes | memoryview]) -> IO[bytes]:
-        """Sends a request; what the reply is read from."""
+        """Send a request and return the stream of its reply."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -127,7 +145,7 @@ class RunnerProcess:
 
 
 class ProcessSession(SessionBase):
-    """Every library and weight of a bundle, loaded by a server."""
+    """Session of a bundle whose libraries and weights a server has loaded."""
 
     def __init__(
         self,
@@ -136,14 +154,20 @@ class ProcessSession(SessionBase):
         prepare: Callable[[Path], tuple[Path, str]] = lambda library: (library, ""),
         compile_kernels: Callable[[bytes, Path], None] | None = None,
     ) -> None:
-        """prepare: see Served; compile_kernels: makes a library for the server of the text of kernels for a
-        GPU.
+        """Load every library and weight.
 
-        Raises BundleError where a file is not the one the manifest names, or cannot be loaded, or the
-        server's CPU lacks a feature that the code may use, and what compile_kernels raises.
+        Args:
+            bundle: The bundle.
+            server: The process that executes the code.
+            prepare: See `Served.prepare`.
+            compile_kernels: Compiles the text of kernels for a GPU to a library for the server.
+
+        Raises:
+            BundleError: A file differs from the manifest, cannot be loaded, or needs a feature that the
+                server lacks.
         """
-        if had := server.features():
-            refuse_missing(bundle, had, server.name)
+        if features := server.features():
+            refuse_missing(bundle, features, server.name)
         self.bundle = bundle
         self._server = server
         self._machines: dict[tuple[str, int], int] = {}
@@ -174,13 +198,13 @@ class ProcessSession(SessionBase):
         return self._server.call(machine, component.function, arguments, device=self._device(component))
 
     def _device(self, component: Component) -> str:
-        """Where a component computes."""
+        """Return the device that computes a component."""
         on_gpu = any(library.kernels is not None for library in component.libraries)
         return str(self.bundle.target["kind"]) if on_gpu else CPU
 
 
 def _described(array: Array, place: Place, device: str) -> list[bytes | memoryview]:
-    """An array as a request has it: its line, and its bytes."""
+    """Encode an array: its header line and its bytes."""
     flat = np.ascontiguousarray(array)
     shape = "".join(f" {extent}" for extent in array.shape)
     line = f"{device} {_CODES[array.dtype.kind]} {array.dtype.itemsize * 8} {array.ndim}{shape} {place}\n"

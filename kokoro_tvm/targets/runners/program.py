@@ -1,4 +1,4 @@
-"""The program `speak` that a bundle brings, run for its audio."""
+"""The program `speak` of a bundle, run for its audio."""
 
 from __future__ import annotations
 
@@ -25,19 +25,26 @@ _WAV_HEAD = 58
 
 @dataclass(frozen=True)
 class ProgramOutput:
-    """What the program spoke: audio (samples,) float32, durations (T,) int64 in frames."""
+    """Output of the program: audio (samples,) float32 and durations (T,) int64 in frames."""
 
     audio: NDArray[np.float32]
     durations: NDArray[np.int64]
 
 
 class SpeakProgram:
-    """`speak` with everything it needs from its bundle."""
+    """The program `speak` and the files that it needs."""
 
     def __init__(
         self, bundle: Path, files: Sequence[Path], start: Callable[[Path], Start], threads: int
     ) -> None:
-        """files: libkokoro's in the bundle; start: how a program is; threads: that compute together."""
+        """Describe the program.
+
+        Args:
+            bundle: The bundle's folder.
+            files: Files of libkokoro in the bundle.
+            start: Returns how a program is started.
+            threads: Threads that compute together.
+        """
         self._bundle = bundle
         self._files = files
         self._program = next(path.name for path in files if path.stem == "speak")
@@ -52,9 +59,10 @@ class SpeakProgram:
         seed: int = 0,
         noise: NDArray[np.float32] | None = None,
     ) -> ProgramOutput:
-        """One utterance, with the noise of a seed, or with noise (samples,). Raises BundleError.
+        """Synthesize one utterance with the noise of a seed, or with noise (samples,). Raises BundleError.
 
-        request: phonemes, whose silent ends are not drawn out at a low speed, or tokens (T,) as they are.
+        `request` is phonemes, whose silent ends are not drawn out at a low speed, or tokens (T,) as they
+        are.
         """
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
             out = Path(name, "out.wav")
@@ -72,10 +80,10 @@ class SpeakProgram:
             return ProgramOutput(_samples(out), np.array(printed.split(), np.int64))
 
     def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], NDArray[np.float32] | None]:
-        """A text, with the noise of seed 0: its words, as the program prints them, and its audio (samples,),
-        None unless `decode`.
+        """Read a text with the noise of seed 0. Raises BundleError.
 
-        Raises BundleError.
+        Returns:
+            The words as the program prints them, and the audio (samples,), None unless `decode`.
         """
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
             out = Path(name, "out.wav")
@@ -84,7 +92,7 @@ class SpeakProgram:
             return printed.splitlines(), _samples(out) if decode else None
 
     def _run(self, folder: Path, *words: str) -> str:
-        """What the program prints. folder: where it lies, and what it remembers."""
+        """Run a copy of the program in a folder, which is its cache folder too, and return its output."""
         for path in self._files:  # a bundle's are not executable
             Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}

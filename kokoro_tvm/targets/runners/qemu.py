@@ -1,4 +1,4 @@
-"""Runs code for another CPU under QEMU's user-mode emulation."""
+"""Runner of code for another CPU under QEMU's user-mode emulation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
 
 
 class Qemu(Served):
-    """qemu-ARCHITECTURE, for a program compiled by that architecture's C compiler."""
+    """qemu-ARCHITECTURE with a server compiled for that architecture."""
 
     package = "qemu-user"
 
     def __init__(self, architecture: str, cpu: str) -> None:
-        """architecture: as triples name it; cpu: one of the models that `qemu-ARCHITECTURE -cpu help`
-        lists."""
+        """Choose a CPU.
+
+        Args:
+            architecture: As triples name it.
+            cpu: A model of `qemu-ARCHITECTURE -cpu help`.
+        """
         self.architecture = architecture
         self.cpu = cpu
 
@@ -31,16 +35,18 @@ class Qemu(Served):
 
     @property
     def program(self) -> str:
-        """The emulator's."""
+        """Return the emulator's name."""
         return f"qemu-{self.architecture}"
 
     @property
     def compiler(self) -> CCompiler:
+        """Return the C compiler of the architecture."""
         return linux_compiler(self.architecture)
 
     def version(self) -> str:
-        found = _VERSION.search(version_of_runner(self.program, self.package))
-        return f"{self.program} {found[1] if found else 'of unknown version'}, {self.cpu}"
+        """Return emulator, version and CPU. Raises BuildError if it is not installed."""
+        match = _VERSION.search(version_of_runner(self.program, self.package))
+        return f"{self.program} {match[1] if match else 'of unknown version'}, {self.cpu}"
 
     def _options(self, libraries: Sequence[Path]) -> list[str]:
         # No symbol of libtvm_runtime is referred to.

@@ -1,4 +1,4 @@
-"""Runs code in a program of another platform, compiled from `server.c` and started by what can run it."""
+"""Base classes of runners that execute code in a server process of another platform."""
 
 from __future__ import annotations
 
@@ -23,64 +23,74 @@ if TYPE_CHECKING:
 
 __all__ = ["Served", "Serving", "javascript_digest", "version_of_runner"]
 
-_FEATURES = Path(libkokoro.FOLDER, "cpu_features.h")
+_FEATURES = libkokoro.FOLDER / "bundle" / "cpu_features.h"
 _PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
 
 
 class Serving(Runner):
-    """Runs code in a server, a program of its own."""
+    """Runner that executes code in a server process."""
 
     needs_runtime = True
 
     @abstractmethod
     def serve(self, libraries: Sequence[Path], threads: int) -> RunnerProcess:
-        """A server that runs. libraries: of the TVM runtime that it runs code with, for its own platform.
+        """Start a server.
 
-        Raises BuildError where the compiler, or what runs the server, is not installed.
+        Args:
+            libraries: The TVM runtime for the server's platform.
+            threads: Threads that compute together.
+
+        Raises:
+            BuildError: The compiler, or what runs the server, is not installed.
         """
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
+        """Start a server and load a bundle into it."""
         from kokoro_tvm.targets.runners.process import ProcessSession
 
         return ProcessSession(bundle, self.serve(libraries, threads))
 
 
 class Served(Serving):
-    """A server compiled of C, and what it runs in."""
+    """Runner whose server is a C program, which an emulator starts."""
 
     @property
     def way(self) -> str:
+        """Return how the code is run."""
         return f"under {self}"
 
     sources: ClassVar[tuple[str, ...]] = ("server.c",)
-    """Of its program, beside this file; they include `_FEATURES`."""
+    """The server's sources in this folder; they include `_FEATURES`."""
     others: ClassVar[tuple[str, ...]] = ()
-    """What decides about results besides, beside this file: headers, and what runs programs."""
+    """Other files in this folder that decide about results."""
 
     package: ClassVar[str]
-    """Debian's, of what the server runs in."""
+    """Debian's package of the emulator."""
 
     @property
     def packages(self) -> tuple[str, ...]:
+        """Return Debian's packages of emulator and compiler."""
         return (self.package, *self.compiler.packages)
 
     @property
     @abstractmethod
     def compiler(self) -> CCompiler:
-        """Of the server's platform."""
+        """Return the compiler for the server's platform."""
 
     @abstractmethod
     def _options(self, libraries: Sequence[Path]) -> list[str]:
-        """What the compiler is given besides the sources; libraries: of the TVM runtime."""
+        """Return the compiler's options besides the sources; `libraries` is the TVM runtime."""
 
     @abstractmethod
     def _start(self, program: Path) -> Start:
-        """How a compiled program is started."""
+        """Return how a compiled program is started."""
 
     def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
+        """Return how a program of the platform is started."""
         return self._start(program)
 
     def facts(self) -> dict[str, Any]:
+        """Return versions, and the digest of the server's sources."""
         contents = [path.read_bytes() for path in (*_paths(self.sources), *_paths(self.others), _FEATURES)]
         return {
             "emulator": self.version(),
@@ -95,20 +105,21 @@ class Served(Serving):
         libraries: Sequence[Path] = (),
         compile_kernels: Callable[[bytes, Path], None] | None = None,
     ) -> ProcessSession:
-        """compile_kernels: see ProcessSession."""
+        """Start a server and load a bundle into it; see `ProcessSession` for `compile_kernels`."""
         from kokoro_tvm.targets.runners.process import ProcessSession
 
         self.refuse(bundle)
         return ProcessSession(bundle, self.serve(libraries, threads), self.prepare, compile_kernels)
 
     def refuse(self, bundle: Bundle) -> None:
-        """Raises BundleError for a bundle that its platform would refuse, where the server would not."""
+        """Raise BundleError for a bundle that its platform would refuse although the server would not."""
 
     def prepare(self, library: Path) -> tuple[Path, str]:
-        """What the server loads for a bundle's library, and the prefix of a system library; "" for none."""
+        """Return the file that the server loads for a library, and the prefix of a system library or ""."""
         return library, ""
 
     def serve(self, libraries: Sequence[Path], threads: int) -> RunnerProcess:
+        """Compile the server and start it."""
         from kokoro_tvm.targets.runners.process import RunnerProcess
 
         name = self.version()
@@ -116,11 +127,11 @@ class Served(Serving):
             start = self._start(self._make(self.sources, Path(folder, "server"), libraries))
             environment = {"TVM_NUM_THREADS": str(threads), **start.environment}
             server = RunnerProcess(start.command, name, environment, start.afterwards)
-            server.features()  # once it answers, it has read the folder
+            server.features()  # an answer means that it has read the folder
             return server
 
     def _make(self, sources: Sequence[str], program: Path, libraries: Sequence[Path]) -> Path:
-        """A program, with copies of libraries of the TVM runtime beside it. Raises BuildError."""
+        """Compile a program, with copies of the TVM runtime beside it. Raises BuildError."""
         self.compiler.version(*_PURPOSE)
         copies = [Path(shutil.copyfile(path, program.with_name(path.name))) for path in libraries]
         self.compiler.compile(_paths(sources), program, f"-I{_FEATURES.parent}", *self._options(copies))
@@ -128,12 +139,15 @@ class Served(Serving):
 
 
 def _paths(names: Sequence[str]) -> list[Path]:
-    return [Path(__file__).with_name(name) for name in names]
+    return [Path(__file__).parent / name for name in names]
 
 
 def javascript_digest(*files: Path) -> str:
-    """SHA-256 of a server's files, and of the JavaScript of pages that it runs code with. Raises BuildError
-    where that is missing."""
+    """Return the SHA-256 of a server's files and of the JavaScript of pages that it executes code with.
+
+    Raises:
+        BuildError: The JavaScript is not installed.
+    """
     if not (WEB / "runtime").is_dir():
         raise BuildError(f"{WEB} lacks the JavaScript that runs the code: install kokoro-tvm again")
     contents = [path.read_bytes() for path in (*files, *sorted((WEB / "runtime").glob("*.js")))]
@@ -141,5 +155,5 @@ def javascript_digest(*files: Path) -> str:
 
 
 def version_of_runner(program: str, package: str) -> str:
-    """What `--version` prints first. Raises BuildError where there is no such program; package: Debian's."""
+    """Return the first line of `PROGRAM --version`. Raises BuildError that names the Debian package."""
     return version_of(program, package, *_PURPOSE)

@@ -1,19 +1,19 @@
-/* Runs compiled code for another process: requests on standard input, replies on standard output.
+/* Server that executes compiled code for another process: requests on standard input, replies on standard output.
  *
- * A request is a line of words, an array a line `DEVICE CODE BITS NDIM EXTENT... PLACE` with its bytes behind it:
+ * A request is a line of words. An array is a line `DEVICE CODE BITS NDIM EXTENT... PLACE`, followed by its bytes:
  *
- *   features                           one array: the CPU's features, by LLVM's names; none where the CPU is not known
- *   open ID vm|module DEVICE           loads a library's virtual machine, or its functions as they are; then three lines:
- *                                      its path, that of the kernels that it launches on a GPU, and the prefix of a
- *                                      system library, which makes itself known to TVM when it is loaded
- *   keep ID                            then an array, which stays
+ *   features                           return one array: the CPU's features by LLVM's names, empty for an unknown CPU
+ *   open ID vm|module DEVICE           load a library's virtual machine, or its functions; three lines follow: its path,
+ *                                      that of the GPU kernels that it launches, and the prefix of a system library,
+ *                                      which registers itself in TVM when it is loaded
+ *   keep ID                            keep the array that follows
  *   call ID FUNCTION COUNT results|arguments
- *                                      then COUNT times `kept ID` or an array
+ *                                      call a function; COUNT times `kept ID` or an array follow
  *
- * A reply is `ok COUNT` and so many arrays (of `call`: what it returned, or its arguments afterwards), or
- * `error SIZE` and so many bytes. PLACE is where an array lies in memory: `aligned` on 64 bytes, `end` right
- * before or `start` right behind a page that nobody may touch. DEVICE is `cpu` or a GPU whose kernels are code
- * for this CPU, and whose memory that of this process. It needs nothing but C99, libtvm_ffi and POSIX or Windows.
+ * A reply is `ok COUNT` and as many arrays (of `call`: its results, or its arguments after the call), or `error SIZE`
+ * and as many bytes. PLACE is where an array lies in memory: `aligned` to 64 bytes, `end` right before or `start`
+ * right after an inaccessible page. DEVICE is `cpu`, or a GPU whose kernels are code for this CPU and whose memory is
+ * this process'. The server needs C99, libtvm_ffi, and POSIX or Windows.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -29,7 +29,7 @@
 
 static void die(const char *format, ...);
 
-/* What the operating system does: memory in whole pages, and what becomes of a crash. */
+/* Operating system: memory in whole pages, and the end of a crashing process. */
 #ifdef _WIN32
 #include <fcntl.h>
 #include <io.h>
@@ -45,7 +45,7 @@ static int protect_memory(void *memory, size_t size) {
   DWORD old;
   return !VirtualProtect(memory, size, PAGE_NOACCESS, &old);
 }
-/* Exit statuses as a shell gives them for signals; nobody is there to look into a debugger. */
+/* Exit with a shell's status of the signal; no debugger is attached. */
 static LONG WINAPI crashed(EXCEPTION_POINTERS *pointers) {
   DWORD code = pointers->ExceptionRecord->ExceptionCode;
   int illegal = code == EXCEPTION_ILLEGAL_INSTRUCTION, divided = code == EXCEPTION_INT_DIVIDE_BY_ZERO;
@@ -95,7 +95,7 @@ static void die(const char *format, ...) {
   exit(3);
 }
 
-/* The cell of an object lies behind its header. */
+/* The cell of an object follows its header. */
 static void *cell_of(TVMFFIObjectHandle object) { return (char *)object + sizeof(TVMFFIObject); }
 
 static void read_line(char *line) {
@@ -115,7 +115,7 @@ static int refuse(const char *message, size_t size) {
   return fflush(replies);
 }
 
-/* 1 where TVM raised an error, which is sent as the reply. */
+/* Return 1 after an error of TVM, which is sent as the reply. */
 static int failed(int status) {
   if (status == 0) return 0;
   TVMFFIObjectHandle raised = NULL;
@@ -186,7 +186,7 @@ static void free_array(DLManagedTensor *tensor) {
   free(array);
 }
 
-/* Reads an array's description and its bytes. */
+/* Read an array's description and its bytes. */
 static TVMFFIAny read_array(const char *description) {
   Array *array = calloc(1, sizeof *array);
   DLTensor *tensor = &array->dl.dl_tensor;
@@ -243,7 +243,7 @@ static int write_features(void) {
   return fprintf(replies, "ok 1\n1 8 1 %zu\n%s", strlen(words), words) < 0;
 }
 
-/* Lets TVM take this process' memory for that of a GPU. */
+/* Let TVM take the memory of this process for a GPU's. */
 static int stand_in(const char *device) {
   static const char *const CPU = "device_api.cpu";
   char name[32];
@@ -257,7 +257,7 @@ static int stand_in(const char *device) {
   return status;
 }
 
-/* The modules that a module imports. */
+/* Get the modules that a module imports. */
 static int imports_of(TVMFFIAny module, TVMFFIAny *imports) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(module.type_index);
   for (int32_t i = 0; i < type->num_fields; ++i) {
@@ -269,7 +269,7 @@ static int imports_of(TVMFFIAny module, TVMFFIAny *imports) {
   return -1;
 }
 
-/* Loads kernels for the code of a library, which a virtual machine's instructions import. */
+/* Load kernels for a library's code, which the instructions of a virtual machine import. */
 static int load_kernels(TVMFFIAny library, int is_machine, const char *path) {
   TVMFFIAny imports = {0}, code = library, none, loaded = {0}, arguments[2] = {text(path), text("so")};
   int status = is_machine ? imports_of(library, &imports) : 0;
@@ -303,7 +303,7 @@ static int open_library(int id, const char *kind, const char *device, const char
   if (status == 0 && is_machine) {
     status = call_of(module, "vm_load_executable", NULL, 0, &machine);
     if (status == 0) {
-      TVMFFIAny cpu[3] = {number(kDLCPU), number(0), number(2)}; /* the first, with a pool of memory */
+      TVMFFIAny cpu[3] = {number(kDLCPU), number(0), number(2)}; /* the first CPU, with a pool of memory */
       TVMFFIAny devices[6] = {number(type), cpu[1], cpu[2], cpu[0], cpu[1], cpu[2]};
       status = call_of(machine, "vm_initialization", devices, type == kDLCPU ? 3 : 6, &none);
       release(&none);
@@ -315,7 +315,7 @@ static int open_library(int id, const char *kind, const char *device, const char
   return status;
 }
 
-/* Writes what a call returned: a tensor, several, or nothing. */
+/* Write the result of a call: a tensor, several, or nothing. */
 static int write_result(TVMFFIAny result) {
   if (result.type_index == kTVMFFINone) return fprintf(replies, "ok 0\n"), 0;
   if (result.type_index == kTVMFFITensor) {
@@ -351,7 +351,7 @@ static int call(int id, const char *name, int count, const char *what) {
     else
       arguments[i] = owned[i] = read_array(line);
   }
-  /* The pool of memory hands back blocks of the very same size only: those of other lengths would stay. */
+  /* The pool reuses blocks of equal size only, so blocks of other lengths would stay. */
   status = call_global("vm.builtin.memory_manager.clear", NULL, 0, &none);
   if (status == 0) status = call_of(libraries[id], name, arguments, count, &result);
   if (status == 0 && strcmp(what, "arguments") == 0) {
@@ -369,7 +369,7 @@ int main(void) {
   static char line[LINE], word[LINE], path[LINE], kernels[LINE], prefix[LINE], device[16];
   int id, count, status;
   prepare();
-  replies = fdopen(dup(STDOUT_FILENO), "wb"); /* whatever else is printed is no reply */
+  replies = fdopen(dup(STDOUT_FILENO), "wb"); /* other output must not mix with replies */
   if (!replies || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) die("no standard output");
   while (fgets(line, LINE, stdin)) {
     line[strcspn(line, "\n")] = 0;

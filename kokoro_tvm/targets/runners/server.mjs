@@ -1,5 +1,7 @@
-/* Runs compiled code for another process, in Node: node server.mjs WEB RUNTIME THREADS, where WEB is the folder of the
- * JavaScript runtime and RUNTIME is libtvm.wasm. */
+/**
+ * Run compiled code for another process in Node: node server.mjs WEB RUNTIME THREADS. WEB is the folder of the
+ * JavaScript runtime, RUNTIME is libtvm.wasm.
+ */
 import { readFileSync, readSync, writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';

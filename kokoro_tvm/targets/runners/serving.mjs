@@ -1,8 +1,10 @@
-/* What `process.py` asks of a program that runs compiled code in WebAssembly, and on a GPU where there is one: requests and
- * replies are those of server.c. `server.mjs` has them from Node's standard input, `chromium.mjs` from a browser's connection.
+/**
+ * Server for `process.py` of code in WebAssembly and, if there is one, on a GPU. Requests and replies are those of
+ * server.c. `server.mjs` has them from Node's standard input, `chromium.mjs` from a browser's connection.
  *
- * PLACE of an array: no memory can be forbidden here, so whatever is not `aligned` lies unaligned between words
- * that are NaN, others for each array. What a kernel reads there is NaN, and what it writes there is found.
+ * PLACE of an array: no memory can be protected here, so an array that is not `aligned` lies unaligned between words
+ * that are NaN, different ones for each array. A kernel that reads there gets NaN, and a kernel that writes there is
+ * found.
  */
 
 const GUARD = 4096; // bytes
@@ -12,7 +14,7 @@ const CPU = 'cpu';
 const CODES = { 0: 'int', 1: 'uint', 2: 'float' };
 const WORDS = Object.fromEntries(Object.entries(CODES).map(([code, word]) => [word, code]));
 
-/** Answers requests, one after the other. */
+/** Server that answers one request after the other. */
 export class Serving {
   #tvm;
   #devices;
@@ -24,8 +26,8 @@ export class Serving {
   #requests = { features: () => this.#writeFeatures(), open: (w) => this.#open(w), keep: (w) => this.#keep(w), call: (w) => this.#call(w) };
 
   /**
-   * tvm: the runtime; devices: `Host` as `cpu`, and what else computes, by its kind; features: names of what the engine has;
-   * stream: the connection: `readLine()`, null at its end, and `read(size)`, `write(content)`, `file(path)`, a promise
+   * tvm: the runtime; devices: `Host` as `cpu`, and others by kind; features: of the engine; stream: the connection
+   * with `readLine()` (null at its end), `read(size)`, `write(content)` and `file(path)`, a promise
    */
   constructor({ tvm, devices, features, stream }) {
     this.#tvm = tvm;
@@ -34,7 +36,7 @@ export class Serving {
     this.#stream = stream;
   }
 
-  /** Answers what the stream has, to its end. */
+  /** Answer all requests of the stream. */
   async run() {
     for (let line = this.#stream.readLine(); line !== null; line = this.#stream.readLine()) {
       const [word, ...words] = line.split(' ');
@@ -66,33 +68,33 @@ export class Serving {
   }
 
   async #call([id, name, count, what]) {
-    const given = Array.from({ length: Number(count) }, (_, place) => {
+    const value = Array.from({ length: Number(count) }, (_, place) => {
       const [kind, ...words] = this.#stream.readLine().split(' ');
       if (kind === 'kept') return { tensor: this.#kept.get(words[0]), stays: true };
       return { device: kind, ...this.#readArray(kind, `argument ${place}`, words) };
     });
-    const tensors = given.map(({ tensor }) => tensor);
+    const tensors = value.map(({ tensor }) => tensor);
     this.#tvm.global('vm.builtin.memory_manager.clear').call();
     const results = this.#libraries.get(id)(name).call(...tensors) ?? [];
-    const outside = given.findIndex(({ stays, intact }) => !stays && !intact());
+    const outside = value.findIndex(({ stays, intact }) => !stays && !intact());
     if (outside >= 0) throw new Error(`${name} wrote outside its argument ${outside}`);
-    const device = given.find((each) => each.device)?.device ?? CPU; // one component's arguments lie in one place
-    const found = [];
-    for (const tensor of what === 'arguments' ? tensors : results) found.push(await this.#values(device, tensor));
-    this.#stream.write(`ok ${found.length}\n`);
-    found.forEach((each) => this.#writeArray(each));
+    const device = value.find((item) => item.device)?.device ?? CPU; // all arguments of a component lie on one device
+    const result = [];
+    for (const tensor of what === 'arguments' ? tensors : results) result.push(await this.#values(device, tensor));
+    this.#stream.write(`ok ${result.length}\n`);
+    result.forEach((item) => this.#writeArray(item));
     results.forEach((tensor) => tensor.free());
-    given.filter(({ stays }) => !stays).forEach(({ tensor }) => tensor.free());
+    value.filter(({ stays }) => !stays).forEach(({ tensor }) => tensor.free());
   }
 
-  /** A tensor's type, shape and values, which a GPU has to compute first. */
+  /** Return a tensor's type, shape and values, once a GPU has computed them. */
   async #values(device, tensor) {
     const { dtype, shape } = tensor;
     const values = device === CPU ? tensor.values() : await this.#devices[device].read({ tensor, shape });
     return { dtype, shape, bytes: new Uint8Array(values.buffer) };
   }
 
-  /** An array as a request describes it: a tensor and what surrounds it. */
+  /** Read an array: a tensor and what surrounds it. */
   #readArray(device, key, [code, bits, dimensions, ...rest]) {
     const tvm = this.#tvm;
     const shape = rest.slice(0, Number(dimensions)).map(Number);

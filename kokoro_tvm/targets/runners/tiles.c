@@ -1,5 +1,5 @@
-/* Executes the tile instructions of AMX (AMX-TILE, AMX-BF16) where the CPU has none: each is illegal there, and the
- * handler of the signal computes what Intel's manual says, with the tiles of its thread. */
+/* Emulator of the tile instructions of AMX (AMX-TILE, AMX-BF16) for CPUs without them, where they are illegal: the
+ * signal handler computes what Intel's manual says, with the tiles of the thread. */
 #define _GNU_SOURCE
 #include <immintrin.h>
 #include <signal.h>
@@ -30,26 +30,26 @@ static uint64_t value_of(const greg_t *registers, int number) { /* in the order 
 typedef struct instruction {
   int prefix; /* 0: none, 1: 66, 2: F3, 3: F2 */
   int opcode, mod, reg, rm, vvvv;
-  uint64_t address, stride; /* of its operand in memory; what the index register holds, scaled */
+  uint64_t address, stride; /* of the memory operand; the scaled index register */
   int bytes;
 } instruction;
 
 static int decoded(const uint8_t *code, const greg_t *registers, instruction *made) {
-  if (code[0] != 0xC4 || (code[1] & 0x1F) != 2 || code[2] & 0x84) return 0; /* W and L are 0 */
+  if (code[0] != 0xC4 || (code[1] & 0x1F) != 2 || code[2] & 0x84) return 0; /* W and L have to be 0 */
   int x = code[1] & 0x40 ? 0 : 8, b = code[1] & 0x20 ? 0 : 8;
   const uint8_t *at = code + 5;
   *made = (instruction){.prefix = code[2] & 3, .opcode = code[3], .vvvv = ~code[2] >> 3 & 15};
   made->mod = code[4] >> 6;
   made->reg = code[4] >> 3 & 7;
   made->rm = code[4] & 7;
-  if (!(code[1] & 0x80)) return 0; /* there is no ninth tile */
+  if (!(code[1] & 0x80)) return 0; /* there are eight tiles */
   if (made->mod != 3) {
     int has_index = made->rm == 4;
     int scale = has_index ? *at >> 6 : 0, index = has_index ? (*at >> 3 & 7) + x : 4;
     int base = (has_index ? *at & 7 : made->rm) + b;
     at += has_index;
     if (index != 4) made->stride = value_of(registers, index) << scale;
-    if (made->mod == 0 && (base & 7) == 5) { /* no base; relative to the next instruction without an index byte */
+    if (made->mod == 0 && (base & 7) == 5) { /* no base; relative to the next instruction if there is no index byte */
       int32_t far;
       memcpy(&far, at, 4);
       at += 4;
@@ -69,7 +69,7 @@ static int decoded(const uint8_t *code, const greg_t *registers, instruction *ma
   return 1;
 }
 
-static int configure(const uint8_t *from) { /* 64 bytes: palette, first row, 14 reserved, bytes a row, rows */
+static int configure(const uint8_t *from) { /* 64 bytes: palette, first row, 14 reserved, bytes per row, rows */
   memset(&here, 0, sizeof here);
   if (from[0] > 1) return 0;
   if (from[0] == 0) return 1;
@@ -103,15 +103,15 @@ static float number(uint32_t bits) {
   return value;
 }
 
-/* The even and the odd product of each pair are summed apart, each by one rounding, subnormal numbers being zero. */
+/* Even and odd products of a pair are summed separately, each with one rounding; subnormal numbers are zero. */
 static int multiply(int sum, int a, int b) {
   if (!here.palette || sum == a || sum == b || a == b) return 0;
   int pairs = here.row_bytes[a] / 4, columns = here.row_bytes[sum] / 4;
   if (!here.rows[sum] || here.rows[sum] != here.rows[a] || here.row_bytes[sum] != here.row_bytes[b]) return 0;
   if (pairs != here.rows[b] || !pairs || !columns) return 0;
   unsigned mode = _mm_getcsr();
-  _mm_setcsr(0x9FC0); /* to nearest, nothing raised, subnormal numbers are zero: read so, written so */
-  float factors[2][ROWS][ROWS]; /* of the even and the odd products; what lies behind the last column is not used */
+  _mm_setcsr(0x9FC0); /* round to nearest, raise nothing, treat subnormal inputs and results as zero */
+  float factors[2][ROWS][ROWS]; /* for the even and the odd products; columns after the last are unused */
   for (int k = 0; k < pairs; ++k)
     for (int n = 0; n < ROWS; ++n) {
       uint32_t pair;
@@ -170,10 +170,10 @@ static void on_illegal(int number, siginfo_t *info, void *context) {
   else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
     before.sa_handler(number);
   else
-    sigaction(number, &before, NULL); /* the instruction is tried again, and ends the process */
+    sigaction(number, &before, NULL); /* executed again, the instruction ends the process */
 }
 
-/* 0, or -1 where the system refuses. */
+/* Install the handler; return 0, or -1 on an error. */
 int emulate_tiles(void) {
   struct sigaction action;
   memset(&action, 0, sizeof action);

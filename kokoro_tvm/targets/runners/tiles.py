@@ -1,4 +1,4 @@
-"""Runs code that uses AMX in this process, on a CPU without it: `tiles.c` executes its instructions."""
+"""Runner of AMX code in this process on a CPU without it: `tiles.c` emulates the instructions."""
 
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ _OPTIONS = ("-O3", "-march=x86-64-v4", "-ffp-contract=off", "-fPIC", "-shared")
 
 
 class Tiles(Runner):
-    """This process, in which the instructions of AMX are emulated one by one; all others are the CPU's."""
+    """This process, with the instructions of AMX emulated one by one."""
 
     way = "with AMX emulated"
     packages = _COMPILER.packages
 
     def version(self) -> str:
+        """Return the version of the emulator's compiler."""
         return f"AMX emulated, {_COMPILER.version('emulate AMX with')}"
 
     def facts(self) -> dict[str, Any]:
+        """Return the version, and the digest of the emulator's source."""
         return {"version": self.version(), "source": hashlib.sha256(_SOURCE.read_bytes()).hexdigest()}
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
+        """Start the emulation and load the code in this process."""
         from kokoro_tvm.runtime.session.session import Session
 
         emulate()
@@ -49,7 +52,7 @@ TILES = Tiles()
 
 @cache
 def emulate() -> None:
-    """From here on this process executes AMX. Raises BuildError where the compiler is not installed."""
+    """Emulate AMX in this process until it ends. Raises BuildError if the compiler is not installed."""
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
         library = Path(folder, "tiles.so")
         _COMPILER.compile([_SOURCE], library, *_OPTIONS)
@@ -59,7 +62,7 @@ def emulate() -> None:
 
 
 def use_amx() -> None:
-    """From here on this process executes AMX, as Linux gives it or emulated. Raises OSError, BuildError."""
+    """Let this process execute AMX, by the CPU or emulated. Raises OSError or BuildError."""
     from kokoro_tvm.runtime.session.cpu import request_amx
 
     if (features_of_cpu() or frozenset()) >= AMX:

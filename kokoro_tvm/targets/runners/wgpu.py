@@ -1,5 +1,4 @@
-"""Runs bundles for WebGPU on the machine that builds: the host's code as it is, the kernels by wgpu on any
-Vulkan, such as Mesa's for the CPU (lavapipe)."""
+"""Runner of WebGPU bundles: host code in this process, kernels by wgpu on any Vulkan driver."""
 
 from __future__ import annotations
 
@@ -18,15 +17,17 @@ __all__ = ["WGPU"]
 
 
 class Wgpu(Runner):
-    """wgpu, which executes the kernels."""
+    """wgpu on a Vulkan driver, such as Mesa's for the CPU (lavapipe)."""
 
     way = "with its kernels on Vulkan"
     packages = ("mesa-vulkan-drivers",)
 
     def version(self) -> str:
+        """Return the versions of wgpu and of the driver."""
         return adapter_version()
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
+        """Load the code in this process, with wgpu as the GPU."""
         from kokoro_tvm.runtime.session.session import Session
         from kokoro_tvm.targets.runners.wgpu_kernels import WgpuDevice
 

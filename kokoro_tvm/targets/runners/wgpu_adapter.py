@@ -32,7 +32,7 @@ def adapter() -> Any:
     return adapters[0]
 
 
-@cache  # also where there is none: wgpu refuses a second `set_instance_extras`
+@cache  # an empty list too: wgpu refuses a second `set_instance_extras`
 def _list_adapters() -> Any:
     try:
         import wgpu
@@ -48,8 +48,8 @@ def _list_adapters() -> Any:
 
 @contextmanager
 def _runtime_folder() -> Iterator[None]:
-    """A folder for what windows need, where a session has given none: EGL would complain on stderr, though
-    nobody opens a window."""
+    """Set XDG_RUNTIME_DIR to a temporary folder if it is not set."""
+    # EGL wants the folder for windows and complains on stderr if a session has set none.
     name = "XDG_RUNTIME_DIR"
     if name in os.environ:
         yield

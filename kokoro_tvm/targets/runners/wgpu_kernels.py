@@ -1,8 +1,9 @@
-"""Kernels for WebGPU as a TVM module whose functions wgpu executes.
+"""WebGPU kernels as a TVM module whose functions wgpu executes.
 
-TVM's host code takes this machine's memory for the GPU's. Each launch copies arguments to the GPU, and what
-it wrote back: this shows whether kernels are right, not how fast they are. Launches are arranged as in tvmjs,
-on a device with what every WebGPU has. Source: apache/tvm, web/src/webgpu.ts.
+TVM's host code takes this machine's memory for the GPU's. Each launch copies its arguments to the GPU and
+copies back what it wrote. This shows whether kernels are right, not how fast they are. Launches are
+arranged
+as in tvmjs, on a device with the limits of every WebGPU. Source: apache/tvm, web/src/webgpu.ts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from kokoro_tvm.targets.runners.wgpu_adapter import adapter, adapter_version
 __all__ = ["WgpuDevice", "launched", "load"]
 
 _POINTER, _FLOAT = 3, 2  # DLPack's
-_MOST_GROUPS = 1 << 16  # along an axis; there must be fewer
+_GROUPS_LIMIT = 1 << 16  # an axis has fewer workgroups
 _STORAGE_BUFFERS = 10  # what tvmjs asks for
 _AXES = [f"{of}.{axis}" for of in ("blockIdx", "threadIdx") for axis in "xyz"]
 _WRITES = "paramWriteAccess:"
@@ -32,18 +33,20 @@ _WRITES = "paramWriteAccess:"
 
 @cache
 def _device() -> Any:
-    found = adapter()
-    optional = {"shader-f16", "subgroup"} & set(found.features)
+    gpu = adapter()
+    optional = {"shader-f16", "subgroup"} & set(gpu.features)
     limits = {"max-storage-buffers-per-shader-stage": _STORAGE_BUFFERS}
-    limits |= {name: found.limits[name] for name in ("max-buffer-size", "max-storage-buffer-binding-size")}
-    return found.request_device_sync(required_features=sorted(optional), required_limits=limits)
+    limits |= {name: gpu.limits[name] for name in ("max-buffer-size", "max-storage-buffer-binding-size")}
+    return gpu.request_device_sync(required_features=sorted(optional), required_limits=limits)
 
 
 def load(code: DeviceCode) -> Any:
-    """The kernels as a TVM module, which stays until the process ends.
+    """Compile kernels to a TVM module, which stays until the process ends.
 
-    A kernel that fails raises RuntimeError when it is called. Raises BuildError where wgpu or a driver is
-    missing, or it refuses a kernel.
+    A kernel that fails raises RuntimeError when it is called.
+
+    Raises:
+        BuildError: wgpu or a driver is missing, or refuses a kernel.
     """
     import tvm_ffi
 
@@ -59,24 +62,33 @@ def load(code: DeviceCode) -> Any:
 
 
 class WgpuDevice(SourceDevice):
-    """Vulkan's, behind memory of this machine."""
+    """A GPU of Vulkan behind memory of this machine."""
 
     def load(self, kernels: bytes) -> Any:
+        """Compile a library's kernels."""
         return load(DeviceCode.from_bytes(self.kind, kernels))
 
 
 def launched(groups: int) -> tuple[int, int]:
-    """How many workgroups are launched along x and z for so many along x: no axis has 65536."""
+    """Return the workgroups along x and z for a number along x: no axis has 65536."""
     x, z = groups, 1
-    while x >= _MOST_GROUPS:
+    while x >= _GROUPS_LIMIT:
         x, z = (x + 1) // 2, z * 2
     return x, z
 
 
 @dataclass(frozen=True)
 class _Kernel:
-    """A compiled shader and what it is called with; buffers, values: numbers of arguments; writes: whether
-    each buffer is written; axes: of the extents that follow the arguments."""
+    """A compiled shader and its signature.
+
+    Attributes:
+        function: Name, argument types and launch tags.
+        pipeline: The compute pipeline.
+        buffers: Numbers of the arguments that are pointers.
+        values: Numbers of the other arguments.
+        writes: Whether the kernel writes each buffer.
+        axes: Axes of the extents that follow the arguments.
+    """
 
     function: DeviceFunction
     pipeline: Any
@@ -118,7 +130,7 @@ class _Kernel:
         return cls(function, pipeline, buffers, values, tuple(map(bool, written)), axes)
 
     def launch(self, arguments: Sequence[int | float]) -> None:
-        """Addresses and numbers, then extents."""
+        """Run the kernel; `arguments` are addresses and numbers, then extents."""
         import wgpu
 
         device = _device()
@@ -132,12 +144,12 @@ class _Kernel:
         buffers = [device.create_buffer_with_data(data=_whole(memory), usage=usage) for memory in memories]
         packed = b"".join(self._packed(i, arguments[i]) for i in self.values)
         packed += struct.pack("<I", extents["blockIdx.x"])
-        given = device.create_buffer_with_data(data=packed, usage=wgpu.BufferUsage.UNIFORM)
+        uniform = device.create_buffer_with_data(data=packed, usage=wgpu.BufferUsage.UNIFORM)
         group = device.create_bind_group(
             layout=self.pipeline.get_bind_group_layout(0),
             entries=[
                 {"binding": i, "resource": {"buffer": buffer, "offset": 0, "size": buffer.size}}
-                for i, buffer in enumerate([*buffers, given])
+                for i, buffer in enumerate([*buffers, uniform])
             ],
         )
         encoder = device.create_command_encoder()
@@ -151,7 +163,7 @@ class _Kernel:
         for memory, buffer, write in zip(memories, buffers, self.writes, strict=True):
             if write:
                 memory[:] = device.queue.read_buffer(buffer)[: len(memory)]
-        for buffer in (*buffers, given):
+        for buffer in (*buffers, uniform):
             buffer.destroy()
 
     def _packed(self, argument: int, value: int | float) -> bytes:
@@ -166,7 +178,7 @@ def _memory(address: int) -> memoryview:
 
 
 def _whole(memory: memoryview) -> bytes:
-    """Buffers are whole words."""
+    # The size of a buffer is a multiple of 4.
     return bytes(memory) + b"\0" * (-len(memory) % 4)
 
 
@@ -184,16 +196,16 @@ _Entry = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_Any), ctypes.c_int32, ctypes.POINTER(_Any)
 )
 _numbers = itertools.count()
-_entries: list[Any] = []  # what TVM knows by their addresses, for ever
+_entries: list[Any] = []  # TVM keeps their addresses, so they live until the process ends
 
 
 def _entry(kernel: _Kernel, library: ctypes.CDLL) -> Any:
-    """What TVM calls; an exception becomes TVM's error."""
+    """Return the C function that TVM calls; an exception becomes an error of TVM."""
     floats = {i for i, (code, _, _) in enumerate(kernel.function.arguments) if code == _FLOAT}
 
-    def call(handle: Any, given: Any, count: int, result: Any) -> int:
+    def call(handle: Any, arguments: Any, count: int, result: Any) -> int:
         try:
-            values = [given[i].value for i in range(count)]
+            values = [arguments[i].value for i in range(count)]
             kernel.launch([v.number if i in floats else v.integer for i, v in enumerate(values)])
         except Exception as error:  # nothing else would tell TVM
             message = f"{kernel.function.name} on WebGPU: {error}"

@@ -1,4 +1,4 @@
-"""Runs code for Windows under Wine, on a machine of the same architecture and at its speed."""
+"""Runner of Windows code under Wine, at the speed of this CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOADERS = ("wine64", "/usr/lib/wine/wine64", "wine")  # Debian's wine64 lies ou
 
 
 class Wine(Served):
-    """Wine, for a program compiled by MinGW-w64's C compiler. Windows' C library is Wine's own."""
+    """Wine with a server compiled by MinGW-w64. The C library is Wine's own."""
 
     compiler = MINGW
     package = "wine64"
@@ -31,20 +31,21 @@ class Wine(Served):
 
     @property
     def program(self) -> str:
-        return next((found for name in _LOADERS if (found := shutil.which(name))), _LOADERS[0])
+        """Return the path or the name of Wine's loader."""
+        return next(filter(None, map(shutil.which, _LOADERS)), _LOADERS[0])
 
     def version(self) -> str:
-        found = _VERSION.search(version_of_runner(self.program, self.package))
-        return f"wine {found[1] if found else 'of unknown version'}"
+        """Return Wine's version. Raises BuildError if it is not installed."""
+        match = _VERSION.search(version_of_runner(self.program, self.package))
+        return f"wine {match[1] if match else 'of unknown version'}"
 
     def _options(self, libraries: Sequence[Path]) -> list[str]:
         return [str(path) for path in libraries if "tvm_ffi" in path.name]
 
     def _start(self, program: Path) -> Start:
-        """In an empty folder of Wine's own, which is not set up as a Windows: that takes 7 s and 700 MB.
-
-        Libraries are taken from where Wine is installed then, as they are while it sets up a folder.
-        """
+        """Start a program in an empty Wine folder of its own."""
+        # Setting the folder up as a Windows would take 7 s and 700 MB. Without that, Wine loads libraries
+        # from its installation.
         folder = TemporaryDirectory(prefix="kokoro-tvm-wine-")
         Path(folder.name, ".update-timestamp").write_text("disable\n", encoding="ascii")
         environment = {"WINEPREFIX": folder.name, "WINEBOOTSTRAPMODE": "1"}

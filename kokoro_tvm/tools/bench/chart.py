@@ -1,4 +1,4 @@
-"""Draws a result: a panel for each text, a bar for each system."""
+"""Draw a result: a panel for each text, a bar for each system."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _OURS, _PEERS = "#d1495b", "#8d99ae"
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed."""
+    """Check whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def draw_chart(path: Path, result: Result) -> None:
-    """Draws the real-time factors into a PNG; raises InputError when it cannot be written."""
+    """Draw the real-time factors into a PNG file. Raises InputError if it cannot be written."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -33,12 +33,12 @@ def draw_chart(path: Path, result: Result) -> None:
     width = max(6.0, 1.6 + 2.6 * len(result.texts))
     figure, axes = pyplot.subplots(1, len(result.texts), sharey=True, squeeze=False, figsize=(width, height))
     for panel, text in zip(axes[0], result.texts, strict=True):
-        found = {system.title: timed.rtf for system in systems if (timed := system.on(text.name))}
+        factors = {system.title: timing.rtf for system in systems if (timing := system.on(text.name))}
         colors = [_OURS if system.ours else _PEERS for system in systems if system.on(text.name)]
-        bars = panel.barh(list(found), list(found.values()), color=colors)
+        bars = panel.barh(list(factors), list(factors.values()), color=colors)
         panel.bar_label(bars, fmt="%.3f", padding=3, fontsize=8)
         panel.set_title(f"{text.name} ({sum(text.tokens)} tokens)", fontsize=9)
-        panel.set_xlim(0, 1.3 * max(found.values(), default=1.0))
+        panel.set_xlim(0, 1.3 * max(factors.values(), default=1.0))
         panel.tick_params(labelsize=8)
         panel.spines[["top", "right"]].set_visible(False)
     axes[0][0].invert_yaxis()

@@ -1,4 +1,4 @@
-"""The parent's side of a process that computes only while it has a request."""
+"""Child processes that are measured: requests and answers as lines of JSON, stopped in between."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,22 +15,29 @@ from typing import Any
 
 from kokoro_tvm.common.errors import KokoroTvmError
 
-__all__ = ["OURS", "Child", "MeasuredProcessError", "environment", "last_words", "python_module"]
+__all__ = [
+    "OURS",
+    "Child",
+    "MeasuredProcessError",
+    "environment",
+    "how_it_ended",
+    "python_module",
+    "time_start",
+]
 
 OURS = (sys.executable, "-c", "from kokoro_tvm.cli import main; main()")
-"""What the installed command `kokoro-tvm` does, wherever it was installed."""
-_TAIL = 4  # lines of the log that an error shows
+"""Command line of `kokoro-tvm`, without looking for the installed script."""
+_TAIL_LINES = 4  # of the log, in an error
 
 
 class MeasuredProcessError(KokoroTvmError):
-    """A measured process ended before its time; the message is how, and the end of its log."""
+    """A measured process failed; the message has its exit status and the end of its log."""
 
 
 class Child:
-    """A command answering lines of JSON; stopped (SIGSTOP) whenever it has no request.
+    """A process that answers lines of JSON and is stopped (SIGSTOP) while it has no request.
 
-    Threads of a stopped process neither spin nor wake up, whatever library they belong to: the one that
-    computes has the machine to itself.
+    Threads of a stopped process neither spin nor wake up, so that the running one has the machine alone.
     """
 
     def __init__(
@@ -47,52 +55,87 @@ class Child:
                 encoding="utf-8",
             )
 
-    def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Wakes the process, hands it `message`, waits for its answer, stops it again; raises ChildError."""
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Continue the process, send a request, wait for the answer and stop the process again.
+
+        Raises:
+            MeasuredProcessError: The process ended.
+        """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None  # both are pipes
         self._process.send_signal(signal.SIGCONT)
         try:
-            stdin.write(json.dumps(message) + "\n")
+            stdin.write(json.dumps(request) + "\n")
             stdin.flush()
         except BrokenPipeError:
-            line = ""  # how it ended is reported below
+            line = ""  # reported below
         else:
             line = stdout.readline()
         if not line:
-            raise MeasuredProcessError(last_words(self._process.wait(), self.log))
+            raise MeasuredProcessError(how_it_ended(self._process.wait(), self.log))
         self._process.send_signal(signal.SIGSTOP)
         answer: dict[str, Any] = json.loads(line)
         return answer
 
     def close(self) -> None:
-        """Ends the process, stopped or not."""
+        """Kill the process, whether it is stopped or not."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
-            with suppress(BrokenPipeError):  # what a failed question left in the buffer has nobody to go to
+            with suppress(BrokenPipeError):  # a failed request left in the buffer
                 pipe.close()
 
 
+def time_start(
+    command: Sequence[str],
+    threads: int,
+    log: Path,
+    variables: Mapping[str, str] | None = None,
+    requests: Sequence[Mapping[str, Any]] = (),
+) -> float:
+    """Return the seconds until a new process printed its first line, or answered all requests.
+
+    The time to exit afterwards does not count.
+
+    Raises:
+        MeasuredProcessError: The process failed.
+    """
+    lines = log.with_suffix(".jsonl")
+    lines.write_text("".join(json.dumps(request) + "\n" for request in requests), encoding="utf-8")
+    with log.open("wb") as errors, lines.open("rb") as stdin:
+        start = time.perf_counter()
+        with subprocess.Popen(
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, env=environment(threads, variables)
+        ) as process:
+            assert process.stdout is not None  # a pipe
+            for _ in requests or ("",):
+                process.stdout.readline()
+            seconds = time.perf_counter() - start
+            process.stdout.read()
+            status = process.wait()
+    if status != 0:
+        raise MeasuredProcessError(f"the cold start {how_it_ended(status, log)}")
+    return seconds
+
+
 def python_module(name: str) -> list[str]:
-    """The command `python -m NAME`."""
+    """Return the command `python -m NAME`."""
     return [sys.executable, "-m", name]
 
 
 def environment(threads: int, variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment with these variables, and the same number of threads for every thread
-    pool."""
+    """Return this process's environment with `variables` and the number of threads of every thread pool."""
     names = ("TVM_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     return {**os.environ, **(variables or {}), **dict.fromkeys(names, str(threads))}
 
 
-def last_words(status: int, log: Path) -> str:
-    """How a process ended, and the end of what it had to say."""
-    lines: Sequence[str] = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-_TAIL:]
+def how_it_ended(status: int, log: Path) -> str:
+    """Describe the exit status of a process, with the end of its log."""
+    lines: Sequence[str] = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     if status < 0:
-        manner = f"ended by signal {signal.Signals(-status).name}"
-        manner += " (out of memory?)" if status == -signal.SIGKILL else ""
+        end = f"ended by signal {signal.Signals(-status).name}"
+        end += " (out of memory?)" if status == -signal.SIGKILL else ""
     else:
-        manner = f"ended with exit status {status}"
-    return f"{manner}: {' | '.join(line.strip() for line in lines) or 'its log is empty'}"
+        end = f"ended with exit status {status}"
+    return f"{end}: {' | '.join(line.strip() for line in lines[-_TAIL_LINES:]) or 'its log is empty'}"

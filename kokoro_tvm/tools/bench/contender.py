@@ -1,4 +1,4 @@
-"""A system in its worker process: its answers or its failure, and the results that come of them."""
+"""A system in its worker process: its timings or its failure, and the results computed from them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kokoro_tvm.common.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
-from kokoro_tvm.tools.bench.child import Child, MeasuredProcessError, python_module
+from kokoro_tvm.tools.bench.child import OURS, Child, MeasuredProcessError, python_module, time_start
 from kokoro_tvm.tools.bench.engine import BenchUtterance
 from kokoro_tvm.tools.bench.results import ComponentResult, SystemResult, TextInfo, TextResult
 from kokoro_tvm.tools.bench.systems import System
+from kokoro_tvm.tools.bench.texts import TEXTS, VOICE
 from kokoro_tvm.validation.measure.flops import component_flops
 
 __all__ = ["Contender", "SpeechTiming"]
 
+_WORKER = python_module("kokoro_tvm.tools.bench.worker")
+
 
 @dataclass(frozen=True)
 class SpeechTiming:
-    """One text spoken once: seconds of computing, samples per utterance, seconds by component, peak RSS."""
+    """One text spoken once: seconds, samples per utterance, seconds by component, peak memory."""
 
     seconds: float
     samples: list[int]
@@ -34,33 +37,32 @@ class SpeechTiming:
 
 @dataclass
 class Contender:
-    """A system's worker. `answers` by text, the first call first; seconds of `cold_starts`, and of `imports`
-    alone; `problem` once it has failed."""
+    """A system's worker, its timings by text (the first call first), and its problem once it failed."""
 
     system: System
+    folder: Path
     child: Child
     details: str = ""
     problem: str | None = None
-    answers: dict[str, list[SpeechTiming]] = field(default_factory=dict)
+    timings: dict[str, list[SpeechTiming]] = field(default_factory=dict)
     cold_starts: list[float] = field(default_factory=list)
     imports: list[float] = field(default_factory=list)
 
     @classmethod
     def start(cls, system: System, folder: Path) -> Contender:
-        """Starts the worker, its log in the folder; nothing is opened yet."""
+        """Start the worker without opening the system; its log goes to the folder."""
         log = folder / f"{system.name.replace('/', '-')}.log"
-        command = python_module("kokoro_tvm.tools.bench.worker")
-        return cls(system, Child(command, system.engine.threads, log, system.variables))
+        return cls(system, folder, Child(_WORKER, system.engine.threads, log, system.variables))
 
     def open(self) -> None:
-        """Has the worker load the system; a failure is kept in `problem`."""
+        """Load the system in the worker."""
         try:
             self.details = self.child.ask(vars(self.system.engine))["details"]
         except MeasuredProcessError as error:
             self.problem = f"failed to open: {error}"
 
     def speak(self, text: str, utterances: Sequence[BenchUtterance]) -> None:
-        """Has the worker speak, unless it failed before; keeps its answer, or the failure in `problem`."""
+        """Speak a text in the worker, unless the system failed before."""
         if self.problem:
             return
         try:
@@ -68,12 +70,43 @@ class Contender:
         except MeasuredProcessError as error:
             self.problem = f"failed on the text {text}: {error}"
         else:
-            self.answers.setdefault(text, []).append(SpeechTiming(**answer))
+            self.timings.setdefault(text, []).append(SpeechTiming(**answer))
+
+    def start_cold(self, hello: BenchUtterance, is_warmup: bool) -> None:
+        """Time a new process from its start to a WAV file, and one that only imports the system's modules.
+
+        Args:
+            hello: Utterance of the short text.
+            is_warmup: Do not record the times.
+        """
+        if self.problem:
+            return
+        wav, log = self.folder / "hello.wav", self.folder / "cold.log"
+        wav.unlink(missing_ok=True)
+        engine = self.system.engine
+        # Bytecode of all modules, as `pip install` writes it: the warm-up writes it.
+        bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.folder / "bytecode")}
+        variables = {**self.system.variables, **bytecode}
+        requests = [] if self.system.ours else [vars(engine), {"utterances": [vars(hello)], "wav": str(wav)}]
+        command = cold_command(self.system, wav)
+        try:
+            seconds = time_start(command, engine.threads, log, variables, requests)
+            import_seconds = time_start(self.system.import_command, engine.threads, log, variables)
+        except MeasuredProcessError as error:
+            self.problem = f"failed: {error}"
+            return
+        if not wav.is_file():
+            self.problem = f"failed: the cold start wrote no {wav.name}"
+        elif not is_warmup:
+            self.cold_starts.append(seconds)
+            self.imports.append(import_seconds)
 
     def result(self, texts: Sequence[TextInfo], peaks: Mapping[str, float]) -> SystemResult:
-        """All that it measured so far; texts it did not come to in a warm round are left out.
+        """Return the results so far, without texts that had no warm call.
 
-        `peaks` is the machine's FLOP/s by precision.
+        Args:
+            texts: All texts.
+            peaks: The machine's FLOP/s by precision.
         """
         system = self.system
         return SystemResult(
@@ -89,20 +122,27 @@ class Contender:
             cold_start_s=statistics.median(self.cold_starts) if self.cold_starts else None,
             import_s=statistics.median(self.imports) if self.imports else None,
             texts=tuple(
-                _text_result(text, self.answers[text.name], system.precision, peaks)
+                _text_result(text, self.timings[text.name], system.precision, peaks)
                 for text in texts
-                if len(self.answers.get(text.name, ())) > 1
+                if len(self.timings.get(text.name, ())) > 1
             ),
             problem=self.problem,
         )
 
 
+def cold_command(system: System, wav: Path) -> list[str]:
+    """Return the command of a cold start: `kokoro-tvm say` for a bundle, the worker for peers."""
+    if not system.ours:
+        return _WORKER
+    options = ["--bundle", system.engine.path, "--voice", VOICE, "-o", str(wav)]
+    return [*OURS, "say", "--phonemes", TEXTS[0].utterances[0], *options]
+
+
 def _text_result(
-    text: TextInfo, answers: Sequence[SpeechTiming], precision: str, peaks: Mapping[str, float]
+    text: TextInfo, timings: Sequence[SpeechTiming], precision: str, peaks: Mapping[str, float]
 ) -> TextResult:
-    """`answers`: the first call, then the warm ones, of which one at least is there."""
-    first, *warm = answers
-    seconds = [answer.seconds for answer in warm]
+    first, *warm = timings
+    seconds = [timing.seconds for timing in warm]
     median = statistics.median(seconds)
     audio = sum(first.samples) / SAMPLE_RATE
     return TextResult(
@@ -113,19 +153,19 @@ def _text_result(
         median_s=median,
         minimum_s=min(seconds),
         rtf=median / audio,
-        # Of the first call: texts come in rising length, so nothing longer has been spoken by then.
+        # Of the first call: texts come in ascending length, so nothing longer has been spoken by then.
         peak_rss_bytes=first.peak_rss_bytes,
-        components=tuple(_components(text, warm, precision, peaks)),
+        components=tuple(_component_results(text, warm, precision, peaks)),
     )
 
 
-def _components(
+def _component_results(
     text: TextInfo, warm: Sequence[SpeechTiming], precision: str, peaks: Mapping[str, float]
 ) -> Iterator[ComponentResult]:
-    """Only the decoder computes in a precision below float32, and float16 is one that memory holds."""
     for name in warm[0].components:
+        # Only the decoder computes below float32; float16 is a storage format.
         peak = peaks.get("bfloat16" if (name, precision) == ("decoder", "bfloat16") else "float32")
-        seconds = statistics.median(answer.components[name] for answer in warm)
+        seconds = statistics.median(timing.components[name] for timing in warm)
         lengths = zip(text.tokens, warm[0].frames, strict=True)
         flops = sum(component_flops(name, tokens, frames) for tokens, frames in lengths)
         yield ComponentResult(

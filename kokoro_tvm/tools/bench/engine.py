@@ -1,4 +1,4 @@
-"""The interface of a measured system: open, and speak utterances. Every worker process imports it."""
+"""Interface of a measured system: open it, then speak utterances. Every worker process imports this."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ __all__ = ["BenchEngine", "BenchUtterance", "EngineOutput", "EngineSpec", "open_
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """How to open a system: `engine` names what does (`module:function`), `path` is its model or bundle.
+    """How to open a system.
 
-    `precision` is what a System says; "float32" is insisted on, for anything else the model file decides, or
-    the system.
+    Attributes:
+        engine: `module:function` that opens it.
+        path: Its model or bundle.
+        threads: Number of threads.
+        precision: See `System`. Engines force "float32"; with any other, the model or the system decides.
     """
 
     engine: str
@@ -28,35 +31,36 @@ class EngineSpec:
 
 @dataclass(frozen=True)
 class BenchUtterance:
-    """Token ids with the 0 at both ends, and the voice's row for it, 256 numbers."""
+    """Token ids with the boundary symbol 0 at both ends, and the voice's style vector (256,)."""
 
     tokens: tuple[int, ...]
     style: tuple[float, ...]
 
     @classmethod
-    def of(cls, entry: dict[str, Any]) -> BenchUtterance:
-        return cls(tuple(entry["tokens"]), tuple(entry["style"]))
+    def from_json(cls, data: dict[str, Any]) -> BenchUtterance:
+        """Build an utterance from its fields."""
+        return cls(tuple(data["tokens"]), tuple(data["style"]))
 
 
 @dataclass(frozen=True)
 class EngineOutput:
-    """`audio` float32 (samples,) per utterance at 24 kHz; `components`: seconds by component, where known."""
+    """Audio of every utterance, float32 (samples,) at 24 kHz, and seconds by component if known."""
 
     audio: list[NDArray[Any]]
     components: dict[str, float] = field(default_factory=dict)
 
 
 class BenchEngine(Protocol):
-    """A system that is open; `details` says what it runs as (precision, say)."""
+    """An open system; `details` says how it runs, for example its precision."""
 
     details: str
 
     def speak(self, utterances: Sequence[BenchUtterance]) -> EngineOutput:
-        """Speaks them one after another."""
+        """Synthesize utterances one after the other."""
         ...
 
 
 def open_engine(spec: EngineSpec) -> BenchEngine:
-    """The engine of a specification, loaded and ready to speak; raises whatever the system raises."""
-    opened: Callable[[EngineSpec], BenchEngine] = resolve_name(spec.engine)
-    return opened(spec)
+    """Open a system. Raises whatever the system raises."""
+    opener: Callable[[EngineSpec], BenchEngine] = resolve_name(spec.engine)
+    return opener(spec)

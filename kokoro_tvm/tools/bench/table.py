@@ -1,4 +1,4 @@
-"""Prints a result as tables."""
+"""Print a result as tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kokoro_tvm.tools.bench.results import Result, SystemResult, TextResult
 
 __all__ = ["comparison_lines", "print_result"]
 
-_NOISY = 0.1  # cores; a thread that waits for one that was interrupted waits for milliseconds
+_NOISY_CORES = 0.1  # a thread that waits for an interrupted one waits for milliseconds
 
 
 def print_result(result: Result, console: Console) -> None:
-    """Prints all tables of a result."""
+    """Print all tables of a result."""
     console.print(Group(*_parts(result)))
 
 
@@ -26,14 +26,14 @@ def _parts(result: Result) -> Iterator[RenderableType]:
     if not result.complete:
         yield Text("the run was cut off before its end")
     if result.isa is not None:
-        held = next((system.variables for system in result.systems if system.variables), {})
-        how = ", ".join(f"{name}={value}" for name, value in held.items())
-        yield Text(f"peers held to {result.isa.upper()}" + (f" by {how}" if how else ""))
+        variables = next((system.variables for system in result.systems if system.variables), {})
+        settings = ", ".join(f"{name}={value}" for name, value in variables.items())
+        yield Text(f"peers held to {result.isa.upper()}" + (f" by {settings}" if settings else ""))
     yield Text(
         "peak: "
         + ", ".join(f"{flops / 1e9:.0f} GFLOP/s in {name}" for name, flops in result.peak_flops_per_s.items())
     )
-    yield Text(_quiet(result))
+    yield Text(_quiet_line(result))
     yield _speed(result)
     yield _systems(result)
     if any(text.components for system in result.systems for text in system.texts):
@@ -57,22 +57,22 @@ def _speed(result: Result) -> Table:
     for text in result.texts:
         stock = next((s.on(text.name) for s in result.systems if s.name == "pytorch"), None)
         for system in result.systems:
-            found = system.on(text.name)
-            cells = _timing(found, stock) if found else [_manner(system), *[""] * 6]
+            timing = system.on(text.name)
+            cells = _timing_cells(timing, stock) if timing else [_status(system), *[""] * 6]
             table.add_row(text.name, _title(system), *cells)
         table.add_section()
     return table
 
 
-def _timing(found: TextResult, stock: TextResult | None) -> list[str]:
+def _timing_cells(timing: TextResult, stock: TextResult | None) -> list[str]:
     return [
-        f"{found.audio_s:.2f} s",
-        f"{found.median_s:.3f} s",
-        f"{found.minimum_s:.3f} s",
-        f"{found.rtf:.3f}",
-        f"{found.median_s / stock.median_s:.2f}" if stock else "",
-        f"{found.first_s:.3f} s",
-        "" if found.peak_rss_bytes is None else f"{found.peak_rss_bytes / 1e6:.0f} MB",
+        f"{timing.audio_s:.2f} s",
+        f"{timing.median_s:.3f} s",
+        f"{timing.minimum_s:.3f} s",
+        f"{timing.rtf:.3f}",
+        f"{timing.median_s / stock.median_s:.2f}" if stock else "",
+        f"{timing.first_s:.3f} s",
+        "" if timing.peak_rss_bytes is None else f"{timing.peak_rss_bytes / 1e6:.0f} MB",
     ]
 
 
@@ -86,7 +86,7 @@ def _systems(result: Result) -> Table:
             _title(system),
             system.details,
             ", ".join(f"{name} {version}" for name, version in system.versions.items()),
-            Text(system.problem or ""),  # as it is: square brackets would be taken for markup
+            Text(system.problem or ""),  # square brackets are no markup
             "" if cold is None else f"{cold:.2f} s",
             "" if system.import_s is None else f"{system.import_s:.2f} s",
             f"{cold / stock:.2f}" if cold is not None and stock else "",
@@ -99,19 +99,19 @@ def _components(result: Result) -> Table:
     table = _table("Components", "text, system, component", "seconds", "GFLOP", "GFLOP/s", "share of peak")
     for text in result.texts:
         for system in result.systems:
-            found = system.on(text.name)
-            for each in found.components if found else ():
-                share = "" if each.share_of_peak is None else f"{each.share_of_peak:.0%}"
-                speed = f"{each.flops_per_s / 1e9:.0f}"
-                cells = (f"{each.seconds_s:.4f} s", f"{each.flops / 1e9:.2f}", speed, share)
-                table.add_row(text.name, _title(system), each.component, *cells)
-            if found and found.components:
+            timing = system.on(text.name)
+            for part in timing.components if timing else ():
+                share = "" if part.share_of_peak is None else f"{part.share_of_peak:.0%}"
+                speed = f"{part.flops_per_s / 1e9:.0f}"
+                cells = (f"{part.seconds_s:.4f} s", f"{part.flops / 1e9:.2f}", speed, share)
+                table.add_row(text.name, _title(system), part.component, *cells)
+            if timing and timing.components:
                 table.add_section()
     return table
 
 
 def comparison_lines(result: Result) -> Iterator[str]:
-    """A sentence for every bundle and text: how much of the peers' time it takes."""
+    """Yield a line for every bundle and text: its share of the peers' time."""
     titles = {system.name: system.title for system in result.systems}
     for name in dict.fromkeys(c.name for c in result.comparisons):
         for text in result.texts:
@@ -124,16 +124,16 @@ def comparison_lines(result: Result) -> Iterator[str]:
                 yield f"{titles[name]}, {text.name}: {', '.join(notes)}"
 
 
-def _quiet(result: Result) -> str:
+def _quiet_line(result: Result) -> str:
     if result.others_cores is None:
-        return "how busy other processes were is unknown, because only Linux reports it"
+        return "how busy other processes were is unknown, because the run was cut off"
     busy = f"other processes kept {result.others_cores:.2f} cores busy meanwhile"
-    return busy if result.others_cores < _NOISY else f"{busy}: measure again on a quiet machine"
+    return busy if result.others_cores < _NOISY_CORES else f"{busy}: measure again on a quiet machine"
 
 
 def _title(system: SystemResult) -> Text:
     return Text(system.title, style="bold" if system.ours else "")
 
 
-def _manner(system: SystemResult) -> str:
+def _status(system: SystemResult) -> str:
     return "failed" if (system.problem or "").startswith("failed") else "not run"

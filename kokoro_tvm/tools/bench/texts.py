@@ -1,4 +1,4 @@
-"""The texts of the benchmark: phonemes in misaki's alphabet, from two words to a minute."""
+"""Texts of the benchmark, as phonemes in misaki's alphabet: from two words to a minute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VOICE = "af_heart"
 
 @dataclass(frozen=True)
 class Text:
-    """A text as utterances that are spoken one after another, each within the 510 symbols a model takes."""
+    """A text as utterances, each within the 510 symbols that the model accepts."""
 
     name: str
     utterances: tuple[str, ...]
@@ -46,7 +46,7 @@ _GIRL = (
     "lˈæft, æz ɪf ðə skˈI hæd kˈʌm dˈWn tə mˈit hˌɜɹ."
 )
 
-# In rising length, which is the order they are measured in: peak memory is that of the texts so far.
+# In ascending length, the order of measurement: peak memory is that of the texts so far.
 TEXTS = (
     Text("short", (_HELLO,)),
     Text("medium", (_TRAIN,)),
@@ -56,7 +56,7 @@ TEXTS = (
 
 
 def choose_texts(names: Sequence[str] | None) -> tuple[Text, ...]:
-    """The texts of these names, in rising length; all if None. Raises InputError for a name there is not."""
+    """Choose texts by name, or all if None. Raises InputError for an unknown name."""
     known = [text.name for text in TEXTS]
     for name in names or ():
         if name not in known:

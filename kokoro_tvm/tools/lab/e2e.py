@@ -1,4 +1,4 @@
-"""Compares whole utterances of bundles with the stock model and judges them by their gates."""
+"""Compare whole utterances of bundles with the stock model and judge them by their gates."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Sequence
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.recipe import UtteranceSpec
 from kokoro_tvm.runtime.bundle.voices import Voices
-from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.tools.lab.setting import Lab
 from kokoro_tvm.validation.measure.e2e import EndToEnd, compare_bundles, render_all
 from kokoro_tvm.validation.reference.corpus import choose, corpus
 
-__all__ = ["choose_utterances", "end_to_end"]
+__all__ = ["choose_utterances", "compare_end_to_end"]
 
 
 def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[UtteranceSpec]:
-    """The recipe's own utterances, or the whole corpus, or those of both with these names.
+    """Choose utterances by name from the recipe and the corpus; without names, the recipe's or the corpus.
 
-    Raises InputError for a name there is not.
+    Raises:
+        InputError: An utterance does not exist.
     """
-    everything: list[UtteranceSpec] = [*lab.recipe.utterances, *(u.bare() for u in corpus())]
+    all_utterances: list[UtteranceSpec] = [*lab.recipe.utterances, *(u.bare() for u in corpus())]
     if whole_corpus:
-        return [*(u.bare() for u in corpus()), *choose(names, everything)]
-    return choose(names, everything) if names else list(lab.recipe.utterances)
+        return [*(u.bare() for u in corpus()), *choose(names, all_utterances)]
+    return choose(names, all_utterances) if names else list(lab.recipe.utterances)
 
 
-def end_to_end(labs: Sequence[Lab], utterances: Sequence[UtteranceSpec]) -> EndToEnd:
-    """What the labs' bundles, all of one model, say of the utterances, against the first lab's references.
+def compare_end_to_end(labs: Sequence[Lab], utterances: Sequence[UtteranceSpec]) -> EndToEnd:
+    """Render the utterances with bundles of one model and compare them with the first lab's references.
 
-    A bundle is called by its folder's name. Raises InputError when bundles are of different models or have
-    one name, and whatever opening a bundle and making references raise.
+    Raises:
+        InputError: The bundles are of different models, or two folders have the same name.
     """
     models = sorted({lab.bundle.model for lab in labs})
     if len(models) > 1:
@@ -43,8 +43,7 @@ def end_to_end(labs: Sequence[Lab], utterances: Sequence[UtteranceSpec]) -> EndT
     references = first.store.speech(utterances)
     renderings = {}
     for name, lab in by_name.items():
-        session = Session(lab.bundle, lab.threads)
-        tts = Synthesizer.from_parts(lab.bundle, session, Voices.open(lab.bundle))
+        tts = Synthesizer.from_parts(lab.bundle, lab.tvm.session, Voices.open(lab.bundle))
         renderings[name] = render_all(tts, references, lab.progress)
     gates = {name: lab.recipe.gates for name, lab in by_name.items()}
     own = [u.name for u in utterances if u in first.recipe.utterances]

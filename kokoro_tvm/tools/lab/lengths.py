@@ -1,5 +1,4 @@
-"""Every length: a component at any number of tokens or frames, the edges of its buckets, and what it makes of
-whatever stands behind the valid part."""
+"""Measure a component at every length and bucket edge, and with random values in its padding."""
 
 from __future__ import annotations
 
@@ -14,14 +13,14 @@ from kokoro_tvm.common.constants import COMPONENT_AXES, SAMPLES_PER_FRAME
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.runtime import TooLongError
 from kokoro_tvm.runtime.session.session import SessionBase
-from kokoro_tvm.validation.measure.engine import Engine, Fill, TvmEngine, run_component
+from kokoro_tvm.validation.measure.engine import ComponentEngine, Padding, TvmEngine, run_component
 from kokoro_tvm.validation.measure.gates import (
     Verdict,
-    first_of,
     judge_output,
     limits_of,
     missed_lines,
     number,
+    summarize_missed,
 )
 from kokoro_tvm.validation.measure.metrics import measure, measure_audio
 from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS, Reference
@@ -35,12 +34,12 @@ __all__ = [
     "LengthsReport",
     "TailTrial",
     "TailsReport",
-    "bucket_edges",
-    "every_length",
-    "inputs_at",
-    "lengths_within",
-    "random_fill",
-    "tail_trials",
+    "build_inputs",
+    "check_edges",
+    "choose_lengths",
+    "measure_lengths",
+    "random_padding",
+    "try_tails",
 ]
 
 Array = NDArray[Any]
@@ -54,16 +53,16 @@ class LengthSample:
     length: int
     output: str
     metrics: Mapping[str, float]
-    """Those of `measure`, or of `measure_audio`, beside PyTorch float32."""
+    """By `measure` or `measure_audio`, beside PyTorch float32."""
     verdicts: tuple[Verdict, ...]
 
     @property
     def status(self) -> str:
         """`passed` or `failed`."""
-        return "failed" if any(v.status == "failed" for v in self.verdicts) else "passed"
+        return _status(all(v.status != "failed" for v in self.verdicts))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
+        """Return the sample as JSON data."""
         return {
             "component": self.component,
             "length": self.length,
@@ -76,46 +75,45 @@ class LengthSample:
 
 @dataclass(frozen=True)
 class Edge:
-    """A length next to a bucket's edge: where it belongs, and what the session made of it."""
+    """A length next to a bucket's edge, and what the session returned for it."""
 
     component: str
     bucket: int
     length: int
     expected: int | None
-    """The bucket it belongs to; None where it is to be refused."""
+    """The bucket for this length, or None if the session must refuse it."""
     refused: bool
     equal: bool
-    """Whether what the session gave is bit for bit what the expected bucket gives."""
+    """True if the session's output equals that of the expected bucket, bit for bit."""
 
     @property
     def status(self) -> str:
         """`passed` or `failed`."""
-        met = self.refused if self.expected is None else self.equal
-        return "passed" if met else "failed"
+        return _status(self.refused if self.expected is None else self.equal)
 
 
 @dataclass(frozen=True)
 class TailTrial:
-    """One component at one bucket and length with different things behind the valid part of its inputs."""
+    """One component at one bucket and length, with several values in the padding of its inputs."""
 
     component: str
     bucket: int
     length: int
     tails: int
     equal: int
-    """How many gave outputs that are bit for bit those with zeros there, over the whole bucket."""
+    """Number of tails with the same output as zeros, bit for bit, over the whole bucket."""
     silent: bool
-    """Whether the outputs are zero behind their valid part."""
+    """True if the outputs are zero behind their valid part."""
 
     @property
     def status(self) -> str:
         """`passed` or `failed`."""
-        return "passed" if self.equal == self.tails and self.silent else "failed"
+        return _status(self.equal == self.tails and self.silent)
 
 
 @dataclass(frozen=True)
 class LengthsReport:
-    """Every length and every edge of a bundle. `enforce`: whether its recipe's gates stop anything."""
+    """All lengths and edges of a bundle; `enforce` is that of its recipe's gates."""
 
     bundle: str
     policy: str
@@ -125,16 +123,16 @@ class LengthsReport:
 
     @property
     def missed(self) -> list[str]:
-        """One line for each output that misses a gate at some length, and for each edge that is wrong."""
+        """One line for each output that misses a gate at some length, and for each wrong edge."""
         failed: dict[str, list[LengthSample]] = {}
         for row in self.lengths:
             if row.status == "failed":
                 failed.setdefault(f"{row.component} {row.output}", []).append(row)
         lines = []
         for output, rows in failed.items():
-            missed = first_of(missed_lines(("", v) for v in rows[0].verdicts))
-            at = ", ".join(str(row.length) for row in rows)
-            lines.append(f"{output} misses a gate at {at}: at {rows[0].length}, {missed}")
+            summary = summarize_missed(missed_lines(("", v) for v in rows[0].verdicts))
+            lengths = ", ".join(str(row.length) for row in rows)
+            lines.append(f"{output} misses a gate at {lengths}: at {rows[0].length}, {summary}")
         return lines + [
             f"{e.component} of {e.length} next to bucket {e.bucket} was to "
             + ("be refused" if e.expected is None else f"run in bucket {e.expected}")
@@ -143,31 +141,31 @@ class LengthsReport:
         ]
 
     def require(self) -> None:
-        """Raise ValidationError for a wrong edge, and for a missed gate where gates are enforced."""
+        """Raise ValidationError for a wrong edge, and for a missed gate if gates are enforced."""
         wrong = any(edge.status == "failed" for edge in self.edges)
         if wrong or (self.enforce and self.missed):
             raise ValidationError(f"{self.bundle} does not hold at every length. {'. '.join(self.missed)}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
-        about = {"schema": 1, "bundle": self.bundle, "length": self.policy, "enforce": self.enforce}
-        return about | {
+        """Return the report as JSON data."""
+        header = {"schema": 1, "bundle": self.bundle, "length": self.policy, "enforce": self.enforce}
+        return header | {
             "missed": self.missed,
             "lengths": [row.to_json() for row in self.lengths],
-            "edges": [_row(edge) for edge in self.edges],
+            "edges": [asdict(edge) | {"status": edge.status} for edge in self.edges],
         }
 
 
 @dataclass(frozen=True)
 class TailsReport:
-    """Every trial of a bundle."""
+    """All trials of a bundle."""
 
     bundle: str
     policy: str
     trials: tuple[TailTrial, ...]
 
     def require(self) -> None:
-        """Raises ValidationError, naming every trial whose output a tail changed."""
+        """Raise ValidationError with every trial in which a tail changed the output."""
         failed = [
             f"{t.component}-{t.bucket} of {t.length}: {t.tails - t.equal} of {t.tails} tails change it"
             + ("" if t.silent else ", and its outputs are not zero behind the valid part")
@@ -180,60 +178,54 @@ class TailsReport:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
-        about = {"schema": 1, "bundle": self.bundle, "length": self.policy}
-        return about | {"trials": [_row(trial) for trial in self.trials]}
+        """Return the report as JSON data."""
+        trials = [asdict(trial) | {"status": trial.status} for trial in self.trials]
+        return {"schema": 1, "bundle": self.bundle, "length": self.policy, "trials": trials}
 
 
-def lengths_within(bucket: int) -> tuple[int, ...]:
-    """Valid lengths to test tails at: 1, about a third of the bucket, and one less than it."""
+def choose_lengths(bucket: int) -> tuple[int, ...]:
+    """Choose valid lengths to test tails at: 1, about a third of the bucket, and one less than it."""
     return tuple(sorted({n for n in (1, bucket // 3, bucket - 1) if 1 <= n < bucket}))
 
 
-def inputs_at(reference: Reference, component: str, length: int) -> dict[str, Array]:
-    """Inputs of a component for any length: the reference's, from the start again when they end.
+def build_inputs(reference: Reference, component: str, length: int) -> dict[str, Array]:
+    """Build inputs of any length: the reference's, cut or repeated from the start.
 
     Tokens keep the boundary symbol at both ends; noise is drawn anew.
     """
-    made = dict(reference.inputs(component))
+    inputs = dict(reference.inputs(component))
     for name in INPUTS[component]:
-        match name:
-            case "style":
-                pass
-            case "tokens":
-                inside = made[name][0, 1:-1]
-                ids = np.zeros(length, np.int64)
-                if length > 2:
-                    ids[1:-1] = np.resize(inside, length - 2)
-                made[name] = ids[None]
-            case "noise":
-                made[name] = reference.draw(SAMPLES_PER_FRAME * length)[None]
-            case _:
-                whole = made[name]
-                count = length * (whole.shape[-1] // reference.length(COMPONENT_AXES[component]))
-                made[name] = np.ascontiguousarray(whole[..., np.arange(count) % whole.shape[-1]])
-    return made
+        if name == "tokens":
+            ids = np.zeros(length, np.int64)
+            if length > 2:
+                ids[1:-1] = np.resize(inputs[name][0, 1:-1], length - 2)
+            inputs[name] = ids[None]
+        elif name == "noise":
+            inputs[name] = reference.draw(SAMPLES_PER_FRAME * length)[None]
+        elif name != "style":
+            value = inputs[name]
+            count = length * (value.shape[-1] // reference.length(COMPONENT_AXES[component]))
+            inputs[name] = np.ascontiguousarray(value[..., np.arange(count) % value.shape[-1]])
+    return inputs
 
 
-def every_length(
-    engine: Engine,
-    truth: Engine,
-    pytorch: Engine,
+def measure_lengths(
+    engine: ComponentEngine,
+    truth: ComponentEngine,
+    pytorch: ComponentEngine,
     reference: Reference,
     component: str,
     lengths: Iterable[int],
     gates: Gates,
 ) -> Iterator[LengthSample]:
-    """One component at each length: `engine` and PyTorch float32 against the truth, on the same inputs.
-
-    Judged by the gates on whole outputs: of a few frames, a percentile is their minimum. Which of two sums of
-    a few tokens is nearer is chance, so that only the decoder has to gain.
-    """
+    """Measure one component at each length: `engine` and PyTorch float32 against the truth."""
+    # A percentile of a few frames is their minimum, so only the gates on whole outputs apply. Which of two
+    # float32 sums of a few tokens is nearer to the truth is chance, so only the decoder must gain.
     limits = limits_of(gates, component, without="frame")
     if component != "decoder":
         limits.pop("min_gain_db")
     for length in lengths:
-        inputs = inputs_at(reference, component, length)
+        inputs = build_inputs(reference, component, length)
         ours, exact, theirs = (run_component(e, component, inputs).values for e in (engine, truth, pytorch))
         for name in OUTPUTS[component]:
             values = (ours[name], exact[name], theirs[name])
@@ -242,66 +234,62 @@ def every_length(
             yield LengthSample(component, length, name, metrics, tuple(verdicts))
 
 
-def bucket_edges(session: SessionBase, reference: Reference, component: str) -> Iterator[Edge]:
-    """One below each bucket, the bucket itself and one above: what the session, which runs as it does for
-    speech, makes of them, and the expected bucket run by itself."""
+def check_edges(session: SessionBase, reference: Reference, component: str) -> Iterator[Edge]:
+    """Run one below each bucket, the bucket and one above through the session and the expected bucket."""
     engine, buckets = TvmEngine(session), session.bundle.components[component].buckets
     for bucket in buckets:
         for length in range(max(1, bucket - 1), bucket + 2):
             expected = next((b for b in buckets if length <= b), None)
-            inputs = inputs_at(reference, component, length)
+            inputs = build_inputs(reference, component, length)
             try:
                 outputs = session.run(component, length, *(inputs[name] for name in INPUTS[component]))
             except TooLongError:
                 yield Edge(component, bucket, length, expected, True, False)
                 continue
-            given = dict(zip(OUTPUTS[component], map(np.array, outputs), strict=True))
-            alone = (
-                {} if expected is None else run_component(engine, component, inputs, bucket=expected).values
+            values = dict(zip(OUTPUTS[component], map(np.array, outputs), strict=True))
+            equal = expected is not None and _is_same(
+                run_component(engine, component, inputs, bucket=expected).values, values
             )
-            yield Edge(component, bucket, length, expected, False, _same(alone, given))
+            yield Edge(component, bucket, length, expected, False, equal)
 
 
-def tail_trials(
-    engine: Engine, reference: Reference, component: str, bucket: int, length: int, tails: int, seed: int = 0
+def try_tails(
+    engine: ComponentEngine, reference: Reference, component: str, bucket: int, length: int, tails: int
 ) -> TailTrial:
-    """Run a component with zeros behind the valid part of its inputs, then with `tails` random things there.
-
-    Random things: normal numbers of any magnitude, infinities and NaN; of tokens any int64.
-    """
-    inputs = inputs_at(reference, component, length)
-    generator = np.random.default_rng([seed, bucket, length])
+    """Run a component with zeros in the padding of its inputs, then with `tails` random paddings."""
+    inputs = build_inputs(reference, component, length)
+    padding = random_padding(np.random.default_rng([0, bucket, length]))
     zeros = run_component(engine, component, inputs, bucket=bucket)
     equal = 0
     for _ in range(tails):
-        done = run_component(engine, component, inputs, bucket=bucket, fill=random_fill(generator))
-        equal += _same(done.values, zeros.values) and done.tails == zeros.tails
+        output = run_component(engine, component, inputs, bucket=bucket, padding=padding)
+        equal += _is_same(output.values, zeros.values) and output.tails == zeros.tails
     silent = all(tail.max_abs == 0 and tail.finite_fraction == 1 for tail in zeros.tails.values())
     return TailTrial(component, bucket, length, tails, equal, silent)
 
 
-def random_fill(generator: np.random.Generator) -> Fill:
-    """A fill of random things; the same generator gives others each time."""
+def random_padding(generator: np.random.Generator) -> Padding:
+    """Return a padding of normal numbers of any magnitude, infinities and NaN; for tokens, any int64."""
 
-    def fill(name: str, valid: Array, count: int) -> Array:
+    def pad(name: str, valid: Array, count: int) -> Array:
         shape = (count, *valid.shape[1:])
         if valid.dtype == np.int64:
             return generator.integers(-(2**62), 2**62, shape)
-        behind = generator.standard_normal(shape, np.float32) * np.float32(10.0 ** generator.uniform(-6, 30))
-        strange = np.array([np.nan, np.inf, -np.inf, 0.0], np.float32)
-        where = generator.random(shape, np.float32) < 0.1
-        behind[where] = generator.choice(strange, int(where.sum()))
-        return behind
+        values = generator.standard_normal(shape, np.float32) * np.float32(10.0 ** generator.uniform(-6, 30))
+        special = np.array([np.nan, np.inf, -np.inf, 0.0], np.float32)
+        mask = generator.random(shape, np.float32) < 0.1
+        values[mask] = generator.choice(special, int(mask.sum()))
+        return values
 
-    return fill
-
-
-def _row(row: Edge | TailTrial) -> dict[str, Any]:
-    return asdict(row) | {"status": row.status}
+    return pad
 
 
-def _same(first: Mapping[str, Array], second: Mapping[str, Array]) -> bool:
-    """Bit for bit."""
+def _status(passed: bool) -> str:
+    return "passed" if passed else "failed"
+
+
+def _is_same(first: Mapping[str, Array], second: Mapping[str, Array]) -> bool:
+    """Compare two sets of arrays bit for bit."""
     return first.keys() == second.keys() and all(
         value.shape == second[name].shape and value.tobytes() == second[name].tobytes()
         for name, value in first.items()

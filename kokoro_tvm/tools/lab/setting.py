@@ -1,9 +1,8 @@
-"""What every comparison needs: a bundle, its recipe, the checkpoint, the references."""
+"""A bundle with everything that measurements need: its recipe, the checkpoint, the references."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,12 +23,11 @@ from kokoro_tvm.runtime.text.reading import spoken_utterances
 from kokoro_tvm.runtime.threads import choose_threads
 
 if TYPE_CHECKING:
-    from kokoro_tvm.tools.lab.eager import EagerEngine
     from kokoro_tvm.tools.lab.stock_engine import StockEngine
     from kokoro_tvm.validation.measure.engine import TvmEngine
     from kokoro_tvm.validation.reference.reference import Reference, Request
 
-__all__ = ["Lab", "Progress", "utterance_of"]
+__all__ = ["Lab", "Progress", "build_utterance"]
 
 Progress = Callable[[str], None]
 
@@ -52,20 +50,28 @@ class Lab:
         threads: int | None = None,
         progress: Progress = lambda _: None,
     ) -> Lab:
-        """`root` holds recipes/ and artifacts/; the recipe is the one the bundle was built by.
+        """Open a bundle and the recipe that it was built by, and set PyTorch's number of threads.
 
-        Sets PyTorch's threads to the same number. Raises BundleError, RecipeError.
+        Args:
+            bundle: Folder of the bundle.
+            root: Folder that holds recipes/ and artifacts/.
+            threads: Number of threads, or None for all usable cores.
+            progress: Called with a line of text before every run.
+
+        Raises:
+            BundleError: The bundle is damaged.
+            RecipeError: The recipe is missing or invalid.
         """
         import torch
 
-        opened = read_bundle(bundle)
+        manifest = read_bundle(bundle)
         count = choose_threads(threads)
         torch.set_num_threads(count)
-        return cls(root, opened, load_built(opened.recipe, root), count, progress)
+        return cls(root, manifest, load_built(manifest.recipe, root), count, progress)
 
     @cached_property
     def store(self) -> ReferenceStore:
-        """The references. Raises BuildError when there is no checkpoint."""
+        """The references. Raises BuildError if there is no checkpoint."""
         artifacts = self.root / "artifacts"
         checkpoint = artifacts / "checkpoint" / self.bundle.model
         return ReferenceStore(checkpoint, artifacts / "reference" / self.bundle.model, self.progress)
@@ -84,41 +90,42 @@ class Lab:
         return self.store.model()
 
     def stock(self, regime: str) -> StockEngine:
-        """The stock model as an engine, "pt.float64" or "pt.dynamic"."""
+        """Build the stock model as an engine: "pt.float64" or "pt.dynamic"."""
         from kokoro_tvm.tools.lab.stock_engine import StockEngine
 
         self.progress(f"building {regime}")
         return StockEngine(*self.model, regime)
 
-    @contextmanager
-    def eager(self, policies: Sequence[str], inner: bool = True) -> Iterator[dict[str, EagerEngine]]:
-        """The patched model in eager PyTorch, an engine for each of these length policies."""
-        from kokoro_tvm.tools.lab.eager import eager_engines
-
-        patches = {name: component.patches for name, component in self.recipe.components.items()}
-        with eager_engines(*self.model, patches, policies, inner=inner) as engines:
-            yield engines
-
     def reference(self, name: str | None = None) -> Reference:
-        """The reference of an utterance of the recipe, its first unless named.
+        """Return the reference of an utterance of the recipe, by default its first.
 
-        Raises InputError for a name it does not have.
+        Raises:
+            InputError: The recipe has no utterance of this name.
         """
         return self.store.references([self.recipe.utterance(name)])[0]
 
     def request_of(self, utterance: UtteranceSpec) -> Request:
-        """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
+        """Convert an utterance to the model's inputs. Raises RecipeError for an unknown voice or phoneme."""
         from kokoro_tvm.validation.reference.compute import request_of
 
         return request_of(utterance, {"vocab": self.bundle.vocabulary}, self.store.voices())
 
 
-def utterance_of(
+def build_utterance(
     phonemes: str | None, text: str | None, voice: str | None, speed: float, seed: int, bundle: Bundle
 ) -> UtteranceSpec:
-    """One utterance from phonemes, or from a text of one paragraph by the front end of the bundle.
+    """Build one utterance from phonemes, or from a text of one paragraph with the bundle's front end.
 
-    voice: None for the bundle's default. Raises InputError when it is none.
+    Args:
+        phonemes: Phonemes, or None.
+        text: Text, or None.
+        voice: A voice, or None for the bundle's default.
+        speed: Factor of the speaking rate.
+        seed: Seed of the noise.
+        bundle: The bundle.
+
+    Raises:
+        InputError: Both or neither of phonemes and text are given, or the utterance is invalid.
     """
     if (phonemes is None) == (text is None):
         raise InputError("Say what to speak either as a text or as phonemes.")

@@ -1,4 +1,4 @@
-"""The stock model's components one by one, on any inputs: the yardstick where there is no whole utterance."""
+"""Run single components of the stock model on any inputs: the truth for lengths that no utterance has."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from kokoro_tvm.validation.reference.stock import SourceNoise, computing, stock_
 __all__ = ["StockEngine"]
 
 Array = NDArray[Any]
-_ANY = 1 << 30
+_UNLIMITED = 1 << 30
 
 
 class StockEngine:
-    """pt.float64 or pt.dynamic. Its results are those of `KModel.forward_with_tokens`, which calls the same
-    submodules with the same arguments; a test holds the two together."""
+    """Component engine over the stock model, in the regime pt.float64 or pt.dynamic."""
 
+    # It calls the submodules as `KModel.forward_with_tokens` does; a test compares the two.
     policy = "exact"
 
     def __init__(self, config: Mapping[str, Any], state: Mapping[str, torch.Tensor], regime: str) -> None:
-        self.regime = regime
         self._model: Any = stock_model(config, state, regime)
         self._dtype = next(self._model.parameters()).dtype
 
     def buckets(self, component: str) -> tuple[int, ...]:
-        return (_ANY,)
+        """Return one bucket that every length fits."""
+        return (_UNLIMITED,)
 
     def run_whole(
         self, component: str, bucket: int, length: int, inputs: Mapping[str, Array]
     ) -> dict[str, Array]:
-        """Outputs in the regime's dtype, for inputs of any real dtype."""
+        """Return the outputs in the regime's dtype, for inputs of any real dtype."""
         arguments = [self._tensor(inputs[name]) for name in INPUTS[component] if name != "noise"]
         with ExitStack() as scope:
             scope.enter_context(torch.no_grad())
             scope.enter_context(computing(self._model))
-            # One step over time can be normalised: it is its own mean, and its variance is zero. PyTorch
-            # refuses it because nothing could be learnt from it; the operation itself does not.
+            # PyTorch refuses to normalise one step over time, because training would learn nothing from it.
+            # The operation itself is defined: the mean is the step, the variance is zero.
             scope.enter_context(patch.object(torch.nn.functional, "_verify_spatial_size"))
             if component == "decoder":
                 noise = inputs["noise"][0]
@@ -64,12 +64,12 @@ class StockEngine:
 
     def _duration(self, d_en: torch.Tensor, style: torch.Tensor) -> tuple[torch.Tensor, ...]:
         predictor = self._model.predictor
-        d = predictor.text_encoder(d_en, style, *_whole(d_en.shape[-1]))
+        d = predictor.text_encoder(d_en, style, *_unpadded(d_en.shape[-1]))
         logits = predictor.duration_proj(predictor.lstm(d)[0])
         return torch.sigmoid(logits).sum(dim=-1), d.transpose(-1, -2)
 
     def _text_encoder(self, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (self._model.text_encoder(tokens, *_whole(tokens.shape[-1])),)
+        return (self._model.text_encoder(tokens, *_unpadded(tokens.shape[-1])),)
 
     def _f0n(self, en: torch.Tensor, style: torch.Tensor) -> tuple[torch.Tensor, ...]:
         f0, n = self._model.predictor.F0Ntrain(en, style)
@@ -79,6 +79,6 @@ class StockEngine:
         return (self._model.decoder(*inputs).reshape(1, -1),)
 
 
-def _whole(tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Lengths and mask of one sequence without padding."""
+def _unpadded(tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return lengths and mask of one sequence without padding."""
     return torch.tensor([tokens]), torch.zeros(1, tokens, dtype=torch.bool)

@@ -1,1 +1,1 @@
-"""Is it right: metrics, gates, and artifacts compared with the stock model's references (no torch)."""
+"""Metrics and gates: artifacts and bundles compared with the stock model's references, without torch."""

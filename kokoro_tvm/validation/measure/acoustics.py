@@ -1,6 +1,6 @@
-"""How near one utterance sounds to another: metrics that know what sound is (numpy only).
+"""Acoustic metrics of the similarity of two utterances. Needs only numpy.
 
-Everything is computed in float64 whatever the inputs' dtype, from samples at 24 kHz.
+All metrics compute in float64, from samples at 24 kHz.
 """
 
 from __future__ import annotations
@@ -24,22 +24,29 @@ __all__ = [
 ]
 
 MELS = 80
-"""Bands of `log_mel_correlation`: what speech models are commonly trained on."""
+"""Bands of `log_mel_correlation`, the usual number for speech models."""
 
 MEL_RANGE_DB = 80.0
-"""How far below the reference's loudest band a log-mel spectrum reaches; what is quieter counts as this."""
+"""Range of a log-mel spectrum below the reference's loudest band; lower levels are clipped."""
 
 VOICED_HZ = 10.0
-"""Pitch above which a frame counts as voiced. Where there is no pitch the model predicts about zero."""
+"""Pitch above which a frame counts as voiced; the model predicts about zero for unvoiced frames."""
 
 
 def lag_samples(value: ArrayLike, reference: ArrayLike) -> float:
-    """By how many samples `value` is late: the L with the largest sum_n value[n + L] reference[n].
+    """Return the delay of `value`: the L with the largest sum_n value[n + L] reference[n].
 
-    The full cross-correlation, by FFT, of two (samples,) signals of any lengths; negative when `value` is
-    early; of equal maxima the one nearest to zero. NaN when either is silent or `value` is not finite: the
-    lag is undefined then. Raises ValueError when either is not 1-D or has no samples, or the reference is
-    not finite.
+    Full cross-correlation by FFT. Of equal maxima, the lag nearest to zero is returned.
+
+    Args:
+        value: (samples,).
+        reference: (samples,), of any other length.
+
+    Returns:
+        Samples, negative if `value` is early; NaN if either is silent or `value` is not finite.
+
+    Raises:
+        ValueError: Either is not 1-D or empty, or the reference is not finite.
     """
     a, r = _signals(value, reference)
     if not np.isfinite(a).all() or not a.any() or not r.any():
@@ -48,17 +55,17 @@ def lag_samples(value: ArrayLike, reference: ArrayLike) -> float:
     spectra = [np.fft.rfft(x / np.abs(x).max(), size) for x in (a, r)]
     products = np.fft.irfft(spectra[0] * spectra[1].conj(), size)
     lags = np.arange(1 - r.size, a.size)
-    products = products[lags]  # a negative lag is counted from the end, as the circular correlation has it
-    # Rounding parts what is equal by some ulps of the largest: those are taken for equal.
+    products = products[lags]  # the circular correlation counts negative lags from the end
+    # Rounding separates equal maxima by some ulps of the largest.
     best = lags[products >= products.max() - 1e-12 * float(np.abs(products).max())]
     return float(best[np.abs(best).argmin()])
 
 
 def loudness_ratio_db(value: ArrayLike, reference: ArrayLike) -> float:
-    """How much louder `value` is: 10 log10(mean(value²) / mean(reference²)), dB of RMS level, unweighted.
+    """Return 10 log10(mean(value²) / mean(reference²)), unweighted, in dB.
 
-    Both (samples,), of any lengths. A silent `value` gives -inf, against a silent reference 0, and any other
-    against that +inf; one that is not finite gives NaN. Raises ValueError as `lag_samples` does.
+    Arguments and errors are those of `lag_samples`. A silent `value` gives -inf, or 0 if the reference is
+    silent too; any other value against a silent reference gives +inf. A value that is not finite gives NaN.
     """
     a, r = _signals(value, reference)
     if not np.isfinite(a).all():
@@ -68,24 +75,29 @@ def loudness_ratio_db(value: ArrayLike, reference: ArrayLike) -> float:
 
 
 def mel_power(audio: ArrayLike, bands: int) -> NDArray[np.float64]:
-    """Power of (samples,) audio in mel bands, `magnitude_spectrum`² @ `mel_filters`: (frames, bands)."""
+    """Return the power of (samples,) audio in mel bands: (frames, bands)."""
     return np.square(magnitude_spectrum(audio)) @ mel_filters(bands)
 
 
 def log_mel_correlation(value: ArrayLike, reference: ArrayLike) -> float:
-    """Pearson correlation of two signals' log-mel spectra: 80 bands to 12 kHz, dB, frames and bands in one.
+    """Return the Pearson correlation of two log-mel spectra in dB, over all frames and bands.
 
-    Both of shape (samples,). Power more than 80 dB below the reference's loudest band counts as 80 dB below:
-    what nobody hears would outweigh the rest otherwise. -1 to 1; loudness cancels above that floor. Silence
-    against silence gives 1 and against sound 0; a value that is not finite gives 0. Raises ValueError when
-    shapes differ, else as `lag_samples` does.
+    Two silent signals give 1, one silent signal gives 0, and a value that is not finite gives 0.
+
+    Args:
+        value: (samples,).
+        reference: (samples,).
+
+    Raises:
+        ValueError: Shapes differ; otherwise as `lag_samples`.
     """
     a, r = _signals(value, reference)
     if a.shape != r.shape:
         raise ValueError(f"shapes differ: {a.shape} against the reference's {r.shape}")
     if not np.isfinite(a).all():
         return 0.0
-    # One scale for both keeps the squares of very small and very large samples representable.
+    # One scale for both keeps the squares of very small and very large samples representable. Without the
+    # floor, inaudible power would outweigh the rest.
     scale = float(np.abs(r).max()) or 1.0
     spectra = [mel_power(x / scale, MELS) for x in (a, r)]
     floor = spectra[1].max() * 10.0 ** (-MEL_RANGE_DB / 10.0)
@@ -96,12 +108,17 @@ def log_mel_correlation(value: ArrayLike, reference: ArrayLike) -> float:
 
 
 def f0_rmse_hz(value: ArrayLike, reference: ArrayLike) -> float:
-    """Root mean square difference of two pitch curves where the reference is voiced, Hz.
+    """Return the RMS difference of two predicted pitch curves over the voiced frames of the reference.
 
-    sqrt(mean((value - reference)²)) over the entries with reference > 10 Hz; both (1, 2F) or (2F,), pitch in
-    Hz as the models themselves predict it, twice a frame. The model's pitch of an unvoiced frame is near zero
-    and drives no harmonic: it is left out. NaN when nothing is voiced, +inf when a compared value is not
-    finite. Raises ValueError when shapes differ, there are no elements, or the reference is not finite.
+    Args:
+        value: (1, 2F) or (2F,) in Hz.
+        reference: The same shape.
+
+    Returns:
+        Hz; NaN if no frame is voiced, +inf if a compared value is not finite.
+
+    Raises:
+        ValueError: Shapes differ, there are no elements, or the reference is not finite.
     """
     a, r = (np.asarray(x, dtype=np.float64) for x in (value, reference))
     if a.shape != r.shape or a.size == 0:
@@ -117,9 +134,10 @@ def f0_rmse_hz(value: ArrayLike, reference: ArrayLike) -> float:
 
 @cache
 def mel_filters(bands: int) -> NDArray[np.float64]:
-    """Triangular filters, evenly spaced in mel = 2595 log10(1 + Hz / 700) from 0 to 12 kHz, peak 1.
+    """Build triangular filters, evenly spaced in mel = 2595 log10(1 + Hz / 700) from 0 to 12 kHz, peak 1.
 
-    (WINDOW // 2 + 1, bands) float64, to be multiplied from the right with a power spectrum.
+    Returns:
+        (WINDOW // 2 + 1, bands) float64.
     """
     top = 2595.0 * np.log10(1.0 + SAMPLE_RATE / 2 / 700.0)
     edges = 700.0 * (10.0 ** (np.linspace(0.0, top, bands + 2) / 2595.0) - 1.0)

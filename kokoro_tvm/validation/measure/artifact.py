@@ -1,7 +1,6 @@
-"""Compares compiled code with the stored references: one component, or a bundle that speaks (no torch).
+"""Compare compiled code with the stored references: one component, or whole speech. Needs no torch.
 
-The code under test is a callable; how it pads, slices and calls is its own affair. Every value it returns is
-compared on the valid part, which is all it may return.
+The code under test is a callable that returns the valid part of every output.
 """
 
 from __future__ import annotations
@@ -33,10 +32,11 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime import Speech
     from kokoro_tvm.targets.runners.program import ProgramOutput
 
-__all__ = ["LONGER", "judge_speech", "unrun", "validate_component", "validate_speech"]
+__all__ = ["LONGER", "judge_speech", "report_not_run", "validate_component", "validate_speech"]
 
 LONGER = "longer than the bucket"
-_FEWEST = 3  # utterances of a median that is judged: which of two float32 sums is nearer in one is chance
+# Utterances of a median that is judged. Which of two float32 sums is nearer to the truth in one is chance.
+_MIN_UTTERANCES = 3
 
 Array = NDArray[Any]
 Run = Callable[[dict[str, Array]], Mapping[str, Array]]
@@ -53,20 +53,21 @@ def validate_component(
 ) -> Report:
     """Run one component on every reference that fits and judge its outputs by the recipe's gates.
 
-    `run(inputs)` takes arrays by the names and shapes of the component's exact signature (no length
-    input; T or F is the utterance's own) and returns its outputs by name, cut to the valid part.
-    `seeded(inputs)` does so by the entry that draws the noise, given the words of a `seed` in its place:
-    its outputs must be those of `run`, bit for bit, so that the gates hold for both. What both call noise is
-    judged by itself (`judge_noise`), because the references share it.
-    References longer than `bucket` on the component's axis are reported as not run; when none fits, the
-    report has not passed.
+    Every output is compared with float64, and with PyTorch float32 on the same inputs. Values must be finite,
+    and the frames of every token equal. A median is judged if at least three utterances fit.
 
-    A gate of the utterances' median is not run where fewer than three fit.
+    Args:
+        component: Its name.
+        run: Takes arrays by the names and shapes of the exact signature; returns the outputs by name.
+        references: The utterances.
+        gates: The recipe's gates.
+        bucket: Longer references are reported as not run.
+        seeded: Like `run`, but takes the words of a `seed` instead of the noise. Its outputs must equal
+        those of
+            `run`, and the noise is judged by itself (`judge_noise`), because the references share it.
 
-    Every output is measured (`measure`, audio by `measure_audio`) against float64 and beside PyTorch float32
-    on the same inputs, its frames being tokens or frames of the component's axis. Beside the recipe's gates,
-    values must be finite and the frames every token is given equal. Raises ValidationError for an output that
-    is missing or of the wrong shape.
+    Raises:
+        ValidationError: An output is missing or has the wrong shape.
     """
     axis = COMPONENT_AXES[component]
     limits = limits_of(gates, component)
@@ -77,12 +78,12 @@ def validate_component(
         if bucket is not None and length > bucket:
             reports.append(UtteranceReport(reference.name, length, reason=LONGER))
             continue
-        returned = run(reference.inputs(component))
+        results = run(reference.inputs(component))
         outputs: dict[str, dict[str, float]] = {}
         verdicts: list[Verdict] = []
         for name in OUTPUTS[component]:
             truth, torch = _expected(reference, name)
-            value = _returned(component, reference, name, returned, truth.shape)
+            value = _checked(component, reference, name, results, truth.shape)
             if name == "audio":
                 measured = measure_audio(value[0], truth[0], torch[0], reference.fed_exact_audio)
             else:
@@ -98,14 +99,14 @@ def validate_component(
                 reference.inputs(component) | {"seed": seed_words(reference.seed, reference.piece)}
             )
             verdicts += [
-                none_off("max_seeded_off", count_off(drawn[name], returned[name]), name)
+                none_off("max_seeded_off", count_off(drawn[name], results[name]), name)
                 for name in OUTPUTS[component]
             ]
             verdicts += judge_noise(reference.seed, reference.piece)
         reports.append(UtteranceReport(reference.name, length, outputs=outputs, verdicts=tuple(verdicts)))
-    if len(measurements[OUTPUTS[component][0]]) < _FEWEST:
+    if len(measurements[OUTPUTS[component][0]]) < _MIN_UTTERANCES:
         limits = dict.fromkeys(limits)
-    overall = [v for name, of_all in measurements.items() for v in judge_medians(of_all, limits, name)]
+    overall = [v for name, rows in measurements.items() for v in judge_medians(rows, limits, name)]
     return Report(component, bucket, gates.enforce, tuple(reports), tuple(overall))
 
 
@@ -116,21 +117,23 @@ def validate_speech(
     *,
     from_c: Callable[[Reference], ProgramOutput] | None = None,
 ) -> Report:
-    """Let a bundle speak every reference and judge durations, length and waveform end to end.
+    """Synthesize every reference and judge durations, length and waveform.
 
-    `synthesize(reference)` speaks its phonemes in its voice, with its speed and noise; the truth has tokens
-    and style by other code. `from_c(reference)` speaks it from C, where the bundle can: every bit must be the
-    same, so that the gates hold for both. The yardstick is the float64 run of the whole stock model; the gain
-    is over its float32 run. When PyTorch float32 itself comes to other durations than float64, its waveform
-    cannot be compared, the gain is NaN and a gate on it is missed: such an utterance sits on a rounding
-    boundary and belongs in no recipe.
+    If PyTorch float32 itself has other durations than float64, the gain is NaN and its gate is missed: such
+    an utterance is at a rounding boundary and belongs in no recipe.
+
+    Args:
+        synthesize: Speaks the phonemes of a reference in its voice, with its speed and noise.
+        references: The utterances.
+        gates: The recipe's gates.
+        from_c: Speaks a reference from C, which must give the same bits.
     """
     limits = limits_of(gates, "speech")
     reports = []
     for reference in references:
-        spoken = synthesize(reference)
+        speech = synthesize(reference)
         truth, torch = reference.truth.audio, reference.dynamic.audio
-        audio, durations = np.asarray(spoken.audio), np.asarray(spoken.durations)
+        audio, durations = np.asarray(speech.audio), np.asarray(speech.durations)
         outputs: dict[str, dict[str, float]] = {}
         if audio.shape == truth.shape:
             outputs["audio"] = measure_audio(audio, truth, torch, reference.exact_audio)
@@ -139,8 +142,8 @@ def validate_speech(
         verdicts = judge_speech(durations_off, samples_off, outputs.get("audio"), limits)
         if from_c is not None:
             c = from_c(reference)
-            same = np.array_equal(c.durations, durations)
-            verdicts.append(none_off("max_c_off", count_off(c.audio if same else [], audio), "audio"))
+            c_audio: Array = c.audio if np.array_equal(c.durations, durations) else np.empty(0)
+            verdicts.append(none_off("max_c_off", count_off(c_audio, audio), "audio"))
         reports.append(
             UtteranceReport(reference.name, reference.frames, outputs=outputs, verdicts=tuple(verdicts))
         )
@@ -153,8 +156,13 @@ def judge_speech(
     measured: Mapping[str, float] | None,
     limits: Mapping[str, float | None],
 ) -> list[Verdict]:
-    """Verdicts on one spoken utterance: tokens with other frames than the truth gives them, samples more or
-    fewer, and what was measured of the waveform, by the limits; None where the lengths forbid it.
+    """Judge one synthesized utterance.
+
+    Args:
+        durations_off: Tokens with another number of frames than in the truth.
+        samples_off: Missing or surplus samples.
+        measured: Metrics of the waveform, or None if its length differs.
+        limits: Limits by gate.
     """
     verdicts = [
         none_off("max_durations_off", durations_off, "durations"),
@@ -163,7 +171,7 @@ def judge_speech(
     return verdicts if measured is None else verdicts + judge_output(measured, limits, "audio")
 
 
-def unrun(
+def report_not_run(
     component: str,
     references: Sequence[Reference],
     gates: Gates,
@@ -172,26 +180,27 @@ def unrun(
     bucket: int | None = None,
     axis: str = "frames",
 ) -> Report:
-    """The report of what nothing here can run: every utterance "not run", which passes no gate."""
+    """Report that no utterance was run; such a report passes no gate."""
     reports = [UtteranceReport(r.name, r.length(axis), reason=reason) for r in references]
     return Report(component, bucket, gates.enforce, tuple(reports))
 
 
 def _expected(reference: Reference, name: str) -> tuple[Array, Array]:
-    """Truth and PyTorch float32 for an artifact's inputs, in the shape of the component's signature."""
+    """Return truth and PyTorch float32 for an artifact's inputs, in the shape of the signature."""
     truth, torch = getattr(reference.fed_truth, name), getattr(reference.fed_dynamic, name)
     return (truth[None], torch[None]) if name == "audio" else (truth, torch)
 
 
-def _returned(
-    component: str, reference: Reference, name: str, returned: Mapping[str, Array], shape: tuple[int, ...]
+def _checked(
+    component: str, reference: Reference, name: str, results: Mapping[str, Array], shape: tuple[int, ...]
 ) -> Array:
-    if name not in returned:
+    """Return one output, after a check of its shape."""
+    if name not in results:
         raise ValidationError(
             f"{component} returned no {name} for the utterance {reference.name}, only "
-            f"{', '.join(returned) or 'nothing'}. The artifact does not have the signature of {component}."
+            f"{', '.join(results) or 'nothing'}. The artifact does not have the signature of {component}."
         )
-    value = np.asarray(returned[name])
+    value = np.asarray(results[name])
     if value.shape != shape:
         raise ValidationError(
             f"{component} returned {name} of shape {value.shape} for the utterance {reference.name}, where "
@@ -201,7 +210,7 @@ def _returned(
 
 
 def _counts(duration: Array, reference: Reference) -> NDArray[np.int64]:
-    """Frames of every token; zeros, which no token ever has, where they are unknown."""
+    """Return the frames of every token, or zeros if a duration is not finite."""
     if np.isfinite(duration).all():
         return frame_counts(duration, reference.speed)
     return np.zeros(duration.size, dtype=np.int64)

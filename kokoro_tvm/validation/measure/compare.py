@@ -1,4 +1,4 @@
-"""One regime beside another, step by step, with the recipe's gates held against every step (numpy only)."""
+"""Compare two regimes step by step and judge every step by the recipe's gates. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -24,27 +24,26 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class StepRow:
-    """One step of one pair. Without metrics it could not be compared, and `reason` says why."""
+    """One step of one pair; if it has no metrics, `reason` says why."""
 
     step: str
     metrics: Mapping[str, float] | None
-    """Those of `measure`; of audio those of `measure_audio`, beside PyTorch float32 where the truth is the
-    reference."""
+    """By `measure`, audio by `measure_audio`; with PyTorch float32 if the reference is the truth."""
     tail: Tail | None = None
-    """What stands behind the valid part, where there is a static shape."""
+    """Padding behind the valid part of a static shape."""
     verdicts: tuple[Verdict, ...] = ()
     reason: str = ""
 
     @property
     def status(self) -> str:
-        """`passed`, `failed`, or `not run` where no gate could be held against it."""
+        """`passed`, `failed`, or `not run` if no gate applies."""
         judged = {v.status for v in self.verdicts} - {"not run"}
         if not judged:
             return "not run"
         return "passed" if judged == {"passed"} else "failed"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
+        """Return the fields as JSON data."""
         return {
             "step": self.step,
             "status": self.status,
@@ -57,11 +56,7 @@ class StepRow:
 
 @dataclass(frozen=True)
 class Pair:
-    """`value` measured against `reference`, two regimes, at every step.
-
-    judged: whether a missed gate counts. Gates are about the truth, so only what is compared with it is
-    judged; and PyTorch float32 is what gains are measured from, not what is built here.
-    """
+    """The regime `value` compared with the regime `reference` at every step."""
 
     reference: str
     value: str
@@ -69,6 +64,7 @@ class Pair:
 
     @property
     def judged(self) -> bool:
+        """True if a missed gate counts: gates are about a bundle against the truth."""
         return self.reference == TRUTH and self.value != DYNAMIC
 
     @property
@@ -80,7 +76,7 @@ class Pair:
         return f"{self.reference}:{self.value}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
+        """Return the fields as JSON data."""
         first = self.first_missed
         return {
             "reference": self.reference,
@@ -92,10 +88,16 @@ class Pair:
 
 
 def compare(value: Steps, reference: Steps, gates: Gates, pytorch: Steps | None = None) -> Pair:
-    """Measure every step of `value` against `reference`; `pytorch` (pt.dynamic) is what gains are over.
+    """Compare every step of two regimes.
 
-    A step's limit is its component's min_snr_db, if it is steady; audio has the gates of speech; whole
-    numbers must be equal and values finite in any case.
+    A steady step must have its component's min_snr_db, and audio meets the gates of speech. Integers must be
+    equal, and all values finite.
+
+    Args:
+        value: Steps to judge.
+        reference: Steps to compare with.
+        gates: The recipe's gates.
+        pytorch: Steps of pt.dynamic, for gains.
     """
     rows = [_row(step, value, reference, gates, pytorch) for step in STEPS]
     return Pair(reference.regime, value.regime, tuple(rows))

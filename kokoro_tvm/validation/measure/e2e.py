@@ -1,8 +1,7 @@
-"""Whole utterances, waveform against waveform: how near bundles come to the truth, and what near means.
+"""Compare whole utterances of bundles with the truth.
 
-Beside every bundle stand two ceilings, held against the same truth: PyTorch float32 (`pt.dynamic`), the way
-people run the model, and the truth itself with another draw (`other noise`), which sounds alike to any ear.
-Everything here is numpy; what the stock model renders is read from files.
+Two ceilings give the numbers a scale: PyTorch float32 (`pt.dynamic`), as people run the model, and the truth
+with other noise, which sounds the same. Needs only numpy; the stock model's renderings are read from files.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from kokoro_tvm.validation.measure.acoustics import (
 from kokoro_tvm.validation.measure.artifact import LONGER, judge_speech
 from kokoro_tvm.validation.measure.gates import (
     Verdict,
-    first_of,
     judge_medians,
     limits_of,
     missed_lines,
     number,
+    summarize_missed,
 )
 from kokoro_tvm.validation.measure.metrics import count_off, finite_fraction, measure_audio
 from kokoro_tvm.validation.reference.reference import DYNAMIC, Rendering, SpeechReference
@@ -46,16 +45,16 @@ __all__ = [
     "EndToEnd",
     "UtteranceLikeness",
     "compare_bundles",
-    "likeness",
+    "measure_likeness",
     "render",
     "render_all",
 ]
 
 OTHER_NOISE = "other noise"
-"""pt.float64 with another draw."""
+"""pt.float64 with another seed."""
 
 CEILINGS = (DYNAMIC, OTHER_NOISE)
-"""Sides that every comparison has, beside the bundles'."""
+"""Sides of every comparison besides the bundles."""
 
 _WAVEFORM = (
     "snr_db",
@@ -69,26 +68,26 @@ _WAVEFORM = (
     "exact_frame_snr_p5_db",
     "magnitude_correlation",
 )
-"""What `measure_audio` gives of a side."""
+"""Metrics of a side by `measure_audio`."""
 
 SCHEMA = 1
 
 
 @dataclass(frozen=True)
 class UtteranceLikeness:
-    """One utterance: every side's likeness, ceilings first, and the verdicts on the bundles."""
+    """One utterance: metrics of every side, and verdicts on the bundles."""
 
     name: str
     phonemes: int
     voice: str
     frames: int
     sides: Mapping[str, Mapping[str, float]]
-    """`likeness` by bundle and ceiling; a bundle that could not hold the utterance is missing."""
+    """`measure_likeness` by bundle and ceiling, without bundles that the utterance does not fit."""
     verdicts: Mapping[str, tuple[Verdict, ...]]
-    """By bundle."""
+    """Verdicts by bundle."""
 
     def status(self, bundle: str) -> str:
-        """`passed`, `failed`, or `not run: <reason>`."""
+        """Return `passed`, `failed`, or `not run: REASON`."""
         if bundle not in self.sides:
             return f"not run: {LONGER}"
         judged = {v.status for v in self.verdicts[bundle]} - {"not run"}
@@ -96,32 +95,32 @@ class UtteranceLikeness:
 
     @property
     def seconds(self) -> float:
-        """Length of the truth, s."""
+        """Duration of the truth, s."""
         return self.frames * SAMPLES_PER_FRAME / SAMPLE_RATE
 
 
 @dataclass(frozen=True)
 class EndToEnd:
-    """What `compare_bundles` found."""
+    """Result of `compare_bundles`."""
 
     bundles: tuple[str, ...]
     utterances: tuple[UtteranceLikeness, ...]
     overall: Mapping[str, tuple[Verdict, ...]]
-    """Verdicts on a bundle over all utterances, by bundle."""
+    """Verdicts over all utterances, by bundle."""
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Bundles, then ceilings."""
+        """Names of bundles, then of ceilings."""
         return (*self.bundles, *CEILINGS)
 
     @property
     def passed(self) -> bool:
-        """True when every bundle rendered at least one utterance and no gate was missed."""
+        """True if every bundle rendered at least one utterance and no gate was missed."""
         rendered = all(any(u.status(bundle) == "passed" for u in self.utterances) for bundle in self.bundles)
         return rendered and not self.missed()
 
     def values(self, side: str, metric: str) -> list[float]:
-        """A metric of a side, by its name in `likeness`, of every utterance it rendered, in their order."""
+        """Return a metric of `measure_likeness` of every utterance that a side rendered."""
         return [u.sides[side][metric] for u in self.utterances if side in u.sides]
 
     def missed(self) -> list[str]:
@@ -137,16 +136,16 @@ class EndToEnd:
         )
 
     def require(self) -> None:
-        """Raise ValidationError with the worst missed gate, unless all were met."""
+        """Raise ValidationError with the worst missed gate, if any was missed."""
         if not self.passed:
             missed = self.missed() or ["a bundle could hold none of the utterances"]
             raise ValidationError(
-                f"Gates were missed: {first_of(missed)}. `kokoro-tvm validate steps` shows at which step an "
-                "utterance goes astray."
+                f"Gates were missed: {summarize_missed(missed)}. `kokoro-tvm validate steps` shows at which "
+                "step an utterance goes astray."
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file; what JSON cannot write as a number stands as "inf", "-inf" or "nan"."""
+        """Return the report as JSON data; infinities and NaN become "inf", "-inf" and "nan"."""
         return {
             "schema": SCHEMA,
             "bundles": list(self.bundles),
@@ -160,12 +159,12 @@ class EndToEnd:
                     "voice": u.voice,
                     "frames": u.frames,
                     "sides": {
-                        side: {metric: number(value) for metric, value in found.items()}
-                        for side, found in u.sides.items()
+                        side: {metric: number(value) for metric, value in metrics.items()}
+                        for side, metrics in u.sides.items()
                     },
                     "status": {bundle: u.status(bundle) for bundle in self.bundles},
                     "verdicts": {
-                        bundle: [v.to_json() for v in found] for bundle, found in u.verdicts.items()
+                        bundle: [v.to_json() for v in verdicts] for bundle, verdicts in u.verdicts.items()
                     },
                 }
                 for u in self.utterances
@@ -173,24 +172,21 @@ class EndToEnd:
         }
 
 
-def likeness(rendering: Rendering, reference: SpeechReference) -> dict[str, float]:
-    """One side of one utterance against pt.float64, by metric; NaN is what signals of different lengths
-    cannot tell.
+def measure_likeness(rendering: Rendering, reference: SpeechReference) -> dict[str, float]:
+    """Compare one rendering with pt.float64; metrics that need equal lengths are NaN otherwise.
 
-    Of the waveform what `measure_audio` gives, exact_… being against pt.exact, the truth with exact phases;
-    what `validation.measure.acoustics` has, the pitch being that which the models themselves predict;
-    durations_off, tokens that are given another number of frames; samples_off, samples more or fewer than
-    600 for each of the truth's frames.
+    Metrics are those of `measure_audio` (exact_… against pt.exact) and of `acoustics`, with predicted pitch;
+    durations_off: tokens with another number of frames; samples_off: missing or surplus samples.
     """
     truth, theirs = reference.truth, reference.dynamic.audio
     comparable = rendering.audio.shape == truth.audio.shape
     exact = reference.exact_audio
     measured = measure_audio(rendering.audio, truth.audio, theirs, exact) if comparable else {}
-    same_pitches = rendering.f0.shape == truth.f0.shape
+    has_same_pitch_length = rendering.f0.shape == truth.f0.shape
     return {name: measured.get(name, np.nan) for name in _WAVEFORM} | {
         "lag_samples": lag_samples(rendering.audio, truth.audio),
         "log_mel_correlation": log_mel_correlation(rendering.audio, truth.audio) if comparable else np.nan,
-        "f0_rmse_hz": f0_rmse_hz(rendering.f0, truth.f0) if same_pitches else np.nan,
+        "f0_rmse_hz": f0_rmse_hz(rendering.f0, truth.f0) if has_same_pitch_length else np.nan,
         "loudness_ratio_db": loudness_ratio_db(rendering.audio, truth.audio),
         "finite_fraction": finite_fraction(rendering.audio),
         "durations_off": count_off(rendering.durations, truth.durations),
@@ -202,28 +198,32 @@ def compare_bundles(
     references: Sequence[SpeechReference],
     renderings: Mapping[str, Mapping[str, Rendering]],
     gates: Mapping[str, Gates],
-    own: Iterable[str] = (),
+    own_names: Iterable[str] = (),
 ) -> EndToEnd:
-    """Compare what bundles render with the truth, and judge it.
+    """Compare renderings of bundles with the truth and judge them.
 
-    `renderings`: by bundle, by utterance's name; an utterance that a bundle cannot hold is missing.
-    `gates`: those of a bundle's recipe. `own`: names of the utterances that are its model recipe's own,
-    judged by the gate `speech`; all others are by the gate `corpus`, with its median over all of them.
+    Args:
+        references: The utterances.
+        renderings: By bundle and name of utterance, without utterances that do not fit.
+        gates: By bundle.
+        own_names: Names of the model recipe's utterances, which the gate `speech` judges. The gate `corpus`
+        judges
+            all others, with a median over them.
     """
-    of_recipe = set(own)
+    own = set(own_names)
     rows: list[UtteranceLikeness] = []
     for reference in references:
         ceilings = dict(zip(CEILINGS, (reference.dynamic, reference.reseeded), strict=True))
-        voiced = {b: spoken[reference.name] for b, spoken in renderings.items() if reference.name in spoken}
-        sides = {side: likeness(one, reference) for side, one in (voiced | ceilings).items()}
-        gate = "speech" if reference.name in of_recipe else "corpus"
-        verdicts = {b: _judge(sides[b], limits_of(gates[b], gate)) for b in voiced}
+        fitting = {b: named[reference.name] for b, named in renderings.items() if reference.name in named}
+        sides = {side: measure_likeness(r, reference) for side, r in (fitting | ceilings).items()}
+        gate = "speech" if reference.name in own else "corpus"
+        verdicts = {b: _judge(sides[b], limits_of(gates[b], gate)) for b in fitting}
         rows.append(
             UtteranceLikeness(
                 reference.name, len(reference.phonemes), reference.voice, reference.frames, sides, verdicts
             )
         )
-    others = [row for row in rows if row.name not in of_recipe]
+    others = [row for row in rows if row.name not in own]
     overall = {
         bundle: tuple(
             judge_medians(
@@ -237,16 +237,16 @@ def compare_bundles(
     return EndToEnd(tuple(renderings), tuple(rows), overall)
 
 
-def _judge(found: Mapping[str, float], limits: Mapping[str, float | None]) -> tuple[Verdict, ...]:
-    measured = None if found["samples_off"] else found
-    return tuple(judge_speech(found["durations_off"], found["samples_off"], measured, limits))
+def _judge(metrics: Mapping[str, float], limits: Mapping[str, float | None]) -> tuple[Verdict, ...]:
+    measured = None if metrics["samples_off"] else metrics
+    return tuple(judge_speech(metrics["durations_off"], metrics["samples_off"], measured, limits))
 
 
 def render(synthesizer: Synthesizer, reference: SpeechReference) -> Rendering:
-    """One utterance as a bundle renders it, from the reference's tokens, style and seed."""
-    pitch = _Pitch(synthesizer.runner)
-    listened = Synthesizer.from_parts(synthesizer.bundle, pitch, synthesizer.voices, synthesizer.front_end)
-    speech = listened.run(reference.tokens[0], reference.ref_s, speed=reference.speed, **reference.source())
+    """Render one utterance with a bundle, from the reference's tokens, style and seed."""
+    pitch = _PitchRecorder(synthesizer.runner)
+    recorder = Synthesizer.from_parts(synthesizer.bundle, pitch, synthesizer.voices, synthesizer.front_end)
+    speech = recorder.run(reference.tokens[0], reference.ref_s, speed=reference.speed, **reference.source())
     return Rendering(speech.audio, speech.durations, pitch.f0)
 
 
@@ -255,9 +255,10 @@ def render_all(
     references: Sequence[SpeechReference],
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Rendering]:
-    """Every utterance that fits a bundle's buckets as the bundle renders it, by name.
+    """Render every utterance that fits a bundle's buckets, by name.
 
-    Raises ValidationError when the bundle makes one so much longer than the truth that it does not fit.
+    Raises:
+        ValidationError: The bundle makes an utterance so long that it no longer fits.
     """
     limits = {axis: synthesizer.bundle.largest(axis) for axis in ("tokens", "frames")}
     renderings = {}
@@ -273,8 +274,8 @@ def render_all(
     return renderings
 
 
-class _Pitch:
-    """Runs components for a synthesizer and keeps the pitch that passes."""
+class _PitchRecorder:
+    """Runs components for a synthesizer and keeps the pitch."""
 
     def __init__(self, runner: ComponentRunner) -> None:
         self._runner = runner
@@ -283,5 +284,5 @@ class _Pitch:
     def run(self, component: str, length: int, *inputs: Output) -> tuple[Output, ...]:
         outputs = self._runner.run(component, length, *inputs)
         if component == "f0n":
-            self.f0 = np.array(outputs[0])  # a copy: it lies in the runtime's memory
+            self.f0 = np.array(outputs[0])  # a copy, because the runtime reuses the memory
         return outputs

@@ -1,4 +1,4 @@
-"""What a comparison end to end found, for the eye: tables for the terminal."""
+"""Print an end-to-end comparison as tables."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["COLUMNS", "Column", "print_end_to_end"]
 
 @dataclass(frozen=True)
 class Column:
-    """One metric of `likeness` as tables show it."""
+    """Format of one metric of `measure_likeness`."""
 
     heading: str
     unit: str
     metric: str
     form: str
-    """How a value is written."""
+    """Format string of a value."""
     worst: Callable[[Sequence[float]], float]
 
     def median_and_worst(self, values: Sequence[float]) -> tuple[str, str]:
-        """Of the values that could be measured; dashes when none could."""
-        known = [x for x in values if not np.isnan(x)]
-        if not known:
+        """Format median and worst of the values that are not NaN; dashes if all are."""
+        numbers = [x for x in values if not np.isnan(x)]
+        if not numbers:
             return "–", "–"
-        return self.form.format(float(np.median(known))), self.form.format(self.worst(known))
+        return self.form.format(float(np.median(numbers))), self.form.format(self.worst(numbers))
 
 
 def _farthest(values: Sequence[float]) -> float:
@@ -52,24 +52,25 @@ COLUMNS = (
 )
 
 
-def print_end_to_end(found: EndToEnd, console: Console) -> None:
-    """Prints both tables, every missed gate, what did not run, and how many passed."""
-    console.print(Group(*_parts(found)))
+def print_end_to_end(result: EndToEnd, console: Console) -> None:
+    """Print both tables, every missed gate, what did not run, and how many passed."""
+    console.print(Group(*_parts(result)))
 
 
-def _parts(found: EndToEnd) -> Iterator[RenderableType]:
-    yield _utterances(found)
-    yield _summary(found)
-    for line in found.missed():
+def _parts(result: EndToEnd) -> Iterator[RenderableType]:
+    yield _utterances(result)
+    yield _summary(result)
+    for line in result.missed():
         yield Text(f"missed: {line}", style="red")
-    for bundle in found.bundles:
-        for utterance in found.utterances:
+    for bundle in result.bundles:
+        for utterance in result.utterances:
             verdict, _, reason = utterance.status(bundle).partition(": ")
             if reason:
                 yield Text(f"{verdict}: {bundle}, {utterance.name}: {reason}")
+    utterances = result.utterances
     judged = ", ".join(
-        f"{bundle}: {sum(u.status(bundle) == 'passed' for u in found.utterances)} of {len(found.utterances)}"
-        for bundle in found.bundles
+        f"{bundle}: {sum(u.status(bundle) == 'passed' for u in utterances)} of {len(utterances)}"
+        for bundle in result.bundles
     )
     yield Text(f"passed: {judged}")
 
@@ -83,16 +84,16 @@ def _table(title: str, *left: str) -> Table:
     return table
 
 
-def _utterances(found: EndToEnd) -> Table:
+def _utterances(result: EndToEnd) -> Table:
     table = _table("Against pt.float64", "utterance", "side")
     table.add_column("gates", no_wrap=True)
-    for utterance in found.utterances:
+    for utterance in result.utterances:
         name = f"{utterance.name}, {utterance.seconds:.2f} s"
-        for side in found.sides:
-            ours = side in found.bundles
-            status = utterance.status(side).partition(":")[0] if ours else ""
-            shown = Text(status, "red" if status == "failed" else "")
-            table.add_row(name, Text(side, "bold" if ours else ""), *_cells(utterance, side), shown)
+        for side in result.sides:
+            is_ours = side in result.bundles
+            status = utterance.status(side).partition(":")[0] if is_ours else ""
+            gates = Text(status, "red" if status == "failed" else "")
+            table.add_row(name, Text(side, "bold" if is_ours else ""), *_cells(utterance, side), gates)
             name = ""
         table.add_section()
     return table
@@ -104,10 +105,10 @@ def _cells(utterance: UtteranceLikeness, side: str) -> list[str]:
     return [column.form.format(utterance.sides[side][column.metric]) for column in COLUMNS]
 
 
-def _summary(found: EndToEnd) -> Table:
+def _summary(result: EndToEnd) -> Table:
     table = _table("Of all of them, the median and the worst", "side", "")
-    for side in found.sides:
-        pairs = [column.median_and_worst(found.values(side, column.metric)) for column in COLUMNS]
+    for side in result.sides:
+        pairs = [column.median_and_worst(result.values(side, column.metric)) for column in COLUMNS]
         table.add_row(side, "median", *(median for median, _ in pairs))
         table.add_row("", "worst", *(worst for _, worst in pairs))
         table.add_section()

@@ -1,8 +1,4 @@
-"""The five components at any shape, whoever computes them, and the way of one utterance through them.
-
-An engine is TVM code of a bundle, or the patched model in eager PyTorch (`eager`). It runs one component at
-one bucket, on inputs that are padded already; what stands in their tails is up to whoever calls it.
-"""
+"""Run single components at any shape, and one utterance through all five."""
 
 from __future__ import annotations
 
@@ -20,35 +16,28 @@ from kokoro_tvm.runtime.session.session import SessionBase
 from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS, Request
 from kokoro_tvm.validation.reference.steps import STEPS, Steps, Tail, split_tail
 
-__all__ = ["Engine", "Fill", "TvmEngine", "Valid", "chain", "run_component"]
+__all__ = ["ComponentEngine", "ComponentOutput", "Padding", "TvmEngine", "run_chain", "run_component"]
 
 Array = NDArray[Any]
-Fill = Callable[[str, Array, int], Array]
-"""(input's name, its valid part with time first, how many steps to put behind it) -> those steps."""
+Padding = Callable[[str, Array, int], Array]
+"""(input's name, its valid part with time first, number of steps) -> the steps to put behind it."""
 
 
-class Engine(Protocol):
-    """Whatever computes the components."""
-
-    @property
-    def regime(self) -> str:
-        """Its name in reports."""
+class ComponentEngine(Protocol):
+    """Code that computes one component at one bucket, on padded inputs."""
 
     @property
     def policy(self) -> str:
         """The length policy: "exact", "masked" or "padded"."""
 
     def buckets(self, component: str) -> tuple[int, ...]:
-        """The buckets a component may be run at, rising."""
+        """Return the buckets of a component, in ascending order."""
         ...
 
     def run_whole(
         self, component: str, bucket: int, length: int, inputs: Mapping[str, Array]
     ) -> dict[str, Array]:
-        """Outputs by name over the whole of what was computed, for inputs as long as the policy has them.
-
-        Inner steps of the component may be among them.
-        """
+        """Return the outputs by name, over the whole bucket; inputs are as long as the policy requires."""
         ...
 
 
@@ -57,7 +46,6 @@ class TvmEngine:
     """The compiled code of a bundle."""
 
     session: SessionBase
-    regime: str = "tvm"
 
     @property
     def policy(self) -> str:
@@ -65,70 +53,78 @@ class TvmEngine:
         return self.session.bundle.length
 
     def buckets(self, component: str) -> tuple[int, ...]:
+        """Return the buckets that the bundle has of a component."""
         return self.session.bundle.components[component].buckets
 
     def run_whole(
         self, component: str, bucket: int, length: int, inputs: Mapping[str, Array]
     ) -> dict[str, Array]:
+        """Run the bundle's code of one bucket."""
         ports = self.session.bundle.components[component].outputs
         arrays = [inputs[name] for name in INPUTS[component]]
         outputs = self.session.run_whole(component, bucket, length, *arrays)
-        # Copies: outputs lie in the runtime's memory, and a run of another length takes that back.
+        # Copies: outputs lie in the runtime's memory, which a run of another length reuses.
         return {port.name: np.array(value) for port, value in zip(ports, outputs, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentOutput:
+    """A component's outputs by name: the valid parts, and summaries of the padding behind them."""
+
+    values: Mapping[str, Array]
+    tails: Mapping[str, Tail]
+
+
+_EXTENTS = {step.name: step.extent for step in STEPS}
 
 
 def _zeros(name: str, valid: Array, count: int) -> Array:
     return np.zeros((count, *valid.shape[1:]), valid.dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class Valid:
-    """A component's outputs by name: the valid parts, and what stood behind them at a static shape."""
-
-    values: Mapping[str, Array]
-    tails: Mapping[str, Tail]
-    bucket: int
-
-
-_EXTENTS = {step.name: step.extent for step in STEPS}
-
-
 def run_component(
-    engine: Engine,
+    engine: ComponentEngine,
     component: str,
     inputs: Mapping[str, Array],
     *,
     bucket: int | None = None,
-    fill: Fill = _zeros,
-) -> Valid:
-    """Run one component on valid inputs (by name, as its exact signature has them), padded with `fill`.
+    padding: Padding = _zeros,
+) -> ComponentOutput:
+    """Run one component on valid inputs, by the names and shapes of its exact signature.
 
-    `bucket`: one of the engine's; the smallest that holds the utterance unless given. Raises TooLongError
-    when none does.
+    Args:
+        engine: Computes the component.
+        component: Its name.
+        inputs: Valid inputs by name.
+        bucket: One of the engine's buckets, or None for the smallest that fits.
+        padding: Fills the inputs up to the bucket.
+
+    Raises:
+        TooLongError: No bucket fits.
     """
     axis = COMPONENT_AXES[component]
-    length = _length(component, inputs)
-    chosen = smallest_bucket(engine.buckets(component) if bucket is None else (bucket,), length, axis)
-    size = length if engine.policy == "exact" else chosen
-    whole = {name: _padded(name, inputs[name], length, size, fill) for name in INPUTS[component]}
+    length = int(inputs[INPUTS[component][0]].shape[-1])
+    bucket = smallest_bucket(engine.buckets(component) if bucket is None else (bucket,), length, axis)
+    size = length if engine.policy == "exact" else bucket
+    padded = {name: _pad(name, inputs[name], length, size, padding) for name in INPUTS[component]}
     values, tails = {}, {}
-    for name, value in engine.run_whole(component, chosen, length, whole).items():
+    for name, value in engine.run_whole(component, bucket, length, padded).items():
         values[name], tail = split_tail(value, _EXTENTS[name](length))
         if tail is not None:
             tails[name] = tail
-    return Valid(values, tails, chosen)
+    return ComponentOutput(values, tails)
 
 
-def chain(
-    engine: Engine,
-    request: Request,
-    bucket: Mapping[str, int] | None = None,
-    durations: NDArray[np.int64] | None = None,
-) -> Steps:
-    """One utterance through the five components of an engine, as the runtime's synthesizer does it.
+def run_chain(engine: TvmEngine, request: Request, durations: NDArray[np.int64] | None = None) -> Steps:
+    """Run one utterance through the five components, as the synthesizer does, and record every step.
 
-    `bucket` by axis, unless the smallest is wanted; `durations` (T,) are aligned by in place of the engine's
-    own, so that what follows can be compared where those are wrong. Raises TooLongError when it does not fit.
+    Args:
+        engine: The bundle's code.
+        request: The utterance.
+        durations: (T,) frames to align by instead of the bundle's own.
+
+    Raises:
+        TooLongError: The utterance does not fit.
     """
     tokens, ref_s = request.tokens, request.ref_s
     timbre, prosody = np.ascontiguousarray(ref_s[:, :STYLE_DIM]), np.ascontiguousarray(ref_s[:, STYLE_DIM:])
@@ -136,11 +132,10 @@ def chain(
     tails: dict[str, Tail] = {}
 
     def run(component: str, **inputs: Array) -> Sequence[Array]:
-        which = (bucket or {}).get(COMPONENT_AXES[component])
-        done = run_component(engine, component, inputs, bucket=which)
-        values.update(done.values)
-        tails.update(done.tails)
-        return [done.values[name] for name in OUTPUTS[component]]
+        output = run_component(engine, component, inputs)
+        values.update(output.values)
+        tails.update(output.tails)
+        return [output.values[name] for name in OUTPUTS[component]]
 
     (d_en,) = run("bert", tokens=tokens)
     duration, d = run("duration", d_en=d_en, style=prosody)
@@ -152,21 +147,15 @@ def chain(
     noise = request.draw(SAMPLES_PER_FRAME * index.size)[None]
     (audio,) = run("decoder", asr=asr, f0=f0, n=n, style=timbre, noise=noise)
     values["audio"] = audio.reshape(-1)
-    why = "it stays inside a compiled component"
-    missing = {s.name: why for s in STEPS if s.name not in values}
-    return Steps(engine.regime, values, tails, missing)
+    missing = {step.name: "it stays inside a compiled component" for step in STEPS if step.inner}
+    return Steps("tvm", values, tails, missing)
 
 
-def _length(component: str, inputs: Mapping[str, Array]) -> int:
-    first = INPUTS[component][0]
-    return int(inputs[first].shape[-1])
-
-
-def _padded(name: str, array: Array, length: int, size: int, fill: Fill) -> Array:
-    where = length_axis(name, SAMPLES_PER_FRAME)
-    if where is None or size == length:
+def _pad(name: str, array: Array, length: int, size: int, padding: Padding) -> Array:
+    place = length_axis(name, SAMPLES_PER_FRAME)
+    if place is None or size == length:
         return np.ascontiguousarray(array)
-    axis, factor = where
+    axis, factor = place
     steps = np.moveaxis(array, axis, 0)
-    behind = fill(name, steps, (size - length) * factor)
-    return np.ascontiguousarray(np.moveaxis(np.concatenate([steps, behind]), 0, axis))
+    tail = padding(name, steps, (size - length) * factor)
+    return np.ascontiguousarray(np.moveaxis(np.concatenate([steps, tail]), 0, axis))

@@ -1,9 +1,8 @@
-"""How much arithmetic an utterance takes, component by component: the unit of all GFLOP/s.
+"""FLOPs of an utterance by component, the unit of all GFLOP/s.
 
-Counted are the multiplications and additions of matrix products, attention, LSTMs and convolutions of the
-stock model, a convolution done directly. A kernel that needs fewer of them (minimal filtering) shows as more
-GFLOP/s; activations, normalisation and the Fourier transforms show as fewer. The numbers are exact: a test
-counts them again in the stock model.
+They count multiplications and additions of matrix products, attention, LSTMs and direct convolutions in the
+stock model. A kernel that needs fewer (minimal filtering) has a higher rate; activations, normalisation and
+Fourier transforms are not counted. The numbers are exact: a test counts them in the stock model.
 """
 
 from __future__ import annotations
@@ -18,11 +17,12 @@ class Count:
     """FLOPs of one utterance as a polynomial of its length on the component's axis ("tokens", "frames")."""
 
     axis: str
-    quadratic: int  # attention: every token with every other
+    quadratic: int  # attention
     linear: int
-    constant: int  # style projections, and the one step by which the decoder's spectrogram is longer
+    constant: int  # style projections, and the last step of the decoder's spectrogram
 
     def of(self, length: int) -> int:
+        """Evaluate the polynomial."""
         return (self.quadratic * length + self.linear) * length + self.constant
 
 
@@ -36,6 +36,6 @@ COUNTS = {
 
 
 def component_flops(component: str, tokens: int, frames: int) -> int:
-    """FLOPs of a component for one utterance; 40 frames are a second of audio."""
+    """Count the FLOPs of a component for one utterance."""
     count = COUNTS[component]
     return count.of(tokens if count.axis == "tokens" else frames)

@@ -1,7 +1,7 @@
-"""Is a bundle understood as well as the stock model: the word error rate of a speech recogniser on both.
+"""Compare the word error rates of a speech recogniser on a bundle and on the stock model.
 
-What the recogniser mishears of both says nothing; what it mishears of the bundle alone does. The sentences
-are from IEEE's recommended practice for speech quality measurements (1969): the Harvard sentences.
+Only errors on the bundle alone count. The sentences are the Harvard sentences, from IEEE's recommended
+practice for speech quality measurements (1969).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge
 
-__all__ = ["SENTENCES", "VOICES", "Heard", "english_voices", "validate_intelligibility"]
+__all__ = ["SENTENCES", "VOICES", "Transcript", "english_voices", "validate_intelligibility"]
 
 SENTENCES: tuple[str, ...] = tuple(
     json.loads(Path(__file__).with_name("harvard.json").read_text(encoding="utf-8"))
 )
 VOICES = ("af_heart", "am_michael", "bf_emma", "bm_george")
-"""Those of Kokoro-82M: women and men, American and British."""
+"""Voices of Kokoro-82M: women and men, American and British."""
 _ALL = "all"
 _NAME = "harvard"
 
 
 @dataclass(frozen=True)
-class Heard:
-    """One sentence in one voice: how the recogniser understood the bundle and the stock model."""
+class Transcript:
+    """One sentence in one voice, as the recogniser understood the bundle and the stock model."""
 
     voice: str
     sentence: str
@@ -39,54 +39,55 @@ class Heard:
 
 
 def english_voices(names: Iterable[str], languages: Mapping[str, SpokenLanguage]) -> tuple[str, ...]:
-    """Voices of a bundle that say the sentences: a woman's and a man's of each English, VOICES where it has
-    them. languages: the bundle's.
+    """Choose a woman's and a man's voice of each English that a bundle has, preferably VOICES.
 
-    Raises InputError where none speaks English.
+    Args:
+        names: The bundle's voices.
+        languages: The bundle's languages.
+
+    Raises:
+        InputError: No voice speaks English.
     """
     first = next(iter(languages))
-    chosen: dict[tuple[str, str], str] = {}
+    voices: dict[tuple[str, str], str] = {}
     for name in sorted(names, key=lambda name: (name not in VOICES, name)):
-        about = describe(name, languages)
-        code = about.code if about.code in languages else first
+        voice = describe(name, languages)
+        code = voice.code if voice.code in languages else first
         language = languages[code]
         if language in (KOKORO["a"], KOKORO["b"]) or (language.espeak or "").startswith("en"):
-            chosen.setdefault((code, about.gender), name)
-    if not chosen:
+            voices.setdefault((code, voice.gender), name)
+    if not voices:
         spoken = ", ".join(language.name for language in languages.values())
         raise InputError(
             f"Sentences and recogniser of the gate `intelligibility` are English, and the bundle speaks "
             f"{spoken}. Leave the gate out."
         )
-    return tuple(chosen.values())
+    return tuple(voices.values())
 
 
-def words(text: str) -> list[str]:
-    """Lower case, no punctuation but the apostrophe within a word."""
+def split_words(text: str) -> list[str]:
+    """Split a text into words, in lower case, with no punctuation but apostrophes within words."""
     return re.findall(r"[a-z0-9]+(?:'[a-z]+)*", text.lower().replace("’", "'"))
 
 
 def validate_intelligibility(
-    heard: Sequence[Heard], limits: Mapping[str, float | None], enforce: bool = True
+    transcripts: Sequence[Transcript], limits: Mapping[str, float | None], enforce: bool = True
 ) -> Report:
-    """Judges what a recogniser understood.
-
-    Measured for every voice and for all together: `word_error_rate` of the bundle, `stock_word_error_rate`
-    and `word_error_increase`, the first less the second. Only the last, over all voices, has a gate.
-    """
-    voices = [*dict.fromkeys(h.voice for h in heard), _ALL]
-    outputs = {voice: _rates([h for h in heard if voice in (h.voice, _ALL)]) for voice in voices}
+    """Judge the increase of the word error rate over all voices; rates of single voices are reported, too."""
+    voices = [*dict.fromkeys(t.voice for t in transcripts), _ALL]
+    outputs = {voice: _rates([t for t in transcripts if voice in (t.voice, _ALL)]) for voice in voices}
     verdicts = judge(outputs[_ALL], limits, _ALL)
-    count = sum(len(words(h.sentence)) for h in heard)
+    count = sum(len(split_words(t.sentence)) for t in transcripts)
     utterance = UtteranceReport(_NAME, count, outputs=outputs, verdicts=tuple(verdicts))
     return Report("intelligibility", None, enforce, (utterance,))
 
 
-def _rates(heard: Sequence[Heard]) -> dict[str, float]:
+def _rates(transcripts: Sequence[Transcript]) -> dict[str, float]:
     from jiwer import wer
 
     sentences, ours, stock = (
-        [" ".join(words(getattr(h, side))) for h in heard] for side in ("sentence", "ours", "stock")
+        [" ".join(split_words(getattr(t, side))) for t in transcripts]
+        for side in ("sentence", "ours", "stock")
     )
     rate, stock_rate = wer(sentences, ours), wer(sentences, stock)
     return {

@@ -1,4 +1,4 @@
-"""Lets a bundle and the stock model say the same tokens, with the same noise, to a speech recogniser."""
+"""Transcribe a bundle and the stock model, which speak the same tokens with the same noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_tvm.kernels.noise import draw_noise
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text import phonemes as symbols
-from kokoro_tvm.validation.measure.intelligibility import SENTENCES, Heard, english_voices
+from kokoro_tvm.validation.measure.intelligibility import SENTENCES, Transcript, english_voices
 from kokoro_tvm.validation.measure.recogniser import Recogniser
 from kokoro_tvm.validation.reference.reference import DYNAMIC
 
@@ -31,28 +31,33 @@ def listen(
     voices: Sequence[str] | None = None,
     threads: int | None = None,
     progress: Callable[[str], None] = lambda line: None,
-) -> list[Heard]:
-    """Every sentence in these voices, or `english_voices`, as the recogniser understood the bundle and
-    PyTorch float32.
+) -> list[Transcript]:
+    """Transcribe every sentence in every voice, spoken by the bundle and by PyTorch float32.
 
-    config, state: of the checkpoint the bundle was built from, as `stock_model` takes them. Raises
-    BundleError and InputError as a Synthesizer does.
+    Args:
+        bundle: Folder of the bundle.
+        config: Configuration of the checkpoint that the bundle was built from.
+        state: Its state dict.
+        recogniser: The recogniser.
+        voices: Voices, or None for `english_voices`.
+        threads: Threads of the bundle.
+        progress: Called with a line of text before every voice.
     """
     from kokoro_tvm.validation.reference.stock import run_stock, stock_model
 
     tts = Synthesizer(bundle, threads=threads)
     model = stock_model(config, state, DYNAMIC)
     draw = partial(draw_noise, _SEED)
-    heard = []
+    transcripts = []
     for voice in voices or english_voices(tts.voices.names, tts.bundle.languages):
         progress(f"listening to {voice}")
         table = tts.voices.table(voice)
         for sentence in SENTENCES:
             text = symbols.clean(" ".join(tts.phonemize(sentence, voice)))
             tokens = np.array([symbols.encode(text, tts.bundle.vocabulary)], np.int64)
-            style = np.array(style_of(table, text))  # the table lies in a file that is mapped read-only
+            style = np.array(style_of(table, text))  # a copy, because the table is mapped read-only
             ours = tts.run(tokens, style, seed=_SEED).audio
             stock = run_stock(model, tokens, style.reshape(1, -1), 1.0, draw).audio.astype(np.float32)
-            understood = (recogniser.transcribe(audio, tts.bundle.sample_rate) for audio in (ours, stock))
-            heard.append(Heard(voice, sentence, *understood))
-    return heard
+            texts = (recogniser.transcribe(audio, tts.bundle.sample_rate) for audio in (ours, stock))
+            transcripts.append(Transcript(voice, sentence, *texts))
+    return transcripts

@@ -1,8 +1,6 @@
-"""How near one signal is to another, and to the truth beside PyTorch float32: the numbers gates are made of
-(numpy only).
+"""Metrics of the similarity of two signals, for gates. Needs only numpy.
 
-Everything is computed in float64 whatever the inputs' dtype. Shapes must be equal: nothing is ever broadcast,
-because a comparison of the wrong shapes would yield a number all the same.
+All metrics compute in float64. Shapes must be equal: broadcasting would hide a comparison of wrong shapes.
 """
 
 from __future__ import annotations
@@ -33,18 +31,23 @@ __all__ = [
 Array = NDArray[Any]
 
 WINDOW = 1024
-"""Samples of one spectrum's window: 43 ms at 24 kHz, long enough to resolve the harmonics of a low voice."""
+"""Samples of a spectrum's window: 43 ms at 24 kHz, which resolves the harmonics of a low voice."""
 
 HOP = 256
-"""Samples from one spectrum to the next: a quarter of the window, so that every sample weighs the same."""
+"""Samples from one spectrum to the next: a quarter of the window, so that all samples weigh the same."""
 
 
 def snr_db(value: ArrayLike, reference: ArrayLike) -> float:
-    """Signal-to-noise ratio of `value` in dB: 10 log10(sum(reference²) / sum((value - reference)²)).
+    """Return the signal-to-noise ratio in dB: 10 log10(sum(reference²) / sum((value - reference)²)).
 
-    Both of one shape, any real dtype. Equal arrays give +inf. A value that is not finite, or an error against
-    a reference that is zero everywhere, gives -inf. Raises ValueError when shapes differ, there are no
-    elements, or the reference itself is not finite.
+    Equal arrays give +inf. A value that is not finite, or differs from a reference of zeros, gives -inf.
+
+    Args:
+        value: Any shape and real dtype.
+        reference: The same shape.
+
+    Raises:
+        ValueError: Shapes differ, there are no elements, or the reference is not finite.
     """
     a, r = _pair(value, reference)
     if not np.isfinite(a).all():
@@ -59,14 +62,20 @@ def snr_db(value: ArrayLike, reference: ArrayLike) -> float:
 
 
 def frame_snrs_db(value: ArrayLike, reference: ArrayLike, frames: int) -> NDArray[np.float64]:
-    """Signal-to-noise ratio of every frame in dB, (frames,) float64.
+    """Return the signal-to-noise ratio of every frame, relative to the energy of the frame.
 
-    The last axis is cut into `frames` equal pieces; frame i is piece i of all rows:
-    SNR_i = 10 log10(sum(reference_i²) / sum((value_i - reference_i)²)).
-    A silent frame counts like a loud one, relative to its own energy: floating point is as exact there. Equal
-    frames give +inf; a frame that holds a value that is not finite, or errs where the reference is zero
-    throughout, gives -inf. Raises ValueError as `snr_db` does, and where the last axis cannot be cut into so
-    many equal pieces.
+    Infinities are those of `snr_db`.
+
+    Args:
+        value: (..., time).
+        reference: The same shape.
+        frames: Number of equal pieces of the last axis. Frame i is piece i of all rows.
+
+    Returns:
+        (frames,) float64, dB.
+
+    Raises:
+        ValueError: As `snr_db`, or the last axis cannot be cut into so many equal pieces.
     """
     a, r = _pair(value, reference)
     if frames < 1 or a.shape[-1] % frames:
@@ -85,9 +94,9 @@ def frame_snrs_db(value: ArrayLike, reference: ArrayLike, frames: int) -> NDArra
 
 
 def absolute_errors(value: ArrayLike, reference: ArrayLike) -> dict[str, float]:
-    """mean_abs, max_abs and rms_error: of |value - reference|, in the arrays' own unit.
+    """Return mean_abs, max_abs and rms_error of value - reference; +inf if a value is not finite.
 
-    Both of one shape. +inf when a value is not finite. Raises ValueError as `snr_db` does.
+    Arguments and errors are those of `snr_db`.
     """
     a, r = _pair(value, reference)
     if not np.isfinite(a).all():
@@ -100,10 +109,10 @@ def absolute_errors(value: ArrayLike, reference: ArrayLike) -> dict[str, float]:
 
 
 def correlation(value: ArrayLike, reference: ArrayLike) -> float:
-    """Pearson correlation of all elements of two arrays of one shape, -1 to 1.
+    """Return the Pearson correlation of all elements, -1 to 1.
 
-    Two arrays without any variance give 1 when they are equal and 0 otherwise; a value that is not finite
-    gives 0. Raises ValueError as `snr_db` does.
+    Without variance it is 1 for equal arrays and 0 otherwise; a value that is not finite gives 0. Arguments
+    and errors are those of `snr_db`.
     """
     a, r = _pair(value, reference)
     if not np.isfinite(a).all():
@@ -114,19 +123,16 @@ def correlation(value: ArrayLike, reference: ArrayLike) -> float:
 
 
 def count_off(value: ArrayLike, expected: ArrayLike) -> float:
-    """How many elements are not the expected ones, bit for bit; all of those where there are more or fewer.
+    """Count the elements that differ from the expected ones, as NaN always does.
 
-    NaN differs from everything.
+    If shapes differ, the number of expected elements is returned.
     """
     a, e = np.asarray(value), np.asarray(expected)
     return float(np.count_nonzero(a != e) if a.shape == e.shape else e.size)
 
 
 def finite_fraction(value: ArrayLike) -> float:
-    """Fraction of elements that are neither NaN nor infinite: count(isfinite(value)) / count(value), 0 to 1.
-
-    Raises ValueError when there are no elements.
-    """
+    """Return the fraction of finite elements, 0 to 1. Raises ValueError if there are no elements."""
     a = np.asarray(value)
     if a.size == 0:
         raise ValueError("no elements to measure")
@@ -134,12 +140,19 @@ def finite_fraction(value: ArrayLike) -> float:
 
 
 def magnitude_spectrum(audio: ArrayLike) -> NDArray[np.float64]:
-    """Linear short-time magnitude spectrum |sum_n w[n] x[hop·i + n] exp(-2πjkn/window)| of (samples,) audio.
+    """Return the linear short-time magnitude spectrum |sum_n w[n] x[hop·i + n] exp(-2πjkn/window)|.
 
-    w is the periodic Hann window. The signal is surrounded by window/2 zeros on either side and by as
-    many more at its end as complete the last frame, so every sample is seen and a signal shorter than
-    the window has a spectrum too. Returns (frames, window // 2 + 1) float64. Raises ValueError unless
-    audio is 1-D and not empty.
+    w is the periodic Hann window. Zeros surround the signal, window/2 on either side and at the end as many
+    more as complete the last frame.
+
+    Args:
+        audio: (samples,).
+
+    Returns:
+        (frames, WINDOW // 2 + 1) float64.
+
+    Raises:
+        ValueError: The audio is not 1-D or empty.
     """
     x = np.asarray(audio, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
@@ -154,12 +167,9 @@ def magnitude_spectrum(audio: ArrayLike) -> NDArray[np.float64]:
 
 
 def magnitude_correlation(value: ArrayLike, reference: ArrayLike) -> float:
-    """Pearson correlation of two (samples,) signals' linear magnitude spectra, all frames and bins in one.
+    """Return the Pearson correlation of two signals' magnitude spectra over all frames and bins.
 
-    corr = sum((A - mean A)(R - mean R)) / sqrt(sum((A - mean A)²) sum((R - mean R)²)), A and R by
-    `magnitude_spectrum`. -1 to 1; loudness cancels. Two signals without any variance (silence) give 1 when
-    their spectra are equal and 0 otherwise; a value that is not finite gives 0. Raises ValueError as `snr_db`
-    does.
+    Arguments are (samples,). Special cases and errors are those of `correlation`.
     """
     a, r = _pair(value, reference)
     if not np.isfinite(a).all():
@@ -171,14 +181,21 @@ def magnitude_correlation(value: ArrayLike, reference: ArrayLike) -> float:
 def measure(
     value: Array, truth: Array, pytorch: Array | None = None, frames: int | None = None
 ) -> dict[str, float]:
-    """Metrics of `value` against `truth`, by name; both of one shape, time last.
+    """Compute metrics of `value` against `truth`, by name.
 
-    Always: mean_abs, max_abs and rms_error in the value's own unit, snr_db, correlation, finite_fraction.
-    With `pytorch`, PyTorch float32 on the same inputs: pytorch_snr_db and gain_db = snr_db - pytorch_snr_db,
-    0 where both are exact and NaN where PyTorch's shape differs. With `frames`, into how many pieces time is
-    cut (tokens or frames): frame_snr_median_db and frame_snr_p5_db, the median and the 5th percentile of
-    `frame_snrs_db`, first_frame_snr_db and last_frame_snr_db. Raises ValueError as `snr_db` and
-    `frame_snrs_db` do.
+    Always: mean_abs, max_abs, rms_error, snr_db, correlation, finite_fraction.
+
+    Args:
+        value: (..., time).
+        truth: The same shape.
+        pytorch: PyTorch float32 on the same inputs, for pytorch_snr_db and gain_db. If its shape differs,
+        both
+            are NaN.
+        frames: Number of tokens or frames, for frame_snr_median_db, frame_snr_p5_db (5th percentile),
+            first_frame_snr_db and last_frame_snr_db.
+
+    Raises:
+        ValueError: As `snr_db` and `frame_snrs_db`.
     """
     snr = snr_db(value, truth)
     metrics = {
@@ -190,11 +207,11 @@ def measure(
     if pytorch is not None:
         theirs = snr_db(pytorch, truth) if pytorch.shape == truth.shape else math.nan
         metrics["pytorch_snr_db"] = theirs
-        # inf - inf would be no number.
+        # inf - inf would be NaN.
         metrics["gain_db"] = 0.0 if snr == theirs else snr - theirs
     if frames is not None:
         snrs = frame_snrs_db(value, truth, frames)
-        # Of infinities, a percentile between two neighbours would be no number: one of them is taken.
+        # Interpolation between two infinities would be NaN.
         p5, median = np.percentile(snrs, (5, 50), method="lower")
         metrics |= {"frame_snr_median_db": float(median), "frame_snr_p5_db": float(p5)}
         metrics |= {"first_frame_snr_db": float(snrs[0]), "last_frame_snr_db": float(snrs[-1])}
@@ -204,11 +221,17 @@ def measure(
 def measure_audio(
     value: Array, truth: Array, pytorch: Array | None = None, exact: Array | None = None
 ) -> dict[str, float]:
-    """`measure` of (600F,) samples with the model's F frames, and magnitude_correlation.
+    """Compute `measure` of audio by frames of the model, and magnitude_correlation.
 
-    With `exact`, the truth with exact phases (`ExactPhases`): exact_snr_db, exact_frame_snr_median_db and
-    exact_frame_snr_p5_db, and of PyTorch float32 pytorch_exact_snr_db. Raises ValueError as `measure`
-    does, and for audio that is not 1-D or not whole frames.
+    Args:
+        value: (600F,).
+        truth: The same shape.
+        pytorch: See `measure`.
+        exact: The truth with exact phases (`ExactPhases`), for exact_snr_db, exact_frame_snr_median_db,
+            exact_frame_snr_p5_db and pytorch_exact_snr_db.
+
+    Raises:
+        ValueError: As `measure`, or the audio is not 1-D or not whole frames.
     """
     frames = truth.size // SAMPLES_PER_FRAME
     metrics = measure(value, truth, pytorch, frames)

@@ -1,8 +1,7 @@
-"""The front end against misaki: how many words it reads otherwise, and how many phonemes.
+"""Compare the front end with misaki: words and phonemes that differ.
 
-The phoneme error rate is that of speech recognition: the edits (one symbol in place of another, one too many,
-one missing) that turn our string into the reference's, by the reference's length. Stress marks, punctuation
-and spaces count as symbols, because the model hears them.
+The phoneme error rate is the edit distance by the length of the reference. Stress marks, punctuation and
+spaces count as symbols, because they change the speech.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge
 from kokoro_tvm.validation.reference.phonemes import ReferenceWord
 
 __all__ = [
-    "BETTER",
+    "INTENDED",
     "IntendedDifference",
     "PhonemesReport",
-    "Read",
+    "SentenceReading",
     "WordDifference",
-    "distance",
+    "edit_distance",
     "judge_phonemes",
 ]
 
-_MOST_SHOWN = 200  # differences in a report
+_MAX_DIFFERENCES = 200  # in a report
 
 
 @dataclass(frozen=True)
-class Read:
-    """A sentence as both read it."""
+class SentenceReading:
+    """A sentence as misaki (`reference`) and our front end read it."""
 
     sentence: str
     reference: Sequence[ReferenceWord]
@@ -46,14 +45,18 @@ class Read:
 
 @dataclass(frozen=True)
 class IntendedDifference:
-    """A case in which we read otherwise than misaki on purpose.
+    """An intended difference from misaki.
 
-    concerns: regular expression of the sentences that the gate passes over, None where it judges single
-    words. example: a text with how misaki reads it and how we do; reason, source: why ours is right, and who
-    says so.
+    Attributes:
+        pattern: Regular expression of the sentences that the gate skips, or None for single words.
+        example: A text.
+        reference: Misaki's reading of it.
+        ours: Our reading.
+        reason: Why ours is right.
+        source: Who says so.
     """
 
-    concerns: str | None
+    pattern: str | None
     example: str
     reference: str
     ours: str
@@ -61,7 +64,7 @@ class IntendedDifference:
     source: str
 
 
-BETTER: tuple[IntendedDifference, ...] = (
+INTENDED: tuple[IntendedDifference, ...] = (
     IntendedDifference(
         r"[0-9][0-9,]{36,}",
         "1000000000000000000000000000000000000",
@@ -87,12 +90,12 @@ BETTER: tuple[IntendedDifference, ...] = (
         "Gorman, Mazovetskiy and Nikolaev, LREC 2018: WikipediaHomographData",
     ),
 )
-"""docs/text.md lists them."""
+"""Intended differences, which docs/text.md lists."""
 
 
 @dataclass(frozen=True)
 class WordDifference:
-    """Words of a sentence that both read, and how; known: whether misaki needed no guess for one."""
+    """Words of a sentence with two readings; `known` if misaki did not guess all of them."""
 
     sentence: str
     word: str
@@ -103,85 +106,84 @@ class WordDifference:
 
 @dataclass(frozen=True)
 class PhonemesReport:
-    """The verdicts, and the first differences of each English."""
+    """Verdicts, and the differences of each English."""
 
     report: Report
     differences: Mapping[str, Sequence[WordDifference]]
 
     def require(self) -> None:
-        """Raise ValidationError unless the gates were met or only report."""
+        """Raise ValidationError if a gate was missed and gates are enforced."""
         self.report.require()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the report as JSON data, with the first differences."""
         shown = {
-            name: [vars(difference) for difference in found[:_MOST_SHOWN]]
-            for name, found in self.differences.items()
+            name: [vars(difference) for difference in differences[:_MAX_DIFFERENCES]]
+            for name, differences in self.differences.items()
         }
         return self.report.to_json() | {"differences": shown}
 
 
 def judge_phonemes(
-    read: Mapping[str, Sequence[Read]], limits: Mapping[str, float | None], enforce: bool = True
+    readings: Mapping[str, Sequence[SentenceReading]],
+    limits: Mapping[str, float | None],
+    enforce: bool = True,
 ) -> PhonemesReport:
-    """Judge what was read of each English, by its name.
+    """Judge the sentences of each English.
 
-    Measured: `known_word_errors`, `phoneme_error_rate`, and for information `words`, `unknown_words`,
-    `unknown_word_errors`, `symbols`, `passed_over` (sentences that one of BETTER concerns) and
-    `other_readings` (words of two readings for which we choose the other; they are no errors).
+    Besides `known_word_errors` and `phoneme_error_rate`, the report has `passed_over` (sentences that match a
+    pattern of INTENDED) and `other_readings` (homographs with the other reading, which are no errors).
     """
     utterances, differences = [], {}
-    for name, sentences in read.items():
-        patterns = [better.concerns for better in BETTER if better.concerns is not None]
-        comparable = [one for one in sentences if not any(re.search(p, one.sentence) for p in patterns)]
-        judged = [_without_other_readings(one) for one in comparable]
-        found = [difference for one in judged for difference in _differences(one)]
-        edits = sum(distance(_symbols(one.reference), _symbols(one.ours)) for one in judged)
-        symbols = sum(len(_symbols(one.reference)) for one in judged)
-        unknown = sum(word.guessed for one in judged for word in one.reference)
+    patterns = [difference.pattern for difference in INTENDED if difference.pattern is not None]
+    for name, sentences in readings.items():
+        comparable = [s for s in sentences if not any(re.search(p, s.sentence) for p in patterns)]
+        judged = [_without_other_readings(s) for s in comparable]
+        errors = [difference for s in judged for difference in _differences(s)]
+        edits = sum(edit_distance(_symbols(s.reference), _symbols(s.ours)) for s in judged)
+        symbols = sum(len(_symbols(s.reference)) for s in judged)
+        unknown = sum(word.guessed for s in judged for word in s.reference)
         measured: dict[str, float] = {
-            "known_word_errors": sum(difference.known for difference in found),
+            "known_word_errors": sum(difference.known for difference in errors),
             "phoneme_error_rate": edits / symbols if symbols else float("nan"),
-            "words": sum(len(one.reference) for one in judged),
+            "words": sum(len(s.reference) for s in judged),
             "unknown_words": unknown,
-            "unknown_word_errors": sum(not difference.known for difference in found),
+            "unknown_word_errors": sum(not difference.known for difference in errors),
             "symbols": symbols,
             "passed_over": len(sentences) - len(judged),
             "other_readings": sum(
-                len(one.ours) - len(left.ours) for one, left in zip(comparable, judged, strict=True)
+                len(s.ours) - len(rest.ours) for s, rest in zip(comparable, judged, strict=True)
             ),
         }
         verdicts = tuple(judge(measured, limits))
         utterances.append(
             UtteranceReport(name, len(judged), outputs={"phonemes": measured}, verdicts=verdicts)
         )
-        differences[name] = found
+        differences[name] = errors
     return PhonemesReport(Report("phonemes", None, enforce, tuple(utterances)), differences)
 
 
-def distance(reference: str, ours: str) -> int:
-    """Levenshtein's distance of two strings."""
-    same = _common(reference, ours)
-    reference, ours = reference[same:], ours[same:]
-    same = _common(reference[::-1], ours[::-1])
-    reference, ours = reference[: len(reference) - same], ours[: len(ours) - same]
+def edit_distance(reference: str, ours: str) -> int:
+    """Compute the Levenshtein distance of two strings."""
+    prefix = _common_prefix(reference, ours)
+    reference, ours = reference[prefix:], ours[prefix:]
+    suffix = _common_prefix(reference[::-1], ours[::-1])
+    reference, ours = reference[: len(reference) - suffix], ours[: len(ours) - suffix]
     row = list(range(len(ours) + 1))
-    for i, wanted in enumerate(reference, start=1):
+    for i, expected in enumerate(reference, start=1):
         above, row[0] = row[0], i
-        for j, got in enumerate(ours, start=1):
-            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (wanted != got))
+        for j, symbol in enumerate(ours, start=1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (expected != symbol))
     return row[-1]
 
 
-def _common(one: str, other: str) -> int:
-    """How many symbols both begin with."""
-    return next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
+def _common_prefix(first: str, second: str) -> int:
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def _without_other_readings(read: Read) -> Read:
-    """What is left when words of two readings are taken out of both where each has one of them."""
+def _without_other_readings(read: SentenceReading) -> SentenceReading:
+    """Remove homographs that the two read differently from both readings."""
     matcher = SequenceMatcher(
         None, [w.text for w in read.reference], [w.text for w in read.ours], autojunk=False
     )
@@ -199,22 +201,22 @@ def _without_other_readings(read: Read) -> Read:
 
 
 def _is_other_reading(reference: ReferenceWord, ours: Token, british: bool) -> bool:
-    """Whether they differ by the reading of a word of two, which may be part of a compound."""
+    """Check whether two words differ only by the reading of a homograph, maybe in a compound."""
     if reference.phonemes == ours.phonemes or reference.space != ours.space:
         return False
-    variant, known = "gb" if british else "us", readings()
-    if (named := known.get(ours.text.lower())) is not None:
+    variant, homographs = "gb" if british else "us", readings()
+    if (named := homographs.get(ours.text.lower())) is not None:
         stress = stress_of(ours.text)
-        return ours.phonemes in {restress(spoken[variant], stress) for spoken in named.values()}
+        return ours.phonemes in {restress(reading[variant], stress) for reading in named.values()}
     for part in re.split(r"[^a-z]+", ours.text.lower()):
-        spoken_ways = [_bare(spoken[variant]) for spoken in known.get(part, {}).values()]
-        for one, other in permutations(spoken_ways, 2):
-            if _bare(reference.phonemes).replace(one, other) == _bare(ours.phonemes):
+        variants = [_unstressed(reading[variant]) for reading in homographs.get(part, {}).values()]
+        for theirs, mine in permutations(variants, 2):
+            if _unstressed(reference.phonemes).replace(theirs, mine) == _unstressed(ours.phonemes):
                 return True
     return False
 
 
-def _bare(phonemes: str) -> str:
+def _unstressed(phonemes: str) -> str:
     return phonemes.replace(PRIMARY, "").replace(SECONDARY, "")
 
 
@@ -222,8 +224,8 @@ def _symbols(words: Sequence[ReferenceWord] | Sequence[Token]) -> str:
     return "".join(word.phonemes + word.space for word in words).strip()
 
 
-def _differences(read: Read) -> Iterator[WordDifference]:
-    """Words that are read otherwise; those cut otherwise count once."""
+def _differences(read: SentenceReading) -> Iterator[WordDifference]:
+    """Yield the words with different readings; a run of differently divided words counts once."""
     reference, ours = read.reference, read.ours
     matcher = SequenceMatcher(None, [w.text for w in reference], [w.text for w in ours], autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
@@ -236,7 +238,7 @@ def _differences(read: Read) -> Iterator[WordDifference]:
 
 
 def _difference(sentence: str, reference: Sequence[ReferenceWord], ours: Sequence[Token]) -> WordDifference:
-    # Whether we guessed does not count: a word that we alone do not find is an error.
+    # Whether we guessed does not count: a word that only we do not know is an error.
     known = not reference or any(not word.guessed for word in reference)
     text = " ".join(word.text for word in reference or ours)
     return WordDifference(sentence, text, _symbols(reference), _symbols(ours), known)

@@ -1,7 +1,6 @@
-"""A speech recogniser for English, where the extra `asr` is installed: Moonshine Tiny, model and all.
+"""English speech recogniser of the extra `asr`: Moonshine Tiny with its model.
 
-The package is pinned by version in pyproject.toml and its model by SHA-256 here, so a word error rate is
-always by the same ears.
+The package is pinned in pyproject.toml and the model by SHA-256, so that word error rates are comparable.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ _SHA256 = {
 
 
 class Recogniser(Protocol):
-    """Whatever understands speech."""
+    """A speech recogniser."""
 
     def transcribe(self, audio: NDArray[np.float32], sample_rate: int) -> str:
-        """The words of (samples,) audio."""
+        """Transcribe (samples,) audio."""
         ...
 
 
@@ -42,25 +41,25 @@ class _Moonshine:
         self._transcriber: Any = Transcriber(folder, ModelArch.TINY)
 
     def transcribe(self, audio: NDArray[np.float32], sample_rate: int) -> str:
-        found = self._transcriber.transcribe_without_streaming(audio.tolist(), sample_rate)
-        return " ".join(line.text for line in found.lines)
+        transcript = self._transcriber.transcribe_without_streaming(audio.tolist(), sample_rate)
+        return " ".join(line.text for line in transcript.lines)
 
 
 def open_recogniser() -> Recogniser:
-    """The recogniser. Raises ValidationError where the extra is not installed, or its model is another."""
-    found = importlib.util.find_spec("moonshine_voice")
-    if found is None or found.origin is None or importlib.util.find_spec("jiwer") is None:
+    """Open the recogniser. Raises ValidationError if the extra is missing or its model is another."""
+    package = importlib.util.find_spec("moonshine_voice")
+    if package is None or package.origin is None or importlib.util.find_spec("jiwer") is None:
         raise ValidationError(
             "The gate on intelligibility cannot be run: no speech recogniser is installed. "
             "Install it: pip install 'kokoro-tvm[asr]'"
         )
-    folder = Path(found.origin).parent / "assets" / _MODEL
+    folder = Path(package.origin).parent / "assets" / _MODEL
     check_model(folder)
     return _Moonshine(folder)
 
 
 def check_model(folder: Path) -> None:
-    """Raises ValidationError unless the model's files are there and have the pinned SHA-256."""
+    """Raise ValidationError unless the model's files have the pinned SHA-256."""
     for name, pinned in _SHA256.items():
         path = folder / name
         sha256 = file_sha256(path) if path.is_file() else "nothing"

@@ -1,4 +1,4 @@
-"""What `speak` reads and says of text in each language, beside what Python does (no torch)."""
+"""Compare text that the C program `speak` reads with Python, in each language. Needs no torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kokoro_tvm.validation.measure.metrics import count_off
 if TYPE_CHECKING:
     from kokoro_tvm.targets.runners.program import SpeakProgram
 
-__all__ = ["SENTENCES", "validate_text", "words_of"]
+__all__ = ["SENTENCES", "format_words", "validate_text"]
 
 SENTENCES = {
     "a": "Hello, it costs $2.50.",
@@ -25,15 +25,18 @@ SENTENCES = {
     "i": "Ciao, sono 3 kg.",
     "p": "Olá, são 10 km.",
 }
-"""By the letter of each language that libkokoro reads; their words are in the lexicon or go by rules, so that
-espeak-ng, where Python has it, is not used."""
+"""Sentences by the letter of each language that libkokoro reads; none needs espeak-ng."""
 
 
 def validate_text(tts: Synthesizer, program: SpeakProgram, decode: bool) -> Iterator[Verdict]:
-    """Judges a sentence of each language that the bundle has a voice and rules for: every word has to be
-    Python's, with its phonemes, its place in the text and its samples, and every sample.
+    """Judge a sentence of each language that the bundle has a voice and rules for.
 
-    decode: False for code that is emulated, of which utterances say whether the audio is the same.
+    Words must equal Python's, with phonemes, place in the text and samples; audio must equal Python's.
+
+    Args:
+        tts: The bundle.
+        program: The C program.
+        decode: Compare the audio, too. False for emulated code, because utterances already compare it.
     """
     for letter, text in SENTENCES.items() if tts.bundle.front_end else ():
         language = tts.bundle.languages.get(letter)
@@ -42,14 +45,14 @@ def validate_text(tts: Synthesizer, program: SpeakProgram, decode: bool) -> Iter
             continue
         plan = tts.plan(text, voice, markup=False)
         words, audio = program.read(text, voice, decode)
-        yield none_off("max_c_off", count_off(words, words_of(plan)), f"{language.name} words")
+        yield none_off("max_c_off", count_off(words, format_words(plan)), f"{language.name} words")
         if decode:
             off = count_off(() if audio is None else audio, tts.render(plan).audio)
             yield none_off("max_c_off", off, f"{language.name} audio")
 
 
-def words_of(plan: Plan) -> list[str]:
-    """Words of a plan as `speak --words` prints them."""
+def format_words(plan: Plan) -> list[str]:
+    """Format the words of a plan as `speak --words` prints them."""
     return [
         f"{word.start_sample} {word.end_sample} {''.join(p.symbol for p in word.phonemes)} {word.text}"
         for word in timeline(plan)

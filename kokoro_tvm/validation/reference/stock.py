@@ -37,7 +37,6 @@ __all__ = [
     "run_fed",
     "run_steps",
     "run_stock",
-    "stages_of",
     "stock_model",
 ]
 
@@ -102,7 +101,7 @@ def run_stock(
 
 def run_steps(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Steps:
     """Run the model end to end and record every step; arguments are those of `run_stock`."""
-    with stages_of(model.decoder) as stages:
+    with _stages_of(model.decoder) as stages:
         seen, durations = _run(model, tokens, ref_s, speed, draw, None)
     regime = next(name for name, dtype in _DTYPES.items() if dtype == next(model.parameters()).dtype)
     alignment = np.repeat(np.arange(durations.size), durations)
@@ -110,45 +109,37 @@ def run_steps(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float,
 
 
 @contextmanager
-def stages_of(decoder: Any, channels_last: bool = False) -> Iterator[dict[str, Array]]:
-    """Record the values between the modules inside a decoder, stock or patched, within the block.
-
-    Args:
-        decoder: The module.
-        channels_last: The decoder is patched and has time before channels.
+def _stages_of(decoder: Any) -> Iterator[dict[str, Array]]:
+    """Record the values between the modules inside the decoder within the block.
 
     Yields:
-        Values by step name, with time last: source, encode, decode.*, generator.* and, of a stock decoder,
-        spectrum (see `STEPS`).
+        Values by step name, with time last: source, encode, decode.*, generator.* and spectrum (see `STEPS`).
     """
-    # The stock generator averages the residual blocks of a stage; a patched block returns its share.
+    # The generator averages the residual blocks of a stage.
     generator, count = decoder.generator, decoder.generator.num_kernels
-    share = 1.0 if channels_last else 1.0 / count
     seen: dict[str, Array] = {}
 
     def source(out: Any) -> None:
-        # The stock module returns (1, samples, 1) and two unused tensors, the patched one (1, samples).
-        seen["source"] = _numpy(out if channels_last else out[0][..., 0])
+        seen["source"] = _numpy(out[0][..., 0])  # of (1, samples, 1) and two unused tensors
 
     def see(name: str, out: torch.Tensor) -> None:
-        seen[name] = _numpy(out.transpose(1, 2) if channels_last else out)
+        seen[name] = _numpy(out)
 
     def add(name: str, out: torch.Tensor) -> None:
         before = seen.get(name)
-        see(name, share * out)
+        see(name, (1.0 / count) * out)
         if before is not None:
             seen[name] += before
 
     watched: list[tuple[Any, Callable[[Any], None]]] = [
         (generator.m_source, source),
         (decoder.encode, partial(see, "encode")),
+        (generator.conv_post, partial(see, "spectrum")),
     ]
     watched += [(block, partial(see, f"decode.{i}")) for i, block in enumerate(decoder.decode)]
     watched += [
         (block, partial(add, f"generator.{i // count}")) for i, block in enumerate(generator.resblocks)
     ]
-    if not channels_last:
-        watched.append((generator.conv_post, partial(see, "spectrum")))
     with ExitStack() as scope:
         for module, look in watched:
             scope.enter_context(_reading(module, look))

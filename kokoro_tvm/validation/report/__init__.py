@@ -1,5 +1,4 @@
-"""One page about a bundle, to be looked at and listened to: gates and values, pictures, sounds, how it was
-built. The page is a single file that reads nothing else."""
+"""The page about a bundle: gates and values, pictures, audio, and its build, in a single HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page shows: validation reports, utterances, how the bundle was built (numpy only)."""
+"""Data of the page: validation reports, utterances, and how the bundle was built (numpy only)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class BuiltStage:
-    """A stage as its record tells it. log: path from the page, or empty; outputs: file, bytes, sha256."""
+    """A stage of the build.
+
+    Attributes:
+        name: Its name.
+        seconds: Wall time.
+        cpu_seconds: CPU time.
+        log: Path of its log, relative to the page, or "".
+        outputs: File, size in bytes and SHA-256.
+    """
 
     name: str
     seconds: float
@@ -29,20 +37,24 @@ class BuiltStage:
 
 @dataclass(frozen=True, eq=False)
 class SpokenUtterance:
-    """One utterance by the stock model and by the bundle, and what was measured of the latter."""
+    """An utterance of the stock model and of the bundle.
+
+    Attributes:
+        reference: The stock model's.
+        audio: The bundle's, (samples,) at 24 kHz.
+        f0: The bundle's, (2F,) in Hz.
+        durations: The bundle's, (T,) frames of every token.
+    """
 
     reference: Reference
     audio: NDArray[np.float32]
-    """(samples,) at 24 kHz, of the bundle."""
     f0: Array
-    """(2F,) in Hz, of the bundle."""
     durations: NDArray[np.int64]
-    """(T,) frames of every token, of the bundle."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One gate at one artifact: the worst value of all utterances."""
+    """A gate of an artifact, with the worst value of all utterances."""
 
     gate: str
     output: str
@@ -53,8 +65,17 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class BundleFacts:
-    """manifest: bundle.json; reports: the content of every validation.json; speech: that of speech.json;
-    utterances: those that fit the bundle; longer: names of those that do not."""
+    """Everything that the page shows.
+
+    Attributes:
+        manifest: Content of bundle.json.
+        reports: Content of every validation.json.
+        speech: Content of speech.json.
+        utterances: The utterances that fit the bundle's buckets.
+        longer: Names of the others.
+        stages: Stages of the build.
+        machine: Facts about the target.
+    """
 
     manifest: Mapping[str, Any]
     reports: Sequence[Mapping[str, Any]]
@@ -66,17 +87,14 @@ class BundleFacts:
 
 
 def worst(report: Mapping[str, Any]) -> list[Cell]:
-    """Every gate of a report with the utterance nearest to missing it, or farthest beyond.
-
-    A gate that no utterance was held against is not among them.
-    """
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    """Return every gate of a report with its worst value. Gates that judged no utterance are left out."""
+    verdicts_of: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for utterance in report["utterances"]:
         for verdict in utterance["verdicts"]:
-            found.setdefault((verdict["gate"], verdict["output"]), []).append(verdict)
+            verdicts_of.setdefault((verdict["gate"], verdict["output"]), []).append(verdict)
     for verdict in report["overall"]:
-        found[verdict["gate"], verdict["output"]] = [verdict]
-    return [_worst(verdicts) for verdicts in found.values()]
+        verdicts_of[verdict["gate"], verdict["output"]] = [verdict]
+    return [_worst(verdicts) for verdicts in verdicts_of.values()]
 
 
 def _worst(verdicts: Sequence[Mapping[str, Any]]) -> Cell:

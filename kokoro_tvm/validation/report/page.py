@@ -1,4 +1,4 @@
-"""From facts to the page: numbers become words, signals become pictures and sounds."""
+"""Writes the page from its data: numbers as text, signals as pictures and audio."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ __all__ = ["write_page"]
 
 Array = NDArray[Any]
 
-_VOICED_HZ = 10.0  # the source takes what is below for unvoiced
-_COLUMNS, _WAVE, _PITCH = 600, 120, 140  # of the drawings, in their own units
+_VOICED_HZ = 10.0  # lower frequencies are unvoiced, as for the source module
+_TOP_HZ = 500  # top of the pitch drawings
+_COLUMNS, _WAVE, _PITCH = 600, 120, 140  # width of the drawings, heights of waveform and pitch
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class _Picture:
 
 @dataclass(frozen=True)
 class _Utterance:
-    """One utterance, ready to be shown."""
+    """An utterance as the template shows it."""
 
     name: str
     facts: Mapping[str, str]
@@ -56,7 +57,7 @@ class _Utterance:
 
 
 def write_page(facts: BundleFacts, path: Path) -> Path:
-    """Writes the page, whole or not at all."""
+    """Write the page, completely or not at all."""
     environment = Environment(
         loader=PackageLoader("kokoro_tvm.validation.report"),
         autoescape=True,
@@ -89,18 +90,18 @@ def write_page(facts: BundleFacts, path: Path) -> Path:
 
 
 def _verdict(facts: BundleFacts) -> dict[str, Any]:
-    """How it ended, as a whole: status, and what was missed."""
+    """Return the overall status, the missed gates and the numbers of verdicts."""
     reports = [*facts.reports, facts.speech]
     missed = [f"{_subject(r)}: {line}" for r in reports for line in r["missed"]]
     passed = all(r["passed"] for r in reports)
-    counted = {"passed": 0, "failed": 0, "not run": 0}
+    counts = {"passed": 0, "failed": 0, "not run": 0}
     for report in reports:
         for utterance in report["utterances"]:
             for verdict in utterance["verdicts"]:
-                counted[verdict["status"]] += 1
+                counts[verdict["status"]] += 1
         for verdict in report["overall"]:
-            counted[verdict["status"]] += 1
-    return {"status": "passed" if passed else "failed", "missed": missed, "counted": counted}
+            counts[verdict["status"]] += 1
+    return {"status": "passed" if passed else "failed", "missed": missed, "counted": counts}
 
 
 def _subject(report: Mapping[str, Any]) -> str:
@@ -108,7 +109,7 @@ def _subject(report: Mapping[str, Any]) -> str:
 
 
 def _matrix(facts: BundleFacts) -> list[tuple[str, str, dict[int, Mapping[str, Any]]]]:
-    """Component, axis, and by bucket: the status, every gate's worst value, how many utterances ran."""
+    """Return a row for each component: axis, and by bucket status, worst values and number of utterances."""
     rows = []
     for component, axis in COMPONENT_AXES.items():
         cells: dict[int, Mapping[str, Any]] = {
@@ -133,12 +134,12 @@ def _status(report: Mapping[str, Any]) -> str:
 
 
 def _buckets(facts: BundleFacts, axis: str) -> list[int]:
-    mine = [component for component, on in COMPONENT_AXES.items() if on == axis]
-    return sorted({r["bucket"] for r in facts.reports if r["component"] in mine})
+    components = [component for component, own in COMPONENT_AXES.items() if own == axis]
+    return sorted({r["bucket"] for r in facts.reports if r["component"] in components})
 
 
 def _files(facts: BundleFacts) -> list[tuple[str, int, str]]:
-    """Every file the manifest vouches for: name, size, sha256."""
+    """Return name, size and SHA-256 of every file in the manifest."""
     parts = facts.manifest["components"].values()
     entries = [e for key in ("voices", "front_end", "text") if (e := facts.manifest.get(key))]
     entries += [e for part in parts for e in (part["weights"], *part["libraries"])]
@@ -148,7 +149,7 @@ def _files(facts: BundleFacts) -> list[tuple[str, int, str]]:
 def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance:
     reference = spoken.reference
     truth = np.ravel(reference.truth.audio)
-    ours = np.zeros_like(truth)  # of another length it is shown as far as both go
+    ours = np.zeros_like(truth)  # audio of another length is cut or padded
     ours[: spoken.audio.size] = spoken.audio[: truth.size]
     report = next(u for u in speech["utterances"] if u["name"] == reference.name)
     frames = int(reference.truth.durations.sum())
@@ -173,16 +174,13 @@ def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance
     )
 
 
-_TOP_HZ = 500
-
-
 def _pitch(f0: Array) -> list[str]:
     hertz = np.ravel(np.asarray(f0, np.float64))
     return curve(np.where(hertz > _VOICED_HZ, hertz, 0.0), _COLUMNS, _TOP_HZ, _PITCH)
 
 
 def _waves(truth: Array, ours: Array) -> dict[str, str]:
-    """Three outlines, the difference as many times larger as makes it visible."""
+    """Return three outlines. The difference is amplified so that it is visible."""
     peak = max(float(np.abs(truth).max()), float(np.abs(ours).max()))
     difference = ours - truth
     largest = float(np.abs(difference).max())
@@ -213,7 +211,7 @@ def _spectrograms(truth: Array, ours: Array) -> list[_Picture]:
 
 
 def _flac(audio: Array) -> str:
-    """The audio as a FLAC of 16 bits; louder than full scale it is made quieter, for nothing may clip."""
+    """Encode audio as 16-bit FLAC. Audio above full scale is made quieter, so that nothing clips."""
     peak = max(1.0, float(np.abs(audio).max(initial=0.0)))
     stream = io.BytesIO()
     soundfile.write(
@@ -223,7 +221,7 @@ def _flac(audio: Array) -> str:
 
 
 def _gate(cell: Cell | Mapping[str, Any]) -> str:
-    """`snr_db 72.1, at least 30`."""
+    """Format a gate: `snr_db 72.1, at least 30`."""
     data = cell if isinstance(cell, Mapping) else cell.__dict__
     bound, _, metric = data["gate"].partition("_")
     where = f"{data['output']}: " if data["output"] else ""
@@ -238,6 +236,6 @@ def _number(value: float | str | None) -> str:
         return "–"
     if isinstance(value, str):
         return {"inf": "∞", "-inf": "−∞"}.get(value, value)
-    if 0.99 < abs(value) < 1 and value != 1:  # correlations differ in what they lack to one
+    if 0.99 < abs(value) < 1 and value != 1:  # the digits after the nines matter for correlations
         return f"{value:.7f}"
     return f"{value:.4g}"

@@ -1,8 +1,6 @@
-"""Pictures of signals as text, PNG and SVG, so that a page needs no other file.
+"""Pictures of signals as PNG and SVG text, so that a page needs no other file."""
 
-Pillow would write the same PNG (42.9 kB for 42.9 kB, in the same time), and take 22 MB that nothing else
-here needs.
-"""
+# Pillow would write PNGs of the same size in the same time, but nothing else needs its 22 MB.
 
 from __future__ import annotations
 
@@ -21,11 +19,10 @@ __all__ = ["FLOOR_DB", "curve", "data_uri", "envelope", "palette_png", "spectrog
 
 Array = NDArray[Any]
 
-FLOOR_DB = -90.0
-"""Below the loudest bin of the reference, where pictures turn black."""
+FLOOR_DB = -90.0  # black, relative to the loudest bin of the reference
 
 _WIDEST, _BINS_A_ROW = 900, 3
-# Dark to bright, growing in lightness all the way, so that it can be read without colours as well.
+# From dark to bright with growing lightness, so that the picture is readable without colours.
 _COLORS = (
     (0, 0, 8),
     (52, 12, 94),
@@ -38,9 +35,11 @@ _COLORS = (
 
 
 def spectrogram(audio: Array, loudest: float) -> bytes:
-    """A PNG of (samples,) audio: time to the right, 0 to 12 kHz upwards, dB below `loudest` as brightness.
+    """Draw a spectrogram as PNG: time to the right, 0 to 12 kHz upwards, level as brightness.
 
-    loudest: the largest magnitude of the spectrum that brightness is relative to.
+    Args:
+        audio: (samples,) at 24 kHz.
+        loudest: The magnitude of full brightness.
     """
     magnitude = magnitude_spectrum(audio)
     columns = min(_WIDEST, len(magnitude))
@@ -54,9 +53,9 @@ def spectrogram(audio: Array, loudest: float) -> bytes:
 
 
 def palette_png(indices: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
-    """A PNG of (rows, columns) indices into a (colours, 3) palette (ISO/IEC 15948, colour type 3)."""
+    """Encode (rows, columns) indices into a (colours, 3) palette as PNG (ISO/IEC 15948, colour type 3)."""
     height, width = indices.shape
-    # Every row begins with its filter: none.
+    # Every row begins with the number of its filter: 0, none.
     lines = np.zeros((height, width + 1), np.uint8)
     lines[:, 1:] = indices
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
@@ -65,8 +64,10 @@ def palette_png(indices: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes
 
 
 def envelope(audio: Array, columns: int, peak: float, height: int) -> str:
-    """The points of an SVG polygon around (samples,) audio: the highest and lowest sample of every column,
-    `peak` being half of `height`."""
+    """Return the points of an SVG polygon around (samples,) audio.
+
+    The polygon has the highest and the lowest sample of every column. `peak` is half of `height`.
+    """
     edges = np.linspace(0, audio.size, min(columns, audio.size) + 1).astype(int)[:-1]
     scale = columns / len(edges)
     high, low = (f.reduceat(audio, edges) / (peak or 1.0) for f in (np.maximum, np.minimum))
@@ -77,7 +78,7 @@ def envelope(audio: Array, columns: int, peak: float, height: int) -> str:
 
 
 def curve(values: Array, columns: int, top: float, height: int) -> list[str]:
-    """(steps,) values as SVG polylines from 0 to `top`: one for every run of values above zero."""
+    """Return (steps,) values from 0 to `top` as SVG polylines, one for each run of values above zero."""
     places = np.linspace(0, columns, values.size)
     runs: list[list[str]] = [[]]
     for x, value in zip(places, values, strict=True):
@@ -89,7 +90,7 @@ def curve(values: Array, columns: int, top: float, height: int) -> list[str]:
 
 
 def data_uri(kind: str, content: bytes) -> str:
-    """`data:image/png;base64,...`"""
+    """Return a URI of the content: `data:image/png;base64,...`."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 

@@ -1,8 +1,12 @@
-/** Times as captions write them. */
+/** Times of captions. */
 
 import { rint } from "../characters.js";
 
-/** `HH:MM:SS.mmm` with another decimal `point`; hours go on beyond 99. @param {number} seconds @param {string} point */
+/**
+ * Format `HH:MM:SS.mmm` with a decimal `point`; hours continue beyond 99.
+ * @param {number} seconds
+ * @param {string} point
+ */
 export function clock(seconds, point) {
   const total = rint(seconds * 1000);
   const whole = Math.floor(total / 1000);

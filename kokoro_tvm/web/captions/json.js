@@ -1,11 +1,14 @@
-/** JSON: words, marks and phonemes with their times, and the cues. */
+/** JSON captions: words, marks and phonemes with their times, and the cues. */
 
 import { cues, textOf, wordsShown } from "./lines.js";
 
 const rounded = (seconds) => Number(seconds.toFixed(6));
 
-/** Captions as JSON: seconds, samples, and units of the source for every word.
- * @param {import("../words.js").TimedWord[]} timeline @param {number} seconds that the speech lasts */
+/**
+ * Write captions as JSON: seconds, samples, and units of the source for every word.
+ * @param {import("../words.js").TimedWord[]} timeline
+ * @param {number} seconds that the speech lasts
+ */
 export function writeJson(timeline, seconds) {
   const node = {
     duration: rounded(seconds),

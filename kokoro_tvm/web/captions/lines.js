@@ -1,8 +1,8 @@
 /**
- * From words to cues of a readable length: at most two lines of 42 characters, and 7 seconds.
+ * Division of words into readable cues: at most two lines of 42 characters, and 7 seconds.
  *
- * The limits are those that broadcasters and streaming services ask for. A cue ends with a sentence where it can, else
- * with a clause, near the middle.
+ * Broadcasters and streaming services require these limits. A cue ends with a sentence if possible, else with a
+ * clause, near the middle.
  */
 
 import { abbreviationIn, beginsSentence } from "../abbreviations.js";
@@ -10,7 +10,7 @@ import { length, split, strip } from "../characters.js";
 
 /** @typedef {import("../words.js").TimedWord} TimedWord */
 
-const MOST_CHARACTERS = 42; // of a line
+const MOST_CHARACTERS = 42; // per line
 const MOST_LINES = 2;
 const MOST_SECONDS = 7;
 const LONGEST_GAP = 0.6; // seconds; a longer silence ends a cue
@@ -18,69 +18,77 @@ const OPENING = new Set("\"'“‘«¿¡([{—-*_#");
 const ENDED = /[.!?…。！？]["'”’»)\]}*_]*$/;
 const CLAUSE_ENDED = /[,;:—、，；：]["'”’»)\]}*_]*$/;
 
-/** A word as it is shown, with the marks at it; seconds; `joined`: without a space before it.
- *
- * @typedef {{text: string, start: number, end: number, joined: boolean}} CueWord */
+/**
+ * A word as shown, with its marks, in seconds. `joined`: no space before it.
+ * @typedef {{text: string, start: number, end: number, joined: boolean}} CueWord
+ */
 
-/** What is on screen together, from `start` to `end` in seconds, by lines.
- *
- * @typedef {{start: number, end: number, lines: CueWord[][]}} Cue */
+/**
+ * What is on screen from `start` to `end` in seconds, by line.
+ * @typedef {{start: number, end: number, lines: CueWord[][]}} Cue
+ */
 
-/** The cues of words with their marks; every word is in one of them, in order.
- * @param {CueWord[]} words @returns {Cue[]} */
+/**
+ * Divide words with their marks into cues; every word is in one of them, in order.
+ * @param {CueWord[]} words
+ * @returns {Cue[]}
+ */
 export function cues(words) {
   return sentences(words)
     .flatMap(parts)
     .map((part) => ({ start: part[0].start, end: part[part.length - 1].end, lines: inLines(part) }));
 }
 
-/** The lines of a cue with line breaks between them. @param {Cue} cue */
+/** Return the lines of a cue with line breaks. @param {Cue} cue */
 export const textOf = (cue) => cue.lines.map(shown).join("\n");
 
-/** Words with the marks that touch them; an opening mark goes with the word after it.
- * @param {TimedWord[]} timeline @returns {CueWord[]} */
+/**
+ * Attach marks to the words that they touch; an opening mark goes to the next word.
+ * @param {TimedWord[]} timeline
+ * @returns {CueWord[]}
+ */
 export function wordsShown(timeline) {
   /** @type {CueWord[]} */
-  const found = [];
-  let opening = ""; // marks in front of the next word
-  let touchesBefore = false; // whether they touch the word before them
+  const result = [];
+  let opening = ""; // marks before the next word
+  let touchesBefore = false; // whether they touch the previous word
   let [first, end] = [-1, -1]; // of the last word, in the source
   for (const word of timeline) {
-    // The rest of a word that was divided, or symbols that stand for nothing in the text.
+    // The rest of a divided word, or symbols that stand for nothing in the text.
     if ((word.source[0] === first && word.source[1] === end) || !strip(word.text)) continue;
     const text = split(word.text).join(" ");
     const glue = word.joined ? "" : " ";
     if (word.spoken) {
       const joined = opening ? touchesBefore : word.joined;
-      found.push({ text: opening ? opening + glue + text : text, start: word.start, end: word.end, joined });
+      result.push({ text: opening ? opening + glue + text : text, start: word.start, end: word.end, joined });
       opening = "";
     } else if (opening) {
       opening += glue + text;
-    } else if (!found.length || (!word.joined && [...text].every((char) => OPENING.has(char)))) {
+    } else if (!result.length || (!word.joined && [...text].every((char) => OPENING.has(char)))) {
       [opening, touchesBefore] = [text, word.joined];
     } else {
-      found[found.length - 1].text += glue + text;
+      result[result.length - 1].text += glue + text;
     }
     [first, end] = word.source;
   }
-  if (opening && found.length) found[found.length - 1].text += ` ${opening}`;
-  return found;
+  if (opening && result.length) result[result.length - 1].text += ` ${opening}`;
+  return result;
 }
 
-/** Words as a line shows them. @param {CueWord[]} words */
+/** Return words as a line shows them. @param {CueWord[]} words */
 export const shown = (words) =>
   words.map((word, place) => (word.joined || !place ? "" : " ") + word.text).join("");
 
 function sentences(words) {
   /** @type {CueWord[][]} */
-  const found = [];
+  const result = [];
   for (const word of words) {
-    const sentence = found[found.length - 1];
+    const sentence = result[result.length - 1];
     const before = sentence?.[sentence.length - 1];
-    if (!before || ended(before, word) || word.start - before.end > LONGEST_GAP) found.push([word]);
+    if (!before || ended(before, word) || word.start - before.end > LONGEST_GAP) result.push([word]);
     else sentence.push(word);
   }
-  return found;
+  return result;
 }
 
 function ended(word, following) {
@@ -90,7 +98,7 @@ function ended(word, following) {
   return first >= 0 && beginsSentence([...following.text].slice(first).join(""), abbreviation);
 }
 
-/** Halves of halves until each can be read. @returns {CueWord[][]} */
+/** Halve words until every part is readable. @returns {CueWord[][]} */
 function parts(words) {
   const isShort = words[words.length - 1].end - words[0].start <= MOST_SECONDS;
   if (words.length === 1 || (isShort && fits(words))) return [words];
@@ -105,7 +113,7 @@ function fits(words) {
   return lines.length <= MOST_LINES && lines.every(isLine);
 }
 
-/** One line where it fits, else two of like length, else as many as it takes. */
+/** Return one line if it fits, else two of similar length, else more. */
 function inLines(words) {
   if (isLine(words)) return [words];
   const cut = middle(words);
@@ -113,7 +121,7 @@ function inLines(words) {
   return halves.every(isLine) ? halves : halves.flatMap(inLines);
 }
 
-/** Where to divide: near the middle, sooner after a mark and where it is silent, never inside a word. */
+/** Return where to divide: near the middle, preferably after a mark and at silence, never inside a word. */
 function middle(words) {
   const whole = length(shown(words));
   let [best, least, before] = [1, Infinity, 0];

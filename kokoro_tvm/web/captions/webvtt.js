@@ -1,15 +1,17 @@
-/** WebVTT: cues with the time of every word, which browsers highlight with `::cue(:past)`. */
+/** WebVTT captions: cues with the time of every word, which browsers highlight with `::cue(:past)`. */
 
 import { clock } from "./clock.js";
 import { cues, wordsShown } from "./lines.js";
 
 const ESCAPED = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
-/** Captions as WebVTT. Source: W3C, WebVTT: The Web Video Text Tracks Format.
- * @param {import("../words.js").TimedWord[]} timeline */
+/**
+ * Write captions as WebVTT. Source: W3C, WebVTT: The Web Video Text Tracks Format.
+ * @param {import("../words.js").TimedWord[]} timeline
+ */
 export const writeWebVtt = (timeline) => webVtt(wordsShown(timeline));
 
-/** The same of words that have their marks. @param {import("./lines.js").CueWord[]} words */
+/** Write words with marks as WebVTT. @param {import("./lines.js").CueWord[]} words */
 export function webVtt(words) {
   const blocks = cues(words).map(
     (cue) => `${clock(cue.start, ".")} --> ${clock(cue.end, ".")}\n${payload(cue)}\n`,
@@ -17,7 +19,7 @@ export function webVtt(words) {
   return ["WEBVTT\n", ...blocks].join("\n");
 }
 
-/** The lines with a timestamp before every word but the first; it has to lie inside the cue. */
+/** Return lines with a timestamp before every word but the first. Timestamps have to lie inside the cue. */
 function payload(cue) {
   const written = (word, place) => {
     const stamp = cue.start < word.start && word.start < cue.end ? `<${clock(word.start, ".")}>` : "";

@@ -1,4 +1,4 @@
-/** Markup inside a text: brackets (`[pause:0.5s]`) and a part of SSML, both parsed into the same values. */
+/** Markup in a text: brackets (`[pause:0.5s]`) and a part of SSML, parsed to the same items. */
 
 import { InputError } from "../errors.js";
 import { SPACE, charAt, head, length } from "../characters.js";
@@ -12,7 +12,7 @@ import { parseSsml } from "./ssml.js";
 /** @typedef {import("./items.js").Item} Item */
 /** @typedef {import("./items.js").Known} Known */
 
-const PORTION = 1 << 12; // units that are looked at together
+const PORTION = 1 << 12; // units that are examined together
 const COMMENT = "<!--(?:(?!-->)[^])*-->";
 const SSML = new RegExp(
   `^\\ufeff?[${SPACE}]*(<\\?xml[^>]*>[${SPACE}]*)?(${COMMENT}[${SPACE}]*)*<(speak[${SPACE}/>]|!DOCTYPE[${SPACE}]+speak)`,
@@ -20,13 +20,18 @@ const SSML = new RegExp(
 );
 const DECISION = 1 << 10; // characters of the text that decide whether it is SSML
 
-/** Stretches and breaks of a text as it comes.
+/**
+ * Parse a text to stretches and breaks.
  *
- * ssml: whether it is SSML; null looks whether it begins with `<speak`, after space and an XML declaration; markup: whether
- * any is followed, else brackets and tags are text. Throws an InputError, with line and column, for markup that makes no
- * sense.
- * @param {string | Iterable<string>} text @param {Known} known @param {boolean | null} [ssml] @param {boolean} [markup]
- * @returns {Iterable<Item>} */
+ * ssml: whether it is SSML; null means that it is if it begins with `<speak`, after space and an XML declaration;
+ * markup: whether markup is followed, else brackets and tags are text. Throws an InputError with line and column for
+ * invalid markup.
+ * @param {string | Iterable<string>} text
+ * @param {Known} known
+ * @param {boolean | null} [ssml]
+ * @param {boolean} [markup]
+ * @returns {Iterable<Item>}
+ */
 export function* parse(text, known, ssml = null, markup = true) {
   /** @type {any} */
   let portions = wholeCharacters(strings(text), PORTION)[Symbol.iterator]();
@@ -64,7 +69,7 @@ function* strings(text) {
   }
 }
 
-/** As much of the text as decides about it. @param {Iterator<string>} portions */
+/** Return as much of the text as decides whether it is SSML. @param {Iterator<string>} portions */
 function beginning(portions) {
   let begin = "";
   for (;;) {

@@ -1,9 +1,8 @@
 /**
- * Markup in square brackets: pauses, voices and rates that last until the next, and links of single words.
+ * Markup in square brackets: pauses, voices and rates up to the next one, and links of words.
  *
- * `[pause:0.5s]`, `[voice:bf_emma] ... [voice:]`, `[rate:1.2] ... [rate:]`, `[word](/phonemes/)`. All other brackets are
- * text, and `[About us](/about/)` is a link to a page. What is parsed depends on the text alone, not on the portions it
- * comes in.
+ * `[pause:0.5s]`, `[voice:bf_emma] ... [voice:]`, `[rate:1.2] ... [rate:]`, `[word](/phonemes/)`. Other brackets are
+ * text, and `[About us](/about/)` is a link to a page. The result depends on the text alone, not on its portions.
  */
 
 import { BLANK_LINE, forth, length, split, strip } from "../characters.js";
@@ -16,20 +15,23 @@ import { at, checkSymbols, rate, seconds } from "./values.js";
 /** @typedef {import("./items.js").Known} Known */
 /** @typedef {import("./items.js").Stretch} Stretch */
 
-/** Characters that phonemes or another text are given for, at most. */
+/** Maximum number of characters that a link replaces. */
 export const LONGEST_LINK = 500;
 
-const ENOUGH = 2 * LONGEST_LINK + 4; // characters in which it shows what a bracket is
+const ENOUGH = 2 * LONGEST_LINK + 4; // characters that decide what a bracket is
 const TOGETHER = 1 << 10;
 const SETTING = /^(pause|voice|rate):([^]*)$/;
 const BEGUN = /^\[(pause|voice|rate):/;
-const SURE = /[ˈˌ ]/; // no path has these
+const SURE = /[ˈˌ ]/; // no path contains these
 const LETTERS = /^[a-z]+$/;
 const VOWEL = /[aeiou]/;
-const NOT_ENGLISH = /[ceoqrxy]/; // letters that are phonemes of other languages
+const NOT_ENGLISH = /[ceoqrxy]/; // phonemes of other languages
 
-/** What the round brackets ask for, without its place; null for what is not known.
- * @param {string} request @returns {import("../source.js").Link | null} */
+/**
+ * Parse the round brackets; null for something unknown.
+ * @param {string} request
+ * @returns {import("../source.js").Link | null}
+ */
 function linkOf(request) {
   if (/^[-+]?[0-9]+$/.test(request) || ["0.5", "+0.5", "-0.5"].includes(request)) {
     return linkFrom(0, 0, { stress: Number(request) });
@@ -40,17 +42,25 @@ function linkOf(request) {
   return null;
 }
 
-/** Stretches of one manner that follow each other, as one. @param {Stretch[]} stretches @returns {Stretch} */
+/**
+ * Merge consecutive stretches of one manner.
+ * @param {Stretch[]} stretches
+ * @returns {Stretch}
+ */
 const merged = (stretches) => ({
-  source: SourceText.concatenated(stretches.map((each) => each.source)),
+  source: SourceText.concatenated(stretches.map((item) => item.source)),
   manner: stretches[0].manner,
 });
 
-/** Stretches and breaks of a text with brackets, as it comes. Throws an InputError with line and column.
- * @param {Iterator<string>} portions @param {Known} known @returns {Iterable<Item>} */
+/**
+ * Parse a text with brackets to stretches and breaks. Throws an InputError with line and column.
+ * @param {Iterator<string>} portions
+ * @param {Known} known
+ * @returns {Iterable<Item>}
+ */
 export const parseInline = (portions, known) => new Inline(portions, known).items();
 
-/** The text that has come and is not parsed yet, and the manner of what follows. */
+/** Buffer of the unparsed text, and the manner of what follows. */
 class Inline {
   constructor(portions, known) {
     this._portions = portions;
@@ -64,27 +74,27 @@ class Inline {
 
   *items() {
     /** @type {Stretch[]} */
-    let plain = []; // brackets that were none: handed out together, but before more is read
+    let plain = []; // brackets without a meaning: returned together before more is read
     while (this._buffer || this._more()) {
       const opening = this._buffer.indexOf("[");
-      let found = opening === 0 ? [...this._bracket()] : [this._plain(opening < 0 ? this._buffer.length : opening)];
+      let result = opening === 0 ? [...this._bracket()] : [this._plain(opening < 0 ? this._buffer.length : opening)];
       if (plain.length && !sameManner(plain[0].manner, this._manner)) {
         yield merged(plain);
         plain = [];
       }
-      if (found.length === 1 && "source" in found[0] && !found[0].source.links.length) {
-        plain.push(found[0]);
-        found = [];
+      if (result.length === 1 && "source" in result[0] && !result[0].source.links.length) {
+        plain.push(result[0]);
+        result = [];
       }
-      if (plain.length && (found.length || this._buffer.length < ENOUGH || plain.length === TOGETHER)) {
+      if (plain.length && (result.length || this._buffer.length < ENOUGH || plain.length === TOGETHER)) {
         yield merged(plain);
         plain = [];
       }
-      yield* found;
+      yield* result;
     }
   }
 
-  /** What the bracket at the beginning of the buffer asks for; itself where that is nothing. */
+  /** Parse the bracket at the beginning of the buffer; return it unchanged if it has no meaning. */
   *_bracket() {
     const close = this._find("]", 1);
     const inner = close > 0 ? this._buffer.slice(1, close) : "[";
@@ -124,15 +134,15 @@ class Inline {
     });
   }
 
-  /** The text in square brackets, with what the round ones ask for; what is unknown asks for nothing. */
+  /** Return the text in square brackets with its link, if that has a meaning. */
   _linked(close, end) {
     let link = linkOf(this._buffer.slice(close + 2, end));
     let text = SourceText.of(this._buffer.slice(1, close), this._start + 1);
     if (link?.phonemes && !this._arePhonemes(link.phonemes, text.text)) link = null;
     if (link) {
       if (link.phonemes) {
-        const given = link.phonemes;
-        const phonemes = at(this._line, this._column, () => checkSymbols(given, this._known.symbols));
+        const input = link.phonemes;
+        const phonemes = at(this._line, this._column, () => checkSymbols(input, this._known.symbols));
         link = { ...link, phonemes };
       }
       text = text.inOneLine();
@@ -142,10 +152,13 @@ class Inline {
     return { source: text, manner: this._manner };
   }
 
-  /** Whether what stands between slashes is no path: with a mark of stress or a space, or in the model's alphabet. Small
-   * letters alone are phonemes with a vowel among them, if the language may have them all, and a path where they are a word
-   * of the text.
-   * @param {string} written @param {string} text */
+  /**
+   * Return whether text between slashes is phonemes and not a path: it has a stress mark or a space, or is in the
+   * model's alphabet. Small letters are phonemes if they contain a vowel and are possible in the language, and a path
+   * if they are a word of the text.
+   * @param {string} written
+   * @param {string} text
+   */
   _arePhonemes(written, text) {
     if (SURE.test(written)) return true;
     if (![...written].every((symbol) => this._known.symbols.has(symbol))) return false;
@@ -160,12 +173,12 @@ class Inline {
     return { source, manner: this._manner };
   }
 
-  /** The place of a character in the buffer, at most `most` characters from `start` on; -1 where it is not. */
+  /** Return the place of a character in the buffer, at most `most` characters after `start`, or -1. */
   _find(char, start, most = LONGEST_LINK) {
     for (;;) {
       const end = forth(this._buffer, start, most);
-      const found = this._buffer.slice(0, end).indexOf(char, start);
-      if (found >= 0) return found;
+      const result = this._buffer.slice(0, end).indexOf(char, start);
+      if (result >= 0) return result;
       if (length(this._buffer.slice(start, end)) >= most || !this._more()) return -1;
     }
   }

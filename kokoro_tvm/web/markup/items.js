@@ -1,9 +1,8 @@
-/** What every markup is parsed into: stretches of text, each with its manner, and the breaks between them. */
+/** Result of parsing any markup: stretches of text with their manners, and breaks between them. */
 
 /**
- * How a stretch is spoken: in which voice (null: the one of the request), how much faster than the request, at which
- * factor of the predicted pitch.
- *
+ * How a stretch is spoken. voice: null for the request's; rate: factor of the speed; pitch: factor of the predicted
+ * pitch.
  * @typedef {{voice: string | null, rate: number, pitch: number}} Manner
  */
 
@@ -14,16 +13,14 @@ export const PLAIN = Object.freeze({ voice: null, rate: 1, pitch: 1 });
 export const sameManner = (a, b) => a.voice === b.voice && a.rate === b.rate && a.pitch === b.pitch;
 
 /**
- * Text without markup, with its places in what was parsed, and with its links, each within a line.
- *
+ * Text without markup, its places in the parsed text, and its links, each within a line.
  * @typedef {{source: import("../source.js").SourceText, manner: Manner}} Stretch
  */
 
 /**
- * An end of what is spoken as one: a sentence or paragraph, a pause in seconds, another voice.
+ * The end of an utterance: a sentence or paragraph, a pause in seconds, another voice.
  *
- * boundary: what a pause follows from where none is requested; "clause" leaves it to the marks.
- *
+ * boundary: decides about the pause if none is requested; "clause" leaves it to the marks.
  * @typedef {{boundary: import("../joins.js").Boundary, pause: number | null}} Break
  */
 
@@ -33,11 +30,9 @@ export const breakOf = (given = {}) => ({ boundary: "clause", pause: null, ...gi
 /** @typedef {Stretch | Break} Item */
 
 /**
- * What markup may name: symbols of phonemes, and voices.
+ * What markup may name: phonemes and voices.
  *
- * language: a voice's language as a letter, of null that of the request; throws an InputError for no voice. warn: takes
- * notices.
- *
- * @typedef {{symbols: import("../phonemes.js").Vocabulary, language: (voice: string | null) => string,
- *   warn: import("../notices.js").Warn}} Known
+ * language: returns a voice's language as a letter (null: the request's) or throws an InputError; warn: takes notices.
+ * @typedef {{symbols: import("../phonemes.js").Vocabulary, language: (voice: string | null) => string, warn:
+ *   import("../notices.js").Warn}} Known
  */

@@ -1,4 +1,4 @@
-/** Sentences of a text with markup: what is read as one, in one voice, up to a break. */
+/** Sentences of a text with markup: a passage in one voice up to a break. */
 
 import { InputError } from "../errors.js";
 import { isAlnum } from "../characters.js";
@@ -18,25 +18,27 @@ const CLOSING_MARKS = new Set(";:,.!?…)”»—。、，；：！？");
 const RANKS = ["clause", "sentence", "paragraph", "end"];
 
 /**
- * A part of a text, what ends it, and the seconds of silence requested after it.
+ * A part of a text, its end, and the requested seconds of silence after it.
  *
- * source: its characters with their places in the whole text, and its links; manners: of each unit, all in one voice;
- * joined: whether the text has no space between it and the passage before. A passage without characters is a pause.
- *
+ * source: characters with their places and links; manners: per unit, all in one voice; joined: no space before it in
+ * the text. A passage without characters is a pause.
  * @typedef {{source: SourceText, manners: Manner[], boundary: Boundary, pause: number | null, joined: boolean}}
  *   MarkedPassage
  */
 
-/** The voice a passage is spoken in; null for that of the request. @param {MarkedPassage} passage */
+/** Return the voice of a passage, null for the request's. @param {MarkedPassage} passage */
 export const voiceOf = ({ manners }) => (manners.length ? manners[0].voice : null);
 
-/** Sentences, each as soon as what is there of the text shows its end; breaks end a sentence too.
+/**
+ * Yield sentences as soon as their end is known; breaks end a sentence too.
  *
- * Pauses that follow each other add up. Throws an InputError where they exceed the longest.
- * @param {Iterable<Item>} items @returns {Iterable<MarkedPassage>} */
+ * Consecutive pauses add up. Throws an InputError if they exceed the longest.
+ * @param {Iterable<Item>} items
+ * @returns {Iterable<MarkedPassage>}
+ */
 export function* markedPassages(items) {
   /** @type {MarkedPassage | null} */
-  let held = null; // the last passage before breaks, whose boundary is not known
+  let held = null; // the last passage before breaks, whose boundary is unknown
   let found = breakOf(); // the breaks since then
   const section = new Section(items[Symbol.iterator]());
   while (!section.ended) {
@@ -70,21 +72,21 @@ function both(first, second) {
   return { boundary, pause: sum };
 }
 
-/** The text up to the next break, with what markup says of its characters. */
+/** The text up to the next break, with the markup of its characters. */
 class Section {
   constructor(items) {
     this._items = items;
     this.ended = false;
     this.found = breakOf();
-    this._touched = false; // whether the text touches what was taken last
+    this._touched = false; // whether the text touches the last passage
     this._text = "";
     this.clear();
   }
 
-  /** Begin a new one. */
+  /** Begin a new section. */
   clear() {
     this._touched = this._touched && !this._text;
-    this._done = 0; // units of the section that were taken
+    this._done = 0; // units of the section that were returned
     this._text = "";
     this._starts = [];
     this._ends = [];
@@ -94,7 +96,7 @@ class Section {
     this._links = [];
   }
 
-  /** What `passages` looks at: what is spoken as one word looks like one. @returns {Iterable<string>} */
+  /** Yield the text for `passages`, in which one word of a link looks like one word. @returns {Iterable<string>} */
   *portions() {
     for (let next; !(next = this._items.next()).done; ) {
       if (!("source" in next.value)) {
@@ -125,10 +127,14 @@ class Section {
     return text;
   }
 
-  /** The characters of a passage that `passages` found; what stands before them is let go.
+  /**
+   * Return the passage that `passages` found, and drop the text before it.
    *
-   * after: the breaks between it and the passage before. A pause is a space, but before a closing mark.
-   * @param {Passage} passage @param {Break} after @returns {MarkedPassage} */
+   * after: the breaks before it. A pause is a space, except before a closing mark.
+   * @param {Passage} passage
+   * @param {Break} after
+   * @returns {MarkedPassage}
+   */
   take(passage, after) {
     const first = passage.start - this._done;
     const last = first + passage.text.length;
@@ -150,7 +156,7 @@ class Section {
   }
 }
 
-/** The part of a link within a passage; what is spoken instead of it is spoken where it begins. */
+/** Return the part of a link within a passage. Its replacement is spoken where the link begins. */
 function cut(link, first, last) {
   const begun = link.start < first;
   return {

@@ -1,8 +1,7 @@
 /**
- * The part of SSML 1.1 (W3C, 2010) that can be spoken, parsed as it comes.
+ * Parser of the part of SSML 1.1 (W3C, 2010) that can be spoken.
  *
- * Text in unknown elements is spoken, that of descriptions is not. A notice names each of them once, as it does what
- * else is not followed.
+ * Text in unknown elements is spoken, text of descriptions is not. A notice names every ignored element once.
  */
 
 import { InputError } from "../errors.js";
@@ -23,18 +22,22 @@ const BREAKS = new Map([
   ["none", null], ["x-weak", 0.05], ["weak", 0.2], ["medium", 0.3], ["strong", 0.4], ["x-strong", 0.8],
 ]);
 const STRESSES = new Map([["strong", 2], ["moderate", 1], ["none", null], ["reduced", -1]]);
-const SILENT = ["desc", "metadata"]; // what is about a document, and not part of it
-const PASSED_OVER = /^(version|xmlns|xml|xsi)(:.*)?$/; // attributes that say nothing about how to speak
-const MOST_OPEN = 64; // elements within each other
+const SILENT = ["desc", "metadata"]; // elements about the document
+const PASSED_OVER = /^(version|xmlns|xml|xsi)(:.*)?$/; // attributes without an effect on speech
+const MOST_OPEN = 64; // nested elements
 const WORD = /[\p{L}\p{N}_]+/gu;
-/** Elements that are followed, with the attributes that are. @type {Map<string, string[]>} */
+/** Supported elements with their attributes. @type {Map<string, string[]>} */
 const ELEMENTS = new Map([
   ["speak", []], ["p", []], ["s", []], ["break", ["time", "strength"]], ["phoneme", ["ph", "alphabet"]],
   ["sub", ["alias"]], ["prosody", ["rate", "pitch"]], ["emphasis", ["level"]], ["voice", ["name"]],
 ]);
 
-/** Stretches and breaks of an SSML document as it comes. Throws an InputError with line and column.
- * @param {Iterable<string>} portions @param {Known} known @returns {Iterable<Item>} */
+/**
+ * Parse an SSML document to stretches and breaks. Throws an InputError with line and column.
+ * @param {Iterable<string>} portions
+ * @param {Known} known
+ * @returns {Iterable<Item>}
+ */
 export function* parseSsml(portions, known) {
   const elements = new Elements(known);
   const document = new Xml(elements);
@@ -46,34 +49,36 @@ export function* parseSsml(portions, known) {
   yield* elements.items;
 }
 
-/** What the elements of a document ask for, as items. */
+/** Translate elements of a document to items. */
 class Elements {
   /** @param {Known} known */
   constructor(known) {
     /** @type {Item[]} */
     this.items = [];
     this._known = known;
-    /** Elements that have begun: name and place, and what holds again after them.
-     * @type {{name: string, line: number, column: number, manner: Manner, stress: number | null}[]} */
+    /**
+     * Open elements: name and place, and the state to restore.
+     * @type {{name: string, line: number, column: number, manner: Manner, stress: number | null}[]}
+     */
     this._open = [];
     /** @type {Manner} */
     this._manner = PLAIN;
     /** @type {number | null} */
     this._stress = null;
-    /** The text of an element that is spoken as its attributes say. @type {{link: Link, text: SourceText} | null} */
+    /** The text of an element that its attributes replace. @type {{link: Link, text: SourceText} | null} */
     this._held = null;
-    this._silent = 0; // elements that are open within one of SILENT, itself included
+    this._silent = 0; // open elements within one of SILENT, including it
     this._noted = new Set();
   }
 
-  /** The element that is open, with its place; "" where there is none. */
+  /** Return the innermost open element with its place, or "". */
   get innermost() {
     if (!this._open.length) return "";
     const { name, line, column } = this._open[this._open.length - 1];
     return `<${truncate(name)}> of line ${line}, column ${column}`;
   }
 
-  /** Follow an element; what it asks for holds until it ends. */
+  /** Begin an element. */
   start(name, attributes, line, column) {
     if (!this._open.length && name !== "speak") throw new InputError(`SSML begins with <speak>, not with <${truncate(name)}>.`);
     if (this._open.length === MOST_OPEN) {
@@ -99,7 +104,7 @@ class Elements {
     }
   }
 
-  /** Go back to what held before an element. */
+  /** End an element and restore the state before it. */
   end(name, place) {
     if (this._held) this._release(this._held, place);
     const opened = this._open.pop();
@@ -109,7 +114,7 @@ class Elements {
     else if (name === "p" || name === "s") this.items.push(breakOf({ boundary: name === "p" ? "paragraph" : "sentence" }));
   }
 
-  /** Speak the characters, or keep them for the element that holds them. @param {SourceText} source */
+  /** Speak characters, or collect them for the element that replaces them. @param {SourceText} source */
   text(source) {
     if (this._silent) return;
     if (!this._held) {
@@ -145,7 +150,7 @@ class Elements {
     this._manner = manner;
   }
 
-  /** Hand out the text of <phoneme> and <sub>; of one without text, what is spoken. */
+  /** Return the text of <phoneme> and <sub>, or its replacement. */
   _release({ link, text: held }, place) {
     this._held = null;
     let text = held.inOneLine();
@@ -198,7 +203,7 @@ class Elements {
     if (phonemes) this._hold({ phonemes });
   }
 
-  /** What the model knows of phonemes of the IPA, which has many marks that it was not trained on. */
+  /** Return phonemes of the IPA without marks that the model does not know. */
   _fromIpa(phonemes) {
     const ours = [...split(fromIpa(phonemes, this._known.language(this._manner.voice))).join(" ")];
     const known = ours.filter((symbol) => symbol === " " || this._known.symbols.has(symbol));

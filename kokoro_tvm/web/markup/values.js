@@ -1,4 +1,4 @@
-/** Values that markup gives: times, factors, phonemes. An InputError says what to write instead. */
+/** Values in markup: times, factors, phonemes. An InputError says what to write instead. */
 
 import { InputError } from "../errors.js";
 import { split, strip } from "../characters.js";
@@ -9,7 +9,7 @@ import { FACTORS, LONGEST_PAUSE } from "../limits.js";
 const TIME = /^\+?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})[ \t\n\r\f\v]*(s|ms)$/i;
 const FACTOR = /^(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(%?)$/;
 const CHANGE = /^([-+]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(%|st)$/;
-// The factors that Azure's documentation gives for these names.
+// Azure's documentation gives these factors for the names.
 const RATES = new Map([["x-slow", 0.5], ["slow", 0.64], ["medium", 1], ["default", 1], ["fast", 1.55], ["x-fast", 2]]);
 const PITCHES = new Map([
   ["x-low", 0.55], ["low", 0.8], ["medium", 1], ["default", 1], ["high", 1.2], ["x-high", 1.45],
@@ -23,8 +23,14 @@ const IPA_BRITISH = [["əʊ", "Q"]];
 const IPA_AMERICAN = [["əʊ", "O"], ["ɝː", "ɜɹ"], ["ɝ", "ɜɹ"], ["ɜːɹ", "ɜɹ"], ["ɜː", "ɜɹ"], ["ː", ""]];
 const IPA_OTHERS = [["ts", "ʦ"], ["dz", "ʣ"]];
 
-/** What `compute` gives; errors in it name the place in the text.
- * @template T @param {number} line @param {number} column @param {() => T} compute @returns {T} */
+/**
+ * Return the result of `compute`, and add the place to its errors.
+ * @template T
+ * @param {number} line
+ * @param {number} column
+ * @param {() => T} compute
+ * @returns {T}
+ */
 export function at(line, column, compute) {
   try {
     return compute();
@@ -34,34 +40,39 @@ export function at(line, column, compute) {
   }
 }
 
-/** A time such as "0.5s" or "500ms" in seconds; `example` is how to write one.
- * @param {string} value @param {string} example */
+/**
+ * Parse a time such as "0.5s" or "500ms" to seconds; `example` is for the message.
+ * @param {string} value
+ * @param {string} example
+ */
 export function seconds(value, example) {
-  const found = TIME.exec(strip(value));
-  if (!found) throw new InputError(`${quoted(value)} is no length of a pause. Write ${example}.`);
-  const result = Number(found[1]) / (found[2].toLowerCase() === "ms" ? 1000 : 1);
+  const match = TIME.exec(strip(value));
+  if (!match) throw new InputError(`${quoted(value)} is no length of a pause. Write ${example}.`);
+  const result = Number(match[1]) / (match[2].toLowerCase() === "ms" ? 1000 : 1);
   if (result > LONGEST_PAUSE) {
     throw new InputError(`A pause of ${quoted(value)} is too long; ${LONGEST_PAUSE} s is the longest.`);
   }
   return result;
 }
 
-/** A factor on the speed: "1.2", "120%", "+20%", or a name of SSML. @param {string} value */
+/** Parse a factor of the speed: "1.2", "120%", "+20%", or a name of SSML. @param {string} value */
 export function rate(value) {
   value = strip(value);
   const named = RATES.get(value);
   if (named !== undefined) return named;
-  const found = FACTOR.exec(value);
-  if (found) return limited(Number(found[1]) / (found[2] ? 100 : 1), "speed", value);
+  const match = FACTOR.exec(value);
+  if (match) return limited(Number(match[1]) / (match[2] ? 100 : 1), "speed", value);
   const change = CHANGE.exec(value);
   if (change?.[2] === "%") return limited(1 + Number(change[1]) / 100, "speed", value);
   throw new InputError(`${quoted(value)} is no speed. Write a factor or a percentage, 1.2 or 120%.`);
 }
 
-/** A factor on the pitch: a name of SSML, or a change of the one `around`, "+10%" or "-2st".
- *
- * null for what cannot be done, a pitch in Hz.
- * @param {string} value @param {number} around */
+/**
+ * Parse a factor of the pitch: a name of SSML, or a change of `around`, "+10%" or "-2st". Return null for a pitch in
+ * Hz.
+ * @param {string} value
+ * @param {number} around
+ */
 export function pitch(value, around) {
   value = strip(value);
   const named = PITCHES.get(value);
@@ -78,8 +89,11 @@ export function pitch(value, around) {
   );
 }
 
-/** The phonemes, with one space for all whitespace; all of them are among the symbols.
- * @param {string} phonemes @param {import("../phonemes.js").Vocabulary} symbols */
+/**
+ * Return phonemes with single spaces; throws an InputError for an unknown symbol.
+ * @param {string} phonemes
+ * @param {import("../phonemes.js").Vocabulary} symbols
+ */
 export function checkSymbols(phonemes, symbols) {
   phonemes = split(phonemes).join(" ");
   const unknown = listedSymbols([...phonemes].filter((symbol) => !symbols.has(symbol) && symbol !== " "));
@@ -92,13 +106,16 @@ export function checkSymbols(phonemes, symbols) {
   return phonemes;
 }
 
-/** The first eight of some symbols as a message lists them; "" where there is none. @param {string[]} symbols */
+/** List the first eight symbols for a message, or "". @param {string[]} symbols */
 export const listedSymbols = (symbols) => listed(sorted(new Set(symbols)).slice(0, 8));
 
-/** Phonemes of the International Phonetic Alphabet in the one that the voices of a language know.
+/**
+ * Translate phonemes of the IPA to the alphabet of a language's voices.
  *
- * Where both are the same, nothing changes; marks of syllables are left out.
- * @param {string} phonemes @param {string} code */
+ * Equal symbols stay; syllable marks are dropped.
+ * @param {string} phonemes
+ * @param {string} code
+ */
 export function fromIpa(phonemes, code) {
   const own = { a: [...IPA_ENGLISH, ...IPA_AMERICAN], b: [...IPA_ENGLISH, ...IPA_BRITISH] }[code] ?? IPA_OTHERS;
   return [...IPA, ...own].reduce((result, [symbols, ours]) => result.replaceAll(symbols, ours), phonemes);

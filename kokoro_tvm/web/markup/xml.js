@@ -1,9 +1,9 @@
 /**
- * XML that comes in portions, as elements and text with their places.
+ * XML parser for portions, with places of elements and text.
  *
- * It reads what SSML needs of XML 1.0: elements, attributes, text, the five entities that every document has, numbered
- * characters, comments, CDATA and instructions. Nothing is taken from elsewhere: a document type is refused, and with it
- * every entity of one's own.
+ * It reads the part of XML 1.0 that SSML needs: elements, attributes, text, the five predefined entities, numeric
+ * characters, comments, CDATA and instructions. It loads nothing: a document type, and with it any other entity, is
+ * refused.
  */
 
 import { InputError } from "../errors.js";
@@ -12,16 +12,14 @@ import { length } from "../characters.js";
 import { at } from "./values.js";
 
 /**
- * What is called for the parts of a document; `place` is a unit of the text.
+ * Callbacks for parts of a document; `place` is a unit of the text.
  *
- * innermost: the element that is open, with its place, "" where there is none.
- *
- * @typedef {{readonly innermost: string,
- *   start: (name: string, attributes: Map<string, string>, line: number, column: number) => void,
- *   end: (name: string, place: number) => void, text: (source: SourceText) => void}} Listener
+ * innermost: the innermost open element with its place, or "".
+ * @typedef {{readonly innermost: string, start: (name: string, attributes: Map<string, string>, line: number, column:
+ *   number) => void, end: (name: string, place: number) => void, text: (source: SourceText) => void}} Listener
  */
 
-const MOST_WAITING = 1 << 16; // units of a tag, or of what else is not complete
+const MOST_WAITING = 1 << 16; // units of a tag, or of another incomplete part
 const NAME = "[:_\\p{L}][-:.\\w\\p{L}\\p{N}\\p{M}\\u00b7]*";
 const TAG = new RegExp(`^<(${NAME})((?:\\s+${NAME}\\s*=\\s*(?:"[^<"]*"|'[^<']*'))*)\\s*(/?)>`, "u");
 const ATTRIBUTE = new RegExp(`(?<!\\s)\\s+(${NAME})\\s*=\\s*("[^"]*"|'[^']*')`, "gu");
@@ -36,7 +34,7 @@ export class Xml {
   /** @param {Listener} listener */
   constructor(listener) {
     this._listener = listener;
-    this._buffer = ""; // what has come and is not handed out
+    this._buffer = ""; // unread portions
     this._place = 0; // of the buffer in the text
     this._line = 1;
     this._column = 1;
@@ -45,12 +43,16 @@ export class Xml {
     this._open = [];
   }
 
-  /** Call the listener for what a portion completes. @param {string} portion @param {boolean} final */
+  /**
+   * Parse a portion and call the listener for complete parts.
+   * @param {string} portion
+   * @param {boolean} final
+   */
   feed(portion, final) {
     if (/\p{Cs}/u.test(portion)) throw new InputError("The SSML is not valid UTF-8. Convert it to UTF-8 first.");
     this._buffer += portion;
     if (!this._begun) {
-      // Before an XML declaration there may be none, but here there may.
+      // XML allows no space before its declaration; here it is allowed.
       const [space] = /^[\ufeff \t\r\n]*/.exec(this._buffer);
       this._consume(space.length);
       this._begun = this._buffer !== "";
@@ -68,7 +70,7 @@ export class Xml {
     }
   }
 
-  /** What begins with "<"; whether it was complete. */
+  /** Parse a part that begins with "<"; return whether it is complete. */
   _markup() {
     const buffer = this._buffer;
     for (const [opening, closing] of [["<!--", "-->"], ["<![CDATA[", "]]>"], ["<?", "?>"]]) {
@@ -96,7 +98,7 @@ export class Xml {
       });
     }
     if ("<!DOCTYPE".startsWith(buffer)) return false;
-    // A tag ends with the first ">" that is in no quotes.
+    // A tag ends with the first ">" outside of quotes.
     const [whole] = /^<(?:[^<>"']|"[^<"]*"|'[^<']*')*>?/.exec(buffer);
     if (!whole.endsWith(">")) {
       if (whole.length < buffer.length && !/^["']/.test(buffer.slice(whole.length))) {
@@ -110,10 +112,10 @@ export class Xml {
   }
 
   _startTag(tag) {
-    const found = TAG.exec(tag);
-    if (!found || FORBIDDEN.test(tag)) throw this._malformed("not well-formed (invalid token)");
+    const result = TAG.exec(tag);
+    if (!result || FORBIDDEN.test(tag)) throw this._malformed("not well-formed (invalid token)");
     if (this._ended) throw this._malformed("junk after document element");
-    const [, name, written, closed] = found;
+    const [, name, written, closed] = result;
     /** @type {Map<string, string>} */
     const attributes = new Map();
     for (const [, attribute, quoted] of written.matchAll(ATTRIBUTE)) {
@@ -142,12 +144,12 @@ export class Xml {
     this._ended = !this._open.length;
   }
 
-  /** Text up to the next tag; whether all of it was complete. */
+  /** Parse text up to the next tag; return whether all of it is complete. */
   _text(final) {
     const next = this._buffer.indexOf("<");
     let text = next < 0 ? this._buffer : this._buffer.slice(0, next);
     if (next < 0 && !final) {
-      // A reference, a line break or the end of a CDATA section may be there by half.
+      // A reference, a line break or the end of a CDATA section may be incomplete.
       text = text.replace(/(?:&[^;]{0,12}|\r|\]{1,2})$/, "");
       if (!text) return false;
     }
@@ -160,14 +162,14 @@ export class Xml {
     }
     if (FORBIDDEN.test(text) || text.includes("]]>")) throw this._malformed("not well-formed (invalid token)");
     let done = 0;
-    for (const found of text.matchAll(REFERENCE)) {
-      this._plain(text.slice(done, found.index));
-      const symbol = this._withReferences(found[0]);
+    for (const result of text.matchAll(REFERENCE)) {
+      this._plain(text.slice(done, result.index));
+      const symbol = this._withReferences(result[0]);
       const units = symbol.length;
-      const [start, end] = [this._place, this._place + found[0].length];
+      const [start, end] = [this._place, this._place + result[0].length];
       this._listener.text(new SourceText(symbol, Array(units).fill(start), Array(units).fill(end)));
-      this._consume(found[0].length);
-      done = found.index + found[0].length;
+      this._consume(result[0].length);
+      done = result.index + result[0].length;
     }
     this._plain(text.slice(done));
     return true;
@@ -179,16 +181,16 @@ export class Xml {
     this._consume(text.length);
   }
 
-  /** Hand out text that stands at the beginning of the buffer; every break of a line is one character. */
+  /** Pass on text at the beginning of the buffer, with every line break as one character. */
   _say(text) {
     let done = 0;
-    for (const found of [...text.matchAll(/\r\n?/g), null]) {
-      const end = found ? found.index : text.length;
+    for (const result of [...text.matchAll(/\r\n?/g), null]) {
+      const end = result ? result.index : text.length;
       if (end > done) this._listener.text(SourceText.of(text.slice(done, end), this._place + done));
-      if (!found) return;
-      const [start, last] = [this._place + end, this._place + end + found[0].length];
+      if (!result) return;
+      const [start, last] = [this._place + end, this._place + end + result[0].length];
       this._listener.text(new SourceText("\n", [start], [last]));
-      done = end + found[0].length;
+      done = end + result[0].length;
     }
   }
 

@@ -1,4 +1,4 @@
-/** Has the site kept by the browser, and begins with a version that came during an earlier visit. */
+/** Let the browser keep the site, and start a version that came during an earlier visit. */
 
 const { serviceWorker } = navigator;
 

@@ -1,15 +1,16 @@
 /**
- * Answers for a site from what it keeps, so that the page opens without a connection, and is of one version.
+ * Service worker that answers for a site from its cache, so that the page opens offline and all files are of one
+ * version.
  *
- * `kokoro-tvm web` writes `SITE` before this text: the files of a version, path -> sha256, and a digest of them. Another
- * version is another text, which the browser notices and installs beside this one. Pieces of the bundle are not among
- * the files: who loads them keeps them (runtime/pieces.js).
+ * `kokoro-tvm web` writes `SITE` before this text: path -> sha256 of the files of a version, and a digest of them. A
+ * new version is a new text, which the browser installs next to the old one. Pieces of the bundle are not among the
+ * files: runtime/pieces.js keeps them.
  */
 
 const { scope } = self.registration;
-const CACHES = `kokoro-tvm-site ${scope} `; // the first part of their names
+const CACHES = `kokoro-tvm-site ${scope} `; // prefix of their names
 const CACHE = CACHES + SITE.version;
-/** Threads need them, and not every host sends them. */
+/** Headers that threads need and not every host sends. */
 const ISOLATED = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Embedder-Policy": "require-corp",
@@ -24,7 +25,7 @@ self.addEventListener("fetch", (event) => {
   if (path !== null) event.respondWith(answer(path));
 });
 
-/** All files of this version are there, or it is not installed. */
+/** Fetch all files of this version, or fail to install. */
 async function install() {
   const cache = await caches.open(CACHE);
   try {
@@ -40,7 +41,7 @@ async function removeOthers() {
   await Promise.all(names.filter((name) => name.startsWith(CACHES) && name !== CACHE).map((name) => caches.delete(name)));
 }
 
-/** Takes the place of the version before it, unless another tab is open that has files of that one. */
+/** Replace the previous version, unless another tab with its files is open. */
 async function takeOver() {
   const tabs = await self.clients.matchAll({ includeUncontrolled: true, type: "window" });
   if (tabs.filter(({ url }) => url.startsWith(scope)).length <= 1) await self.skipWaiting();
@@ -51,7 +52,7 @@ async function answer(path) {
   return (await cache.match(address(path))) ?? fetched(path);
 }
 
-/** A file from the server, if it is the one of this version. */
+/** Fetch a file and check that it is of this version. */
 async function fetched(path) {
   const response = await fetch(address(path), { cache: "no-cache" });
   const bytes = await response.arrayBuffer();
@@ -61,12 +62,12 @@ async function fetched(path) {
   return new Response(bytes, { headers: { "Content-Type": response.headers.get("Content-Type") ?? "", ...ISOLATED } });
 }
 
-/** The path of a file of the site; null for everything else. */
+/** Return the path of a file of the site, or null. */
 function pathOf({ method, url }) {
   const { origin, pathname } = new URL(url);
-  const found = origin + pathname;
-  if (method !== "GET" || !found.startsWith(scope)) return null;
-  const path = found.slice(scope.length) || "index.html";
+  const result = origin + pathname;
+  if (method !== "GET" || !result.startsWith(scope)) return null;
+  const path = result.slice(scope.length) || "index.html";
   return Object.hasOwn(SITE.files, path) ? path : null;
 }
 

@@ -1,4 +1,4 @@
-/** The page: its controls, and what they do. */
+/** The page: its controls and their actions. */
 
 import { byId, setIcon } from "./dom.js";
 import { fromFragment, toFragment } from "./link.js";
@@ -23,8 +23,8 @@ import { showThreads, showWay } from "./way.js";
 /** @typedef {import("../synthesizer.js").SpeechError} SpeechError */
 
 const FIRST_VOICE = "af_heart";
-const LINGER = 0.3; // seconds that a word stays lit in a pause
-/** State -> icon and name of the button that plays. */
+const LINGER = 0.3; // seconds that a word stays highlighted in a pause
+/** State -> icon and name of the play button. */
 const PLAY = {
   idle: ["play", "Speak"],
   preparing: ["pause", "Pause"],
@@ -97,7 +97,11 @@ function button(id) {
   return byId(id);
 }
 
-/** @param {(() => void) | null} again @returns {(error: SpeechError) => void} */
+/**
+ * Return a handler that shows an error.
+ * @param {(() => void) | null} again
+ * @returns {(error: SpeechError) => void}
+ */
 function fail(again) {
   return (error) => showProblem(error, again, authorize);
 }
@@ -107,18 +111,18 @@ function request() {
   return { text: text.value, voice: picker.value, speed: Number(speed.value), lang: picker.lang, plain: plain.checked || undefined };
 }
 
-/** @param {Partial<Request>} wanted */
-function apply(wanted) {
-  if (wanted.text !== undefined) text.value = wanted.text;
-  if (wanted.speed !== undefined) speed.value = String(wanted.speed);
-  if (wanted.voice !== undefined) plain.checked = wanted.plain ?? false; // a request as it was
-  if (wanted.voice !== undefined) picker.choose(wanted.voice, wanted.lang);
+/** @param {Partial<Request>} requested */
+function apply(requested) {
+  if (requested.text !== undefined) text.value = requested.text;
+  if (requested.speed !== undefined) speed.value = String(requested.speed);
+  if (requested.voice !== undefined) plain.checked = requested.plain ?? false; // a request of the history
+  if (requested.voice !== undefined) picker.choose(requested.voice, requested.lang);
   byId("speed-shown").textContent = `${Number(speed.value).toFixed(2)}×`;
   text.lang = picker.language.tag;
   count();
 }
 
-/** A setting has changed: what is being said goes on with it. @param {Omit<Partial<Request>, "text">} changed */
+/** Apply a changed setting; speech continues with it. @param {Omit<Partial<Request>, "text">} changed */
 function settle(changed) {
   text.lang = picker.language.tag;
   keep(changed);
@@ -131,7 +135,7 @@ function running() {
   return ["preparing", "speaking", "paused"].includes(speaker.state);
 }
 
-/** Does what the name of the button says. */
+/** Do what the name of the button says. */
 function press() {
   if (running()) speaker.pause(speaker.state !== "paused");
   else if (isRecorded()) {
@@ -140,26 +144,26 @@ function press() {
   } else speak();
 }
 
-/** Whether the record is the whole of what the controls ask for. */
+/** Return whether the record is complete for the current controls. */
 function isRecorded() {
   return Boolean(speaker.record?.complete) && JSON.stringify(speaker.request) === JSON.stringify(request());
 }
 
 function speak() {
-  const wanted = request();
+  const requested = request();
   clearProblem();
-  if (!wanted.text.trim()) {
+  if (!requested.text.trim()) {
     say("There is nothing to speak: the text is empty.");
     text.focus();
     return;
   }
   sampler.stop();
   view("reading");
-  past.add(wanted);
-  speaker.speak(wanted);
+  past.add(requested);
+  speaker.speak(requested);
 }
 
-/** Back to the text, without sound. */
+/** Return to the text and stop the sound. */
 function edit() {
   if (running()) say("Stopped.");
   speaker.stop();
@@ -193,12 +197,12 @@ function show(state) {
   paint();
 }
 
-/** What there is can be saved, and gone about in. */
+/** Offer what can be saved and searched. */
 function offer() {
   const { record } = speaker;
-  const there = Boolean(record?.done && record.length);
-  button("save").disabled = !there;
-  spectrogram.show(there ? record : null);
+  const available = Boolean(record?.done && record.length);
+  button("save").disabled = !available;
+  spectrogram.show(available ? record : null);
   seek.disabled = !record?.length;
   seek.max = String(record?.seconds ?? 0);
 }
@@ -208,7 +212,7 @@ function follow() {
   if (speaker.state === "speaking") requestAnimationFrame(follow);
 }
 
-/** The place in the speech: in the outline, on the clock, in the text. */
+/** Show the place in the speech: in the outline, on the clock, in the text. */
 function paint() {
   const { record, state } = speaker;
   const ended = state === "ended";
@@ -229,12 +233,12 @@ function time(seconds) {
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
-/** To those who do not see the page. @param {string} message */
+/** Announce a message to screen readers. @param {string} message */
 function say(message) {
   byId("status").textContent = message;
 }
 
-/** Lets a voice be heard, or stops it. @param {string} voice */
+/** Play or stop a sample of a voice. @param {string} voice */
 function hear(voice) {
   const again = sampler.request?.voice === voice && !["idle", "ended"].includes(sampler.state);
   sampler.stop();
@@ -259,7 +263,7 @@ async function keepFile() {
   }
 }
 
-/** A voice that was opened, chosen among all. @param {string} name */
+/** Choose a voice that was added. @param {string} name */
 async function openVoice(name) {
   clearProblem();
   picker.fill(await synthesizer.voices());
@@ -268,7 +272,11 @@ async function openVoice(name) {
   say(`${describe(name, picker.languages).title} is open.`);
 }
 
-/** A file in the place of the text. @param {string} found @param {string} name */
+/**
+ * Replace the text by a file's.
+ * @param {string} found
+ * @param {string} name
+ */
 function open(found, name) {
   clearProblem();
   if (running()) speaker.stop();
@@ -296,14 +304,14 @@ function count() {
   byId("count").textContent = length ? `${length.toLocaleString("en")} ${length === 1 ? "character" : "characters"}` : "";
 }
 
-/** What the address asks for. */
+/** Apply the request in the address. */
 function followLink() {
-  const wanted = fromFragment(location.hash);
-  apply(wanted);
-  if (wanted.voice && picker.value !== wanted.voice) {
-    showNotice(`The link asks for the voice ${wanted.voice}, which is not here. Choose another.`);
+  const requested = fromFragment(location.hash);
+  apply(requested);
+  if (requested.voice && picker.value !== requested.voice) {
+    showNotice(`The link asks for the voice ${requested.voice}, which is not here. Choose another.`);
   }
-  if (wanted.text) edit();
+  if (requested.text) edit();
 }
 
 /** @param {import("../runtime/remote.js").Way} way */
@@ -359,7 +367,7 @@ listenForFiles(open, showNotice);
 listenForVoices(synthesizer, openVoice, showNotice);
 addEventListener("hashchange", followLink);
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && event.target === find && find.value) return; // what was looked for is cleared
+  if (event.key === "Escape" && event.target === find && find.value) return; // clears the search
   if (event.key === "Escape" && running()) edit();
   else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !running()) press();
 });

@@ -1,8 +1,8 @@
 /** @template {HTMLElement} T @param {string} id @returns {T} */
 export function byId(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`The page has no element #${id}.`);
-  return /** @type {T} */ (found);
+  const match = document.getElementById(id);
+  if (!match) throw new Error(`The page has no element #${id}.`);
+  return /** @type {T} */ (match);
 }
 
 /**
@@ -11,10 +11,10 @@ export function byId(id) {
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function element(tag, attributes, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const result = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) result.setAttribute(name, value);
+  result.append(...children);
+  return result;
 }
 
 /** @param {string} name of a symbol of the page @returns {SVGSVGElement} */

@@ -1,4 +1,4 @@
-/** EPUB 2 and 3: the documents of the spine in order, as `kokoro_tvm/runtime/documents/readers/epub.py` has it. */
+/** Text of EPUB 2 and 3: the documents of the spine in order, as in `kokoro_tvm/runtime/documents/readers/epub.py`. */
 
 import { textOfHtml } from "./html.js";
 import { Archive } from "../zip.js";
@@ -32,7 +32,11 @@ function named(document, name) {
   return [...document.getElementsByTagNameNS("*", name)];
 }
 
-/** The path of what a file of the archive refers to. @param {string} file @param {string} reference */
+/**
+ * Return the path of a reference in a file of the archive.
+ * @param {string} file
+ * @param {string} reference
+ */
 function beside(file, reference) {
   return decodeURIComponent(new URL(reference, new URL(file, "archive:///")).pathname.slice(1));
 }

@@ -1,17 +1,17 @@
-/** The text of a file, by its suffix, as `kokoro_tvm/runtime/documents/readers/` has it. */
+/** Text of files by suffix, as in `kokoro_tvm/runtime/documents/readers/`. */
 
 import { readBook } from "./epub.js";
 import { textOfHtml } from "./html.js";
 
 const MOST_BYTES = 64 << 20;
-const MOST_CHARACTERS = 2_000_000; // which are 40 hours
+const MOST_CHARACTERS = 2_000_000; // 40 hours of speech
 const TAGS = /<\/?[A-Za-z][^<>]*>|\{\\[^{}]*\}/g;
 const TIME = "\\s*\\d{1,3}:\\d{1,2}:\\d{1,2}[,.]\\d{1,3}\\s*";
 const TIMES = new RegExp(`^${TIME}-->${TIME}`);
 const DECLARED = /<\?xml[^<>]*\sencoding=["']([\w:.-]{1,40})|<meta\s[^<>]*charset=["']?([\w:.-]{1,40})/i;
 const NUMBER = /^\s*\d+\s*$/;
 
-/** Suffix -> what reads it. @type {Map<string, (data: Uint8Array) => string | Promise<string>>} */
+/** Suffix -> reader. @type {Map<string, (data: Uint8Array) => string | Promise<string>>} */
 const READERS = new Map([
   ...["txt", "text", "ssml", "md", "markdown"].map((suffix) => /** @type {const} */ ([suffix, decoded])),
   ...["html", "htm", "xhtml"].map((suffix) => /** @type {const} */ ([suffix, (/** @type {Uint8Array} */ data) => textOfHtml(decodedPage(data))])),
@@ -37,15 +37,18 @@ export async function readFile(file) {
   return text;
 }
 
-/** The source of a page or of XML, in the encoding that it declares, else UTF-8. @param {Uint8Array} data */
+/** Decode a page or XML in its declared encoding, else UTF-8. @param {Uint8Array} data */
 function decodedPage(data) {
-  const found = DECLARED.exec(new TextDecoder("latin1").decode(data.subarray(0, 1024)));
-  const name = (found?.[1] ?? found?.[2] ?? "utf-8").toLowerCase();
+  const result = DECLARED.exec(new TextDecoder("latin1").decode(data.subarray(0, 1024)));
+  const name = (result?.[1] ?? result?.[2] ?? "utf-8").toLowerCase();
   return decoded(data, name.startsWith("utf-16") ? "utf-8" : name);
 }
 
-/** Bytes as text, in the encoding of a byte order mark, else the one that is declared.
- * @param {Uint8Array} data @param {string} [declared] */
+/**
+ * Decode bytes in the encoding of their byte order mark, else in the declared one.
+ * @param {Uint8Array} data
+ * @param {string} [declared]
+ */
 function decoded(data, declared = "utf-8") {
   const mark = (data[0] << 8) | data[1];
   const utf8 = mark === 0xefbb && data[2] === 0xbf;
@@ -57,8 +60,10 @@ function decoded(data, declared = "utf-8") {
   }
 }
 
-/** The cues of subtitles, a paragraph each, without numbers, times and tags. A cue goes on up to the times of the next.
- * @param {string} source */
+/**
+ * Return the cues of subtitles as paragraphs, without numbers, times and tags. A cue ends at the times of the next.
+ * @param {string} source
+ */
 export function textOfSrt(source) {
   const lines = source.trim().split("\n");
   /** @type {string[][]} */
@@ -78,6 +83,6 @@ export function textOfSrt(source) {
     } else if (line.trim()) cue?.push(line);
   });
   if (!cues.length) throw new Error(`it is no SRT: "${lines[0].slice(0, 40)}" has no line with times (-->).`);
-  const texts = cues.map((each) => each.join(" ").replace(TAGS, "").split(/\s+/).filter(Boolean).join(" "));
+  const texts = cues.map((item) => item.join(" ").replace(TAGS, "").split(/\s+/).filter(Boolean).join(" "));
   return texts.filter((text) => /[\p{L}\p{N}]/u.test(text)).join("\n\n");
 }

@@ -1,4 +1,4 @@
-/** The text of the blocks of an HTML page, as `kokoro_tvm/runtime/documents/readers/html.py` has it. */
+/** Text of the blocks of an HTML page, as in `kokoro_tvm/runtime/documents/readers/html.py`. */
 
 const words = (/** @type {string} */ names) => new Set(names.split(" "));
 const BLOCKS = words(
@@ -10,15 +10,15 @@ const CELLS = words("td th");
 const VOID = words("area base br col embed hr img input link meta source track wbr");
 const ATTRIBUTE = /([^\s"'=/>]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?/g;
 const UNSEEN = /display\s*:\s*none|visibility\s*:\s*hidden/i;
-const MARK = /^(?:\[?\d{1,4}\]?|\[?[a-z]\]|[*†‡§¶]+)$/; // of a note
-const POWER = /(?:\d|(?<![\p{L}\p{N}_])\p{L}|(?<![\p{L}\p{N}_])(?:[cdkm]m|ft|in|mi|yd))$/u; // what a raised number is a power of
+const MARK = /^(?:\[?\d{1,4}\]?|\[?[a-z]\]|[*†‡§¶]+)$/; // mark of a note
+const POWER = /(?:\d|(?<![\p{L}\p{N}_])\p{L}|(?<![\p{L}\p{N}_])(?:[cdkm]m|ft|in|mi|yd))$/u; // base of a raised number
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const TAG = /<([A-Za-z][\w:-]*)(?![\w:-])((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
 
 /** @param {string} source @returns {string} blocks with blank lines between them; nothing of the page is loaded or run */
 export function textOfHtml(source) {
-  // The page's policy reports styles, even of a document that is never shown: attributes go, and style sheets become scripts,
-  // which are not run. Unlike HTML, XHTML has tags that close themselves.
+  // The page's policy reports styles even in a document that is never shown. So attributes are removed, and style sheets
+  // become scripts, which do not run. Unlike HTML, XHTML has tags that close themselves.
   const plain = source.replace(/<(\/?)style\b/gi, "<$1script").replace(TAG, (_, name, rest) => `<${name}${kept(rest)}>${rest.endsWith("/") && !VOID.has(name) ? `</${name}>` : ""}`);
   const root = new DOMParser().parseFromString(plain, "text/html");
   /** @type {string[]} */
@@ -30,9 +30,9 @@ export function textOfHtml(source) {
 
   function end() {
     const lines = block.split("\n").map((line) => line.split(/\s+/).filter(Boolean).join(" "));
-    const found = lines.filter(Boolean).join("\n");
-    if (found) blocks.push(number + found);
-    if (found) number = "";
+    const result = lines.filter(Boolean).join("\n");
+    if (result) blocks.push(number + result);
+    if (result) number = "";
     block = "";
   }
 
@@ -68,18 +68,21 @@ export function textOfHtml(source) {
   return blocks.join("\n\n");
 }
 
-/** What is kept of a tag's attributes: whether it is read, and its number. @param {string} source */
+/** Return the attributes of a tag that are kept: whether it is read, and its number. @param {string} source */
 function kept(source) {
-  const found = Array.from(source.matchAll(ATTRIBUTE), ([, name, ...values]) => /** @type {const} */ ([name.toLowerCase(), values.find((value) => value !== undefined) ?? ""]));
-  const attributes = new Map(found.reverse());
+  const result = Array.from(source.matchAll(ATTRIBUTE), ([, name, ...values]) => /** @type {const} */ ([name.toLowerCase(), values.find((value) => value !== undefined) ?? ""]));
+  const attributes = new Map(result.reverse());
   const isMark = attributes.get("epub:type") === "noteref" || attributes.get("role") === "doc-noteref";
   const isHidden = attributes.has("hidden") || attributes.get("aria-hidden") === "true" || UNSEEN.test(attributes.get("style") ?? "");
   const numbers = ["start", "value"].filter((name) => /^\d{1,9}$/.test(attributes.get(name) ?? "")).map((name) => ` ${name}="${attributes.get(name)}"`);
   return `${isMark || isHidden ? " hidden" : ""}${numbers.join("")}`;
 }
 
-/** A raised number is a power after a digit, a letter alone or a unit, and the mark of a note after other words.
- * @param {string} before @param {string} text */
+/**
+ * Return a raised number as a power after a digit, a single letter or a unit; after other words it marks a note.
+ * @param {string} before
+ * @param {string} text
+ */
 function raised(before, text) {
   if (/^\d+$/.test(text) && POWER.test(before.slice(-4))) return [...text].map((digit) => RAISED[Number(digit)]).join("");
   return MARK.test(text) ? "" : text;

@@ -1,4 +1,4 @@
-/** A request as a fragment of the page's address: it is not sent to any server. */
+/** A request as a fragment of the page's address, which is not sent to any server. */
 
 /** @typedef {import("./speaker.js").Request} Request */
 
@@ -14,13 +14,13 @@ export function toFragment({ text, voice, speed, lang, plain }) {
 
 /** @param {string} fragment @returns {Partial<Request>} what of it can be used */
 export function fromFragment(fragment) {
-  const found = new URLSearchParams(fragment.replace(/^#/, ""));
-  const speed = found.has("speed") ? Number(found.get("speed")) : Number.NaN;
+  const result = new URLSearchParams(fragment.replace(/^#/, ""));
+  const speed = result.has("speed") ? Number(result.get("speed")) : Number.NaN;
   return {
-    ...(found.get("text") ? { text: /** @type {string} */ (found.get("text")) } : {}),
-    ...(found.get("voice") ? { voice: /** @type {string} */ (found.get("voice")) } : {}),
+    ...(result.get("text") ? { text: /** @type {string} */ (result.get("text")) } : {}),
+    ...(result.get("voice") ? { voice: /** @type {string} */ (result.get("voice")) } : {}),
     ...(speed >= SLOWEST && speed <= FASTEST ? { speed } : {}),
-    ...(found.get("lang") ? { lang: /** @type {string} */ (found.get("lang")) } : {}),
-    ...(found.get("plain") === "1" ? { plain: true } : {}),
+    ...(result.get("lang") ? { lang: /** @type {string} */ (result.get("lang")) } : {}),
+    ...(result.get("plain") === "1" ? { plain: true } : {}),
   };
 }

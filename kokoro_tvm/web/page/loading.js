@@ -1,4 +1,4 @@
-/** How much of what speaks is still to be loaded, beside the page's problems. */
+/** Progress of loading, next to the page's problems. */
 
 import { byId, element } from "./dom.js";
 
@@ -6,7 +6,7 @@ import { byId, element } from "./dom.js";
 
 const MEGABYTE = 1e6;
 
-/** Shows it, and takes it away once all is there. @param {Progress} progress */
+/** Show the progress, and hide it at the end. @param {Progress} progress */
 export function showLoading(progress) {
   const { loaded, total } = progress;
   const box = document.getElementById("loading") ?? made();

@@ -1,4 +1,4 @@
-/** What a person reads when there is no speech: what happened, and what to do. */
+/** Messages for a person when there is no speech: what happened, and what to do. */
 
 /** @typedef {import("../synthesizer.js").SpeechError} SpeechError */
 
@@ -28,8 +28,7 @@ export function explain({ kind, message, retryAfter }) {
   return { what: detailed ? `${what} ${detail}` : what, advice };
 }
 
-/** A message without what only those who run the server can do: its sentences about commands, its names of fields.
- * @param {string} message */
+/** Return a message without advice for the server's operator: commands, and names of fields. @param {string} message */
 function ofThePage(message) {
   const sentences = message.split(/(?<=[.!?]) (?=[\p{Lu}`])/u).filter((sentence) => !/`[^\s`]+ [^`]*`/.test(sentence));
   return sentences.join(" ").replaceAll("`input`", "The text");

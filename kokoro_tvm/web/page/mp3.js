@@ -1,13 +1,15 @@
-/** A speech as MP3, where the site has an encoder: computed in a worker, so that the page answers meanwhile. */
+/** MP3 file of a speech if the site has an encoder, computed in a worker. */
 
-/** The address of the encoder's module; null where there is none. @returns {string | null} */
+/** Return the address of the encoder's module, or null. @returns {string | null} */
 export function encoder() {
   const { mp3 } = document.documentElement.dataset;
   return mp3 === undefined ? null : new URL(mp3, document.baseURI).href;
 }
 
 /**
- * @param {string} module the encoder's address @param {Float32Array[]} pieces mono samples, -1 to 1
+ * Encode samples.
+ * @param {string} module the encoder's address
+ * @param {Float32Array[]} pieces mono samples, -1 to 1
  * @param {number} sampleRate
  * @returns {Promise<Blob>} rejected where the encoder cannot be loaded
  */

@@ -1,9 +1,9 @@
-/** A module worker that encodes one speech: see `mp3.js`. */
+/** Module worker that encodes one speech: see `mp3.js`. */
 
 import { toInt16 } from "../wav.js";
 
-const KILOBITS = 64; // a second, as the server's MP3
-const PORTION = 1152 * 64; // samples that the encoder is given at a time
+const KILOBITS = 64; // per second, as the server's MP3
+const PORTION = 1152 * 64; // samples per call of the encoder
 
 self.onmessage = async ({ data: { module, pieces, sampleRate } }) => {
   try {

@@ -1,9 +1,10 @@
-/** A file that is chosen or dropped, in the place of the text. It is read here and sent nowhere. */
+/** Files that are chosen or dropped to replace the text. They are read here and not sent anywhere. */
 
 import { readFile } from "./files.js";
 import { byId } from "./dom.js";
 
 /**
+ * Listen for files.
  * @param {(text: string, name: string) => void} opened with the text of a file
  * @param {(message: string) => void} refused says why a file cannot be read
  */
@@ -32,7 +33,7 @@ export function listenForFiles(opened, refused) {
     paper.classList.add("over");
   });
   addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) paper.classList.remove("over"); // out of the window
+    if (!event.relatedTarget) paper.classList.remove("over"); // left the window
   });
   addEventListener("drop", (event) => {
     paper.classList.remove("over");

@@ -1,8 +1,9 @@
-/** A voice of one's own, from a file that is chosen. It is read here and sent nowhere. */
+/** Voices from a file that is chosen. It is read here and not sent anywhere. */
 
 import { byId } from "./dom.js";
 
 /**
+ * Listen for files of voices.
  * @param {import("../synthesizer.js").Synthesizer} synthesizer
  * @param {(name: string) => void} added with the first voice of a file
  * @param {(message: string) => void} refused says why a file is no voice
@@ -10,7 +11,7 @@ import { byId } from "./dom.js";
 export function listenForVoices(synthesizer, added, refused) {
   const button = byId("own");
   const input = /** @type {HTMLInputElement} */ (byId("own-file"));
-  button.hidden = !synthesizer.addVoices; // a server has a folder of them
+  button.hidden = !synthesizer.addVoices; // a server has a folder of voices
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", async () => {
     const file = input.files?.[0];

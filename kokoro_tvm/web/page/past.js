@@ -1,4 +1,4 @@
-/** The history as the page shows it, and as the browser keeps it. */
+/** History of requests in the page and in the browser's storage. */
 
 import { byId, element } from "./dom.js";
 import { readHistory, withEntry, writeHistory } from "./storage.js";

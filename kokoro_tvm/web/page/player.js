@@ -1,11 +1,11 @@
-/** Plays a record through an AudioWorklet, while it is still growing. */
+/** Playback of a growing record through an AudioWorklet. */
 
 import { SpeechError } from "../synthesizer.js";
 import { Playhead } from "./playhead.js";
 
-const PREBUFFER = 0.15; // seconds that are there before sound begins, and after a gap
-const AHEAD = 10; // seconds that the worklet has at hand
-const PORTION = 0.5; // seconds of a message
+const PREBUFFER = 0.15; // seconds that are buffered before sound begins, and after a gap
+const AHEAD = 10; // seconds that the worklet has in advance
+const PORTION = 0.5; // seconds per message
 const REST = 1000; // milliseconds without sound after which the device may sleep
 
 /** @type {Promise<AudioContext> | null} */
@@ -14,9 +14,9 @@ let opened = null;
 const playing = new Set();
 
 /**
- * The page's audio context, running. The first call has to come from a click or a key.
- *
- * @param {number} sampleRate @returns {Promise<AudioContext>} rejects with a SpeechError of kind `no_audio`
+ * Return the page's running audio context. The first call has to come from a click or a key.
+ * @param {number} sampleRate
+ * @returns {Promise<AudioContext>} rejects with a SpeechError of kind `no_audio`
  */
 export function openSound(sampleRate) {
   opened ??= createContext(sampleRate).catch((error) => {
@@ -35,7 +35,7 @@ async function createContext(sampleRate) {
     throw new Error("There is no AudioWorklet.");
   }
   const session = /** @type {{audioSession?: {type: string}}} */ (navigator).audioSession;
-  if (session) session.type = "playback"; // an iPhone's mute switch is for rings
+  if (session) session.type = "playback"; // an iPhone's mute switch is for ring tones
   const context = new AudioContext({ sampleRate });
   await Promise.all([context.resume(), context.audioWorklet.addModule(new URL("worklet.js", import.meta.url))]);
   return context;
@@ -46,7 +46,7 @@ export class Player {
   #context = /** @type {AudioContext | null} */ (null);
   #record = /** @type {import("./record.js").Record | null} */ (null);
   #epoch = 0;
-  #sent = 0; // samples of the record that the worklet has, or has had
+  #sent = 0; // samples of the record that were sent to the worklet
   #finished = false; // the worklet knows that nothing follows
   #head = new Playhead();
   #report = { played: 0, flowing: false, ended: false, gaps: 0, at: 0 };
@@ -57,7 +57,7 @@ export class Player {
     this.paused = false;
   }
 
-  /** Whether sound comes out now. */
+  /** Return whether sound comes out now. */
   get flowing() {
     return this.#report.flowing && !this.paused;
   }
@@ -66,12 +66,12 @@ export class Player {
     return this.#report.ended;
   }
 
-  /** How often the sound ran dry. */
+  /** Return how often the buffer ran empty. */
   get gaps() {
     return this.#report.gaps;
   }
 
-  /** Seconds of the record that have been heard. */
+  /** Return the seconds of the record that were heard. */
   get position() {
     const record = this.#record;
     if (!record || !this.#context) return 0;
@@ -79,7 +79,7 @@ export class Player {
     const report = { ...this.#report, flowing: this.flowing };
     const latency = outputLatency || baseLatency || 0;
     const place = this.#head.place(report, currentTime, latency, this.#sent, record.sampleRate);
-    return Math.min(place, record.length) / record.sampleRate; // which may have been cut meanwhile
+    return Math.min(place, record.length) / record.sampleRate; // the record may have been cut meanwhile
   }
 
   /** @param {import("./record.js").Record} record @param {number} seconds where to begin @param {boolean} [paused] */
@@ -88,17 +88,17 @@ export class Player {
     this.paused = paused;
     this.#awake(!paused);
     this.#context = await openSound(record.sampleRate);
-    if (this.#record !== record) return; // stopped, or playing another, meanwhile
+    if (this.#record !== record) return; // stopped, or playing another record, meanwhile
     this.#node ??= this.#connect(this.#context, record.sampleRate);
     this.seek(seconds);
   }
 
-  /** Sends what the worklet lacks; to be called when the record has grown. */
+  /** Send what the worklet lacks. Call it after the record has grown. */
   fill() {
     const record = this.#record;
     if (!record || !this.#node) return;
-    const wanted = Math.min(record.length, this.#head.origin + this.#report.played + AHEAD * record.sampleRate);
-    while (this.#sent < wanted) {
+    const requested = Math.min(record.length, this.#head.origin + this.#report.played + AHEAD * record.sampleRate);
+    while (this.#sent < requested) {
       const samples = record.read(this.#sent, Math.min(PORTION * record.sampleRate, record.length - this.#sent));
       this.#sent += samples.length;
       this.#node.port.postMessage({ type: "push", samples }, [samples.buffer]);
@@ -134,7 +134,7 @@ export class Player {
     this.#awake(false);
   }
 
-  /** Whether this player needs the device; it sleeps when none does. @param {boolean} needed */
+  /** Let the device sleep if no player needs it. @param {boolean} needed */
   #awake(needed) {
     if (needed) playing.add(this);
     else if (playing.delete(this) && !playing.size) setTimeout(() => playing.size || this.#context?.suspend(), REST);
@@ -166,7 +166,7 @@ export class Player {
       if (before.flowing !== data.flowing || before.ended !== data.ended) this.changed(this);
     };
     context.addEventListener("statechange", () => {
-      // A call, or another program: a phone takes the sound away.
+      // A phone call or another program takes the sound away.
       if (context.state !== "running" && this.flowing) this.pause(true);
     });
     node.connect(context.destination);

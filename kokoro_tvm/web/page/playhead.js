@@ -1,10 +1,10 @@
-/** Where the listener is, reckoned between two reports of the audio thread. */
+/** Estimate of the listener's place between two reports of the audio thread. */
 
 /** @typedef {{played: number, flowing: boolean, at: number}} Report samples; seconds of the device's clock */
 
 /**
- * Reports are late, and more so on a busy machine: sound may have run dry since the last one, or begun again. So the
- * place is reckoned forward from a report, never past what the audio thread has, and it never goes back.
+ * Reports come late, later on a busy machine: sound may have stopped or started since. So the place is extrapolated
+ * from a report, never beyond the audio thread's samples, and it never decreases.
  */
 export class Playhead {
   /** The sample at which the listener began. */

@@ -1,9 +1,9 @@
-/** What went wrong, above everything that still works. */
+/** Messages about problems, above everything that still works. */
 
 import { byId, element } from "./dom.js";
 import { explain } from "./messages.js";
 
-/** Takes the message away. */
+/** Remove the message. */
 export function clearProblem() {
   const box = byId("problem");
   box.hidden = true;
@@ -38,7 +38,7 @@ export function showNotice(message) {
   show(box);
 }
 
-/** Shows it, wherever the page has been scrolled to. @param {HTMLElement} box */
+/** Show the box wherever the page is scrolled to. @param {HTMLElement} box */
 function show(box) {
   box.hidden = false;
   box.scrollIntoView({ block: "nearest" });

@@ -1,11 +1,11 @@
-/** The text while it is spoken: what was said, the word that is said now, what is still to come. */
+/** The text while it is spoken: what was said, the current word, what follows. */
 
 import { element } from "./dom.js";
 
 /** @typedef {import("./record.js").PlacedWord} PlacedWord */
 
 export class Reading {
-  #rest = new Text(); // what no word has come for yet
+  #rest = new Text(); // text without words yet
   #reached = 0; // its first character
   #spans = /** @type {(HTMLElement | null)[]} by the word's place in the record */ ([]);
   #gaps = /** @type {(HTMLElement | null)[]} what stands before each word, its marks */ ([]);
@@ -52,7 +52,7 @@ export class Reading {
     return span;
   }
 
-  /** Takes the words from `place` on back. @param {number} place */
+  /** Remove the words from `place` on. @param {number} place */
   cut(place) {
     const first = this.#gaps.splice(place).find((gap) => gap);
     this.#spans.splice(place);
@@ -86,7 +86,7 @@ export class Reading {
     const span = this.#spans[place];
     if (!span || span.classList.contains("now") === lit) return;
     span.classList.toggle("now", lit);
-    if (lit) requestAnimationFrame(() => this.#bringIntoView(span)); // when its place is known anyway
+    if (lit) requestAnimationFrame(() => this.#bringIntoView(span)); // once its place is known
   }
 
   /** @param {HTMLElement} span */

@@ -1,11 +1,11 @@
-/** A speech as it comes: its samples, its words with their places in the text, and its outline for a picture. */
+/** A growing speech: its samples, its words with their places in the text, and its outline. */
 
 import { Alignment, isWord } from "../alignment.js";
 
 /** @typedef {import("../synthesizer.js").Chunk} Chunk */
 /** @typedef {{word: string, start: number, end: number, source: [number, number] | null}} PlacedWord */
 
-const BINS = 100; // of the outline, a second
+const BINS = 100; // of the outline, per second
 
 export class Record {
   /** @param {string} text @param {number} sampleRate */
@@ -25,7 +25,7 @@ export class Record {
     this.#alignment = new Alignment(text);
   }
 
-  #base = 0; // seconds at which the words of the present stream begin
+  #base = 0; // seconds at which the words of the current stream begin
   #alignment;
 
   get seconds() {
@@ -51,9 +51,10 @@ export class Record {
   }
 
   /**
-   * Samples from `start` on, fewer at the end.
-   *
-   * @param {number} start @param {number} count @returns {Float32Array} a copy
+   * Copy samples from `start` on, fewer at the end.
+   * @param {number} start
+   * @param {number} count
+   * @returns {Float32Array} a copy
    */
   read(start, count) {
     const samples = new Float32Array(Math.max(0, Math.min(count, this.length - start)));
@@ -68,9 +69,9 @@ export class Record {
   }
 
   /**
-   * Forgets everything from a word on, so that another stream goes on there.
-   *
-   * @param {number} place of the word in `words` @param {number} character of the text at which that begins
+   * Drop everything from a word on, so that another stream continues there.
+   * @param {number} place of the word in `words`
+   * @param {number} character of the text at which that begins
    */
   cut(place, character) {
     const sample = Math.min(this.length, Math.round((this.words[place]?.start ?? 0) * this.sampleRate));
@@ -87,7 +88,7 @@ export class Record {
     return sample;
   }
 
-  /** How much of the speech is there, 0 to 1, by the text that its words have reached. */
+  /** Return the share of the text that words have reached, 0 to 1. */
   get share() {
     return this.done || !this.text.length ? 1 : Math.min(1, this.#alignment.reached / this.text.length);
   }

@@ -11,7 +11,7 @@ import { optionsOf } from "./speaker.js";
 /** @typedef {import("./speaker.js").Request} Request */
 /** @typedef {import("../synthesizer.js").Synthesizer} Synthesizer */
 
-/** Suffix -> what makes the file of a record. @type {Map<string, (record: Record) => Blob | Promise<Blob>>} */
+/** Suffix -> function that makes the file of a record. @type {Map<string, (record: Record) => Blob | Promise<Blob>>} */
 const FILES = new Map([
   ["wav", (record) => new Blob(/** @type {BlobPart[]} */ (wavFile(record.pieces, record.sampleRate)), { type: "audio/wav" })],
   ["mp3", (record) => mp3File(/** @type {string} */ (encoder()), record.pieces, record.sampleRate)],
@@ -20,7 +20,11 @@ const FILES = new Map([
 ]);
 const NAMES = new Map([["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["opus", "Opus"], ["aac", "AAC"], ["srt", "SRT"], ["vtt", "WebVTT"]]);
 
-/** Suffix -> name of what can be saved in this page. @param {Synthesizer} synthesizer @returns {[string, string][]} */
+/**
+ * List suffixes and names of the formats that this page can save.
+ * @param {Synthesizer} synthesizer
+ * @returns {[string, string][]}
+ */
 export function formats(synthesizer) {
   return [...NAMES].filter(([suffix]) => isLocal(suffix) || synthesizer.formats?.includes(suffix));
 }
@@ -48,7 +52,7 @@ function keep(file, record, suffix) {
   link.href = url;
   link.download = `${fileName(record.text)}.${suffix}`;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000); // the browser may still be asking where to
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // the browser may still be asking for a folder
 }
 
 /** @param {string} text @returns {string} its first words, as a file may be called everywhere */

@@ -1,4 +1,4 @@
-/** One speech at a time: a stream of a synthesizer into a record, and the record into a player. */
+/** Control of one speech at a time: a synthesizer's stream fills a record, which a player plays. */
 
 import { sentenceStart } from "../alignment.js";
 import { SpeechError } from "../synthesizer.js";
@@ -45,12 +45,12 @@ export class Speaker {
     return this.#state;
   }
 
-  /** Seconds of the speech that have been heard. */
+  /** Return the seconds of the speech that were heard. */
   get position() {
     return this.#player.position;
   }
 
-  /** How often the sound ran dry. */
+  /** Return how often the buffer ran empty. */
   get gaps() {
     return this.#player.gaps;
   }
@@ -64,11 +64,7 @@ export class Speaker {
     await this.#run(this.record, request, 0, 0);
   }
 
-  /**
-   * Goes on with another voice or speed, from the sentence that is being said.
-   *
-   * @param {Omit<Request, "text">} settings
-   */
+  /** Continue with another voice or speed from the current sentence. @param {Omit<Request, "text">} settings */
   async change(settings) {
     const { record, request } = this;
     if (!record || !request || !["preparing", "speaking", "paused"].includes(this.#state)) return;
@@ -81,7 +77,7 @@ export class Speaker {
     await this.#run(record, this.request, character, seconds, paused);
   }
 
-  /** Hears what is there once more, from its beginning. */
+  /** Play the record from its beginning. */
   async replay() {
     if (this.record) await this.#play(this.record, 0);
   }
@@ -97,7 +93,7 @@ export class Speaker {
     else this.#player.seek(seconds);
   }
 
-  /** Cancels: nothing more is computed, nothing more is heard. What there is stays in the record. */
+  /** Stop computing and playing. The record keeps what there is. */
   stop() {
     this.#abort?.abort();
     this.#abort = null;
@@ -153,7 +149,7 @@ export class Speaker {
     }
   }
 
-  /** What the player does decides about the state. */
+  /** Derive the state from the player. */
   #follow() {
     const { paused, flowing, ended } = this.#player;
     if (ended) this.#become("ended");
@@ -169,13 +165,16 @@ export class Speaker {
   }
 }
 
-/** A request as a synthesizer takes it. @param {Omit<Request, "text">} request
- * @returns {import("../synthesizer.js").Options} */
+/**
+ * Return a request as options of a synthesizer.
+ * @param {Omit<Request, "text">} request
+ * @returns {import("../synthesizer.js").Options}
+ */
 export const optionsOf = ({ plain = false, ...request }) => ({ ...request, markup: !plain });
 
-let breathed = 0; // when
+let breathed = 0; // time of the last pause
 
-/** Lets the page do what else it has to, unless it just could: chunks that are there already come in one task. */
+/** Let the page do other work unless it just could: available chunks come in one task. */
 async function breath() {
   if (performance.now() - breathed < LONGEST_TASK) return;
   await new Promise((done) => setTimeout(done));

@@ -1,4 +1,4 @@
-/** The spectrogram of a speech on a canvas, in the colour of the theme, computed where someone looks at it. */
+/** Spectrogram of a speech on a canvas in the theme's colour, computed when its panel is open. */
 
 import { levels, ROWS } from "./spectrum.js";
 
@@ -23,12 +23,12 @@ export class Spectrogram {
   show(record) {
     if (record === this.#record) return;
     this.#record = record;
-    this.#drawn = null; // a record that was cut comes again with other sound
+    this.#drawn = null; // a record that was cut has other sound
     this.panel.hidden = !record;
     this.#compute();
   }
 
-  /** Draws again: the colours are others. */
+  /** Draw again with new colours. */
   refresh() {
     const pen = this.canvas.getContext("2d");
     if (!pen || !this.#levels) return;
@@ -47,12 +47,12 @@ export class Spectrogram {
     if (!record || !this.panel.open || this.#drawn === record) return;
     this.#drawn = record;
     const columns = Math.min(MOST_COLUMNS, Math.max(1, Math.round(this.canvas.clientWidth * (devicePixelRatio || 1))));
-    const found = await levels(record, columns, async () => {
+    const result = await levels(record, columns, async () => {
       await new Promise((go) => setTimeout(go));
       return this.#drawn === record;
     });
-    if (!found) return;
-    this.#levels = found;
+    if (!result) return;
+    this.#levels = result;
     const kilohertz = Math.round(record.sampleRate / 2000);
     this.canvas.ariaLabel = `Spectrogram of ${Math.round(record.seconds)} seconds of speech, 0 to ${kilohertz} kHz`;
     this.refresh();

@@ -1,7 +1,7 @@
-/** How loud a speech is at each time and frequency: short-time Fourier transforms, in decibels. */
+/** Level of a speech at each time and frequency: short-time Fourier transforms, in decibels. */
 
 export const ROWS = 256; // frequencies, from half the sampling rate down to 0
-export const SLICE = 16; // columns between two pauses: a millisecond or two on a laptop
+export const SLICE = 16; // columns between two pauses: 1 to 2 ms on a laptop
 
 const SIZE = 1024; // samples of a window, 43 ms
 const [QUIETEST, LOUDEST] = [-95, -25]; // dB of full scale that are shown as 0 and as 255
@@ -10,20 +10,20 @@ const WINDOW = Float64Array.from({ length: SIZE }, (_, place) => (1 - Math.cos((
 const COS = Float64Array.from({ length: SIZE / 2 }, (_, place) => Math.cos((2 * Math.PI * place) / SIZE));
 const SIN = Float64Array.from({ length: SIZE / 2 }, (_, place) => Math.sin((2 * Math.PI * place) / SIZE));
 const REVERSED = Uint16Array.from({ length: SIZE }, (_, place) => {
-  let found = 0;
-  for (let bit = 1; bit < SIZE; bit <<= 1) found = (found << 1) | Number(Boolean(place & bit));
-  return found;
+  let result = 0;
+  for (let bit = 1; bit < SIZE; bit <<= 1) result = (result << 1) | Number(Boolean(place & bit));
+  return result;
 });
 
 /**
- * Levels of a speech, column by column, each of the window in the middle of its part of the time.
- *
+ * Compute levels column by column, each for the window in the middle of its time span.
  * @param {{length: number, read(start: number, count: number): Float32Array}} speech
- * @param {number} columns @param {() => Promise<boolean>} pause after SLICE columns; false ends it
+ * @param {number} columns
+ * @param {() => Promise<boolean>} pause after SLICE columns; false ends it
  * @returns {Promise<Uint8ClampedArray | null>} (ROWS, columns), the highest frequency first; null where it was ended
  */
 export async function levels(speech, columns, pause) {
-  const found = new Uint8ClampedArray(ROWS * columns);
+  const result = new Uint8ClampedArray(ROWS * columns);
   const real = new Float64Array(SIZE);
   const imaginary = new Float64Array(SIZE);
   for (let column = 0; column < columns; column++) {
@@ -41,10 +41,10 @@ export async function levels(speech, columns, pause) {
       const bin = 2 * (ROWS - 1 - row);
       const power = Math.max(energy(bin), energy(bin + 1));
       const decibels = 10 * Math.log10(power + 1e-12);
-      found[row * columns + column] = (255 * (decibels - QUIETEST)) / (LOUDEST - QUIETEST);
+      result[row * columns + column] = (255 * (decibels - QUIETEST)) / (LOUDEST - QUIETEST);
     }
   }
-  return found;
+  return result;
 
   function energy(/** @type {number} */ bin) {
     return real[bin] ** 2 + imaginary[bin] ** 2;
@@ -52,9 +52,9 @@ export async function levels(speech, columns, pause) {
 }
 
 /**
- * The discrete Fourier transform of values in bit-reversed order, in place (Cooley and Tukey, radix 2).
- *
- * @param {Float64Array} real @param {Float64Array} imaginary
+ * Compute the discrete Fourier transform of values in bit-reversed order, in place (Cooley and Tukey, radix 2).
+ * @param {Float64Array} real
+ * @param {Float64Array} imaginary
  */
 function transform(real, imaginary) {
   for (let half = 1; half < SIZE; half *= 2) {

@@ -1,4 +1,4 @@
-/** What the page keeps in this browser: settings, and a history that is bounded. Nothing of it is sent. */
+/** The page's data in this browser: settings, and a bounded history. Nothing of it is sent. */
 
 /** @typedef {import("./speaker.js").Request} Request */
 
@@ -9,7 +9,10 @@ export const MOST_CHARACTERS = 200_000; // of all texts together
 
 /** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Store */
 
-/** @returns {Store} the browser's, or one that lasts as long as the page where the browser keeps nothing */
+/**
+ * Return the browser's storage, or one that lasts as long as the page.
+ * @returns {Store} the browser's, or one that lasts as long as the page where the browser keeps nothing
+ */
 export function browserStore() {
   try {
     return globalThis.localStorage;
@@ -24,9 +27,10 @@ export function browserStore() {
 }
 
 /**
- * The newest first, without what is said again, within the bounds.
- *
- * @param {Request[]} entries @param {Request} newest @returns {Request[]}
+ * Return the history with a new first entry, without duplicates, within the limits.
+ * @param {Request[]} entries
+ * @param {Request} newest
+ * @returns {Request[]}
  */
 export function withEntry(entries, newest) {
   const others = entries.filter((entry) => JSON.stringify(entry) !== JSON.stringify(newest));
@@ -39,14 +43,14 @@ export function withEntry(entries, newest) {
 
 /** @param {Store} store @returns {Request[]} */
 export function readHistory(store) {
-  const found = read(store, HISTORY);
-  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed, lang, plain }) => ({ text, voice, speed, ...(lang ? { lang } : {}), ...(plain === true ? { plain } : {}) })) : [];
+  const result = read(store, HISTORY);
+  return Array.isArray(result) ? result.filter(isRequest).map(({ text, voice, speed, lang, plain }) => ({ text, voice, speed, ...(lang ? { lang } : {}), ...(plain === true ? { plain } : {}) })) : [];
 }
 
 /**
- * Keeps as many of the newest as the browser has room for.
- *
- * @param {Store} store @param {Request[]} entries
+ * Store as many of the newest entries as fit.
+ * @param {Store} store
+ * @param {Request[]} entries
  */
 export function writeHistory(store, entries) {
   store.removeItem(HISTORY);
@@ -57,8 +61,8 @@ export function writeHistory(store, entries) {
 
 /** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string}} */
 export function readSettings(store) {
-  const found = read(store, SETTINGS);
-  return found && typeof found === "object" && !Array.isArray(found) ? found : {};
+  const result = read(store, SETTINGS);
+  return result && typeof result === "object" && !Array.isArray(result) ? result : {};
 }
 
 /** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string}} settings */
@@ -72,7 +76,7 @@ function write(store, key, value) {
     store.setItem(key, JSON.stringify(value));
     return true;
   } catch {
-    return false; // what is not kept is missing at the next visit, and nowhere else
+    return false; // it is missing at the next visit, and nowhere else
   }
 }
 
@@ -81,7 +85,7 @@ function read(store, key) {
   try {
     return JSON.parse(store.getItem(key) ?? "null");
   } catch {
-    return null; // written by something else: as if it were not there
+    return null; // written by another program: ignore it
   }
 }
 

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it. */
+/** Light or dark theme, or the system's. */
 
 import { byId, setIcon } from "./dom.js";
 

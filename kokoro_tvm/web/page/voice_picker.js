@@ -1,9 +1,9 @@
-/** The voices by language, one of them or a mix chosen, each to be heard. */
+/** Picker of a voice or a mix, with samples, by language. */
 
 import { byId, element, icon, setIcon } from "./dom.js";
 import { byLanguage, describe, finds, KOKORO, languageOf, languagesOf, MOST_WEIGHT, readMix, titleOf, USUAL_WEIGHT, writeMix } from "./voices.js";
 
-const MOST_PARTS = 5; // of a mix
+const MOST_PARTS = 5; // per mix
 
 /**
  * @typedef {object} Listener
@@ -17,10 +17,10 @@ export class VoicePicker {
   #listener;
   #codes = /** @type {string[]} of the languages that the voices leave open; the first is read where none is chosen */ ([]);
 
-  /** Those of what speaks. */
+  /** The languages of the synthesizer. */
   languages = KOKORO;
 
-  /** Letters of the languages that can be read. @type {string[] | undefined} all where it is left out */
+  /** Letters of the readable languages. @type {string[] | undefined} all where it is left out */
   readable;
 
   /** @param {Listener} listener */
@@ -46,17 +46,17 @@ export class VoicePicker {
     });
   }
 
-  /** The chosen voice or mix, as the synthesizer reads it. */
+  /** Return the chosen voice or mix, as the synthesizer reads it. */
   get value() {
     return writeMix(this.#parts);
   }
 
-  /** The letter of the language that was chosen, where the voice leaves it open. @returns {string | undefined} */
+  /** Return the letter of the chosen language if the voice leaves it open. @returns {string | undefined} */
   get lang() {
     return this.#codes.length && this.select.value !== this.#codes[0] ? this.select.value : undefined;
   }
 
-  /** The language that it speaks. */
+  /** Return the language that is spoken. */
   get language() {
     return languageOf(this.lang ?? this.#codes[0] ?? describe(this.#parts[0]?.name ?? "", this.languages).code, this.languages);
   }
@@ -79,15 +79,15 @@ export class VoicePicker {
     return parts !== null;
   }
 
-  /** Shows the voices that what was typed finds. @param {string} query */
+  /** Show the voices that match the search. @param {string} query */
   #find(query) {
     let count = 0;
     for (const group of this.list.querySelectorAll("fieldset")) {
       const rows = /** @type {HTMLElement[]} */ ([...group.querySelectorAll(".voice")]);
       for (const row of rows) row.hidden = !finds(query, row.dataset.name ?? "", this.languages);
-      const found = rows.filter((row) => !row.hidden).length;
-      group.hidden = found === 0;
-      count += found;
+      const result = rows.filter((row) => !row.hidden).length;
+      group.hidden = result === 0;
+      count += result;
     }
     byId("found").textContent = count ? "" : "No voice is called so.";
   }

@@ -1,9 +1,12 @@
-/** What a voice's name says, what it says of itself, and mixes of voices. */
+/** Information in a voice's name, and mixes of voices. */
 
 /** @typedef {{name: string, title: string, gender: string, code: string}} Voice */
 /** @typedef {{name: string, weight: number}} Part of a mix */
-/** tag: of BCP 47; sample: a sentence to know a voice by, "" where there is none. @typedef {{name: string, tag: string, sample: string}} Language */
-/** By the letter that names of voices begin with. @typedef {Map<string, Language>} Languages */
+/**
+ * A language. tag: of BCP 47; sample: a sentence for comparing voices, or "".
+ * @typedef {{name: string, tag: string, sample: string}} Language
+ */
+/** Languages by the first letter of voices' names. @typedef {Map<string, Language>} Languages */
 
 /** @type {Languages} */
 export const KOKORO = new Map([
@@ -23,20 +26,27 @@ const GENDERS = new Map([
   ["m", "male"],
 ]);
 export const MOST_WEIGHT = 10;
-export const USUAL_WEIGHT = 5; // of a voice that is new in a mix: room on both sides
+export const USUAL_WEIGHT = 5; // of a voice that is new in a mix, with room on both sides
 
-/** The languages of what speaks, of its own or Kokoro's. @param {Record<string, {name: string, tag?: string}> | null} [found]
- * @returns {Languages} */
-export function languagesFrom(found) {
-  if (!found) return KOKORO;
-  return new Map(Object.entries(found).map(([code, { name, tag }]) => {
+/**
+ * Return the languages of a synthesizer, its own or Kokoro's.
+ * @param {Record<string, {name: string, tag?: string}> | null} [result]
+ * @returns {Languages}
+ */
+export function languagesFrom(result) {
+  if (!result) return KOKORO;
+  return new Map(Object.entries(result).map(([code, { name, tag }]) => {
     const kokoro = KOKORO.get(code);
     return [code, kokoro?.name === name ? kokoro : { name, tag: tag ?? "", sample: "" }];
   }));
 }
 
-/** The language of a letter; that of voices whose names say none is the first one's, by another name.
- * @param {string} code @param {Languages} [languages] @returns {Language} */
+/**
+ * Return the language of a letter; the first one under another name for voices without a language.
+ * @param {string} code
+ * @param {Languages} [languages]
+ * @returns {Language}
+ */
 export function languageOf(code, languages = KOKORO) {
   return languages.get(code) ?? { ...[...languages.values()][0], name: OTHER };
 }
@@ -51,9 +61,13 @@ export function describe(name, languages = KOKORO) {
   return { name, title, gender: (known && GENDERS.get(prefix[1])) || "", code };
 }
 
-/** Letters of the languages that a mix may be read in, the one that it is read in first; none where its voices say it.
- * @param {Part[]} parts @param {Languages} [languages]
- * @param {string[]} [readable] all of them where it is left out @returns {string[]} */
+/**
+ * Return the letters of the languages that a mix may be read in, the default first; none if its voices decide.
+ * @param {Part[]} parts
+ * @param {Languages} [languages]
+ * @param {string[]} [readable] all of them where it is left out
+ * @returns {string[]}
+ */
 export function languagesOf(parts, languages = KOKORO, readable = [...languages.keys()]) {
   const codes = [...new Set(parts.map(({ name }) => describe(name, languages).code))];
   if (codes.length === 1 && codes[0]) return [];
@@ -62,8 +76,12 @@ export function languagesOf(parts, languages = KOKORO, readable = [...languages.
   return [first, ...others];
 }
 
-/** Whether every word that was typed begins a word about a voice: its name, gender or language.
- * @param {string} query @param {string} name @param {Languages} [languages] */
+/**
+ * Return whether every word of the query begins a word about a voice: its name, gender or language.
+ * @param {string} query
+ * @param {string} name
+ * @param {Languages} [languages]
+ */
 export function finds(query, name, languages = KOKORO) {
   const { title, gender, code } = describe(name, languages);
   const words = `${name} ${title} ${gender} ${languageOf(code, languages).name}`.toLowerCase().split(" ");
@@ -76,7 +94,7 @@ export function byLanguage(names, languages = KOKORO) {
   const voices = names.map((name) => describe(name, languages));
   return [...languages.keys(), ""]
     .map((code) => /** @type {[string, Voice[]]} */ ([code, voices.filter((voice) => voice.code === code)]))
-    .filter(([, found]) => found.length > 0);
+    .filter(([, result]) => result.length > 0);
 }
 
 /** @param {Part[]} parts @returns {string} `af_heart(2)+am_adam`, as the server reads it, in the least numbers */

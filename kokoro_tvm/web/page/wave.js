@@ -1,21 +1,21 @@
-/** The outline of a speech on a canvas: what was heard, what is there, and room for what is still to come. */
+/** Outline of a speech on a canvas: what was heard, what is there, and room for the rest. */
 
 const BAR = 3; // CSS pixels from one bar to the next
-const QUIET = 0.05; // the magnitude that fills the height, if none is larger
+const QUIET = 0.05; // the magnitude that fills the height, unless there is a larger one
 
 /**
  * @param {number[]} outline magnitudes @param {number} count of bars @param {number} share of the speech that is there
  * @returns {number[]} the largest magnitude of each bar, 0 where nothing is there yet
  */
 export function bars(outline, count, share) {
-  const there = Math.min(count, Math.round(count * share));
-  const found = new Array(count).fill(0);
-  if (!there) return found;
+  const available = Math.min(count, Math.round(count * share));
+  const result = new Array(count).fill(0);
+  if (!available) return result;
   for (let place = 0; place < outline.length; place++) {
-    const bar = Math.min(there - 1, Math.floor((place * there) / outline.length));
-    found[bar] = Math.max(found[bar], outline[place]);
+    const bar = Math.min(available - 1, Math.floor((place * available) / outline.length));
+    result[bar] = Math.max(result[bar], outline[place]);
   }
-  return found;
+  return result;
 }
 
 export class Wave {
@@ -32,7 +32,7 @@ export class Wave {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.refresh());
   }
 
-  /** Measures and draws again: the size or the colours are others. */
+  /** Measure and draw again after a change of size or colours. */
   refresh() {
     const { width, height } = this.canvas.getBoundingClientRect();
     const { color, borderTopColor } = getComputedStyle(this.canvas);

@@ -1,4 +1,4 @@
-/** What computes speech, where this browser does: below everything else. */
+/** What computes the speech in this browser, shown at the end of the page. */
 
 import { byId } from "./dom.js";
 
@@ -9,13 +9,13 @@ let way = null;
 /** @type {number | undefined} */
 let threads;
 
-/** @param {Way} found */
-export function showWay(found) {
-  way = found;
+/** @param {Way} result */
+export function showWay(result) {
+  way = result;
   show();
 }
 
-/** How many threads compute; undefined where a server does. @param {number} [count] */
+/** Show the number of threads; undefined if a server computes. @param {number} [count] */
 export function showThreads(count) {
   threads = count;
   show();

@@ -1,24 +1,24 @@
-/** The audio thread's part of playing: a queue of samples. It imports nothing, as worklets of some browsers cannot. */
+/** Audio thread: a queue of samples. It imports nothing, because worklets of some browsers cannot. */
 
 const REPORT = 8; // blocks of 128 samples between two reports of the position
-const FADE = 96; // samples in which a sound that breaks off goes to silence: no click
+const FADE = 96; // samples of the fade to silence when sound breaks off, against a click
 
 /**
- * Samples that come in pieces and go out in blocks. What goes out is what came in, in order, with silence where
- * nothing is there. After a gap it begins again when `prebuffer` samples are there, or the last of all.
+ * Queue of samples that come in pieces and go out in blocks, with silence where nothing is there. After a gap, it
+ * continues when `prebuffer` samples are there, or the last ones.
  */
 export class SampleQueue {
   #pieces = /** @type {Float32Array[]} */ ([]);
   #offset = 0; // in the first piece
-  #last = 0; // the sample that was heard last
+  #last = 0; // the last sample that was heard
   #finished = false;
 
   /** @param {number} prebuffer */
   constructor(prebuffer) {
     this.prebuffer = prebuffer;
     this.queued = 0; // samples that have not gone out
-    this.played = 0; // samples that have
-    this.gaps = 0; // times that it ran dry before the end
+    this.played = 0; // samples that have gone out
+    this.gaps = 0; // times that it ran empty before the end
     this.paused = false;
     this.flowing = false;
   }
@@ -34,7 +34,7 @@ export class SampleQueue {
     this.queued += samples.length;
   }
 
-  /** Nothing more comes. */
+  /** Announce that nothing more comes. */
   finish() {
     this.#finished = true;
   }
@@ -74,7 +74,7 @@ export class SampleQueue {
   }
 }
 
-// In a worklet alone; elsewhere, in tests, the class is all there is.
+// Only a worklet has this function. Tests use the class alone.
 if (typeof registerProcessor === "function") {
   registerProcessor(
     "speech",
@@ -83,7 +83,7 @@ if (typeof registerProcessor === "function") {
       constructor({ processorOptions }) {
         super();
         this.queue = new SampleQueue(processorOptions.prebuffer);
-        this.epoch = 0; // how often the queue was cleared: reports from before are of no interest
+        this.epoch = 0; // how often the queue was cleared: earlier reports are ignored
         this.blocks = 0;
         this.reported = "";
         this.port.onmessage = ({ data }) => this.take(data);
@@ -111,7 +111,7 @@ if (typeof registerProcessor === "function") {
         return true;
       }
 
-      /** Says where it is, unless nothing has changed. @param {SampleQueue} queue */
+      /** Report the position unless nothing has changed. @param {SampleQueue} queue */
       report({ played, flowing, ended, gaps }) {
         const news = [this.epoch, played, flowing, ended].join();
         if (news === this.reported) return;

@@ -1,10 +1,10 @@
-/** What WebAssembly modules say of themselves that JavaScript has no function to ask for. */
+/** Sections of WebAssembly modules that JavaScript has no function for. */
 
 const HEAD = 8; // bytes of a module before its sections
-const IMPORTS = 2; // the section of what a module takes from outside
+const IMPORTS = 2; // the section of imports
 const MEMORY = 2; // a kind of import
 const SHARED = 2; // a bit of a memory's flags
-const LIMITED = 1; // another
+const LIMITED = 1; // another bit
 const MEMORY_INFO = 1; // the subsection of dylink.0
 
 class Reader {
@@ -13,7 +13,7 @@ class Reader {
     this.at = at;
   }
 
-  /** An unsigned number, as LEB128. */
+  /** Read an unsigned LEB128 number. */
   number() {
     let value = 0;
     for (let shift = 0; ; shift += 7) {
@@ -28,7 +28,8 @@ class Reader {
   }
 }
 
-/** What a module's section `dylink.0` asks for; alignment in bytes. Throws where it is no library.
+/**
+ * Return what a library's section `dylink.0` requires, alignment in bytes. Throws if there is no such section.
  * @param {WebAssembly.Module} module
  * @returns {{memory: number, alignment: number, table: number}}
  */
@@ -48,8 +49,8 @@ export function needs(module) {
   return { memory: 0, alignment: 1, table: 0 };
 }
 
-/** The memory that a module takes from outside, in pages, or null where it takes none; the linker names it
- * before everything else.
+/**
+ * Return the memory that a module imports, in pages, or null. The linker writes this import first.
  * @param {Uint8Array} bytes the module
  * @returns {{flags: number, initial: number, maximum: number} | null} flags: their place among the bytes
  */
@@ -62,7 +63,7 @@ export function memoryOf(bytes) {
       reader.skip(size);
       continue;
     }
-    reader.number(); // how many
+    reader.number(); // their number
     for (let names = 0; names < 2; ++names) reader.skip(reader.number());
     if (reader.number() !== MEMORY) return null;
     const flags = reader.at;
@@ -72,13 +73,13 @@ export function memoryOf(bytes) {
   return null;
 }
 
-/** The same module, except that the memory it takes from outside is shared between threads. All that differs
- * is a bit: its code is the same.
+/**
+ * Return a module whose imported memory is shared between threads. Only one bit changes, not the code.
  * @param {Uint8Array} bytes
  */
 export function sharing(bytes) {
   const memory = memoryOf(bytes);
-  if (!memory) return bytes; // a module that takes none fails, or runs, as it would without threads
+  if (!memory) return bytes; // a module without that import runs, or fails, as without threads
   const copy = bytes.slice();
   copy[memory.flags] |= SHARED;
   return copy;

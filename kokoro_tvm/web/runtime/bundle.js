@@ -1,47 +1,49 @@
-/** A bundle's components in WebAssembly and on a GPU: files that are compared with the manifest, weights, calls. */
+/** Components of a bundle in WebAssembly and on a GPU: verified files, weights, calls. */
 
-import { BundleError, UnsupportedError } from '../errors.js';
+import { UnsupportedError } from '../errors.js';
 import { Host, OnGpu } from './device.js';
 import { features } from './features.js';
 import { whole } from './folder.js';
+import { checkManifest } from './manifest.js';
 import { Tvm } from './tvm.js';
 import { grown, sizeOf } from './weights.js';
 
-const SCHEMA = 5; // of bundle.json that this version reads
-/** Arrays of a port's dtype. */
+/** Arrays by dtype of a port. */
 const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint32: Uint32Array };
 
-/** Tokens or frames of the first call, which nobody hears: as few as run every loop of the code. */
+/** Tokens or frames of the first call, whose result is dropped: as few as execute every loop. */
 const LEAST = 8;
 
 /**
- * What a component takes and returns: values in row-major order, or what a GPU has of them.
- * @typedef {{values: Float32Array | BigInt64Array | Int32Array | Uint32Array, shape: number[], tensor?: undefined}
- *   | {values?: undefined, shape: number[], tensor: import('./tvm.js').Tensor}} Values
+ * Input or output of a component: values in row-major order, or a tensor on a GPU.
+ * @typedef {{values: Float32Array | BigInt64Array | Int32Array | Uint32Array, shape: number[], tensor?: undefined} |
+ *   {values?: undefined, shape: number[], tensor: import('./tvm.js').Tensor}} Values
  */
 
 /** A bundle whose components can be called. */
 export class Bundle {
   /**
-   * Loads all components. Throws BundleError for a file that is not the one that the manifest names and another
-   * layout, UnsupportedError where this engine's WebAssembly lacks what the code uses, MemoryError.
+   * Load all components. Throws a BundleError for an invalid manifest or a file that differs from it, an
+   * UnsupportedError if this engine lacks a feature of WebAssembly, or a MemoryError.
    * @param {import('./folder.js').Folder} folder
-   * @param {{log?: (line: string) => void, threads?: number, pieces?: import('./pieces.js').Pieces | null,
-   *   gpu?: import('./gpu.js').Gpu | null}} [options] log: lines that the TVM runtime prints; threads: see `Tvm.start`;
-   *   pieces: where all files but the manifest are, if they are in pieces; gpu: for a bundle whose components compute on one
+   * @param {{log?: (line: string) => void, threads?: number, pieces?: import('./pieces.js').Pieces | null, gpu?:
+   *   import('./gpu.js').Gpu | null}} [options] log: lines that the TVM runtime prints; threads: see `Tvm.start`;
+   *   pieces: where all files but the manifest are, if they are in pieces; gpu: for a bundle whose components compute
+   *   on one
    */
   static async open(folder, options = {}) {
     const manifest = await folder.json('bundle.json');
-    refuse(manifest);
+    checkManifest(manifest);
+    checkFeatures(manifest.cpu_features);
     const bundle = new Bundle(options.pieces ?? folder, manifest);
     bundle.#tvm = await Tvm.start(await bundle.file(manifest.runtime), options);
     bundle.#host = new Host(bundle.#tvm);
     bundle.#gpu = options.gpu ? new OnGpu(bundle.#tvm, options.gpu) : null;
     try {
       const components = Object.entries(manifest.components);
-      for (const each of components) await bundle.#loadCode(...each);
+      for (const item of components) await bundle.#loadCode(...item);
       const room = bundle.#warmUp();
-      for (const each of components) await bundle.#loadWeights(...each, room);
+      for (const item of components) await bundle.#loadWeights(...item, room);
     } catch (error) {
       bundle.close();
       throw error;
@@ -62,49 +64,54 @@ export class Bundle {
     this.manifest = manifest;
   }
 
-  /** A file's bytes, if they are those that the manifest names; else throws BundleError.
+  /**
+   * Return a file's verified bytes. Throws a BundleError if they differ from the manifest.
    * @param {{file: string, size: number, sha256: string}} entry
    */
   file(entry) {
     return whole(this.#files, entry);
   }
 
-  /** Some of a file's bytes, see `file`; of one in pieces, no others are loaded that are pieces of their own.
-   * @param {{file: string, size: number, sha256: string}} entry @param {number} begin @param {number} end */
+  /**
+   * Return a range of a file, see `file`. Of a file in pieces, only the necessary pieces are loaded.
+   * @param {{file: string, size: number, sha256: string}} entry
+   * @param {number} begin
+   * @param {number} end
+   */
   range(entry, begin, end) {
     return this.#files.range(entry, begin, end);
   }
 
-  /** Once all files are read: gives up what reading them takes. */
+  /** Free the memory of reading, once all files are read. */
   settle() {
     this.#files.settle?.();
   }
 
-  /** Bytes of the runtime's memory, with weights and code's data. */
+  /** Bytes of the runtime's memory, including weights and data of the code. */
   get memory() {
     return this.#tvm.memory.buffer.byteLength;
   }
 
-  /** How many threads compute. */
+  /** Number of threads that compute. */
   get threads() {
     return this.#tvm.threads;
   }
 
-  /** Ends all threads but the caller's, and gives up the GPU; no component can be called any more. */
+  /** End all threads but the caller's and release the GPU. No component can be called any more. */
   close() {
     this.#tvm.close();
     this.#gpu?.gpu.close();
   }
 
-  /** The longest utterance on an axis, `tokens` or `frames`, that every component takes. */
+  /** Return the longest utterance on an axis, `tokens` or `frames`, that all components accept. */
   largest(axis) {
-    const components = Object.values(this.manifest.components).filter((each) => each.axis === axis);
+    const components = Object.values(this.manifest.components).filter((item) => item.axis === axis);
     return Math.min(...components.map(({ libraries }) => Math.max(...libraries.map(({ bucket }) => bucket))));
   }
 
   /**
-   * What a component returns for inputs of a length on its axis, without padding. What a GPU computes is queued, its outputs
-   * are the caller's to `release`.
+   * Run a component on inputs of a length on its axis, without padding. A GPU's work is queued, and the caller has to
+   * `release` its outputs.
    * @param {string} entry a component's name, or `decoder_seeded`
    * @param {number} length
    * @param {...Values} inputs in the order of its signature
@@ -124,22 +131,25 @@ export class Bundle {
       return device.input(`${entry} ${name}`, inputs[index], dtype);
     });
     try {
-      this.#tvm.global('vm.builtin.memory_manager.clear').call(); // it keeps blocks of one size alone
+      this.#tvm.global('vm.builtin.memory_manager.clear').call(); // it reuses blocks of equal size only
       const results = machine.functions(signature.function).call(...tensors, ...parameters);
       return results.map((tensor) => device.output(tensor));
     } finally {
-      const taken = new Set(inputs.map(({ tensor }) => tensor)); // which their owner frees
-      tensors.filter((tensor) => !taken.has(tensor)).forEach((tensor) => tensor.free());
+      const removed = new Set(inputs.map(({ tensor }) => tensor)); // the owner frees them
+      tensors.filter((tensor) => !removed.has(tensor)).forEach((tensor) => tensor.free());
     }
   }
 
-  /** The values of an output, wherever they are. @param {Values} output @returns {Promise<Float32Array>} rejected with a
-   * GpuError where the GPU fails */
+  /**
+   * Return the values of an output on any device.
+   * @param {Values} output
+   * @returns {Promise<Float32Array>} rejected with a GpuError where the GPU fails
+   */
   async read(output) {
     return /** @type {Float32Array} */ (output.values ?? (await this.#gpu?.read(output)));
   }
 
-  /** @param {...Values} outputs that nobody needs any more */
+  /** Free outputs. @param {...Values} outputs that nobody needs any more */
   release(...outputs) {
     outputs.forEach(({ tensor }) => tensor?.free());
   }
@@ -164,47 +174,44 @@ export class Bundle {
     loaded.parameters = await loaded.device.parameters(component, this.#files.parts(component.weights), ofName);
   }
 
-  /** Runs every component of WebAssembly on zeros. An engine's first code of a loop is several times slower than what it
-   * makes of one that it has seen running, and a call that has begun ends in the first: so it makes the other while weights
-   * are loaded. Returns the zeros' memory, and the name of the component whose weights fit there; null where there is none. */
+  /**
+   * Run every WebAssembly component once on zeros. An engine's first code for a loop is several times slower than its
+   * optimized code, and a running call keeps the first code. So optimization happens while weights are loaded. Return
+   * the memory of the zeros and the component whose weights fit there, or null.
+   */
   #warmUp() {
     const here = [...this.#loaded].filter(([, { device }]) => device === this.#host);
     if (!here.length) return null;
     const sizes = here.map(([, { component }]) => component.parameters.map(sizeOf));
-    const sums = sizes.map((each) => each.reduce((sum, size) => sum + size, 0));
+    const sums = sizes.map((item) => item.reduce((sum, size) => sum + size, 0));
     const size = Math.max(Math.min(...sums), ...sizes.flat());
     const start = grown(this.#tvm.memory, size, 'a first call'); // every parameter is read there
-    for (const [name, each] of here) {
-      const { seeded } = each.component;
-      each.parameters = this.#host.tensors(each.component, () => start);
-      const inputs = (seeded ?? each.component).inputs.map(({ dtype, shape }) => {
+    for (const [name, item] of here) {
+      const { seeded } = item.component;
+      item.parameters = this.#host.tensors(item.component, () => start);
+      const inputs = (seeded ?? item.component).inputs.map(({ dtype, shape }) => {
         const extents = shape.map(extent);
         return { values: new ARRAYS[dtype](product(extents)), shape: extents };
       });
       this.run(seeded ? `${name}_seeded` : name, LEAST, ...inputs);
-      each.parameters.forEach((tensor) => tensor.free());
+      item.parameters.forEach((tensor) => tensor.free());
     }
     return { start, size, name: here[sums.indexOf(Math.min(...sums))][0] };
   }
 }
 
-const product = (shape) => shape.reduce((all, each) => all * each, 1);
+const product = (shape) => shape.reduce((all, item) => all * item, 1);
 
-/** An extent of a signature, as 512, "F" or "2*F", at the least length. @param {number | string} each */
-function extent(each) {
-  if (typeof each === 'number') return each;
-  const [factor, axis] = each.split('*');
+/** Return an extent such as 512, "F" or "2*F" at the smallest length. @param {number | string} item */
+function extent(item) {
+  if (typeof item === 'number') return item;
+  const [factor, axis] = item.split('*');
   return axis ? Number(factor) * LEAST : LEAST;
 }
 
-function refuse({ schema, length, cpu_features: needed }) {
-  if (schema !== SCHEMA) {
-    throw new BundleError(`bundle.json has schema ${schema}; this version reads ${SCHEMA}. Build the bundle again.`);
-  }
-  if (length !== 'exact') throw new BundleError(`the bundle has ${length} lengths; exact ones are read alone`);
-  const there = features();
-  const lacking = needed.filter((name) => !there.includes(name));
-  if (lacking.length) {
-    throw new UnsupportedError(`Its WebAssembly lacks ${lacking.join(', ')}.`);
-  }
+/** Throw an UnsupportedError if this engine lacks a feature. @param {string[]} needed */
+function checkFeatures(needed) {
+  const available = features();
+  const lacking = needed.filter((name) => !available.includes(name));
+  if (lacking.length) throw new UnsupportedError(`Its WebAssembly lacks ${lacking.join(', ')}.`);
 }

@@ -1,4 +1,4 @@
-/** What computes: a GPU where there is one that says the golden word as the build does, else WebAssembly. */
+/** Choice of what computes: a GPU if it reproduces the golden word, else WebAssembly. */
 
 import { BundleError, MemoryError } from '../errors.js';
 import { Bundle } from './bundle.js';
@@ -17,9 +17,13 @@ const INSTEAD = 'WebAssembly computes in its place.';
  * @property {(way: import('./remote.js').Way) => void} onway called once it is known what computes, and where that changes
  */
 
-/** A bundle in a folder that is loaded, and one for a GPU if there is a folder of one and it can be used.
- * @param {URL} base an address that ends in a slash @param {URL | null} gpu another, of the same model's bundle
- * @param {Options} options @returns {Promise<Model | Yielding>} rejected with what `Pieces.open` and `Bundle.open` throw */
+/**
+ * Load a bundle, and one for a GPU if it is given and usable.
+ * @param {URL} base an address that ends in a slash
+ * @param {URL | null} gpu another, of the same model's bundle
+ * @param {Options} options
+ * @returns {Promise<Model | Yielding>} rejected with what `Pieces.open` and `Bundle.open` throw
+ */
 export async function openModel(base, gpu, options) {
   const wasm = () => load(base, gpu ? [gpu] : [], options);
   if (!gpu) return computed(wasm, null, options);
@@ -33,7 +37,7 @@ export async function openModel(base, gpu, options) {
   }
 }
 
-/** The GPU's failures, and those of its bundle alone; whoever has no connection has none for another bundle. */
+/** Return whether an error is the GPU's or its bundle's; a lost connection affects any bundle. */
 const yields = (error) => error instanceof GpuError || error instanceof BundleError || error instanceof MemoryError;
 
 /** @param {() => Promise<Model>} wasm @param {Error | null} error why it is not the GPU @param {Options} options */
@@ -44,12 +48,12 @@ async function computed(wasm, error, { onway }) {
   return model;
 }
 
-/** A `Model` on a GPU, until that fails: then another one. The text side is WebAssembly, and the same in both. */
+/** A `Model` on a GPU, and another one after a failure. The text side is WebAssembly in both. */
 class Yielding {
   #model;
   #replace;
   /** @type {Promise<Model> | null} */
-  #other = null; // what is loaded in the GPU's place
+  #other = null; // the replacement of the GPU
 
   /** @param {Model} model @param {(error: Error) => Promise<Model>} replace */
   constructor(model, replace) {
@@ -64,7 +68,7 @@ class Yielding {
     return this.#model.predict(...values);
   }
 
-  /** See `Model.decode`: what the GPU does not compute is computed once more. */
+  /** See `Model.decode`. After a failure of the GPU, the replacement computes it again. */
   async decode(...values) {
     if (!this.#other) {
       try {
@@ -106,11 +110,16 @@ async function load(base, others, { threads, onprogress }) {
   }
 }
 
-/** A model that said the golden word. @param {URL} base @param {URL[]} others bundles of the same site @param {Options} options */
+/**
+ * Load a model that reproduced the golden word.
+ * @param {URL} base
+ * @param {URL[]} others bundles of the same site
+ * @param {Options} options
+ */
 async function loadOnGpu(base, others, { threads, onprogress }) {
   const folder = new Folder(below(base));
   const { precision } = await folder.json('bundle.json');
-  const gpu = await Gpu.open({ float16: precision === 'float16' }); // before anything else is loaded of it
+  const gpu = await Gpu.open({ float16: precision === 'float16' }); // before anything else of it is loaded
   try {
     const pieces = await Pieces.open(base, onprogress);
     const model = new Model(await Bundle.open(folder, { pieces, threads, gpu }));

@@ -1,6 +1,7 @@
-/** Where a component's tensors lie: in WebAssembly's memory, or in a GPU's, as `kokoro_tvm/runtime/session/device.py` has it.
+/**
+ * Memory of a component's tensors: WebAssembly's or a GPU's, as in `kokoro_tvm/runtime/session/device.py`.
  *
- * A GPU is given each input in memory of its own; what a component computes stays there until somebody reads it.
+ * A GPU gets each input in memory of its own. Outputs of components stay there until they are read.
  */
 
 import { readKernels } from './kernels.js';
@@ -8,8 +9,8 @@ import { loadWeights, tensors } from './weights.js';
 
 const CPU = 1; // DLPack's numbers
 const WEBGPU = 15;
-const POOLED = 2; // how the virtual machine allocates
-const WORD = 4; // bytes of every element that a GPU takes
+const POOLED = 2; // allocator of the virtual machine
+const WORD = 4; // bytes of every element on a GPU
 
 /** @typedef {import('./bundle.js').Values} Values */
 /** @typedef {import('./tvm.js').Tensor} Tensor */
@@ -23,9 +24,13 @@ export class Host {
     this.tvm = tvm;
   }
 
-  /** A component's weights as tensors. @param {any} component @param {AsyncIterable<Uint8Array>} parts of its file
+  /**
+   * Load the weights of a component as tensors.
+   * @param {any} component
+   * @param {AsyncIterable<Uint8Array>} parts of its file
    * @param {{start: number, size: number} | null} room memory that they may take, where it is large enough
-   * @returns {Promise<Tensor[]>} */
+   * @returns {Promise<Tensor[]>}
+   */
   async parameters(component, parts, room) {
     const addresses = await loadWeights(this.tvm.memory, component, parts, room);
     return this.tensors(component, (index) => addresses[index]);
@@ -43,9 +48,9 @@ export class Host {
 
   /** @param {Tensor} tensor which is this method's to free @returns {Values} */
   output(tensor) {
-    const found = { values: tensor.values(), shape: tensor.shape };
+    const result = { values: tensor.values(), shape: tensor.shape };
     tensor.free();
-    return found;
+    return result;
   }
 }
 
@@ -61,12 +66,16 @@ export class OnGpu {
     this.gpu = gpu;
   }
 
-  /** Kernels that a library launches; the number to import them by. @param {Uint8Array} bytes @returns {Promise<number>} */
+  /**
+   * Compile kernels of a library and return the number to import them by.
+   * @param {Uint8Array} bytes
+   * @returns {Promise<number>}
+   */
   kernels(bytes) {
     return this.gpu.compile(readKernels(bytes));
   }
 
-  /** See `Host.parameters`: each goes to the GPU as soon as its last byte has come. */
+  /** See `Host.parameters`: each weight goes to the GPU as soon as it is complete. */
   async parameters(component, parts) {
     const numbers = new Map();
     for await (const { name, size, fill } of tensors(component, parts)) {
@@ -75,12 +84,12 @@ export class OnGpu {
     return component.parameters.map(({ name, shape, dtype }) => this.tvm.tensor(null, shape, dtype, numbers.get(name), WEBGPU));
   }
 
-  /** See `Host.input`: what another component gave is taken as it lies. */
+  /** See `Host.input`: the output of another component is used in place. */
   input(key, { values, shape, tensor }, dtype) {
     if (tensor) return tensor;
-    const there = this.#inputs.get(key);
-    if (there && there.size < values.byteLength) this.gpu.release(there.number);
-    if (!there || there.size < values.byteLength) {
+    const available = this.#inputs.get(key);
+    if (available && available.size < values.byteLength) this.gpu.release(available.number);
+    if (!available || available.size < values.byteLength) {
       this.#inputs.set(key, { number: this.gpu.allocate(values.byteLength), size: values.byteLength });
     }
     const { number } = this.#inputs.get(key);
@@ -93,7 +102,11 @@ export class OnGpu {
     return { tensor, shape: tensor.shape };
   }
 
-  /** The values of an output, once they are computed. @param {Values} output @returns {Promise<Float32Array>} */
+  /**
+   * Return the values of an output once they are computed.
+   * @param {Values} output
+   * @returns {Promise<Float32Array>}
+   */
   async read({ tensor, shape }) {
     const count = shape.reduce((product, extent) => product * extent, 1);
     return new Float32Array(await this.gpu.read(tensor.address, WORD * count));

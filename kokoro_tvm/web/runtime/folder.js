@@ -1,18 +1,21 @@
-/** The files of a bundle in a folder, compared with their sha256 as they come. */
+/** Files of a bundle in a folder, compared with their sha256 while they are read. */
 
 import { BundleError, ConnectionError } from '../errors.js';
 import { quoted } from '../notices.js';
 import { newSha256 } from './sha256.js';
 
-const PART = 1 << 20; // bytes that are read from a disk at a time
+const PART = 1 << 20; // bytes per read from a disk
 
 /**
- * The content of a file by its name, in parts; each may be overwritten by the next.
+ * Opens a file by name and returns its parts; each part may overwrite the last.
  * @typedef {(name: string) => Promise<AsyncIterable<Uint8Array>>} Open
  */
 
-/** Files below an address, which ends in a slash: a server's, or in Node a folder's. @param {string | URL} base
- * @returns {Open} */
+/**
+ * Return a function that opens files below an address, which ends in a slash: a server's, or in Node a folder's.
+ * @param {string | URL} base
+ * @returns {Open}
+ */
 export function below(base) {
   const isFolder = new URL(base).protocol === 'file:';
   return (name) => (isFolder ? onDisk : fetched)(new URL(name, base), name);
@@ -34,7 +37,7 @@ async function onDisk(url, name) {
 }
 
 async function* read(file) {
-  const buffer = new Uint8Array(PART); // one for all parts: garbage of the size of a bundle is collected late
+  const buffer = new Uint8Array(PART); // one buffer for all parts: garbage of a bundle's size is collected late
   try {
     for (;;) {
       const { bytesRead } = await file.read(buffer, 0, PART, null);
@@ -46,9 +49,12 @@ async function* read(file) {
   }
 }
 
-/** The parts of a stream as they come; not every browser has them by `for await`.
- * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream @param {string} file for messages
- * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} fails with a ConnectionError */
+/**
+ * Yield the parts of a stream; not every browser supports `for await` on streams.
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream
+ * @param {string} file for messages
+ * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} fails with a ConnectionError
+ */
 export async function* received(stream, file) {
   const reader = stream.getReader();
   for (;;) {
@@ -74,7 +80,11 @@ export class Folder {
     this.#open = open;
   }
 
-  /** What a file has that is compared with nothing. @param {string} name @returns {Promise<string>} */
+  /**
+   * Return the text of a file that is not verified.
+   * @param {string} name
+   * @returns {Promise<string>}
+   */
   async text(name) {
     const decoder = new TextDecoder();
     let text = '';
@@ -82,7 +92,11 @@ export class Folder {
     return text + decoder.decode();
   }
 
-  /** Parses a file of JSON. @param {string} name @returns {Promise<any>} fails with a BundleError where it is none */
+  /**
+   * Parse a JSON file.
+   * @param {string} name
+   * @returns {Promise<any>} fails with a BundleError where it is none
+   */
   async json(name) {
     const text = await this.text(name);
     try {
@@ -92,50 +106,57 @@ export class Folder {
     }
   }
 
-  /** Bytes of a manifest's entry, which is read once. Fails as `parts`.
-   * @param {{file: string, size: number, sha256: string}} entry @param {number} begin @param {number} end
-   * @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  /**
+   * Return a range of an entry's file, which is read once. Fails as `parts`.
+   * @param {{file: string, size: number, sha256: string}} entry
+   * @param {number} begin
+   * @param {number} end
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
+   */
   async range(entry, begin, end) {
     const { file } = entry;
     if (!this.#whole.has(file)) this.#whole.set(file, whole(this, entry));
-    return new Uint8Array((await this.#whole.get(file)).subarray(begin, end)); // a copy: Node's `slice` makes none of a Buffer
+    return new Uint8Array((await this.#whole.get(file)).subarray(begin, end)); // a copy: Node's `slice` of a Buffer copies nothing
   }
 
   /**
-   * The content of a manifest's entry, in order. It may be used once the last part was given without an error.
+   * Yield the content of an entry's file in order. Use it only after the last part came without an error.
    * @param {{file: string, size: number, sha256: string}} entry
    * @returns {AsyncGenerator<Uint8Array>} fails with a BundleError where it is not what the manifest names
    */
   async *parts({ file, size, sha256 }) {
     refuseOutside(file);
     const digest = await newSha256();
-    let there = 0;
+    let available = 0;
     for await (const part of await this.#open(file)) {
       digest.update(part);
-      there += part.length;
-      if (there <= size) yield part;
+      available += part.length;
+      if (available <= size) yield part;
     }
-    const found = digest.hex();
-    if (there !== size || found !== sha256) {
+    const result = digest.hex();
+    if (available !== size || result !== sha256) {
       throw new BundleError(
-        `${file} has ${there} bytes with sha256 ${found}; the manifest names ${size} and ${sha256}. ` +
+        `${file} has ${available} bytes with sha256 ${result}; the manifest names ${size} and ${sha256}. ` +
           'Load the bundle again.',
       );
     }
   }
 }
 
-/** Throws a BundleError for a file's name that leads out of the bundle. @param {unknown} name */
+/** Throw a BundleError for a file name that leads out of the bundle. @param {unknown} name */
 function refuseOutside(name) {
-  // On Windows, \\ separates; : follows a drive or the scheme of another address. ?, # and % are no part of a path.
+  // On Windows, \\ separates; : follows a drive or the scheme of an address. ?, # and % are no part of a path.
   const leaves = typeof name !== 'string' || !name || /^\/|[\\:?#%\t\r\n]/.test(name) || name.split('/').includes('..');
   if (!leaves) return;
   const shown = quoted(String(name));
   throw new BundleError(`bundle.json: the file ${shown} lies outside the bundle. Build the bundle again.`);
 }
 
-/** A file's bytes. @param {{parts: (entry: any) => AsyncIterable<Uint8Array>}} files
- * @param {{file: string, size: number, sha256: string}} entry */
+/**
+ * Return the bytes of an entry's file.
+ * @param {{parts: (entry: any) => AsyncIterable<Uint8Array>}} files
+ * @param {{file: string, size: number, sha256: string}} entry
+ */
 export async function whole(files, entry) {
   const bytes = new Uint8Array(entry.size);
   let at = 0;

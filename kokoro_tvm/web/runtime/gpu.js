@@ -1,25 +1,26 @@
-/** A GPU, by WebGPU: memory, kernels that compiled code launches, and the way back.
+/**
+ * A GPU by WebGPU: memory, and kernels that compiled code launches.
  *
- * Whatever the runtime asks for is queued, and nothing waits until something is read. Memory is buffers, each with a number
- * that compiled code takes for its address (kokoro_tvm/native/libtvm/platform/webgpu.cc).
+ * Requests of the runtime are queued, and nothing waits until something is read. Memory consists of buffers, each with
+ * a number that compiled code uses as its address (kokoro_tvm/native/libtvm/platform/webgpu.cc).
  */
 
 import { Code, folded } from './kernels.js';
 
-const BUFFERS = 10; // that a kernel takes at most: kokoro_tvm/kernels/gpu
-const GREATEST = ['maxBufferSize', 'maxStorageBufferBindingSize']; // as the GPU has them: an utterance's are large
-const LAUNCHES = 32; // submitted together, so that none of a browser's watchdogs waits for a whole utterance
-const SLOT = 256; // bytes between the scalars of two launches, which is what WebGPU asks for
-const STEP = 64; // between numbers of buffers: TVM wants data aligned
-const ANY = 16; // bytes of a TVMFFIAny, whose value is in the second half
+const BUFFERS = 10; // maximum per kernel: kokoro_tvm/kernels/gpu
+const GREATEST = ['maxBufferSize', 'maxStorageBufferBindingSize']; // limits of the GPU: an utterance's buffers are large
+const LAUNCHES = 32; // submitted together, so that a browser's watchdog does not wait for a whole utterance
+const SLOT = 256; // bytes between the scalars of two launches, which WebGPU requires
+const STEP = 64; // between numbers of buffers: TVM requires aligned data
+const ANY = 16; // bytes of a TVMFFIAny; the value is in the second half
 const FILTERS = /** @type {const} */ (['validation', 'out-of-memory', 'internal']);
 
-/** Why a GPU does not compute speech here; the message says what happened, as a sentence. */
+/** Reason why a GPU does not compute speech here; the message is a sentence. */
 export class GpuError extends Error {
   name = 'GpuError';
 }
 
-/** What a runtime without a GPU has in its place. */
+/** Imports of a runtime without a GPU. */
 export const NO_GPU = Object.fromEntries(
   ['allocate', 'release', 'find_kernel', 'launch_kernel'].map((name) => [name, () => refuse(name)]),
 );
@@ -32,9 +33,9 @@ function refuse(name) {
 /** The browser's GPU, opened for one runtime. */
 export class Gpu {
   /**
-   * Rejected with a GpuError where there is none that runs the kernels.
-   * @param {{float16?: boolean, software?: boolean}} [options] float16: whether kernels store it; software: whether a CPU
-   *   may stand in for the GPU, which is slower than WebAssembly
+   * Open the GPU. Rejected with a GpuError if none can run the kernels.
+   * @param {{float16?: boolean, software?: boolean}} [options] float16: whether kernels store it; software: whether a
+   *   CPU may stand in for the GPU, which is slower than WebAssembly
    * @returns {Promise<Gpu>}
    */
   static async open({ float16 = false, software = false } = {}) {
@@ -61,7 +62,7 @@ export class Gpu {
   #next = STEP;
   /** @type {{number: number, size: number, age: number}[]} buffers that nobody has */
   #free = [];
-  #age = 0; // how often something was read
+  #age = 0; // number of reads so far
   #kernels = []; // of all libraries
   #libraries = []; // name -> number of a kernel, from 1
   /** @type {GPUCommandEncoder | null} */
@@ -81,7 +82,10 @@ export class Gpu {
     this.#uniforms = this.#buffers.get(this.#add({ size: LAUNCHES * SLOT, usage }));
   }
 
-  /** What compiled code calls. @param {import('./tvm.js').Tvm} tvm whose memory has arguments and names */
+  /**
+   * Return the functions that compiled code calls.
+   * @param {import('./tvm.js').Tvm} tvm whose memory has arguments and names
+   */
   imports(tvm) {
     this.#tvm = tvm;
     return {
@@ -92,9 +96,12 @@ export class Gpu {
     };
   }
 
-  /** Compiles kernels, as many side by side as there are processors; the number of their library. All at once would take
-   * the memory of all: a compiler needs hundreds of megabytes for a large one.
-   * @param {import('./kernels.js').Kernel[]} kernels @returns {Promise<number>} rejected with a GpuError */
+  /**
+   * Compile kernels, as many at a time as there are processors, and return the number of their library. All at once
+   * would need too much memory: a compiler needs hundreds of megabytes for a large kernel.
+   * @param {import('./kernels.js').Kernel[]} kernels
+   * @returns {Promise<number>} rejected with a GpuError
+   */
   async compile(kernels) {
     const compiled = [];
     const left = kernels.entries();
@@ -106,21 +113,25 @@ export class Gpu {
     return this.#libraries.push(new Map(/** @type {[string, number][]} */ (numbers))) - 1;
   }
 
-  /** The number of a buffer with so many bytes, which hold anything. Throws a GpuError. @param {number} size */
+  /** Return the number of an uninitialized buffer. Throws a GpuError. @param {number} size */
   allocate(size) {
     const whole = Math.max(4, Math.ceil(size / 4) * 4);
-    const place = this.#free.findIndex((each) => each.size === whole);
+    const place = this.#free.findIndex((item) => item.size === whole);
     if (place >= 0) return this.#free.splice(place, 1)[0].number;
     return this.#add({ size: whole, usage: STORAGE() });
   }
 
-  /** Nobody needs the buffer any more; what is queued may. @param {number} number */
+  /** Free a buffer; queued work may still use it. @param {number} number */
   release(number) {
     this.#free.push({ number, size: this.#buffers.get(number).size, age: this.#age });
   }
 
-  /** A buffer that `fill` writes before anything else sees it. @param {number} size
-   * @param {(bytes: ArrayBuffer) => void} fill @returns {number} */
+  /**
+   * Return a buffer that `fill` writes before anything else sees it.
+   * @param {number} size
+   * @param {(bytes: ArrayBuffer) => void} fill
+   * @returns {number}
+   */
   filled(size, fill) {
     const number = this.#add({ size: Math.ceil(size / 4) * 4, usage: STORAGE(), mappedAtCreation: true });
     const buffer = this.#buffers.get(number);
@@ -132,12 +143,16 @@ export class Gpu {
   /** @param {number} number of a buffer @param {ArrayBufferView} values of four bytes each */
   write(number, values) {
     this.#check();
-    this.#submit(); // what is queued may read what was there
+    this.#submit(); // queued work may read the old values
     this.#device.queue.writeBuffer(this.#buffers.get(number), 0, values.buffer, values.byteOffset, values.byteLength);
   }
 
-  /** Bytes of a buffer once everything that is queued was computed.
-   * @param {number} number @param {number} size a multiple of 4 @returns {Promise<ArrayBuffer>} rejected with a GpuError */
+  /**
+   * Return bytes of a buffer once all queued work is done.
+   * @param {number} number
+   * @param {number} size a multiple of 4
+   * @returns {Promise<ArrayBuffer>} rejected with a GpuError
+   */
   async read(number, size) {
     this.#check();
     const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
@@ -153,8 +168,8 @@ export class Gpu {
       this.#complain(await complaint);
       return staging.getMappedRange().slice(0);
     } catch (error) {
-      await complaint; // else it would be nobody's
-      if (!(error instanceof GpuError)) await settled(); // a device that was lost says so
+      await complaint; // else the rejection would be unhandled
+      if (!(error instanceof GpuError)) await settled(); // a lost device reports it
       this.#check();
       throw error instanceof GpuError ? error : new GpuError(`The GPU gives nothing back (${error.message}).`, { cause: error });
     } finally {
@@ -184,7 +199,7 @@ export class Gpu {
     }
   }
 
-  /** Gives up buffers that the last utterance did not need, and that nobody has. */
+  /** Free buffers that the last utterance did not use. */
   #forget() {
     for (const { number, age } of this.#free) {
       if (age === this.#age) continue;
@@ -198,7 +213,7 @@ export class Gpu {
   /** @param {import('./kernels.js').Kernel} kernel */
   async #compiled({ name, text, codes, axes, writes }) {
     const device = this.#device;
-    const types = /** @type {GPUBufferBindingType[]} */ (writes.map((each) => (each ? 'storage' : 'read-only-storage')));
+    const types = /** @type {GPUBufferBindingType[]} */ (writes.map((item) => (item ? 'storage' : 'read-only-storage')));
     const entries = [...types, /** @type {const} */ ('uniform')].map((type, binding) => {
       return { binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } };
     });
@@ -267,12 +282,12 @@ export class Gpu {
     this.#launches = 0;
   }
 
-  /** From now on the browser reports what it refuses, which it does later than the call. */
+  /** Begin to collect the browser's errors, which it reports later than the call. */
   #watch() {
     FILTERS.forEach((filter) => this.#device.pushErrorScope(filter));
   }
 
-  /** What it has refused since. @returns {Promise<GPUError | undefined>} */
+  /** Return the errors since then. @returns {Promise<GPUError | undefined>} */
   async #complaints() {
     const errors = FILTERS.map(() => this.#device.popErrorScope().catch(() => null)); // a lost device has none
     return (await Promise.all(errors)).find((error) => error !== null);
@@ -298,7 +313,7 @@ export class Gpu {
 
 const STORAGE = () => GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
 
-/** Lets promises of the browser that are decided call whoever waits for them. */
+/** Let decided promises of the browser run their callbacks. */
 const settled = () => new Promise((done) => setTimeout(done));
 
 async function found() {

@@ -1,11 +1,12 @@
-/** Pieces that the browser keeps: files of the origin's private file system, in a folder for each site.
+/**
+ * Pieces in the browser's storage: files of the origin's private file system, in a folder per site.
  *
- * A worker reads them in a third of the processor time that Cache Storage takes.
+ * A worker reads them in a third of the CPU time of Cache Storage.
  */
 
 const FOLDER = 'kokoro-tvm-pieces';
 
-/** What is kept of one site, by names. */
+/** Stored pieces of a site by name. */
 export class Kept {
   /**
    * @param {string} site a name for it
@@ -36,8 +37,9 @@ export class Kept {
   }
 
   /**
-   * What is kept under a name.
-   * @param {string} name @param {Uint8Array<ArrayBuffer>} room as much as it has
+   * Read a piece.
+   * @param {string} name
+   * @param {Uint8Array<ArrayBuffer>} room as much as it has
    * @returns {Promise<Uint8Array<ArrayBuffer> | null>} `room`, or another array where another tab has the file open;
    *   null where it is not there any more, or has another length
    */
@@ -57,9 +59,12 @@ export class Kept {
     }
   }
 
-  /** Keeps bytes under a name.
-   * @param {string} name @param {Uint8Array<ArrayBuffer>} bytes
-   * @returns {Promise<void>} rejected with a QuotaExceededError where there is no room */
+  /**
+   * Store a piece.
+   * @param {string} name
+   * @param {Uint8Array<ArrayBuffer>} bytes
+   * @returns {Promise<void>} rejected with a QuotaExceededError where there is no room
+   */
   async write(name, bytes) {
     const file = await this.#folder.getFileHandle(name, { create: true });
     const handle = await opened(file, 'readwrite');
@@ -80,17 +85,21 @@ export class Kept {
   /** @param {string} name */
   async remove(name) {
     this.names.delete(name);
-    await this.#folder.removeEntry(name).catch(unless('NotFoundError', LOCKED)); // another tab did, or has it open
+    await this.#folder.removeEntry(name).catch(unless('NotFoundError', LOCKED)); // another tab removed it, or has it open
   }
 }
 
 const LOCKED = 'NoModificationAllowedError';
 
-/** A file that this worker reads and writes without waiting; null while another tab has it open.
- * @param {FileSystemFileHandle} file @param {string} mode @returns {Promise<any>} */
+/**
+ * Open a file for synchronous access; null while another tab has it open.
+ * @param {FileSystemFileHandle} file
+ * @param {string} mode
+ * @returns {Promise<any>}
+ */
 const opened = (file, mode) => /** @type {any} */ (file).createSyncAccessHandle({ mode }).catch(unless(LOCKED));
 
-/** Null in place of an error of one of these names. */
+/** Return null instead of an error with one of these names. */
 const unless = (...names) => (error) => {
   if (names.includes(error.name)) return null;
   throw error;

@@ -1,6 +1,6 @@
-/** Kernels for WebGPU as TVM writes them: their text, and how each is launched (kokoro_tvm/runtime/bundle/device_code.py). */
+/** WebGPU kernels as TVM writes them: text and launch parameters (kokoro_tvm/runtime/bundle/device_code.py). */
 
-/** DLPack's codes of an argument's type. */
+/** DLPack's type codes. */
 export const Code = { int: 0, uint: 1, float: 2, pointer: 3 };
 
 const GROUPS = 'blockIdx.';
@@ -8,8 +8,8 @@ const THREADS = 'threadIdx.';
 const WRITES = 'paramWriteAccess:';
 
 /**
- * A kernel. `codes`: of its arguments' types; `axes`: 0 to 2 for workgroups along x, y and z, null for threads, of the
- * extents that follow the arguments in a call; `writes`: whether each buffer among the arguments is written.
+ * A kernel. codes: types of its arguments; axes: 0 to 2 for workgroups along x, y and z, null for threads, of the
+ * extents after the arguments; writes: whether each buffer argument is written.
  * @typedef {{name: string, text: string, codes: number[], axes: (number | null)[], writes: boolean[]}} Kernel
  */
 
@@ -17,11 +17,11 @@ const WRITES = 'paramWriteAccess:';
 export function readKernels(bytes) {
   const reader = new Reader(bytes);
   const functions = reader.list(() => {
-    reader.text(); // the name once more
+    reader.text(); // the name again
     const name = reader.text();
     const codes = reader.list(() => reader.argument());
     const tags = reader.list(() => reader.text());
-    reader.list(() => reader.skip(4)); // marks of arguments that are not passed as they are: of other kinds
+    reader.list(() => reader.skip(4)); // marks of arguments that are passed differently: of other kinds
     return { name, codes, tags };
   });
   const texts = new Map(reader.list(() => [reader.text(), reader.text()]));
@@ -34,8 +34,11 @@ export function readKernels(bytes) {
   }));
 }
 
-/** How many workgroups are launched along x and z for so many along x: no axis has 65536. Kernels know the difference.
- * @param {number} groups @returns {[number, number]} */
+/**
+ * Return the workgroups along x and z for a number along x: no axis has 65536. Kernels account for it.
+ * @param {number} groups
+ * @returns {[number, number]}
+ */
 export function folded(groups) {
   let [x, z] = [groups, 1];
   for (; x >= 1 << 16; z *= 2) x = Math.ceil(x / 2);
@@ -44,13 +47,13 @@ export function folded(groups) {
 
 /** @param {string} tag @returns {number | null} */
 function axis(tag) {
-  if (tag.startsWith(THREADS)) return null; // the text has their number
-  const found = tag.startsWith(GROUPS) ? 'xyz'.indexOf(tag.slice(GROUPS.length)) : -1;
-  if (found < 0) throw new TypeError(`a launch with ${tag} is not WebGPU's`);
-  return found;
+  if (tag.startsWith(THREADS)) return null; // the number is in the text
+  const result = tag.startsWith(GROUPS) ? 'xyz'.indexOf(tag.slice(GROUPS.length)) : -1;
+  if (result < 0) throw new TypeError(`a launch with ${tag} is not WebGPU's`);
+  return result;
 }
 
-/** Little-endian fields, one after the other; fails with a RangeError at the end of the bytes. */
+/** Reader of little-endian fields. Throws a RangeError at the end. */
 class Reader {
   #view;
   #at = 0;
@@ -69,7 +72,7 @@ class Reader {
     return Number(this.#view.getBigUint64(this.skip(8), true));
   }
 
-  /** The code of an argument's type, of 32 bits unless it is a pointer. */
+  /** Return the type code of an argument of 32 bits or of a pointer. */
   argument() {
     const at = this.skip(4);
     const [code, bits] = [this.#view.getUint8(at), this.#view.getUint8(at + 1)];

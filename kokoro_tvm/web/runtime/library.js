@@ -1,18 +1,19 @@
-/** A dynamic linker for WebAssembly: libraries that share memory, table and stack of one runtime.
+/**
+ * Dynamic linker for WebAssembly: libraries share memory, table and stack of one runtime.
  *
- * The format is that of WebAssembly's tool conventions (DynamicLinking.md): a custom section `dylink.0` says how
- * much memory and table a library wants; where it gets them is an import.
+ * The format is WebAssembly's tool convention (DynamicLinking.md): a custom section `dylink.0` says how much memory
+ * and table a library needs, and imports say where they are.
  */
 
 import { needs } from './binary.js';
 
 /**
- * Where a library is, for other threads: its memory and its part of the table begin at `base` and `table`;
- * `addresses` are those that it looks up, in the order of its imports.
+ * The place of a library, for other threads: its memory begins at `base`, its part of the table at `table`;
+ * `addresses` are its imports in order.
  * @typedef {{module: WebAssembly.Module, base: number, table: number, addresses: number[]}} Place
  */
 
-/** One library, at its place in the runtime's memory and table. */
+/** A library at its place in the runtime's memory and table. */
 export class Library {
   /**
    * @param {WebAssembly.Module} module
@@ -35,31 +36,31 @@ export class Library {
       if (!global.value) throw new WebAssembly.LinkError(`nobody has ${name}, which the library refers to`);
       place.addresses.push(global.value);
     }
-    share(place); // an instance writes the initial data: the last one has to, before anything changes them
+    share(place); // every instance writes the initial data: the last one has to, before anything changes them
     exports.__wasm_apply_data_relocs?.();
     exports.__wasm_call_ctors?.();
   }
 
-  /** The address of a function or a variable; 0 where the library has none of that name. */
+  /** Return the address of a function or a variable; 0 if there is none of that name. */
   symbol(name) {
-    const found = this.exports[name];
-    if (found instanceof WebAssembly.Global) return this.base + found.value;
-    return this.#inTable(found);
+    const result = this.exports[name];
+    if (result instanceof WebAssembly.Global) return this.base + result.value;
+    return this.#inTable(result);
   }
 
-  #inTable(found) {
-    if (typeof found !== 'function') return 0;
-    if (!this.functions.has(found)) {
+  #inTable(result) {
+    if (typeof result !== 'function') return 0;
+    if (!this.functions.has(result)) {
       const index = this.table.grow(1);
-      this.table.set(index, found);
-      this.functions.set(found, index);
+      this.table.set(index, result);
+      this.functions.set(result, index);
     }
-    return this.functions.get(found);
+    return this.functions.get(result);
   }
 }
 
-/** The library of another thread in this one, whose memory is the same: what is called there by its address is
- * there under that address.
+/**
+ * Load another thread's library in this one at the same addresses of the shared memory.
  * @param {WebAssembly.Exports} runtime
  * @param {Place} place
  */
@@ -77,25 +78,25 @@ export function mirror(runtime, place) {
   });
 }
 
-/** A module at a place, and the addresses that it looks up. */
+/** Instantiate a module at a place, and return the addresses of its imports. */
 function instantiate(runtime, { module, base, table }) {
   const lookups = [];
   const imports = { env: {}, 'GOT.mem': {}, 'GOT.func': {} };
   const constant = (value) => new WebAssembly.Global({ value: 'i32', mutable: false }, value);
-  const given = {
+  const input = {
     memory: runtime.memory,
     __indirect_function_table: runtime.__indirect_function_table,
     __stack_pointer: runtime.__stack_pointer,
     __memory_base: constant(base),
     __table_base: constant(table),
   };
-  const own = new Set(WebAssembly.Module.exports(module).map((each) => each.name));
+  const own = new Set(WebAssembly.Module.exports(module).map((item) => item.name));
   for (const { module: from, name } of WebAssembly.Module.imports(module)) {
     if (from !== 'env') {
       const global = new WebAssembly.Global({ value: 'i32', mutable: true }, 0);
       lookups.push({ name, global, isFunction: from === 'GOT.func' });
       imports[from][name] = global;
-    } else if (name in given) imports.env[name] = given[name];
+    } else if (name in input) imports.env[name] = input[name];
     else if (name in runtime) imports.env[name] = runtime[name];
     // A weak function of its own, which another library might have replaced.
     else if (own.has(name)) imports.env[name] = (...values) => exports[name](...values);

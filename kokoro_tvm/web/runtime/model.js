@@ -1,8 +1,8 @@
-/** The five components as two questions: how long does every token last, and how does it sound. */
+/** The five components as two functions: predict durations, and decode audio. */
 
 import { BundleError } from '../errors.js';
 
-/** Runs a bundle's components. */
+/** Model of a bundle. */
 export class Model {
   #room = new Float32Array(0);
 
@@ -18,7 +18,7 @@ export class Model {
   }
 
   /**
-   * The duration of every token in frames at speed 1, and features that `decode` takes.
+   * Predict the duration of every token in frames at speed 1, and features for `decode`.
    * @param {number[]} tokens with the 0 at both ends
    * @param {Float32Array} style a row of a voice
    * @returns {Promise<{durations: Float32Array, features: import('./bundle.js').Values}>}
@@ -31,7 +31,7 @@ export class Model {
   }
 
   /**
-   * Audio of tokens that last so many frames each.
+   * Compute the audio of tokens with durations.
    * @param {number[]} tokens with the 0 at both ends
    * @param {Float32Array} style a row of a voice
    * @param {number[]} durations whole frames, 1 or more
@@ -41,7 +41,7 @@ export class Model {
    * @returns {Promise<Float32Array>}
    */
   async decode(tokens, style, durations, features, seed, pitch = null) {
-    const frames = durations.reduce((sum, each) => sum + each, 0);
+    const frames = durations.reduce((sum, item) => sum + item, 0);
     const [text] = this.bundle.run('text_encoder', tokens.length, ids(tokens));
     const [f0, noisiness] = this.bundle.run('f0n', frames, this.#spread(features, durations, frames), this.#prosody(style));
     const spoken = pitch ? { ...f0, values: times(await this.bundle.read(f0), pitch), tensor: undefined } : f0;
@@ -57,10 +57,10 @@ export class Model {
     return values;
   }
 
-  /** Features (1, C, tokens) over frames: (1, C, frames), until the next ones. */
+  /** Repeat features (1, C, tokens) over frames: (1, C, frames). The next call overwrites them. */
   #spread({ values, shape: [, channels, tokens] }, durations, frames) {
     const size = channels * frames;
-    if (this.#room.length < size) this.#room = new Float32Array(size); // kept: garbage of megabytes is collected late
+    if (this.#room.length < size) this.#room = new Float32Array(size); // reused: garbage of megabytes is collected late
     for (let channel = 0, place = 0; channel < channels; ++channel) {
       for (let token = 0; token < tokens; ++token) {
         this.#room.fill(values[channel * tokens + token], place, (place += durations[token]));

@@ -1,4 +1,4 @@
-/** `worker.js` in a thread of Node, with what a page's worker has and Node lacks. */
+/** `worker.js` in a thread of Node, with the parts of a page's worker that Node lacks. */
 
 import { open } from 'node:fs/promises';
 import { webcrypto } from 'node:crypto';
@@ -7,7 +7,7 @@ import { parentPort } from 'node:worker_threads';
 
 const { fetch } = globalThis;
 
-/** Files as a server would send them. */
+/** Return a file as a server would send it. */
 async function fetchFile(url) {
   try {
     const file = await open(url);

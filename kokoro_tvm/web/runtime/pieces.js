@@ -1,6 +1,7 @@
-/** The files of a bundle in pieces named by their sha256: fetched side by side, unpacked, compared, and kept.
+/**
+ * Files of a bundle in pieces named by their sha256: fetched in parallel, unpacked, verified and stored.
  *
- * kokoro_tvm/publish/pieces.py writes them. What is kept is the content, so that a later visit unpacks nothing.
+ * kokoro_tvm/publish/pieces.py writes them. Unpacked content is stored, so that a later visit unpacks nothing.
  */
 
 import { BundleError, ConnectionError, UnsupportedError } from '../errors.js';
@@ -9,30 +10,31 @@ import { received } from './folder.js';
 import { Kept } from './kept.js';
 
 const LIST = 'pieces.json'; // in the bundle's folder
-const FOLDER = '../pieces/'; // from there
-const SCHEMA = 2; // of the list that this version reads
+const FOLDER = '../pieces/'; // relative to that
+const SCHEMA = 2; // schema of the list that this version reads
 const SIDE_BY_SIDE = 6;
 const ATTEMPTS = 5; // at each piece while there is a connection
-const PAUSE = 500; // milliseconds before the second attempt, twice as long before every further one
-const SILENCE = 30_000; // milliseconds without a byte after which an attempt has failed
-const STEP = 1 << 20; // bytes after which progress is reported again
+const PAUSE = 500; // milliseconds before the second attempt; doubles each time
+const SILENCE = 30_000; // milliseconds without a byte after which an attempt fails
+const STEP = 1 << 20; // bytes between reports of progress
 
 /**
- * How far loading has come. `loaded` of `total` bytes are there, as they are sent, without files that are read apart; of these, `kept` were there from an earlier visit.
- * `offline`: it waits for a connection. `full`: the browser has no room to keep what is loaded.
+ * Progress of loading. `loaded` of `total` transferred bytes are there, without files that are read apart; `kept` of
+ * them are from an earlier visit. `offline`: it waits for a connection. `full`: the browser has no room to store what
+ * is loaded.
  * @typedef {{loaded: number, total: number, kept: number, offline: boolean, full: boolean}} Progress
  */
 
 /**
- * Bytes of a file: their sha256 and number; `packed`: how many are sent, with the bytes of every `width` apart; `apart`: whether
- * the file is read in ranges, as they are needed.
+ * A piece of a file: sha256 and size; `packed`: transferred bytes, with the bytes of every `width` apart; `apart`: the
+ * file is read in ranges on demand.
  * @typedef {{file: string, sha256: string, size: number, width: number, packed: number, apart: boolean}} Piece
  */
 
-/** A bundle's files, whose pieces are fetched a few ahead of whoever reads them from beginning to end. */
+/** Files of a bundle whose pieces are fetched ahead of a sequential reader. */
 export class Pieces {
   /**
-   * Reads the list of a bundle's folder, or that of the bundle which the list names for engines with relaxed SIMD.
+   * Read the list of a bundle's folder, or of the bundle that the list names for engines with relaxed SIMD.
    * @param {URL} base the bundle's folder, an address that ends in a slash; the pieces are in `../pieces/`
    * @param {(progress: Progress) => void} [onprogress] called as it changes
    * @returns {Promise<Pieces | null>} null where the folder has no list; rejected with an UnsupportedError,
@@ -65,7 +67,7 @@ export class Pieces {
   #ahead = new Map();
   /** @type {ArrayBuffer[]} memory of pieces that were read, for the next ones */
   #room = [];
-  #counted = new Set(); // digests of those that the progress has as loaded
+  #counted = new Set(); // digests of the pieces that the progress counts
   #progress = { loaded: 0, total: 0, kept: 0, offline: false, full: false };
   #reported = 0;
 
@@ -73,7 +75,7 @@ export class Pieces {
    * @param {Record<string, {sha256: string, apart: boolean, pieces: [string, number, number, number][]}>} files
    * @param {Kept | null} kept @param {(progress: Progress) => void} onprogress */
   constructor(base, folder, files, kept, onprogress) {
-    this.base = base; // the folder of the bundle that it is
+    this.base = base; // the folder of the chosen bundle
     this.#folder = folder;
     this.#kept = kept;
     this.#onprogress = onprogress;
@@ -82,7 +84,7 @@ export class Pieces {
       this.#files.set(file, { sha256, pieces, first: this.#order.length });
       if (!apart) this.#order.push(...pieces);
     }
-    for (const piece of new Map(this.#order.map((each) => [each.sha256, each])).values()) {
+    for (const piece of new Map(this.#order.map((item) => [item.sha256, item])).values()) {
       this.#progress.total += piece.packed;
       if (!kept?.names.has(piece.sha256)) continue;
       this.#counted.add(piece.sha256);
@@ -93,11 +95,11 @@ export class Pieces {
   }
 
   /**
-   * The content of a manifest's entry, in order, each part until the next. Pieces that the list names after it are
-   * fetched meanwhile.
+   * Yield the content of an entry's file in order, each part until the next. Later pieces of the list are fetched
+   * meanwhile.
    * @param {{file: string, sha256: string}} entry
-   * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} fails with a ConnectionError; with a BundleError for pieces that are not
-   *   those of the list, and for a list that is not of this manifest
+   * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} fails with a ConnectionError; with a BundleError for pieces
+   *   that are not those of the list, and for a list that is not of this manifest
    */
   async *parts(entry) {
     const { first, pieces } = this.#listed(entry);
@@ -114,11 +116,16 @@ export class Pieces {
     }
   }
 
-  /** Bytes of a file that is read apart. Fails as `parts`. @param {{file: string, sha256: string}} entry @param {number} begin
-   * @param {number} end @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  /**
+   * Return a range of a file that is read apart. Fails as `parts`.
+   * @param {{file: string, sha256: string}} entry
+   * @param {number} begin
+   * @param {number} end
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
+   */
   async range(entry, begin, end) {
     const bytes = new Uint8Array(end - begin);
-    let at = 0; // where a piece begins
+    let at = 0; // beginning of the piece
     for (const piece of this.#listed(entry).pieces) {
       if (at < end && at + piece.size > begin) {
         const content = await this.#bytes(piece);
@@ -137,13 +144,15 @@ export class Pieces {
     throw new BundleError(`pieces.json has no ${file} with sha256 ${sha256}: the site has changed. Reload the page.`);
   }
 
-  /** Once all is read: gives up the memory that reading takes. */
+  /** Free the memory of reading, once everything is read. */
   settle() {
     this.#room.splice(0).forEach(freed);
   }
 
-  /** Removes pieces that are kept of this site and that the list no longer names, nor those of other bundles of the site.
-   * @param {...URL} bases folders of these */
+  /**
+   * Remove stored pieces of this site that neither this list nor other bundles of the site name.
+   * @param {...URL} bases folders of these
+   */
   async removeOthers(...bases) {
     const lists = await Promise.all(bases.map(async (base) => (await answer(new URL(LIST, base), {})).json()));
     const others = lists.flatMap(({ files }) => Object.values(files).flatMap(({ pieces }) => pieces));
@@ -157,7 +166,7 @@ export class Pieces {
   #begin(piece) {
     if (this.#ahead.has(piece.sha256)) return;
     const bytes = this.#bytes(piece);
-    bytes.catch(() => {}); // whoever reads the piece gets the error
+    bytes.catch(() => {}); // the reader of the piece gets the error
     this.#ahead.set(piece.sha256, bytes);
   }
 
@@ -167,7 +176,7 @@ export class Pieces {
     if (this.#kept?.names.has(sha256)) {
       const bytes = await this.#kept.read(sha256, this.#roomFor(size));
       if (bytes && (await digest(bytes)) === sha256) return bytes;
-      await this.#forget(piece); // the browser gave it up, or the disk has changed it
+      await this.#forget(piece); // the browser dropped it, or the disk changed it
     }
     const bytes = await this.#fetch(piece);
     await this.#keep(piece, bytes);
@@ -218,9 +227,9 @@ export class Pieces {
   async #attempt(piece) {
     const { file, sha256, size, width, apart } = piece;
     const isCounted = apart || this.#counted.has(sha256); // another file has the same piece
-    let there = 0;
+    let available = 0;
     const come = (bytes) => {
-      there += bytes;
+      available += bytes;
       if (!isCounted) this.#report({ loaded: this.#progress.loaded + bytes });
     };
     const silence = new AbortController();
@@ -246,14 +255,14 @@ export class Pieces {
       this.#counted.add(sha256);
       return bytes;
     } catch (error) {
-      come(-there);
+      come(-available);
       throw error;
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** Waits until the browser has a connection again. */
+  /** Wait until the browser has a connection. */
   async #connection() {
     this.#report({ offline: true });
     while (!navigator.onLine) await pause(PAUSE); // the event `online` does not reach every worker
@@ -275,9 +284,13 @@ export class Pieces {
   }
 }
 
-/** Unpacks a piece. @param {Uint8Array<ArrayBuffer>[]} parts of what was sent @param {number} width see `Piece`
+/**
+ * Unpack a piece.
+ * @param {Uint8Array<ArrayBuffer>[]} parts of what was sent
+ * @param {number} width see `Piece`
  * @param {Uint8Array<ArrayBuffer>} bytes where its content goes
- * @returns {Promise<boolean>} whether that is filled exactly; rejected for what is not packed */
+ * @returns {Promise<boolean>} whether that is filled exactly; rejected for what is not packed
+ */
 async function unpack(parts, width, bytes) {
   const sent = new ReadableStream({
     pull(controller) {
@@ -286,26 +299,30 @@ async function unpack(parts, width, bytes) {
     },
   });
   const count = bytes.length / width; // of a plane
-  let there = 0;
+  let available = 0;
   for await (const part of received(sent.pipeThrough(new DecompressionStream('deflate')), 'a piece')) {
-    if (there + part.length > bytes.length) return false;
+    if (available + part.length > bytes.length) return false;
     for (let from = 0; from < part.length; ) {
-      const plane = Math.floor(there / count);
-      let to = (there % count) * width + plane;
-      const end = Math.min(part.length, from + (plane + 1) * count - there);
-      there += end - from;
+      const plane = Math.floor(available / count);
+      let to = (available % count) * width + plane;
+      const end = Math.min(part.length, from + (plane + 1) * count - available);
+      available += end - from;
       for (; from < end; to += width) bytes[to] = part[from++];
     }
   }
-  return there === bytes.length;
+  return available === bytes.length;
 }
 
-/** Frees memory that nothing refers to any more. @param {any} buffer */
+/** Free memory that nothing refers to any more. @param {any} buffer */
 const freed = (buffer) => buffer.transfer?.(0);
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
-/** What a server answers. @param {URL | string} url @param {RequestInit} options */
+/**
+ * Fetch an address; a failure is a ConnectionError.
+ * @param {URL | string} url
+ * @param {RequestInit} options
+ */
 async function answer(url, options) {
   try {
     return await fetch(url, options);

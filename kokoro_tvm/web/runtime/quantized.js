@@ -1,22 +1,33 @@
-/** Weights that a file has in fewer bits, and what filtered kernels make of taps: as `kokoro_tvm/runtime/bundle/quantized.py`
- * has it, bit for bit. */
+/** Weights with fewer bits, and taps of filtered kernels: as `kokoro_tvm/runtime/bundle/quantized.py`, bit for bit. */
 
 /**
- * What a tensor's bytes are: `bits` of each weight; `shape` (blocks, taps, terms, columns); `points` (points, taps).
+ * Format of a tensor: `bits` per weight; `shape` (blocks, taps, terms, columns); `points` (points, taps).
  * @typedef {{bits: number, shape: [number, number, number, number], points: number[][]}} Quantized
  */
 
-/** Bytes that the float32 weights take. @param {Quantized} quantized @returns {number} */
+/**
+ * Return the bytes of the float32 weights.
+ * @param {Quantized} quantized
+ * @returns {number}
+ */
 export const widenedSize = ({ shape: [blocks, , terms, columns], points }) => 4 * blocks * points.length * terms * columns;
 
-/** Bytes that they are stored in. @param {Quantized} quantized @returns {number} */
+/**
+ * Return the stored bytes.
+ * @param {Quantized} quantized
+ * @returns {number}
+ */
 export function quantizedSize({ bits, shape: [blocks, taps, terms, columns] }) {
   const count = blocks * taps * terms * columns;
   return 4 * blocks * columns + count + Math.ceil((count * (bits - 8)) / 8);
 }
 
-/** Writes the weights (blocks, points, terms, columns). @param {Uint8Array} bytes at an offset of their buffer that is a
- * multiple of 4 @param {Quantized} quantized @param {Float32Array} out */
+/**
+ * Write the weights (blocks, points, terms, columns).
+ * @param {Uint8Array} bytes at an offset of their buffer that is a multiple of 4
+ * @param {Quantized} quantized
+ * @param {Float32Array} out
+ */
 export function widen(bytes, { bits, shape: [blocks, taps, terms, columns], points }, out) {
   const scales = new Float32Array(bytes.buffer, bytes.byteOffset, blocks * columns);
   const low = bits - 8;
@@ -25,8 +36,8 @@ export function widen(bytes, { bits, shape: [blocks, taps, terms, columns], poin
   const size = terms * columns; // of a tap, and of a point
   let upper = 4 * blocks * columns;
   let lower = upper + blocks * taps * size;
-  let rest = 0; // bits of the lower ones that were read and not taken
-  let count = 0; // of these
+  let rest = 0; // bits that were read and not used
+  let count = 0; // their number
   const weights = new Float32Array(taps * size); // of a block
   const sums = new Float64Array(size);
   for (let block = 0, place = 0; block < blocks; ++block) {

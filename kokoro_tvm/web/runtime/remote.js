@@ -1,9 +1,9 @@
-/** A `Model` in a worker of its own. */
+/** A `Model` in a worker. */
 
 import { ConnectionError, UnsupportedError } from '../errors.js';
 
 /**
- * What computes now, and why it is not the GPU where a bundle for one was given.
+ * What computes now, and why it is not the GPU if a bundle for one was given.
  * @typedef {{computes: 'gpu' | 'wasm', notice: string | null}} Way
  */
 
@@ -12,16 +12,18 @@ function ofPage() {
   return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 }
 
-/** The same calls as `Model`, one after the other, those of `Speaking`, and what it knows besides: `manifest`, and
- * `threads`, how many compute. That is one where the page is not cross-origin isolated. */
+/**
+ * Proxy of `Model` and `Speaking` in a worker, one call after the other, with `manifest` and `threads`, the number
+ * that compute: one if the page is not cross-origin isolated.
+ */
 export class RemoteModel {
   /**
-   * Loads a bundle in a new worker.
+   * Load a bundle in a new worker.
    * @param {string | URL} base the bundle's folder, an address that ends in a slash
-   * @param {{onprogress?: (progress: import('./pieces.js').Progress) => void, worker?: () => Worker,
-   *   gpu?: string | URL, onway?: (way: Way) => void}} [options] onprogress: called as it is loaded;
-   *   worker: what starts the worker, where it is not a page's; gpu: the folder of a bundle for WebGPU, which computes where
-   *   it can; onway: called once it is known whether it does, and where that changes
+   * @param {{onprogress?: (progress: import('./pieces.js').Progress) => void, worker?: () => Worker, gpu?: string |
+   *   URL, onway?: (way: Way) => void}} [options] onprogress: called as it is loaded; worker: what starts the worker,
+   *   where it is not a page's; gpu: the folder of a bundle for WebGPU, which computes where it can; onway: called
+   *   once it is known whether it does, and where that changes
    * @returns {Promise<RemoteModel>} rejected with what `Pieces.open` and `Bundle.open` throw
    */
   static async open(base, { onprogress = () => {}, worker = ofPage, gpu, onway = () => {} } = {}) {
@@ -35,7 +37,7 @@ export class RemoteModel {
     }
   }
 
-  /** What the worker gives once it has loaded: the manifest, and the same as `Model` has. @type {any} */
+  /** The worker's answer after loading: the manifest, and the properties of `Model`. @type {any} */
   manifest;
   /** @type {Record<string, number>} */
   vocabulary = {};
@@ -47,7 +49,7 @@ export class RemoteModel {
   #waiting = new Map();
   #next = 0;
   /** @type {Error | null} */
-  #end = null; // why nothing is answered any more
+  #end = null; // reason why nothing is answered any more
 
   /** @param {Worker} worker @param {(progress: import('./pieces.js').Progress) => void} onprogress
    * @param {(way: Way) => void} onway */
@@ -79,25 +81,39 @@ export class RemoteModel {
     return this.#call('decode', tokens, style, durations, features, seed, pitch);
   }
 
-  /** Loads voices and front end, which what follows needs. @returns {Promise<string[]>} the names of the voices */
+  /** Load voices and front end, which the next methods need. @returns {Promise<string[]>} the names of the voices */
   prepare() {
     return this.#call('prepare');
   }
 
-  /** See `Speaking.addVoices`. @param {string} file @param {Uint8Array} data @returns {Promise<string[]>} */
+  /**
+   * See `Speaking.addVoices`.
+   * @param {string} file
+   * @param {Uint8Array} data
+   * @returns {Promise<string[]>}
+   */
   addVoices(file, data) {
     return this.#call('addVoices', file, data);
   }
 
-  /** A plan as a message has it, see `revived`. @param {"plan" | "planPhonemes"} method of `Speaking`
-   * @param {any} text @param {any} options those of a planner, `signal` and `warn` */
+  /**
+   * Return a plan as a message has it, see `revived`.
+   * @param {"plan" | "planPhonemes"} method of `Speaking`
+   * @param {any} text
+   * @param {any} options those of a planner, `signal` and `warn`
+   */
   plan(method, text, { signal, warn, ...options }) {
     return this.#request(signal, warn, method, text, options)[1];
   }
 
-  /** What a method of `Speaking` gives: first the plan, then every part. No component is begun after the signal aborts, or
-   * after nobody reads on. @param {"stream" | "render"} method @param {any} what @param {any} options
-   * @returns {AsyncGenerator<any>} */
+  /**
+   * Yield the results of a method of `Speaking`: the plan, then every part. No component is started after the signal
+   * aborts or the caller stops reading.
+   * @param {"stream" | "render"} method
+   * @param {any} what
+   * @param {any} options
+   * @returns {AsyncGenerator<any>}
+   */
   async *stream(method, what, { signal, warn, ...options }) {
     const [number, plan] = this.#request(signal, warn, 'begin', method, what, options);
     try {
@@ -112,7 +128,7 @@ export class RemoteModel {
     }
   }
 
-  /** Ends the worker, whatever it computes; what waits for it is rejected. */
+  /** End the worker. Pending calls are rejected. */
   close() {
     this.#worker.terminate();
     this.#fail(new DOMException('the model was closed', 'AbortError'));
@@ -122,9 +138,13 @@ export class RemoteModel {
     return this.#request(undefined, undefined, method, ...values)[1];
   }
 
-  /** The number of a request, and its result, which is rejected as soon as the signal aborts.
-   * @param {AbortSignal | undefined} signal @param {((notice: string) => void) | undefined} warn @param {string} method
-   * @returns {[number, Promise<any>]} */
+  /**
+   * Send a request. Return its number and its result, which is rejected as soon as the signal aborts.
+   * @param {AbortSignal | undefined} signal
+   * @param {((notice: string) => void) | undefined} warn
+   * @param {string} method
+   * @returns {[number, Promise<any>]}
+   */
   #request(signal, warn, method, ...values) {
     const id = this.#next++;
     const result = new Promise((resolve, reject) => {

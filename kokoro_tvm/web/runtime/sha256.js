@@ -1,25 +1,27 @@
-/** SHA-256 (FIPS 180-4) of bytes that come in parts: `crypto.subtle` takes all of them at once, and copies them. */
+/** Incremental SHA-256 (FIPS 180-4): `crypto.subtle` needs all bytes at once, and copies them. */
 
 const BLOCK = 64; // bytes
-const LENGTH = 8; // bytes at the end of the last block: how many bits there are
+const LENGTH = 8; // bytes at the end of the last block: the number of bits
 const FRACTION = 2 ** 32;
 
-/** The first 32 bits after the point of `root` of the first primes. */
+/** Return the first 32 fractional bits of a root of the first primes. */
 function fractions(count, root) {
-  const found = new Int32Array(count);
+  const result = new Int32Array(count);
   for (let number = 2, place = 0; place < count; ++number) {
     let divisor = 2;
     while (number % divisor) ++divisor;
-    if (divisor === number) found[place++] = (root(number) % 1) * FRACTION;
+    if (divisor === number) result[place++] = (root(number) % 1) * FRACTION;
   }
-  return found;
+  return result;
 }
 
 const START = fractions(8, Math.sqrt);
 const ROUNDS = fractions(BLOCK, Math.cbrt);
 
-/** A digest that grows. In Node it is OpenSSL's, which is ten times as fast.
- * @returns {Promise<{update: (bytes: Uint8Array) => void, hex: () => string}>} */
+/**
+ * Return an incremental digest. In Node it is OpenSSL's, which is ten times as fast.
+ * @returns {Promise<{update: (bytes: Uint8Array) => void, hex: () => string}>}
+ */
 export async function newSha256() {
   if (!globalThis.process?.versions?.node) return new Sha256();
   const { createHash } = await import('node:crypto');
@@ -27,7 +29,7 @@ export async function newSha256() {
   return { update: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') };
 }
 
-/** The same in JavaScript. */
+/** Incremental digest in JavaScript. */
 export class Sha256 {
   #state = START.slice();
   #words = new Int32Array(BLOCK);
@@ -49,7 +51,7 @@ export class Sha256 {
     this.#rest.set(bytes.subarray(at));
   }
 
-  /** The digest of all bytes, as 64 digits; nothing can be added after that. @returns {string} */
+  /** Return the digest as 64 digits. Nothing can be added afterwards. @returns {string} */
   hex() {
     const bits = BigInt(this.#length) * 8n;
     const zeros = (2 * BLOCK - 1 - LENGTH - (this.#length % BLOCK)) % BLOCK;

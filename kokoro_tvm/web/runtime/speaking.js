@@ -1,4 +1,4 @@
-/** What a worker does for a synthesizer: reads, plans and speaks, so that the page's thread is free meanwhile. */
+/** A worker's tasks for a synthesizer: read, plan and speak, so that the page's thread stays free. */
 
 import { completed } from '../completing.js';
 import { BundleError } from '../errors.js';
@@ -14,13 +14,14 @@ import { shown, wordsOfPiece } from '../words.js';
 /** @typedef {import('../planner.js').Options} Options */
 
 /**
- * What a request comes with: signal: aborts when nobody waits for it any more; warn: takes notices.
+ * Context of a request. signal: aborts when the caller stops waiting; warn: takes notices.
  * @typedef {{signal: AbortSignal, warn: (message: string) => void}} Context
  */
 
 /**
- * What a stream gives: a piece with its words, seconds from the start of the speech, and then its audio.
- * @typedef {{piece: import('../plan.js').Piece, words: import('../synthesizer.js').Word[]} | {audio: Float32Array}} Spoken
+ * Item of a stream: a piece with its words (seconds from the start of the speech), then its audio.
+ * @typedef {{piece: import('../plan.js').Piece, words: import('../synthesizer.js').Word[]} | {audio: Float32Array}}
+ *   Spoken
  */
 
 /** A bundle's model with its voices and its front end. */
@@ -35,7 +36,7 @@ export class Speaking {
     const { bundle } = model;
     const { voices, text, front_end: frontEnd, style_dim: half } = bundle.manifest;
     const tables = await Voices.open((begin, end) => bundle.range(voices, begin, end), 2 * half);
-    await tables.table(tables.default); // which is there, with a connection or not, once the page can speak
+    await tables.table(tables.default); // so that it is there, online or not, once the page can speak
     const languages = languagesOf(bundle.manifest.languages);
     if (frontEnd && !text) throw new BundleError('The bundle has no text.wasm, which reads its text. Build the bundle again.');
     const [code, data] = frontEnd ? [await bundle.file(text), await bundle.file(frontEnd)] : [null, null];
@@ -53,8 +54,12 @@ export class Speaking {
     return this.#voices.names;
   }
 
-  /** Takes the voices of a file beside those that there are. @param {string} file its name
-   * @param {Uint8Array<ArrayBuffer>} data @returns {Promise<string[]>} their names; rejected with an InputError */
+  /**
+   * Add the voices of a file.
+   * @param {string} file its name
+   * @param {Uint8Array<ArrayBuffer>} data
+   * @returns {Promise<string[]>} their names; rejected with an InputError
+   */
   async addVoices(file, data) {
     const own = await readVoices(file, data, 2 * this.#model.bundle.manifest.style_dim);
     this.#voices = await this.#voices.joined(own);
@@ -71,16 +76,25 @@ export class Speaking {
     return this.#planner(signal).planPhonemes(phonemes, { ...options, warn });
   }
 
-  /** Speaks a text: its plan without pieces, and what is spoken. @param {Context} context
-   * @param {string | string[]} text @param {Options} options @returns {[Plan, AsyncGenerator<Spoken>]} */
+  /**
+   * Speak a text: return its plan without pieces, and the stream.
+   * @param {Context} context
+   * @param {string | string[]} text
+   * @param {Options} options
+   * @returns {[Plan, AsyncGenerator<Spoken>]}
+   */
   stream({ signal, warn }, text, options) {
     const planner = this.#planner(signal);
     const plan = planner.empty(options);
     return [plan, this.#spoken(signal, plan, planner.pieces(text, { ...options, warn }))];
   }
 
-  /** Speaks a plan. @param {Context} context @param {any} cloned a plan, as a message has it
-   * @returns {[Plan, AsyncGenerator<Spoken>]} */
+  /**
+   * Speak a plan.
+   * @param {Context} context
+   * @param {any} cloned a plan, as a message has it
+   * @returns {[Plan, AsyncGenerator<Spoken>]}
+   */
   render({ signal }, cloned) {
     const plan = revived(cloned);
     return [plan, this.#spoken(signal, plan, completed(this.#interruptible(signal), this.#voices, plan))];
@@ -102,12 +116,12 @@ export class Speaking {
     return new Planner(this.#interruptible(signal), this.#voices, this.#frontEnd, this.#languages);
   }
 
-  /** The model, of which no component is begun once the signal has aborted. */
+  /** Return the model that starts no component after the signal aborted. */
   #interruptible(signal) {
     const model = this.#model;
     const { sampleRate, samplesPerFrame, most } = model;
     const unlessAborted = (call) => async (...values) => {
-      await new Promise((done) => setTimeout(done)); // lets messages in, that which aborts among them
+      await new Promise((done) => setTimeout(done)); // receive messages, such as an abort
       signal.throwIfAborted();
       return call(...values);
     };

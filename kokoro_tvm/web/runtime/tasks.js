@@ -1,28 +1,29 @@
-/** The tasks of a parallel call, which threads take one by one: integers in memory that they share.
+/**
+ * Tasks of a parallel call that threads take one by one: integers in shared memory.
  *
- * A task is taken by counting down those that are left, together with the number of the call: who was held up
- * since it looked finds another number, and takes nothing of a call that it knows nothing of.
+ * Taking a task decrements a counter that also contains the number of the call. A delayed thread finds another number,
+ * and takes no task of a call that it does not know.
  */
 
-const CALL = 0; // the call's number, and in the lowest bits how many tasks nobody has taken
-const DONE = 1; // tasks of this call that ended
+const CALL = 0; // the number of the call, and in the lowest bits the remaining tasks
+const DONE = 1; // finished tasks of this call
 const COUNT = 2; // tasks of this call
-const RUN = 3; // what runs one: its place in the table
+const RUN = 3; // place of the task's function in the table
 const GROUP = 4; // its arguments
 const DATA = 5;
-const LIBRARIES = 6; // how many all threads are to have
-const LOADED = 7; // by how many of the threads the last of them was loaded
-const FAILED = 8; // how many bytes of a message follow, where a task failed
+const LIBRARIES = 6; // libraries that all threads have to load
+const LOADED = 7; // threads that loaded the last one
+const FAILED = 8; // bytes of the message of a failed task
 const MESSAGE = 9;
 const LEFT_BITS = 8;
 const LEFT = (1 << LEFT_BITS) - 1;
 const MESSAGE_BYTES = 512;
 const SECOND = 1000;
 
-/** How many tasks a call can have, and so how many threads there can be. */
+/** Maximum number of tasks of a call, and so of threads. */
 export const MOST = LEFT;
 
-/** What the threads of one runtime share. */
+/** State that the threads of a runtime share. */
 export class Tasks {
   /** @param {SharedArrayBuffer} [buffer] of another thread's tasks */
   constructor(buffer = new SharedArrayBuffer(MESSAGE * 4 + MESSAGE_BYTES)) {
@@ -30,7 +31,7 @@ export class Tasks {
     this.words = new Int32Array(buffer);
   }
 
-  /** Begins a call. @param {number} count of tasks */
+  /** Begin a call. @param {number} count of tasks */
   begin(count, run, group, data) {
     for (const [place, value] of [[RUN, run], [GROUP, group], [DATA, data], [COUNT, count], [DONE, 0]]) {
       Atomics.store(this.words, place, value);
@@ -38,7 +39,7 @@ export class Tasks {
     this.#next(count);
   }
 
-  /** Takes tasks until none is left. @param {WebAssembly.Table} table */
+  /** Run tasks until none is left. @param {WebAssembly.Table} table */
   run(table) {
     for (let call; (call = Atomics.load(this.words, CALL)) & LEFT; ) {
       const run = table.get(Atomics.load(this.words, RUN));
@@ -55,14 +56,15 @@ export class Tasks {
     }
   }
 
-  /** Returns when all tasks of the call have ended; throws where one failed, see `#wait`. */
+  /** Return when all tasks of the call have ended. Throws if one failed, see `#wait`. */
   end(patience) {
     const count = Atomics.load(this.words, COUNT);
     this.#wait(DONE, count, patience, 'finished its part of a call');
     this.check();
   }
 
-  /** Has every other thread load a library, which was sent to them, and returns when they have.
+  /**
+   * Let every other thread load a library that was sent to them, and return when they have.
    * @param {number} others how many there are
    */
   load(others, patience) {
@@ -73,7 +75,7 @@ export class Tasks {
     this.check();
   }
 
-  /** Takes tasks, until there are more libraries than so many. */
+  /** Run tasks until there are more than `libraries` libraries. */
   serve(table, libraries) {
     for (;;) {
       this.run(table);
@@ -83,7 +85,7 @@ export class Tasks {
     }
   }
 
-  /** Loads a library, and lets the thread that waits for it know. @param {() => void} load */
+  /** Load a library and notify the waiting thread. @param {() => void} load */
   loaded(load) {
     try {
       load();
@@ -94,7 +96,7 @@ export class Tasks {
     Atomics.notify(this.words, LOADED);
   }
 
-  /** Throws where a thread has failed. */
+  /** Throw if a thread has failed. */
   check() {
     const size = Atomics.load(this.words, FAILED);
     if (!size) return;
@@ -108,14 +110,16 @@ export class Tasks {
     Atomics.notify(this.words, CALL);
   }
 
-  /** Waits for a count. One that stands still for `patience` seconds is a thread that has died; they are
-   * counted one by one, because a machine that sleeps counts as one. */
+  /**
+   * Wait for a counter. If it does not change for `patience` seconds, a thread has died. Seconds are counted one by
+   * one, because a sleeping machine counts as one.
+   */
   #wait(place, count, patience, what) {
     let still = 0;
-    for (let found; (found = Atomics.load(this.words, place)) < count; ) {
-      still = Atomics.wait(this.words, place, found, SECOND) === 'timed-out' ? still + 1 : 0;
+    for (let result; (result = Atomics.load(this.words, place)) < count; ) {
+      still = Atomics.wait(this.words, place, result, SECOND) === 'timed-out' ? still + 1 : 0;
       if (still >= patience) {
-        this.#fail(new Error(`for ${patience} s, no thread ${what}; ${count - found} of ${count} are missing`));
+        this.#fail(new Error(`for ${patience} s, no thread ${what}; ${count - result} of ${count} are missing`));
         this.check();
       }
     }

@@ -1,4 +1,4 @@
-/** A worker that is a thread of a runtime: see `threads.js`. */
+/** Worker that is a thread of a runtime: see `threads.js`. */
 
 import { mirror } from './library.js';
 import { Tasks } from './tasks.js';
@@ -15,13 +15,13 @@ function start({ runtime: module, memory, stack, tasks: buffer }) {
   }
   const { exports } = new WebAssembly.Instance(module, imports);
   exports.__stack_pointer.value = stack;
-  // Errors of TVM are kept in memory of one thread.
+  // TVM keeps errors in memory of one thread.
   const raise = { TVMFFIErrorSetRaisedFromCStrParts: refused('TVMFFIErrorSetRaisedFromCStrParts') };
   runtime = { ...exports, memory, ...raise };
   tasks = new Tasks(buffer);
 }
 
-/** Of a thread alone: it computes, and calls nobody. */
+/** Return an import that throws: a thread computes and calls nothing else. */
 function refused(name) {
   return () => {
     throw new Error(`compiled code called ${name} in a thread`);

@@ -1,13 +1,15 @@
-/** Threads of the runtime: workers that have its memory, and instances of their own of it and of every library. */
+/** Threads of the runtime: workers with its memory, and their own instances of it and of every library. */
 
 import { MOST, Tasks } from './tasks.js';
 
 const PAGE = 65536; // bytes
-const STACK = 1 << 20; // bytes of a thread, as many as the runtime itself has
-const PATIENCE = 60; // seconds: a task takes one where the machine is busy
+const STACK = 1 << 20; // bytes per thread, as many as the runtime's
+const PATIENCE = 60; // seconds: on a busy machine, a task takes one
 
-/** The other threads of a runtime, which take part in its parallel calls. The thread that calls has to be one
- * that may wait: a worker, or Node. */
+/**
+ * Other threads of a runtime, which take part in its parallel calls. The calling thread has to be allowed to wait: a
+ * worker, or Node.
+ */
 export class Threads {
   /**
    * @param {number} count of threads, the one that calls among them
@@ -38,13 +40,14 @@ export class Threads {
     this.#patience = patience;
   }
 
-  /** Loads a library in all threads. @param {import('./library.js').Place} place */
+  /** Load a library in all threads. @param {import('./library.js').Place} place */
   load(place) {
     this.#workers.forEach((worker) => worker.postMessage({ place }));
     this.#tasks.load(this.#workers.length, this.#patience);
   }
 
-  /** Runs the tasks of a parallel call. Throws where one fails; then no thread can be used any more.
+  /**
+   * Run the tasks of a parallel call. Throws if one fails; then no thread can be used any more.
    * @param {WebAssembly.Table} table
    * @param {number} run the place in it of what runs a task: (task, group, data) => status
    */
@@ -73,11 +76,11 @@ export class Threads {
   }
 }
 
-/** A worker: a browser's, or Node's, which does not keep the program from ending. */
+/** Start a worker of the browser or of Node, where it does not keep the process alive. */
 async function newWorker(url) {
   if (globalThis.Worker) return new Worker(url, { type: 'module' });
   const { Worker: NodeWorker } = await import('node:worker_threads');
-  // Else Node opens the program's own output, which then refuses what a reader is too slow for.
+  // Else Node shares the program's output, which then fails for a slow reader.
   return new NodeWorker(url, { stdout: true, stderr: true });
 }
 

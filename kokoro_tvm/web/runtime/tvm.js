@@ -1,6 +1,7 @@
-/** The TVM runtime, compiled to WebAssembly, by its C API (tvm/ffi/c_api.h): libraries, tensors and calls.
+/**
+ * The TVM runtime, compiled to WebAssembly, by its C API (tvm/ffi/c_api.h): libraries, tensors and calls.
  *
- * Addresses are numbers up to 2^32. Views of memory are made when they are used: memory grows.
+ * Addresses are numbers up to 2^32. Views of memory are made at each use, because memory grows.
  */
 
 import { BundleError } from '../errors.js';
@@ -14,17 +15,17 @@ import { wasi } from './wasi.js';
 const ANY = 16; // bytes of a TVMFFIAny: int32 type, 4 of padding, 8 of the value
 const HEADER = 24; // of every object
 const TENSOR = 48; // of a DLManagedTensor: 40 of its DLTensor, a context and a deleter
-const TASKS = 4; // where a TVMParallelGroupEnv has their number
+const TASKS = 4; // offset of the number of tasks in a TVMParallelGroupEnv
 const ALIGNMENT = 64;
 const CPU = 1;
 
 /** TVMFFITypeIndex. */
 const Type = { none: 0, int: 1, bool: 2, string: 8, object: 64, function: 68, tensor: 70, array: 71 };
 
-/** Element types by name: [DLPack's code, bits, the array that holds it]. */
+/** Element types by name: [DLPack's code, bits, array]. */
 const DTYPES = {
   float32: [2, 32, Float32Array],
-  float16: [2, 16, Uint16Array], // their bits
+  float16: [2, 16, Uint16Array], // as bits
   float64: [2, 64, Float64Array],
   int32: [0, 32, Int32Array],
   int64: [0, 64, BigInt64Array],
@@ -33,7 +34,7 @@ const DTYPES = {
 };
 const NAMES = new Map(Object.entries(DTYPES).map(([name, [code, bits]]) => [`${code} ${bits}`, name]));
 
-/** An error of TVM, with its message; kind: TVM's word for what it is, such as `ValueError`. */
+/** An error of TVM. kind: TVM's name of it, such as `ValueError`. */
 export class TvmError extends Error {
   constructor(kind, message) {
     super(message);
@@ -42,12 +43,12 @@ export class TvmError extends Error {
   }
 }
 
-/** An array in the runtime's memory, or in a GPU's, until it is freed. */
+/** An array in the runtime's memory or in a GPU's, until it is freed. */
 export class Tensor {
   constructor(tvm, handle, memory) {
     this.tvm = tvm;
     this.handle = handle;
-    this.memory = memory; // what is freed with it; empty where TVM has it
+    this.memory = memory; // what is freed with it; empty if TVM owns it
   }
 
   get #view() {
@@ -67,7 +68,7 @@ export class Tensor {
     return this.#view.shape;
   }
 
-  /** Where it is; of a GPU's, the number of the buffer. */
+  /** The address, or the number of a GPU's buffer. */
   get address() {
     return this.#view.data;
   }
@@ -76,7 +77,7 @@ export class Tensor {
     return this.#view.dtype;
   }
 
-  /** Its values, copied: an array of the element type. */
+  /** Copy the values to an array of the element type. */
   values() {
     const { data, shape, dtype } = this.#view;
     const count = shape.reduce((product, extent) => product * extent, 1);
@@ -99,8 +100,10 @@ class Function {
     this.handle = handle;
   }
 
-  /** What it returns: undefined, a number, an array of `Tensor` or an object's handle; `Tensor`s are the
-   * caller's to free. Throws TvmError. */
+  /**
+   * Call it. The result is undefined, a number, an array of `Tensor` or an object's handle; the caller frees tensors.
+   * Throws a TvmError.
+   */
   call(...values) {
     return this.tvm.withArguments(values, (at) => {
       const out = at + ANY * values.length;
@@ -146,12 +149,12 @@ export class Tvm {
   #functions = new Map();
   #threads = null;
 
-  /** How many threads compute. */
+  /** Number of threads that compute. */
   get threads() {
     return this.#threads?.count ?? 1;
   }
 
-  /** Ends all threads but the caller's. */
+  /** End all threads but the caller's. */
   close() {
     this.#threads?.close();
   }
@@ -164,18 +167,22 @@ export class Tvm {
     return new Uint8Array(this.memory.buffer);
   }
 
-  /** A module that takes this runtime's memory. @param {Uint8Array} bytes */
+  /** Compile a module that imports this runtime's memory. @param {Uint8Array} bytes */
   compile(bytes) {
     return WebAssembly.compile(this.memory.buffer instanceof ArrayBuffer ? bytes : sharing(bytes));
   }
 
-  /** The functions of a compiled library by their names; throws TvmError where there is none of a name. */
+  /** Load a compiled library and return its functions by name. A missing name throws a TvmError. */
   library(module) {
     return this.#functionsOf(this.#load(module));
   }
 
-  /** The functions of the virtual machine that a compiled library holds. @param {WebAssembly.Module} module
-   * @param {number[]} initialization what it is initialised with @param {number | null} [kernels] that it launches */
+  /**
+   * Return the functions of a library's virtual machine.
+   * @param {WebAssembly.Module} module
+   * @param {number[]} initialization what it is initialised with
+   * @param {number | null} [kernels] that it launches
+   */
   machine(module, initialization, kernels = null) {
     const loaded = this.#load(module);
     if (kernels !== null) this.global('kokoro.import_kernels').call(loaded, kernels);
@@ -192,7 +199,7 @@ export class Tvm {
     return this.global('ffi.Module.load_from_file.so').call(name, 'wasm');
   }
 
-  /** A function that TVM has registered. */
+  /** Return a function that TVM has registered. */
   global(name) {
     if (!this.#functions.has(name)) {
       const handle = this.withText(name, (text, size) =>
@@ -210,7 +217,8 @@ export class Tvm {
     return this.#functions.get(name);
   }
 
-  /** A tensor with a copy of the values.
+  /**
+   * Create a tensor with a copy of the values.
    * @param {ArrayBufferView} values
    * @param {number[]} shape
    * @param {string} dtype
@@ -250,7 +258,7 @@ export class Tvm {
     return new Tensor(this, handle, address ? [managed] : [managed, data]);
   }
 
-  /** Memory that whoever asks for it frees, unless it is aligned to more than 16 bytes. */
+  /** Allocate memory, which the caller frees unless it is aligned to more than 16 bytes. */
   allocate(size, alignment = ALIGNMENT) {
     const address = this.api.aligned_alloc(alignment, Math.ceil(size / alignment) * alignment) >>> 0;
     if (!address) throw new RangeError(`no memory for ${size} bytes`);
@@ -261,13 +269,13 @@ export class Tvm {
     this.api.TVMFFIObjectDecRef(handle);
   }
 
-  /** The text that ends with a zero at an address. */
+  /** Return the NUL-terminated text at an address. */
   text(address) {
     const bytes = this.bytes;
     return new TextDecoder().decode(bytes.slice(address >>> 0, bytes.indexOf(0, address >>> 0)));
   }
 
-  /** Throws what TVM raised, where a status is not 0. */
+  /** Throw TVM's error unless the status is 0. */
   check(status) {
     if (status === 0) return;
     throw this.#scratch(4, (at) => {
@@ -285,7 +293,7 @@ export class Tvm {
     });
   }
 
-  /** Values as TVM takes them, behind them room for a result, until `use` returns. */
+  /** Pass values as TVM takes them, with room for a result after them, to `use`. */
   withArguments(values, use) {
     const texts = [];
     try {
@@ -312,7 +320,7 @@ export class Tvm {
     }
   }
 
-  /** A result as JavaScript has it. */
+  /** Convert a result to JavaScript. */
   result(at) {
     const type = this.view.getInt32(at, true);
     const handle = this.view.getUint32(at + 8, true);
@@ -341,7 +349,7 @@ export class Tvm {
     }
   }
 
-  /** A parallel call of compiled code; group: a TVMParallelGroupEnv, without its number of tasks. */
+  /** Run a parallel call of compiled code. group: a TVMParallelGroupEnv without its number of tasks. */
   #launch(run, group, data) {
     this.view.setInt32(group + TASKS, this.threads, true);
     const table = this.api.__indirect_function_table;
@@ -352,9 +360,9 @@ export class Tvm {
     const known = new Map();
     return (name) => {
       if (!known.has(name)) {
-        const found = this.global('ffi.ModuleGetFunction').call(module, name, true);
-        if (!found) throw new TvmError('AttributeError', `the library has no function ${name}`);
-        known.set(name, found);
+        const match = this.global('ffi.ModuleGetFunction').call(module, name, true);
+        if (!match) throw new TvmError('AttributeError', `the library has no function ${name}`);
+        known.set(name, match);
       }
       return known.get(name);
     };

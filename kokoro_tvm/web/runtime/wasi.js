@@ -1,10 +1,11 @@
-/** What a C library asks of its host, for code without files: a clock, and lines for the log. */
+/** Host functions of a C library without files: a clock, and lines for the log. */
 
 const SUCCESS = 0;
 const BAD_FILE = 8;
 const STANDARD_ERROR = 2;
 
-/** The imports `wasi_snapshot_preview1`.
+/**
+ * Return the imports `wasi_snapshot_preview1`.
  * @param {() => WebAssembly.Memory} memory
  * @param {(line: string) => void} log what the code prints, line by line
  */

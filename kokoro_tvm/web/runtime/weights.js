@@ -1,12 +1,12 @@
-/** A component's weights, from a safetensors file that comes in parts. */
+/** Weights of a component, from a safetensors file that comes in parts. */
 
 import { BundleError, MemoryError } from '../errors.js';
 import { quantizedSize, widen, widenedSize } from './quantized.js';
 
 const PAGE = 65536; // of memory
-const COUNT = 8; // bytes at the start of a file: how long its header is
+const COUNT = 8; // bytes at the start of a file with the length of its header
 const ALIGNMENT = 64;
-/** Safetensors' word for a dtype, and bytes of an element. */
+/** Safetensors' name of a dtype, and bytes of an element. */
 const WORDS = { float32: 'F32', float16: 'F16', int64: 'I64', int32: 'I32', uint32: 'U32' };
 const SIZES = { float32: 4, float16: 2, int64: 8, int32: 4, uint32: 4 };
 const QUANTIZED = 'quantized'; // see `METADATA` in kokoro_tvm/runtime/bundle/quantized.py
@@ -16,15 +16,15 @@ const QUANTIZED = 'quantized'; // see `METADATA` in kokoro_tvm/runtime/bundle/qu
  * @typedef {{parameters: Parameter[], weights: {file: string, size: number}}} Component
  */
 
-/** Bytes of a parameter, where the next one may begin behind it. @param {Parameter} parameter */
-export const sizeOf = ({ shape, dtype }) => aligned(shape.reduce((all, each) => all * each, 1) * SIZES[dtype]);
+/** Return the bytes of a parameter, up to where the next one may begin. @param {Parameter} parameter */
+export const sizeOf = ({ shape, dtype }) => aligned(shape.reduce((all, item) => all * item, 1) * SIZES[dtype]);
 
 const aligned = (size) => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
 
 /**
- * Where weights are from now on, in the order of the signature.
+ * Load weights and return their addresses in the order of the signature.
  *
- * Rejected with a BundleError where the file lacks a parameter, a MemoryError, and with what `parts` fails with.
+ * Rejected with a BundleError if the file lacks a parameter, a MemoryError, and the errors of `parts`.
  * @param {WebAssembly.Memory} memory
  * @param {Component} component
  * @param {AsyncIterable<Uint8Array>} parts of the file
@@ -33,7 +33,7 @@ const aligned = (size) => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
  */
 export async function loadWeights(memory, component, parts, room = null) {
   const { parameters, weights } = component;
-  const size = parameters.reduce((sum, each) => sum + sizeOf(each), 0);
+  const size = parameters.reduce((sum, item) => sum + sizeOf(item), 0);
   let end = room && size <= room.size ? room.start : grown(memory, size, weights.file);
   const places = new Map();
   for (const parameter of parameters) {
@@ -45,20 +45,21 @@ export async function loadWeights(memory, component, parts, room = null) {
 }
 
 /**
- * The parameters in the order of the file, each as its last byte comes: `fill(buffer, place)` writes its weights, as the code
- * takes them, until the next.
- * @param {Component} component @param {AsyncIterable<Uint8Array>} parts of the file
- * @returns {AsyncGenerator<{name: string, size: number, fill: (buffer: ArrayBufferLike, place: number) => void}>} fails as
- *   `loadWeights`
+ * Yield the parameters in the order of the file as soon as they are complete. `fill(buffer, place)` writes the
+ * weights, until the next one.
+ * @param {Component} component
+ * @param {AsyncIterable<Uint8Array>} parts of the file
+ * @returns {AsyncGenerator<{name: string, size: number, fill: (buffer: ArrayBufferLike, place: number) => void}>}
+ *   fails as `loadWeights`
  */
 export async function* tensors({ parameters, weights: { file, size } }, parts) {
-  const byName = new Map(parameters.map((each) => [each.name, each]));
+  const byName = new Map(parameters.map((item) => [item.name, item]));
   let head = new Uint8Array(0);
   /** @type {{header: number, entries: Entry[]} | null} */
   let layout = null;
-  let room = new ArrayBuffer(0); // of the tensor that is read, then of the next one
-  let at = 0; // of the next byte, behind the header
-  let place = 0; // of the tensor that is read
+  let room = new ArrayBuffer(0); // of the current tensor, then of the next one
+  let at = 0; // of the next byte, after the header
+  let place = 0; // of the current tensor
   for await (const part of parts) {
     let left = part;
     if (!layout) {
@@ -87,12 +88,17 @@ export async function* tensors({ parameters, weights: { file, size } }, parts) {
 }
 
 /**
- * Where a parameter is in a file, by bytes behind the header.
- * @typedef {{parameter: Parameter, begin: number, end: number, quantized: import('./quantized.js').Quantized | undefined}} Entry
+ * A parameter's place in a file, in bytes after the header.
+ * @typedef {{parameter: Parameter, begin: number, end: number, quantized: import('./quantized.js').Quantized |
+ *   undefined}} Entry
  */
 
-/** A file's parameters in its order, or null where its header is not there yet. @param {Uint8Array} bytes its first ones
- * @param {Map<string, Parameter>} parameters @returns {{header: number, entries: Entry[]} | null} */
+/**
+ * Return a file's parameters in order, or null if its header is incomplete.
+ * @param {Uint8Array} bytes its first ones
+ * @param {Map<string, Parameter>} parameters
+ * @returns {{header: number, entries: Entry[]} | null}
+ */
 function layoutOf(bytes, parameters, file, size) {
   if (bytes.length < COUNT) return null;
   const header = COUNT + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
@@ -110,7 +116,11 @@ function layoutOf(bytes, parameters, file, size) {
   return { header, entries: entries.sort((a, b) => a.begin - b.begin) };
 }
 
-/** Whether the bytes of an entry are its parameter. @param {Entry} entry @param {string | undefined} word its dtype's */
+/**
+ * Return whether an entry has the type and size of its parameter.
+ * @param {Entry} entry
+ * @param {string | undefined} word its dtype's
+ */
 function isWhole({ parameter, begin, end, quantized }, word) {
   if (!quantized) return word === WORDS[parameter.dtype] && end - begin === sizeOf(parameter);
   return aligned(widenedSize(quantized)) === sizeOf(parameter) && end - begin === aligned(quantizedSize(quantized));
@@ -124,7 +134,7 @@ function parsed(bytes, file) {
   }
 }
 
-/** Where memory for so many bytes begins, which is there from now on, all of them 0. Throws a MemoryError. */
+/** Grow the memory by zeroed bytes and return their address. Throws a MemoryError. */
 export function grown(memory, size, file) {
   try {
     return memory.grow(Math.ceil(size / PAGE)) * PAGE;

@@ -1,17 +1,17 @@
-/** A module worker that computes, so that the page answers meanwhile: see `remote.js`. */
+/** Module worker that computes, so that the page stays responsive: see `remote.js`. */
 
 import { openModel } from './choosing.js';
 import { Speaking } from './speaking.js';
 
-const MOST_THREADS = 8; // more share too little work, and a machine has other things to do
+const MOST_THREADS = 8; // more threads share too little work, and a machine has other tasks
 
-/** As many as the browser names cores, where pages may share memory: where they are cross-origin isolated. */
+/** The browser's number of cores if memory can be shared, that is if the page is cross-origin isolated. */
 const threads = self.crossOriginIsolated ? Math.min(navigator.hardwareConcurrency, MOST_THREADS) : 1;
 /** @type {any} a `Model` */
 let model;
 /** @type {Speaking} */
 let speaking;
-/** Requests that are not answered, and streams that have not ended, by the number of their request. */
+/** Pending requests and open streams by number of their request. */
 const aborts = new Map();
 const streams = new Map();
 
@@ -28,7 +28,7 @@ const methods = {
   predict: (_, ...values) => model.predict(...values),
   decode: (_, ...values) => model.decode(...values),
 
-  /** Loads what reading takes; the names of the voices. */
+  /** Load voices and front end, and return the names of the voices. */
   async prepare() {
     speaking = await Speaking.open(model);
     model.bundle.settle();
@@ -38,7 +38,7 @@ const methods = {
   plan: (context, ...values) => speaking.plan(context, ...values),
   planPhonemes: (context, ...values) => speaking.planPhonemes(context, ...values),
 
-  /** Begins a stream, whose number is that of this request: its plan without pieces. */
+  /** Begin a stream with the number of this request, and return its plan without pieces. */
   begin({ id, signal, warn }, method, ...values) {
     const stream = { warn, parts: null };
     const [plan, parts] = speaking[method]({ signal, warn: (message) => stream.warn(message) }, ...values);
@@ -46,7 +46,7 @@ const methods = {
     streams.set(id, stream);
     return plan;
   },
-  /** The next part of a stream; undefined after the last. */
+  /** Return the next part of a stream; undefined at the end. */
   async next({ warn }, number) {
     const stream = streams.get(number);
     stream.warn = warn;
@@ -56,7 +56,7 @@ const methods = {
   },
 };
 
-/** Nobody waits for a request, or reads on. */
+/** End a request or stream whose caller stopped waiting. */
 function end(number) {
   aborts.get(number)?.abort();
   aborts.delete(number);
@@ -71,7 +71,7 @@ self.onmessage = async ({ data: { id, method, values, ended } }) => {
     const warn = (notice) => self.postMessage({ id, notice });
     const result = await methods[method]({ id, signal: abort.signal, warn }, ...values);
     const audio = result?.audio ?? result;
-    self.postMessage({ id, result }, audio instanceof Float32Array ? [audio.buffer] : []); // handed over, not copied
+    self.postMessage({ id, result }, audio instanceof Float32Array ? [audio.buffer] : []); // transferred, not copied
   } catch (error) {
     self.postMessage({ id, error: { name: error.name, message: error.message } });
   }

@@ -1,4 +1,4 @@
-"""The parts of a derivation in the words of whoever changes them."""
+"""Names of the changed parts of a derivation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 from builder.diagnostics.built import built_project
 
-from kokoro_tvm.builder.diagnostics.causes import Cause, cause
+from kokoro_tvm.builder.diagnostics.causes import Cause, find_cause
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import Change
 from kokoro_tvm.builder.project import Project
@@ -24,9 +24,9 @@ def stage(project: Project, name: str) -> Stage:
     return project.find(name).stages[0]
 
 
-def found_cause(project: Project, name: str, part: str, old: object, new: object) -> Cause:
+def cause_of(project: Project, name: str, part: str, old: object, new: object) -> Cause:
     values = [None if value is None else json.dumps(value, ensure_ascii=False) for value in (old, new)]
-    return cause(stage(project, name), Change(part, *values))
+    return find_cause(stage(project, name), Change(part, *values))
 
 
 LOWER, EXPORT = "cpu.lower.text_encoder-512", "cpu.export.text_encoder-512"
@@ -70,9 +70,9 @@ LOWER, EXPORT = "cpu.lower.text_encoder-512", "cpu.export.text_encoder-512"
         (LOWER, "inputs.gone", "build", "inputs.gone"),
     ],
 )
-def test_words(project: Project, name: str, part: str, kind: str, what: str) -> None:
-    found = found_cause(project, name, part, "old", "new")
-    assert (found.kind, found.what, found.before, found.now) == (kind, what, "old", "new")
+def test_find_cause_names_the_part(project: Project, name: str, part: str, kind: str, what: str) -> None:
+    cause = cause_of(project, name, part, "old", "new")
+    assert (cause.kind, cause.what, cause.before, cause.now) == (kind, what, "old", "new")
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_words(project: Project, name: str, part: str, kind: str, what: str) -> 
         ),
     ],
 )
-def test_an_input_is_an_output_of_another_stage(
+def test_find_cause_names_the_stage_of_an_input(
     project: Project, name: str, part: str, before: str, file: str
 ) -> None:
     now = stage(project, before).sha256(file)
-    assert found_cause(project, name, part, A, now) == Cause("input", f"{file} of {before}", A[:12], now[:12])
+    assert cause_of(project, name, part, A, now) == Cause("input", f"{file} of {before}", A[:12], now[:12])
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_an_input_is_an_output_of_another_stage(
         ("", "ɹ", 'x: "" → ɹ'),
     ],
 )
-def test_values(project: Project, old: object, new: object, shown: str) -> None:
-    assert str(found_cause(project, "cpu.machine", "versions.x", old, new)) == shown
+def test_cause_shows_both_values(project: Project, old: object, new: object, shown: str) -> None:
+    assert str(cause_of(project, "cpu.machine", "versions.x", old, new)) == shown
 
 
-def test_of_many_flags_those_that_differ(project: Project) -> None:
-    found = found_cause(project, "cpu.machine", "cpu.flags", "fma avx2 sse2", "sse2 avx512f avx2 gfni")
-    assert (found.before, found.now) == ("-fma", "+avx512f gfni")
+def test_find_cause_shows_the_cpu_flags_that_differ(project: Project) -> None:
+    cause = cause_of(project, "cpu.machine", "cpu.flags", "fma avx2 sse2", "sse2 avx512f avx2 gfni")
+    assert (cause.before, cause.now) == ("-fma", "+avx512f gfni")

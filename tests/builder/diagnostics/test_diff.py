@@ -1,4 +1,4 @@
-"""What `kokoro-tvm diff` finds between recipes and bundles."""
+"""Differences between recipes and bundles."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def _write_bundle(project: Project, name: str, size: int) -> None:
-    """What of a bundle and its reports is read, with a file of so many bytes."""
+    """Write the files of a bundle and its reports that `diff` reads."""
     folder = project.root / "artifacts" / name
     origin = provenance(project, name, **{"voices.safetensors": "1" * 64, "bundle.json": str(size) * 32})
     _replace(folder / "provenance.json", json.dumps(origin))
@@ -68,43 +68,45 @@ def _write_bundle(project: Project, name: str, size: int) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Not in place: what is there is an object of the store."""
+    """Replace a file. It is an object of the store, so it is not written in place."""
     path.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
-def test_two_recipes(project: Project) -> None:
-    found = diff(*(Side.of_recipe(project.graph(name)) for name in ("cpu", "mine")))
-    assert found["recipe"] == [
+def test_diff_of_two_recipes(project: Project) -> None:
+    sections = diff(*(Side.of_recipe(project.graph(name)) for name in ("cpu", "mine")))
+    assert sections["recipe"] == [
         ValueDifference("buckets.frames.0", "5120", "512"),
         ValueDifference("gates.decoder.min_gain_db", "20.0", "3.0"),
         ValueDifference("sets.0", "ci", "nightly"),
         ValueDifference("sets.1", "nightly", ""),
     ]
-    whats = {each.what: (each.before, each.now) for each in found["stages"]}
-    assert whats["compile.decoder-5120"] == ("a stage", "")
-    assert whats["compile.decoder-512"] == ("", "a stage")
-    assert found["toolchain"] == [ValueDifference("apache-tvm", "0.27.0", "0.28.0")]
-    assert found["files"] == [
+    stages = {row.what: (row.before, row.now) for row in sections["stages"]}
+    assert stages["compile.decoder-5120"] == ("a stage", "")
+    assert stages["compile.decoder-512"] == ("", "a stage")
+    assert sections["toolchain"] == [ValueDifference("apache-tvm", "0.27.0", "0.28.0")]
+    assert sections["files"] == [
         ValueDifference("voices.safetensors", f"10 bytes, {'1' * 12}", f"12 bytes, {'1' * 12}")
     ]
-    judged = ValueDifference("speech.audio min_snr_db", "100 (limit 60.0)", "120 (limit 60.0)")
-    assert judged in found["measured"]
+    gate = ValueDifference("speech.audio min_snr_db", "100 (limit 60.0)", "120 (limit 60.0)")
+    assert gate in sections["measured"]
 
 
-def test_a_stage_of_both_says_why_its_key_is_another(project: Project) -> None:
+def test_diff_names_the_causes_of_different_keys(project: Project) -> None:
     (project.root / "recipes" / "mine.yaml").write_text(
         "extends: cpu\npasses: [legalize]\n", encoding="utf-8"
     )
     build(project, "mine")
     _write_bundle(project, "mine", 10)
-    found = diff(*(Side.of_recipe(project.graph(name)) for name in ("cpu", "mine")))
-    assert any(each.what.startswith("lower.bert-512: passes") for each in found["stages"]), found["stages"]
-    assert not any(each.what.startswith("export.") for each in found["stages"])
+    sections = diff(*(Side.of_recipe(project.graph(name)) for name in ("cpu", "mine")))
+    assert any(row.what.startswith("lower.bert-512: passes") for row in sections["stages"]), sections[
+        "stages"
+    ]
+    assert not any(row.what.startswith("export.") for row in sections["stages"])
 
 
-def test_a_bundle_and_an_earlier_one(project: Project) -> None:
+def test_diff_of_a_bundle_and_an_earlier_one(project: Project) -> None:
     artifacts = project.root / "artifacts"
     earlier = project.root / "last-night"
     shutil.copytree(artifacts / "cpu", earlier / "cpu")
@@ -112,20 +114,20 @@ def test_a_bundle_and_an_earlier_one(project: Project) -> None:
     same = diff(Side.of_bundle(earlier / "cpu"), Side.of_bundle(artifacts / "cpu"))
     assert not any(same.values())
     _replace(artifacts / ".build" / "cpu" / "speech" / "speech.json", json.dumps(verdicts(61)))
-    found = diff(Side.of_bundle(earlier / "cpu"), Side.of_bundle(artifacts / "cpu"))
-    assert found.pop("measured") == [
+    sections = diff(Side.of_bundle(earlier / "cpu"), Side.of_bundle(artifacts / "cpu"))
+    assert sections.pop("measured") == [
         ValueDifference("speech.audio min_snr_db", "100 (limit 60.0)", "61 (limit 60.0)")
     ]
-    assert not any(found.values())
+    assert not any(sections.values())
 
 
-def test_a_recipe_and_a_bundle_have_in_common_what_the_bundle_knows(project: Project) -> None:
-    found = diff(Side.of_recipe(project.graph("mine")), Side.of_bundle(project.root / "artifacts" / "cpu"))
-    assert found["recipe"] == [ValueDifference("buckets.frames.0", "512", "5120")]
-    assert found["stages"] == []
+def test_diff_of_a_recipe_and_a_bundle(project: Project) -> None:
+    sections = diff(Side.of_recipe(project.graph("mine")), Side.of_bundle(project.root / "artifacts" / "cpu"))
+    assert sections["recipe"] == [ValueDifference("buckets.frames.0", "512", "5120")]
+    assert sections["stages"] == []
 
 
-def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
+def test_side_refuses_a_folder_without_a_bundle(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"provenance.json cannot be read: .*Name a recipe"):
         Side.of_bundle(tmp_path)
 
@@ -136,36 +138,36 @@ def run(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_for_people_and_as_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_text_or_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cpu", "artifacts/mine") == 0
     out = capsys.readouterr().out
     assert "recipe:\n  buckets.frames.0  5120 → 512\n" in out
     assert run("cpu", "artifacts/mine", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["recipe"] == [{"what": "buckets.frames.0", "before": "5120", "now": "512"}]
+    sections = json.loads(capsys.readouterr().out)
+    assert sections["recipe"] == [{"what": "buckets.frames.0", "before": "5120", "now": "512"}]
     assert run("cpu", "cpu") == 0
-    assert capsys.readouterr().out == "cpu and cpu differ in nothing that is known of both.\n"
+    assert capsys.readouterr().out == "cpu and cpu do not differ in anything that is known of both.\n"
 
 
-def test_what_there_is_not(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_refuses_an_unknown_recipe(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cpu", "mien") == 2
     assert "no recipe `mien`; did you mean `mine`?" in capsys.readouterr().err
 
 
-def test_what_both_say_is_compared(
+def test_command_compares_audio(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Over what both have: one is a twentieth longer, and louder by a hundredth."""
-    spoken = {"cpu": np.full(24_000, 0.5, np.float32), "mine": np.full(25_200, 0.505, np.float32)}
+    """One bundle speaks a twentieth longer, and louder by a hundredth."""
+    audio = {"cpu": np.full(24_000, 0.5, np.float32), "mine": np.full(25_200, 0.505, np.float32)}
 
-    class Speaking:
+    class FakeSynthesizer:
         def __init__(self, bundle: Path) -> None:
-            self.audio = spoken[Path(bundle).name]
+            self.audio = audio[Path(bundle).name]
 
         def from_phonemes(self, phonemes: list[str]) -> SimpleNamespace:
             return SimpleNamespace(audio=self.audio, sample_rate=24_000)
 
-    monkeypatch.setattr("kokoro_tvm.runtime.Synthesizer", Speaking)
+    monkeypatch.setattr("kokoro_tvm.runtime.Synthesizer", FakeSynthesizer)
     assert run("artifacts/cpu", "artifacts/mine", "--audio") == 0
     assert "audio:\n  1.000 s → 1.050 s, SNR 40.0 dB\n" in capsys.readouterr().out
     assert run("cpu", "mine", "--audio", "--json") == 0

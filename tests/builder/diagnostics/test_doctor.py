@@ -1,142 +1,224 @@
-"""What the doctor says of machines that are made up."""
+"""Findings about this machine, and about machines with faults."""
 
 from __future__ import annotations
 
 import io
+import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from kokoro_tvm.builder.diagnostics import doctor
-from kokoro_tvm.builder.diagnostics.doctor import (
-    Finding,
-    Pin,
-    Tool,
-    judge_cache,
-    judge_checkpoint,
-    judge_compiler,
-    judge_disk,
-    judge_languages,
-    judge_linker,
-    judge_memory,
-    judge_packages,
-    judge_processor,
-    judge_python,
-    judge_recipe,
-    judge_tool,
-)
-from kokoro_tvm.builder.diagnostics.sources import Reach
+from kokoro_tvm.builder.diagnostics.doctor import Finding, examine
+from kokoro_tvm.builder.diagnostics.hardware import MachineInfo
+from kokoro_tvm.builder.needs import Need, needs_of
 from kokoro_tvm.cli.develop.doctor import table
+from kokoro_tvm.common import packages
+from kokoro_tvm.common.errors import RecipeError
+from kokoro_tvm.native.toolchains import gnu
+from kokoro_tvm.recipe import Recipe, load_recipe
 from kokoro_tvm.runtime.text.frontend.packages import Packages
+from kokoro_tvm.targets import resolve
 
-GOLDEN = Path(__file__).parent / "golden"
-FRONT_END = Packages("the front end of the bundle", "", {})
-THERE, ABSENT = (
+ROOT = Path(__file__).parents[3]
+INSTALLED, ABSENT = (
     Packages("espeak-ng", "espeak", {"espeakng-loader": module}) for module in ("json", "no_such_module")
 )
-ARTIFACTS = Path("artifacts")
-FEATURES = frozenset({"avx2", "fma", "avx512f", "popcnt"})
+V3 = resolve(load_recipe("x86-64-v3", ROOT / "recipes").target).required
+MACHINE = MachineInfo(cpu="A CPU", cores=1, memory_bytes=None, system="Linux 6", python="3.11")
 
 
-@pytest.fixture(autouse=True)
-def _python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_python_here", lambda: Path(".venv/bin/python"))
+def recipe(name: str) -> Recipe:
+    return load_recipe(name, ROOT / "recipes")
 
 
-def good() -> list[Finding]:
-    pins = (
-        Pin("torch==2.13.0", "2.13.0"),
-        Pin("misaki[en]==0.9.4", "0.9.4"),
-        Pin("onnxruntime==1.31.1", "1.31.1", "lab"),
-    )
-    return [
-        judge_python("3.11.7", ">=3.11,<3.14"),
-        *judge_packages(pins),
-        judge_compiler("TVM 0.27.0 with LLVM 22", None),
-        judge_linker("g++ (Debian) 12.2.0", None),
-        judge_processor("A processor (family 26, model 2)", 2, FEATURES),
-        *judge_languages({"American English": FRONT_END, "Spanish": THERE, "French": THERE}),
-        judge_recipe("cpu", ("avx2", "fma"), features=FEATURES),
-        judge_memory(15_500_000_000),
-        *judge_disk(ARTIFACTS, 65_000_000_000, None),
-        judge_cache("", None),
-        judge_checkpoint("kokoro-82m", None),
-    ]
+def need(name: str, about: str) -> Need:
+    return next(need for need in needs_of(recipe(name)) if need.about == about)
 
 
-def bad() -> list[Finding]:
-    pins = (
-        Pin("torch==2.13.0", "2.12.0+cpu"),
-        Pin("kokoro==0.9.4", None),
-        Pin("onnxruntime==1.31.1", None, "lab"),
-        Pin("pytest==9.2.0", "9.2.0", "test"),
-        Pin("ruff==0.17.5", None, "test"),
-    )
-    sources = [
-        Reach("huggingface hexgrad/Kokoro-82M", "https://huggingface.co does not answer within 5 s"),
-        Reach("npm kokoro-js@1.2.1", "npm is not installed"),
-    ]
-    cache = "http://cache.example"
-    return [
-        judge_python("3.14.1", ">=3.11,<3.14"),
-        *judge_packages(pins),
-        judge_compiler("", "does not load: ImportError: libtvm_compiler.so: cannot open shared object file"),
-        judge_linker("", "no working g++ to link with ([Errno 2] No such file or directory: 'g++')"),
-        judge_processor("A processor (family 26, model 2)", 1, frozenset({"avx2", "fma"})),
-        *judge_languages({"American English": FRONT_END, "Spanish": ABSENT, "French": ABSENT}),
-        judge_recipe("cpu", ("avx2",), ["linker"]),
-        judge_recipe("cpu-bf16", "precision bfloat16 needs the CPU feature avx512bf16", ["linker"]),
-        judge_recipe("x86-64-v4", ("avx2", "avx512f", "avx512vl"), ["linker"]),
-        judge_memory(1_900_000_000),
-        *judge_disk(ARTIFACTS, 120_000_000, "[Errno 30] Read-only file system"),
-        judge_cache(f"{cache}, read-only", f"the cache {cache} cannot be read: it did not answer"),
-        judge_checkpoint("kokoro-82m", sources),
-    ]
+def test_examine_checks_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    for path in (ROOT / "recipes").glob("*.yaml"):
+        (tmp_path / "recipes" / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "recipes" / "mine.yaml").write_text("model: kokoro-82m\n", encoding="utf-8")
+    findings = examine(tmp_path)
+    # This machine runs the tests, so it can build, unless others take its memory or disk.
+    assert not {f.about for f in findings if f.verdict == "wrong"} - {"memory", "disk"}
+    assert all(f.remedy for f in findings if f.verdict == "wrong")
+    messages = {f.about: f.message for f in findings}
+    assert messages["compiler"].startswith("TVM 0.27.0")
+    assert messages.keys() > {"Python", "packages", "packages [test]", "linker", "processor", "cache"}
+    assert "mine.yaml:" in messages["recipe mine"]
+    assert "huggingface" in messages["model kokoro-82m"]
+    assert not list(tmp_path.glob("artifacts/*"))
 
 
-@pytest.mark.parametrize("name", ["good", "bad"])
-def test_printed_in_80_columns(name: str) -> None:
+def test_examine_refuses_a_folder_without_recipes(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="there is no such folder of recipes"):
+        examine(tmp_path)
+
+
+def test_table_folds_at_80_columns() -> None:
     out = io.StringIO()
-    Console(file=out, width=80).print(table({"good": good, "bad": bad}[name]()))
-    shown = "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
-    assert shown == (GOLDEN / f"doctor-{name}.txt").read_text(encoding="utf-8")
-
-
-def test_a_good_machine_has_nothing_wrong() -> None:
-    assert {f.verdict for f in good()} == {"fine"}
-    assert all(f.remedy is None for f in good())
+    findings = [
+        Finding("linker", "wrong", "no working g++", "install it"),
+        Finding("disk", "fine", "x " * 50),
+    ]
+    Console(file=out, width=80).print(table(findings))
+    lines = out.getvalue().splitlines()
+    assert [line.rstrip() for line in lines[:2]] == ["wrong  linker  no working g++", f"{'':15}→ install it"]
+    assert max(map(len, lines)) <= 80
+    assert lines[3].startswith(" " * 15 + "x")
 
 
 @pytest.mark.parametrize(
-    ("found", "verdict"),
+    ("finding", "verdict"),
     [
-        (judge_python("3.10.2", ">=3.11,<3.14"), "wrong"),
-        (*judge_packages((Pin("torch==2.13.0", "2.13.1"),)), "wrong"),
-        (*judge_packages((Pin("torch==2.13.0", "2.13.0+cpu"),)), "fine"),
-        (*judge_packages((Pin("openvino==2026.4.1", None, "lab"),)), "note"),
-        (judge_compiler("", "did not load within 120 s"), "wrong"),
-        (judge_linker("", "g++ cannot make a shared library: ld: not found"), "wrong"),
-        (judge_tool(Tool("runner", ("wasm",), "Node 20")), "fine"),
-        (judge_tool(Tool("runner", ("wasm",), problem="There is no Node.")), "note"),
-        (judge_processor("A", 2, None), "note"),
-        (*judge_languages({"Hindi": THERE}), "fine"),
-        (*judge_languages({"Hindi": ABSENT}), "note"),
-        (judge_recipe("cpu", ("avx2",)), "note"),
-        (judge_recipe("cpu", ("avx2",), features=frozenset()), "note"),
-        (judge_recipe("arm", ("sve",), elsewhere="runs in QEMU", features=FEATURES), "fine"),
-        (judge_memory(doctor.BUILD_MEMORY - 1), "wrong"),
-        (judge_memory(doctor.BUILD_MEMORY), "fine"),
-        (judge_memory(None), "note"),
-        (next(judge_disk(ARTIFACTS, doctor.BUILD_DISK, "[Errno 13] Permission denied")), "wrong"),
-        (*judge_disk(ARTIFACTS, doctor.BUILD_DISK - 1, None), "wrong"),
-        (judge_cache("s3://mine, read-write", None), "fine"),
-        (judge_cache("s3://mine, read-write", "no answer"), "note"),
-        (judge_cache("", "KOKORO_TVM_CACHE_MODE is 'x'"), "wrong"),
-        (judge_checkpoint("kokoro-82m", [Reach("file a", "gone"), Reach("npm b", None)]), "fine"),
-        (judge_checkpoint("kokoro-82m", [Reach("file a", "gone")]), "note"),
+        (doctor.check_python("3.10.2"), "wrong"),
+        (doctor.check_python("3.12.2"), "fine"),
+        (doctor.check_processor(MACHINE, None), "note"),
+        (doctor.check_processor(MACHINE, frozenset()), "fine"),
+        (*doctor.check_languages({"Hindi": INSTALLED}), "fine"),
+        (*doctor.check_languages({"Hindi": ABSENT}), "note"),
+        (doctor.check_memory(doctor.BUILD_MEMORY - 1), "wrong"),
+        (doctor.check_memory(doctor.BUILD_MEMORY), "fine"),
+        (doctor.check_memory(None), "note"),
+        (doctor.check_checkpoint("kokoro-82m", None), "fine"),
+        (doctor.check_checkpoint("kokoro-82m", {"file a": "gone", "npm b": None}), "fine"),
+        (doctor.check_checkpoint("kokoro-82m", {"file a": "gone"}), "note"),
     ],
 )
-def test_one_thing_at_a_time(found: Finding, verdict: str) -> None:
-    assert found.verdict == verdict
-    assert found.remedy or verdict != "wrong", "what is wrong comes with what to do"
+def test_check_verdict(finding: Finding, verdict: str) -> None:
+    assert finding.verdict == verdict
+    assert finding.remedy or verdict != "wrong"
+
+
+@pytest.mark.parametrize(
+    ("pin", "extra", "version", "verdict", "message"),
+    [
+        ("torch==2.13.0", "", "2.13.0+cpu", "fine", "all 1 as pinned"),
+        ("torch==2.13.0", "", "2.13.1", "wrong", "torch is 2.13.1, not 2.13.0"),
+        ("misaki[en]==0.9.4", "", None, "wrong", "misaki is not installed"),
+        ("ruff==0.17.5", "test", "0.17.6", "note", "ruff is 0.17.6, not 0.17.5"),
+        ("onnxruntime==1.31.1", "lab", None, "note", "not installed; only this extra needs them"),
+    ],
+)
+def test_check_packages_compares_versions_with_pins(
+    monkeypatch: pytest.MonkeyPatch, pin: str, extra: str, version: str | None, verdict: str, message: str
+) -> None:
+    monkeypatch.setattr(doctor, "installed", lambda name: version)
+    (finding,) = doctor.check_packages([(pin, extra)])
+    assert (finding.verdict, finding.message) == (verdict, message)
+    if verdict != "fine":
+        assert finding.remedy is not None
+        assert finding.remedy.endswith(f" -m pip install -e '.[{extra or 'build'}]'")
+
+
+def test_pins_without_a_checkout_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_PYPROJECT", Path("/nowhere/pyproject.toml"))
+    requires = ["numpy>=2", 'torch==2.13.0; extra == "build"', 'absent==1.0; extra == "lab"']
+    monkeypatch.setattr(packages.importlib.metadata, "requires", lambda name: requires)
+    assert doctor._pins() == [("numpy>=2", ""), ("torch==2.13.0", ""), ("absent==1.0", "lab")]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'ImportError: libz.so' >&2; exit 1", "TVM does not load: ImportError: libz.so"),
+        ("kill -SEGV $$", "TVM does not load: signal SIGSEGV ended it"),
+        ("exec sleep 100", "TVM did not load within 0.1 s"),
+    ],
+)
+def test_check_compiler_reports_a_broken_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, message: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    if "sleep" in script:
+        monkeypatch.setattr(doctor, "_IMPORT_TIMEOUT_S", 0.1)
+    finding = doctor.check_compiler()
+    assert (finding.verdict, finding.message) == ("wrong", message)
+
+
+def test_check_program_is_wrong_if_a_recipe_of_ci_needs_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    linker, runner = need("cpu", "linker"), need("wasm", "runner")
+    assert doctor.check_program(linker, [recipe("cpu")], None).message.startswith("g++ ")
+    script = tmp_path / "failing"
+    script.write_text('#!/bin/sh\n[ "$1" = --version ] && echo g++ 1 && exit\necho no -lstdc++; exit 1\n')
+    script.chmod(0o755)
+    monkeypatch.setattr(gnu.Gnu, "command", str(script))
+    problem = linker.program.check()
+    assert problem == "g++ 1 could not link probe.so: exit status 1: no -lstdc++."
+    finding = doctor.check_program(linker, [recipe("cpu")], problem)
+    assert finding == Finding("linker", "wrong", problem, "Debian: apt-get install g++")
+    finding = doctor.check_program(runner, [recipe("wasm")], "There is no Node.")
+    assert finding == Finding("runner", "note", "There is no Node. (for wasm)")
+
+
+@pytest.mark.parametrize(
+    ("name", "obstacle", "features", "verdict", "message"),
+    [
+        ("x86-64-v3", "", V3, "fine", "can be built here and runs here"),
+        ("x86-64-v3", "", None, "note", "can be built here; whether it runs is unknown"),
+        ("x86-64-v4", "", {"avx2"}, "note", "can be built here, but not run: this processor has no "),
+        ("linux-arm64", "", {"avx2"}, "fine", "can be built here and runs "),
+        ("cpu", "no working linker, see above", {"avx2"}, "note", "cannot be built here: no working linker"),
+    ],
+)
+def test_check_recipe_verdict(
+    name: str, obstacle: str, features: Collection[str] | None, verdict: str, message: str
+) -> None:
+    cpu = None if features is None else frozenset(features)
+    finding = doctor.check_recipe(recipe(name), obstacle, cpu)
+    assert (finding.verdict, finding.message[: len(message)]) == (verdict, message)
+
+
+def test_available_memory_is_read_from_meminfo(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    assert doctor._available_memory(meminfo) is None
+    meminfo.write_text("MemTotal:       1000 kB\nMemAvailable:    12345 kB\nHugePages_Total:       0\n")
+    assert doctor._available_memory(meminfo) == 12345 * 1024
+
+
+def test_check_cache_tries_the_cache_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("", "_MODE", "_KEY"):
+        monkeypatch.delenv(f"KOKORO_TVM_CACHE{name}", raising=False)
+    assert doctor.check_cache().verdict == "fine"
+    monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path))
+    assert doctor.check_cache() == Finding("cache", "fine", f"{tmp_path}, read-write")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path / "file" / "cache"))
+    finding = doctor.check_cache()
+    assert (finding.verdict, "(NotADirectoryError" in finding.message) == ("note", True)
+    monkeypatch.setenv("KOKORO_TVM_CACHE", "http://127.0.0.1:9/cache")  # nobody listens there
+    finding = doctor.check_cache()
+    assert (finding.verdict, "is not encrypted" in finding.message) == ("wrong", True)
+    monkeypatch.setenv("KOKORO_TVM_CACHE_KEY", "0123456789abcdef")
+    finding = doctor.check_cache()
+    assert (finding.verdict, "http://127.0.0.1:9/cache" in finding.message) == ("note", True)
+    monkeypatch.setenv("KOKORO_TVM_CACHE_MODE", "sometimes")
+    assert "KOKORO_TVM_CACHE_MODE is 'sometimes'" in doctor.check_cache().message
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc, where nothing can be written")
+def test_check_disk_reports_a_folder_that_cannot_be_written() -> None:
+    artifacts, *_ = doctor.check_disk(Path("/proc/1/artifacts"))
+    assert (artifacts.about, artifacts.verdict) == ("artifacts", "wrong")
+    assert artifacts.message.startswith("/proc/1/artifacts cannot be written: ")
+
+
+def test_check_disk_compares_free_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (finding,) = doctor.check_disk(tmp_path / "artifacts")
+    assert finding.about == "disk"
+    monkeypatch.setattr(doctor, "BUILD_DISK", 1 << 60)
+    (finding,) = doctor.check_disk(tmp_path / "artifacts")
+    assert finding.verdict == "wrong"

@@ -1,4 +1,4 @@
-"""Why something is not current, and what follows from it."""
+"""Explanations of stages that are not current."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from builder.diagnostics.built import USED, build, built_project, edit, make_project
 
-from kokoro_tvm.builder.diagnostics.explain import explain, lines, to_json
+from kokoro_tvm.builder.diagnostics.explain import explain
 from kokoro_tvm.builder.engine import stage as engine_stage
 from kokoro_tvm.builder.engine import used
 from kokoro_tvm.builder.engine.stage import SCHEMA
@@ -22,13 +22,13 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """One whose recipe `cpu` is built."""
+    """A project with the recipe `cpu` built."""
     return built_project(tmp_path)
 
 
 def result(project: Project, word: str) -> str:
-    found = project.find(word)
-    text = "\n".join(lines(explain(word, found.stages, found.graph.stages()))) + "\n"
+    selection = project.find(word)
+    text = "\n".join(explain(word, selection.stages, selection.graph.stages()).lines()) + "\n"
     return text.replace(f"{project.root.resolve()}/", "")
 
 
@@ -37,45 +37,45 @@ def golden(name: str) -> str:
 
 
 @pytest.mark.parametrize("word", ["cpu", "cpu/decoder-5120", "cpu.compile.f0n-5120", "kokoro-82m.reference"])
-def test_current(project: Project, word: str) -> None:
+def test_explain_of_current_stages(project: Project, word: str) -> None:
     assert result(project, word) == (f"{word} is current, and so is everything it depends on.\n")
 
 
-def test_never_built(tmp_path: Path) -> None:
+def test_explain_before_the_first_build(tmp_path: Path) -> None:
     assert result(make_project(tmp_path), "cpu/decoder-5120") == golden("never-built")
 
 
-def test_a_field_of_the_recipe(project: Project) -> None:
+def test_explain_names_a_field_of_the_recipe(project: Project) -> None:
     edit(project, "cpu", "float32", "bfloat16")
     assert result(project, "cpu/decoder-5120") == golden("field")
 
 
-def test_a_gate_of_the_model(project: Project) -> None:
-    """That of the decoder; no other artifact is touched."""
+def test_explain_names_a_gate_of_the_model(project: Project) -> None:
+    """The gate is the decoder's, so other artifacts stay current."""
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
     assert result(project, "cpu") == golden("gate")
     assert "is current" in result(project, "cpu/bert-512")
 
 
-def test_a_schedule_for_this_cpu(project: Project) -> None:
+def test_explain_names_a_schedule(project: Project) -> None:
     layers = {"conv1d 8->8 k3 d1 float32 8x16": {"outputs": 4, "taps": 3, "tiles": 8}}
-    found = {"features": ["avx2", "fma"], "measured_on": "a CPU", "components": {"decoder": layers}}
+    schedule = {"features": ["avx2", "fma"], "measured_on": "a CPU", "components": {"decoder": layers}}
     path = project.root / "recipes/schedules/a.json"
     path.parent.mkdir()
-    path.write_text(json.dumps(found), encoding="utf-8")
+    path.write_text(json.dumps(schedule), encoding="utf-8")
     assert result(project, "cpu/decoder-5120") == golden("schedule")
     assert "is current" in result(project, "cpu/bert-512")
-    path.write_text(json.dumps(found | {"features": ["avx2", "fma", "avx512f"]}), encoding="utf-8")
+    path.write_text(json.dumps(schedule | {"features": ["avx2", "fma", "avx512f"]}), encoding="utf-8")
     assert "is current" in result(project, "cpu")
 
 
-def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A patch that was edited, and another version of a package."""
-    there, versions = used.executed_code, export.versions
+def test_explain_names_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A patch is edited, and a package has another version."""
+    executed_code, versions = used.executed_code, export.versions
 
     def edited(*names: Any) -> dict[str, str]:
-        found = there(*names)
-        return {name: "0123456789ab" if name == USED[0] else digest for name, digest in found.items()}
+        code = executed_code(*names)
+        return {name: "0123456789ab" if name == USED[0] else digest for name, digest in code.items()}
 
     monkeypatch.setattr(used, "executed_code", edited)
     monkeypatch.setattr(
@@ -97,13 +97,13 @@ def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch)
     assert "kokoro_tvm/model/patches" not in result(project, "cpu/bert-512")
 
 
-def test_an_output_that_came_out_otherwise(project: Project) -> None:
+def test_explain_names_a_changed_input(project: Project) -> None:
     edit(project, "kokoro-82m", "patches: [albert]", "patches: [weight_norm, albert]")
     build(project, only="cpu.export.bert-512", contents={"cpu.export.bert-512:program.pt2": "another"})
     assert result(project, "cpu.compile.bert-512") == golden("input")
 
 
-def test_damaged_and_missing(project: Project) -> None:
+def test_explain_lists_damaged_and_missing_outputs(project: Project) -> None:
     weights = project.root / "artifacts/.build/cpu/f0n/f0n.safetensors"
     weights.unlink()
     weights.write_bytes(b"bad")
@@ -111,26 +111,28 @@ def test_damaged_and_missing(project: Project) -> None:
     assert result(project, "cpu") == golden("damaged")
 
 
-def test_a_tool_that_is_missing(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_names_a_missing_tool(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert result(project, "cpu/bert-512") == golden("tool")
 
 
-def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
+def test_explain_shows_a_failure_and_unknown_states(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
     stage = project.find("cpu/decoder-5120").stages[0]
     message = "cpu.validate.decoder-5120: decoder-5120 was built but did not pass: short: audio: snr_db 12."
-    Failure(stage.derivation(), "ValidationError", message).write(stage.failure_path)
+    Failure(stage.failure_key(), "ValidationError", message).write(stage.failure_path)
     store = project.root / "artifacts/.store"
     export = project.find("cpu.export.decoder-5120").stages[0].record().key
     (store / "records" / export[:2] / f"{export}.json").unlink()
     assert result(project, "cpu/decoder-5120") == golden("failed")
 
 
-def test_for_programs(project: Project) -> None:
+def test_explain_to_json(project: Project) -> None:
     edit(project, "cpu", "float32", "bfloat16")
-    found = project.find("cpu.machine")
-    result = to_json(explain("cpu.machine", found.stages, found.graph.stages()))
+    selection = project.find("cpu.machine")
+    result = explain("cpu.machine", selection.stages, selection.graph.stages()).to_json()
     assert result["subject"] == "cpu.machine"
     assert result["reasons"] == [
         {
@@ -148,7 +150,6 @@ def test_for_programs(project: Project) -> None:
         "state": "stale",
         "action": "run",
         "seconds": 1.5,
-        "like": None,
         "because": [],
     }
 
@@ -171,17 +172,15 @@ def test_explain_compares_with_the_source_that_was_used(project: Project) -> Non
 
 
 def explain_one(project: Project, name: str) -> tuple[Any, ...]:
-    found = project.find(name)
-    return explain(name, found.stages, found.graph.stages()).reasons[0].causes
+    selection = project.find(name)
+    return explain(name, selection.stages, selection.graph.stages()).reasons[0][1]
 
 
-def test_explain_shows_what_somebody_did_first_and_few_consequences(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    there = used.executed_code
+def test_explain_lists_edits_before_consequences(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    executed_code = used.executed_code
 
     def edited(*names: Any) -> dict[str, str]:
-        code = there(*names)
+        code = executed_code(*names)
         more = {f"kokoro_tvm.another.n{i}": "1" * 32 for i in range(20)} if USED[0] in code else {}
         return {name: "0" * 32 if name == USED[0] else digest for name, digest in code.items()} | more
 

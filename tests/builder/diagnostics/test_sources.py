@@ -1,4 +1,4 @@
-"""Sources of a checkpoint that can be had, and such that cannot."""
+"""Reachable and unreachable sources of a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.builder.diagnostics import sources
-from kokoro_tvm.builder.diagnostics.sources import Reach, reach
+from kokoro_tvm.builder.diagnostics.sources import check_sources
 from kokoro_tvm.recipe import load_recipe
 
 CHECKPOINT = load_recipe("cpu", Path(__file__).parents[3] / "recipes").checkpoint
@@ -22,48 +22,57 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program in npm's place."""
+    """A script instead of npm."""
     path = tmp_path / "npm"
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     path.touch(0o755)
     return path
 
 
-def test_of_the_recipe_that_is_shipped(npm: Path) -> None:
+def hub_problem() -> str | None:
+    return next(iter(check_sources(CHECKPOINT, Path()).values()))
+
+
+def npm_problem() -> str | None:
+    return [*check_sources(CHECKPOINT, Path()).values()][1]
+
+
+def test_check_sources_of_the_shipped_recipe(npm: Path) -> None:
     npm.write_text('#!/bin/sh\necho "$@" >&2; [ "$1 $3" = "view version" ]\n')
-    hub, packages = reach(CHECKPOINT, Path())
-    assert hub == Reach("huggingface hexgrad/Kokoro-82M", "http://hub.example does not answer within 5 s")
-    assert packages.source.startswith("npm ")
-    assert packages.problem is None
+    (hub, reason), (package, problem) = check_sources(CHECKPOINT, Path()).items()
+    assert hub == "huggingface hexgrad/Kokoro-82M"
+    assert reason == "http://hub.example does not answer within 5 s"
+    assert package.startswith("npm ")
+    assert problem is None
 
 
-def test_npm_says_why(npm: Path) -> None:
+def test_check_sources_shows_the_reason_of_npm(npm: Path) -> None:
     npm.write_text("#!/bin/sh\necho 'npm error code E404' >&2; exit 1\n")
-    assert reach(CHECKPOINT, Path())[1].problem == "npm does not find it (code E404)"
+    assert npm_problem() == "npm does not find it (code E404)"
     npm.write_text("#!/bin/sh\nexit 3\n")
-    assert reach(CHECKPOINT, Path())[1].problem == "npm does not find it (exit status 3)"
+    assert npm_problem() == "npm does not find it (exit status 3)"
 
 
-def test_npm_hangs_or_is_not_there(npm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_sources_reports_a_hanging_or_missing_npm(npm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     npm.write_text("#!/bin/sh\nexec sleep 100\n")
     monkeypatch.setattr(sources, "PROBE_TIMEOUT_S", 0.1)
-    assert reach(CHECKPOINT, Path())[1].problem == "npm does not answer within 0 s"
+    assert npm_problem() == "npm does not answer within 0 s"
     monkeypatch.setenv("PATH", "/nowhere")
-    assert reach(CHECKPOINT, Path())[1].problem == "npm is not installed"
+    assert npm_problem() == "npm is not installed"
 
 
-def test_the_hub_answers_or_is_switched_off(npm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_sources_knows_hf_hub_offline(npm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     npm.write_text("#!/bin/sh\n")
     monkeypatch.setattr(sources, "unreachable", lambda url: None)
-    assert reach(CHECKPOINT, Path())[0].problem is None
+    assert hub_problem() is None
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert reach(CHECKPOINT, Path())[0].problem == "switched off by HF_HUB_OFFLINE"
+    assert hub_problem() == "switched off by HF_HUB_OFFLINE"
 
 
-def test_files(tmp_path: Path) -> None:
+def test_check_sources_looks_for_files(tmp_path: Path) -> None:
     result = CHECKPOINT.model_dump(mode="json")
     result["sources"] = [{"kind": "file", "path": "k.pth", "sha256": "0" * 64}]
     checkpoint = type(CHECKPOINT).model_validate(result, strict=False)
-    assert reach(checkpoint, tmp_path) == [Reach("file k.pth", "there is no file k.pth")]
+    assert check_sources(checkpoint, tmp_path) == {"file k.pth": "there is no file k.pth"}
     (tmp_path / "k.pth").touch()
-    assert reach(checkpoint, tmp_path) == [Reach("file k.pth", None)]
+    assert check_sources(checkpoint, tmp_path) == {"file k.pth": None}

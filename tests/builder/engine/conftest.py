@@ -1,13 +1,13 @@
-"""What tests of children share."""
+"""Fixtures for tests of workers."""
 
 from __future__ import annotations
 
 import pytest
 
-from kokoro_tvm.builder.engine import child
+from kokoro_tvm.builder.engine import worker
 
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signs of life come ten times a second."""
-    monkeypatch.setattr(child, "_BEAT", 0.1)
+    """Call `beat` ten times a second."""
+    monkeypatch.setattr(worker, "_BEAT_S", 0.1)

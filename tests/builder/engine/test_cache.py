@@ -1,4 +1,4 @@
-"""The shared cache: what one checkout built another restores; whatever it does wrong, the right is built."""
+"""Shared cache: restored outputs, damage, forgery, and servers that fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shared(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checkout(tmp_path: Path, shared: Path, notes: list[str]) -> Callable[..., Stage]:
-    """A stage in a checkout of its own, all of them made of the same."""
+    """Return a function that creates the same stage in a checkout of its own."""
 
     def make(name: str, url: str = "", mode: Any = "read-write", secret: bytes | None = None) -> Stage:
         folder, cache = tmp_path / name, Cache(url or str(shared), mode, notes.append, secret)
@@ -48,7 +48,7 @@ def checkout(tmp_path: Path, shared: Path, notes: list[str]) -> Callable[..., St
     return make
 
 
-def test_what_one_checkout_built_another_restores(checkout: Callable[..., Stage], notes: list[str]) -> None:
+def test_cache_restores_in_another_checkout(checkout: Callable[..., Stage], notes: list[str]) -> None:
     assert checkout("one").run() == "built"
     second = checkout("two")
     assert second.run() == "restored"
@@ -58,7 +58,7 @@ def test_what_one_checkout_built_another_restores(checkout: Callable[..., Stage]
     assert not notes
 
 
-def test_a_cache_that_is_only_read_is_not_written(checkout: Callable[..., Stage], shared: Path) -> None:
+def test_cache_read_only_is_not_written(checkout: Callable[..., Stage], shared: Path) -> None:
     checkout("one", mode="read-only").run()
     assert not shared.exists()
     checkout("two").run()
@@ -67,7 +67,7 @@ def test_a_cache_that_is_only_read_is_not_written(checkout: Callable[..., Stage]
     assert sorted(shared.rglob("*")) == before
 
 
-def test_a_store_that_lost_a_file_has_it_from_the_cache(checkout: Callable[..., Stage]) -> None:
+def test_cache_restores_a_lost_object(checkout: Callable[..., Stage]) -> None:
     stage = checkout("one")
     stage.run()
     stage.store.object(stage.sha256("out.txt")).unlink()
@@ -76,7 +76,7 @@ def test_a_store_that_lost_a_file_has_it_from_the_cache(checkout: Callable[..., 
     assert stage.path("out.txt").read_text() == CONTENT
 
 
-def test_nothing_half_written_is_left_there(checkout: Callable[..., Stage], shared: Path) -> None:
+def test_cache_has_no_partial_files(checkout: Callable[..., Stage], shared: Path) -> None:
     checkout("one").run()
     assert not [p for p in shared.rglob("*") if p.name.startswith(".")]
 
@@ -114,14 +114,13 @@ def lie_about_the_files(record: Path) -> None:
     ],
     ids=["swapped", "short", "empty", "gone", "cut", "binary", "edited", "another key", "outside"],
 )
-def test_what_is_damaged_is_not_believed_and_is_written_again(
+def test_cache_replaces_damaged_entries(
     damage: Callable[[Path, Path], Any],
     checkout: Callable[..., Stage],
     shared: Path,
     notes: list[str],
     tmp_path: Path,
 ) -> None:
-    """It takes nothing else with it: what is intact is restored, and what is built is offered."""
     checkout("one").run()
     (objects,), (record,) = shared.glob("objects/*/*"), shared.glob("records/*/*")
     replace(checkout("other"), parameters={"text": "intact"}).run()
@@ -143,7 +142,7 @@ SECRET = b"0123456789abcdef"
 
 
 def forge(shared: Path, content: bytes, secret: bytes | None = None) -> None:
-    """What somebody who can write to the cache does: another library, with a record that fits it."""
+    """Write another library to the cache, with a matching record, as an attacker with write access could."""
     (record,) = shared.glob("records/*/*")
     found = StageRecord.from_bytes(record.read_bytes())
     sha256 = hashlib.sha256(content).hexdigest()
@@ -153,7 +152,9 @@ def forge(shared: Path, content: bytes, secret: bytes | None = None) -> None:
     (shared / "objects" / sha256[:2] / sha256).write_bytes(content)
 
 
-def test_signed_records_are_restored(checkout: Callable[..., Stage], shared: Path, notes: list[str]) -> None:
+def test_cache_restores_signed_records(
+    checkout: Callable[..., Stage], shared: Path, notes: list[str]
+) -> None:
     checkout("one", secret=SECRET).run()
     (record,) = shared.glob("records/*/*")
     assert b'"hmac": "' in record.read_bytes()
@@ -163,10 +164,8 @@ def test_signed_records_are_restored(checkout: Callable[..., Stage], shared: Pat
     assert not notes
 
 
-def test_without_a_key_who_can_write_to_the_cache_is_trusted(
-    checkout: Callable[..., Stage], shared: Path
-) -> None:
-    """As docs/build.md says; the next tests are about the same forgery."""
+def test_cache_without_a_secret_trusts_writers(checkout: Callable[..., Stage], shared: Path) -> None:
+    """Documented in docs/build.md. The next tests use the same forgery."""
     checkout("one").run()
     forge(shared, b"forged")
     second = checkout("two")
@@ -180,7 +179,7 @@ def test_without_a_key_who_can_write_to_the_cache_is_trusted(
     ids=["unsigned", "another key"],
 )
 @pytest.mark.parametrize("over_http", [False, True], ids=["folder", "http"])
-def test_with_a_key_a_forged_record_is_refused(
+def test_cache_with_a_secret_refuses_forged_records(
     forger: bytes | None,
     reason: str,
     over_http: bool,
@@ -204,7 +203,7 @@ def test_with_a_key_a_forged_record_is_refused(
 
 
 class Server(SimpleHTTPRequestHandler):
-    """A web server of a folder that can be made to fail."""
+    """Web server of a folder, which fails in the way that `manner` says."""
 
     manner = "well"
     answers = 0
@@ -236,7 +235,7 @@ class Server(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Its URL."""
+    """Start the server and return its URL."""
     monkeypatch.setattr(Server, "answers", 0)
     shared.mkdir()
     serving = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(shared)))
@@ -248,7 +247,9 @@ def server(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     serving.server_close()
 
 
-def test_it_is_read_from_a_web_server(checkout: Callable[..., Stage], server: str, notes: list[str]) -> None:
+def test_cache_is_read_from_a_web_server(
+    checkout: Callable[..., Stage], server: str, notes: list[str]
+) -> None:
     checkout("one").run()
     assert checkout("two", server, "read-only").run() == "restored"
     assert replace(checkout("three", server, "read-only"), parameters={"text": "three"}).run() == "built"
@@ -256,7 +257,7 @@ def test_it_is_read_from_a_web_server(checkout: Callable[..., Stage], server: st
 
 
 @pytest.mark.parametrize("manner", ["500", "stall", "short"])
-def test_a_server_that_fails_costs_a_note_and_a_build(
+def test_cache_failure_causes_one_note_and_a_build(
     manner: str,
     checkout: Callable[..., Stage],
     server: str,
@@ -265,7 +266,7 @@ def test_a_server_that_fails_costs_a_note_and_a_build(
 ) -> None:
     checkout("one").run()
     monkeypatch.setattr(Server, "manner", manner)
-    monkeypatch.setattr(cache_module, "_PATIENCE", 0.5)
+    monkeypatch.setattr(cache_module, "_TIMEOUT_S", 0.5)
     second = checkout("two", server, "read-only")
     assert second.run() == "built"
     assert second.path("out.txt").read_text() == CONTENT
@@ -277,7 +278,7 @@ def test_a_server_that_fails_costs_a_note_and_a_build(
     assert (Server.answers, len(notes)) == (answers, 1), "it is left alone"
 
 
-def test_pruning_keeps_what_is_named_and_its_files(
+def test_prune_keeps_records_and_their_objects(
     checkout: Callable[..., Stage], shared: Path, notes: list[str]
 ) -> None:
     kept = checkout("one")
@@ -298,18 +299,18 @@ def test_pruning_keeps_what_is_named_and_its_files(
     assert not notes
 
 
-def test_a_cache_that_is_empty_or_only_read_is_not_pruned(shared: Path, notes: list[str]) -> None:
+def test_prune_rejects_read_only_caches(shared: Path, notes: list[str]) -> None:
     assert Cache(str(shared), "read-write", notes.append).prune(()).bytes == 0
     with pytest.raises(InputError, match="is only read"):
         Cache(str(shared), "read-only", notes.append).prune(())
 
 
-def test_a_server_that_is_not_there_costs_a_note(checkout: Callable[..., Stage], notes: list[str]) -> None:
+def test_cache_server_that_is_down_causes_one_note(checkout: Callable[..., Stage], notes: list[str]) -> None:
     assert checkout("one", "http://127.0.0.1:9", "read-only").run() == "built"
     assert len(notes) == 1
 
 
-def test_a_folder_that_cannot_be_written_costs_a_note(
+def test_cache_folder_that_is_not_writable_causes_one_note(
     checkout: Callable[..., Stage], shared: Path, notes: list[str]
 ) -> None:
     shared.write_text("no folder")
@@ -317,7 +318,7 @@ def test_a_folder_that_cannot_be_written_costs_a_note(
     assert len(notes) == 1
 
 
-def test_what_the_environment_says() -> None:
+def test_from_environment_reads_url_mode_and_key() -> None:
     def cache(**environment: str) -> Any:
         found = Cache.from_environment(pytest.fail, {f"KOKORO_TVM_{k}": v for k, v in environment.items()})
         return found and (found.url, found.mode, *(["signed"] if found.is_signed else []))
@@ -346,14 +347,14 @@ def test_what_the_environment_says() -> None:
         ("gopher://x", "", "KOKORO_TVM_CACHE, gopher://x, cannot be reached: Protocol not known: gopher."),
     ],
 )
-def test_what_the_environment_cannot_say(url: str, mode: str, message: str) -> None:
+def test_from_environment_rejects_invalid_values(url: str, mode: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         Cache.from_environment(pytest.fail, {"KOKORO_TVM_CACHE": url, "KOKORO_TVM_CACHE_MODE": mode})
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("url", ["http://x.y/z", "HTTP://x.y/z", "simplecache::http://x.y/z", "ftp://x.y/z"])
-def test_what_anyone_on_the_way_can_change_is_refused_without_a_key(url: str) -> None:
+def test_from_environment_rejects_http_without_a_key(url: str) -> None:
     with pytest.raises(InputError) as caught:
         Cache.from_environment(pytest.fail, {"KOKORO_TVM_CACHE": url})
     assert str(caught.value) == (
@@ -363,7 +364,7 @@ def test_what_anyone_on_the_way_can_change_is_refused_without_a_key(url: str) ->
     )
 
 
-def test_a_short_key_is_refused() -> None:
+def test_from_environment_rejects_a_short_key() -> None:
     with pytest.raises(InputError) as caught:
         Cache.from_environment(pytest.fail, {"KOKORO_TVM_CACHE": "/x", "KOKORO_TVM_CACHE_KEY": "secret"})
     assert str(caught.value) == (
@@ -371,9 +372,7 @@ def test_a_short_key_is_refused() -> None:
     )
 
 
-def test_outputs_with_the_same_content_are_kept_there_once(
-    shared: Path, notes: list[str], tmp_path: Path
-) -> None:
+def test_offer_writes_equal_outputs_once(shared: Path, notes: list[str], tmp_path: Path) -> None:
     (tmp_path / "a").write_text("same")
     digest = Store(tmp_path / "s").verified.sha256(tmp_path / "a")
     outputs = (Output("a", 4, digest), Output("b", 4, digest))
@@ -384,7 +383,7 @@ def test_outputs_with_the_same_content_are_kept_there_once(
 
 
 class Endless(SimpleHTTPRequestHandler):
-    """Sends bytes without end for every path that has `part` in it; `sent` counts them."""
+    """Web server that sends bytes without end for paths that contain `part`; `sent` counts them."""
 
     part = ""
     sent = 0
@@ -414,7 +413,7 @@ def test_cache_reads_no_more_than_is_declared(
 ) -> None:
     monkeypatch.setattr(Endless, "part", part)
     monkeypatch.setattr(Endless, "sent", 0)
-    monkeypatch.setattr(cache_module, "_LARGEST_RECORD", 1 << 20)
+    monkeypatch.setattr(cache_module, "_MAX_RECORD_BYTES", 1 << 20)
     secret = b"of sixteen bytes"
     checkout("one", secret=secret).run()
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Endless, directory=str(shared))) as serving:
@@ -438,4 +437,4 @@ def test_cache_refuses_a_record_with_a_field_of_another_type(
     path.parent.mkdir(parents=True)
     path.write_bytes(record.to_bytes())
     assert Cache(str(shared), "read-only", notes.append).record(record.key, ["a"]) is None
-    assert "a field of it is of another type" in notes[0]
+    assert "is refused: not" in notes[0]

@@ -1,4 +1,4 @@
-"""What is told of a Dask cluster that lacks workers, or loses one or its scheduler."""
+"""Reports about a Dask cluster that lacks workers, or loses one or its scheduler."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from kokoro_tvm.common.errors import BuildError
 pytestmark = pytest.mark.slow("starts a scheduler and a worker of Dask")
 
 
-def test_completed_tells_of_missing_workers_lost_workers_and_a_dead_scheduler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_completed_reports_missing_and_lost_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
     monkeypatch.setattr(scheduler, "_CONNECT_TIMEOUT_S", 3.0)
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""What a stage's key is made of, and what it is not; stages that may yield one of several things."""
+"""Keys of stages, and stages that may yield one of several things."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ WORDS = st.dictionaries(st.sampled_from(["a", "b", "c"]), JSON, max_size=3)
 
 
 @given(one=WORDS, other=WORDS)
-def test_parameters_and_facts_decide_and_settings_do_not(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Each alone: keys are equal where what decides is."""
+def test_key_covers_parameters_and_facts_not_settings(one: dict[str, Any], other: dict[str, Any]) -> None:
     folder = Path("never")
     same = digest(one) == digest(other)
     for name in ("parameters", "facts", "settings"):
@@ -47,8 +46,7 @@ def test_parameters_and_facts_decide_and_settings_do_not(one: dict[str, Any], ot
 
 
 @pytest.mark.parametrize("name", ["code", "files", "inputs", "parameters", "function"])
-def test_no_fact_takes_the_place_of_another_part(name: str) -> None:
-    """It would be left out of the key, or leave that out."""
+def test_key_rejects_facts_with_reserved_names(name: str) -> None:
     stage = writing(Path("never"), facts=lambda: {name: {"a.c": "1"}})
     with pytest.raises(ValueError, match=rf"cpu\.write: a derivation has a {name} of its own"):
         stage.key()
@@ -63,7 +61,7 @@ def test_no_fact_takes_the_place_of_another_part(name: str) -> None:
     ],
     ids=lambda fields: next(iter(fields)),
 )
-def test_its_kind_its_function_and_its_outputs_decide(fields: dict[str, Any]) -> None:
+def test_key_covers_kind_function_and_outputs(fields: dict[str, Any]) -> None:
     assert writing(Path("never"), **fields).key() != writing(Path("never")).key()
 
 
@@ -81,11 +79,11 @@ def test_its_kind_its_function_and_its_outputs_decide(fields: dict[str, Any]) ->
     ],
     ids=lambda fields: next(iter(fields)),
 )
-def test_places_and_how_it_is_run_do_not(fields: dict[str, Any]) -> None:
+def test_key_ignores_paths_and_limits(fields: dict[str, Any]) -> None:
     assert writing(Path("never"), **fields).key() == writing(Path("never")).key()
 
 
-def test_settings_are_passed_all_the_same(tmp_path: Path) -> None:
+def test_settings_reach_the_function(tmp_path: Path) -> None:
     stage = writing(tmp_path, parameters={}, settings=lambda: {"text": "set", "threads": 2})
     stage.run()
     assert stage.path("out.txt").read_text() == "set"
@@ -93,7 +91,7 @@ def test_settings_are_passed_all_the_same(tmp_path: Path) -> None:
 
 
 def obtaining(folder: Path, source: dict[str, str], **fields: Any) -> Stage:
-    """One that may come to yield one of two things; `source` says which."""
+    """Return a stage that may yield one of two things; `source` is the one that it fetches."""
     return writing(
         folder,
         name="cpu.obtain",
@@ -107,7 +105,7 @@ def obtaining(folder: Path, source: dict[str, str], **fields: Any) -> Stage:
 
 
 @pytest.mark.parametrize("source", [ONE, TWO], ids=["best", "second"])
-def test_whatever_of_it_was_yielded_makes_it_current(tmp_path: Path, source: dict[str, str]) -> None:
+def test_any_yield_makes_the_stage_current(tmp_path: Path, source: dict[str, str]) -> None:
     stage = obtaining(tmp_path, source)
     assert stage.state().kind == "missing"
     assert stage.run() == "built"
@@ -119,7 +117,7 @@ def test_whatever_of_it_was_yielded_makes_it_current(tmp_path: Path, source: dic
 
 
 @pytest.mark.parametrize("source", [ONE, TWO], ids=["best", "second"])
-def test_whatever_of_it_the_store_has_is_restored(tmp_path: Path, source: dict[str, str]) -> None:
+def test_run_restores_any_yield(tmp_path: Path, source: dict[str, str]) -> None:
     obtaining(tmp_path, source).run()
     shutil.rmtree(tmp_path / "seen")
     other = obtaining(tmp_path, TWO if source is ONE else ONE)
@@ -129,17 +127,16 @@ def test_whatever_of_it_the_store_has_is_restored(tmp_path: Path, source: dict[s
     assert other.is_current()
 
 
-def test_where_it_is_obtained_counts_in_no_key(
+def test_key_ignores_the_source_of_a_yield(
     tmp_path: Path,
 ) -> None:
-    """Another address, another order of addresses: what has to come out is the same."""
     obtaining(tmp_path, ONE).run()
     elsewhere = replace(obtaining(tmp_path, ONE), parameters={"addresses": ["elsewhere", "anywhere"]})
     assert elsewhere.is_current()
     assert replace(elsewhere, facts=lambda: {"versions": {"numpy": "2"}}).state().kind == "stale"
 
 
-def test_what_may_no_longer_be_yielded_is_stale(tmp_path: Path) -> None:
+def test_yield_that_is_no_longer_declared_is_stale(tmp_path: Path) -> None:
     obtaining(tmp_path, TWO).run()
     strict = replace(obtaining(tmp_path, ONE), yields=(ONE,))
     (change,) = strict.state().changes
@@ -148,7 +145,7 @@ def test_what_may_no_longer_be_yielded_is_stale(tmp_path: Path) -> None:
     assert strict.path("thing").read_text() == "one"
 
 
-def test_what_was_not_declared_is_refused(tmp_path: Path) -> None:
+def test_run_rejects_an_undeclared_yield(tmp_path: Path) -> None:
     stage = obtaining(tmp_path, {"word": "three"})
     with pytest.raises(BuildError) as caught:
         stage.run()
@@ -161,8 +158,7 @@ def test_what_was_not_declared_is_refused(tmp_path: Path) -> None:
     assert state.kind == "failed"
 
 
-def test_a_failure_to_obtain_it_anew_is_shown(tmp_path: Path) -> None:
-    """Though what was obtained last is not what would be best."""
+def test_state_shows_a_failed_fetch(tmp_path: Path) -> None:
     obtaining(tmp_path, TWO).run()
     shutil.rmtree(tmp_path / "seen")
     shutil.rmtree(tmp_path / ".store" / "objects")
@@ -174,13 +170,13 @@ def test_a_failure_to_obtain_it_anew_is_shown(tmp_path: Path) -> None:
 
 
 def shared(folder: Path, cache: Path, source: dict[str, str], notes: list[str]) -> Stage:
-    """In a checkout with a cache that it shares with others."""
+    """Return the stage in a checkout with the shared cache."""
     store = Store(folder / ".store", cache=Cache(str(cache), "read-write", notes.append))
     return obtaining(folder, source, store=store)
 
 
 @pytest.mark.parametrize("source", [ONE, TWO], ids=["best", "second"])
-def test_a_cache_hands_over_what_it_has_under_its_own_key(tmp_path: Path, source: dict[str, str]) -> None:
+def test_cache_restores_any_yield(tmp_path: Path, source: dict[str, str]) -> None:
     notes: list[str] = []
     shared(tmp_path / "a", tmp_path / "cache", source, notes).run()
     other = shared(tmp_path / "b", tmp_path / "cache", TWO if source is ONE else ONE, notes)
@@ -190,8 +186,8 @@ def test_a_cache_hands_over_what_it_has_under_its_own_key(tmp_path: Path, source
     assert not notes
 
 
-def test_a_cache_never_hands_over_one_as_the_other(tmp_path: Path) -> None:
-    """A record of the second, kept under the key of the first, is not believed."""
+def test_cache_refuses_a_yield_under_another_key(tmp_path: Path) -> None:
+    """The record of the second yield lies under the key of the first."""
     notes: list[str] = []
     second = shared(tmp_path / "a", tmp_path / "cache", TWO, notes)
     second.run()

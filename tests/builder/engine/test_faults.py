@@ -1,4 +1,4 @@
-"""Builds killed at any moment, and stores that rot: nothing torn is taken, nothing finished is lost."""
+"""Killed builds and damaged stores: nothing torn is used, nothing finished is lost."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ def command(folder: Path) -> list[str]:
 
 
 def build(folder: Path, moment: float | None = None) -> tuple[bool, set[str]]:
-    """Builds, or is killed with all its children after so many seconds; whether it ended, and what it had
-    said to be done by then."""
+    """Run a build, and kill its process group after `moment` seconds.
+
+    Returns:
+        Whether it succeeded, and the stages that it reported as done.
+    """
     with (folder / "output.txt").open("w+") as output:
         process = subprocess.Popen(
             command(folder), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -51,7 +54,7 @@ def runs(folder: Path) -> Counter[str]:
 
 
 def check_nothing_is_torn(folder: Path) -> None:
-    """What the store says of itself is true, read byte by byte."""
+    """Check that every record and object is complete."""
     store = Store(folder / ".store", paranoid=True)
     for record in store.records():
         assert all(store.holds(output) for output in record.outputs), record.stage
@@ -63,11 +66,16 @@ def check_nothing_is_torn(folder: Path) -> None:
 
 
 def kill(folder: Path, kills: int, seed: int, latest: float) -> tuple[int, int, int]:
-    """Kills builds at random moments, each going on from where the one before was killed, and begins afresh
-    where one ended; how many stages had been finished before a build, how many of those it ran again, and how
-    many builds said to be done with.
+    """Kill builds at random moments. Each continues where the last one was killed.
 
-    latest: seconds, about what an undisturbed build takes.
+    Args:
+        folder: Folder of the builds.
+        kills: How many builds to kill.
+        seed: Seed of the moments.
+        latest: Seconds of an undisturbed build.
+
+    Returns:
+        Numbers of stages that were finished before a build, that ran again, and that were reported as done.
     """
     draw, finished, repeated, printed, round_ = random.Random(seed), 0, 0, 0, 0
     place = folder / "0"
@@ -92,7 +100,7 @@ def kill(folder: Path, kills: int, seed: int, latest: float) -> tuple[int, int, 
 
 
 def undisturbed(folder: Path) -> float:
-    """How long a build takes that nobody kills, among others."""
+    """Return the seconds of a build that is not killed."""
     folder.mkdir()
     began = time.monotonic()
     assert build(folder)[0]
@@ -114,11 +122,8 @@ def seen(folder: Path) -> dict[str, str]:
         pytest.param(100, 4, 50, marks=pytest.mark.nightly),
     ],
 )
-def test_killed_at_any_moment_nothing_is_torn_and_nothing_finished_is_repeated(
-    kills: int, chains: int, least: int, tmp_path: Path
-) -> None:
-    """least: stages that builds must have said to be done with before they were killed, for the test to say
-    something: few kills on a busy machine come before the first."""
+def test_killed_builds_tear_and_repeat_nothing(kills: int, chains: int, least: int, tmp_path: Path) -> None:
+    """least: how many stages killed builds must have reported as done, for the test to be meaningful."""
     with ThreadPoolExecutor(chains) as pool:
         latest = max(pool.map(undisturbed, [tmp_path / f"whole-{i}" for i in range(chains)]))
         counts = [pool.submit(kill, tmp_path / str(i), kills // chains, i, latest) for i in range(chains)]
@@ -140,7 +145,7 @@ def built(tmp_path: Path) -> list[Stage]:
 
 
 def bring_up_to_date(folder: Path) -> Counter[str]:
-    """What a build does, with nothing remembered from before; how often each stage ran."""
+    """Build with empty caches, and return how often each stage ran."""
     before = runs(folder)
     for stage in stages(folder, folder / "ran", seconds=0):
         if not stage.is_current():
@@ -159,7 +164,7 @@ def cut(path: Path, draw: random.Random) -> None:
 
 
 def overwrite(path: Path, content: bytes) -> None:
-    """In place, as a failing disk does."""
+    """Write into a file in place, as a failing disk does."""
     path.chmod(0o644)
     path.write_bytes(content)
 
@@ -167,7 +172,7 @@ def overwrite(path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("harm", "count"), [pytest.param(flip, FLIPS, marks=pytest.mark.nightly), (cut, CUTS)]
 )
-def test_rot_is_found_before_use_and_only_what_rotted_is_built_again(
+def test_damage_is_found_and_rebuilt_alone(
     harm: Callable[[Path, random.Random], None], count: int, built: list[Stage], tmp_path: Path
 ) -> None:
     draw = random.Random(0)

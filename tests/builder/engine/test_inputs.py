@@ -1,4 +1,4 @@
-"""Inputs: declared once, given as arguments, counted in the key, waited for; nothing else can be read."""
+"""Inputs: arguments, digests in the key, edges of the graph, and the check for undeclared files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kokoro_tvm.common.errors import BuildError
 
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Stage]:
-    """Makes a stage of a project's folder that writes files of its name."""
+    """Return a function that creates stages; each writes files named after it."""
 
     def make(name: str, function: str = "several", **fields: object) -> Stage:
         folder = tmp_path / "artifacts"
@@ -43,7 +43,7 @@ NAMES = st.dictionaries(
 
 @given(declared=NAMES)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_they_say_at_once_what_is_given_what_counts_and_what_is_waited_for(
+def test_inputs_become_arguments_digests_and_edges(
     declared: dict[str, tuple[str, str]], two_stages: dict[str, Stage], last: Stage
 ) -> None:
     inputs = {name: (two_stages[stage], f"{stage}.{end}") for name, (stage, end) in declared.items()}
@@ -62,7 +62,7 @@ def test_they_say_at_once_what_is_given_what_counts_and_what_is_waited_for(
 
 @pytest.fixture
 def two_stages(make: Callable[..., Stage]) -> dict[str, Stage]:
-    """Two that are built."""
+    """Return two stages that are built."""
     made = {name: make(name) for name in ("one", "two")}
     for stage in made.values():
         stage.run()
@@ -71,17 +71,17 @@ def two_stages(make: Callable[..., Stage]) -> dict[str, Stage]:
 
 @pytest.fixture
 def last(make: Callable[..., Stage]) -> Stage:
-    """One that lists its inputs."""
+    """Return a stage that writes a list of its inputs."""
     return make("last", "listing", outputs=("out.txt",), parameters={})
 
 
-def test_stages_that_are_waited_for_count_in_no_key(make: Callable[..., Stage], last: Stage) -> None:
+def test_key_ignores_stages_without_inputs(make: Callable[..., Stage], last: Stage) -> None:
     waiting = replace(last, waits=(make("one"),))
     assert [s.name for s in waiting.after] == ["cpu.one"]
     assert waiting.key() == last.key()
 
 
-def test_groups_keep_the_order_of_their_members() -> None:
+def test_group_keeps_the_order_of_members() -> None:
     inputs = Inputs({"x": ("/x", "0"), "g/b": ("/f/2", "1"), "g/a": ("/f/1", "2"), "gg/c": ("/h/3", "3")})
     assert list(inputs.group("g").items()) == [("b", Path("/f/2")), ("a", Path("/f/1"))]
     assert inputs.group("x") == {}
@@ -92,7 +92,7 @@ def test_groups_keep_the_order_of_their_members() -> None:
 
 
 class Files:
-    """A file of every kind in the project's folder, and what opens it."""
+    """Return a file of the given kind in the project's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -111,7 +111,7 @@ class Files:
 
 
 def _a_library() -> Path:
-    """One that this process has loaded."""
+    """Return a library that this process has loaded."""
     maps = Path("/proc/self/maps")
     if not maps.is_file():
         pytest.skip("needs /proc/self/maps, to find a library")
@@ -124,9 +124,7 @@ LINUX = {"safetensors"}  # what maps without Python's knowing is found there alo
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_a_file_of_the_project_that_was_not_declared_is_refused(
-    make: Callable[..., Stage], tmp_path: Path, manner: str
-) -> None:
+def test_only_refuses_undeclared_files(make: Callable[..., Stage], tmp_path: Path, manner: str) -> None:
     if manner in LINUX and sys.platform != "linux":
         pytest.skip("needs /proc/self/maps")
     path = Files(tmp_path / "artifacts" / "elsewhere").of(manner)
@@ -142,10 +140,10 @@ def test_a_file_of_the_project_that_was_not_declared_is_refused(
 
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize("place", ["elsewhere", "input", "cache", "link"])
-def test_what_is_outside_or_declared_can_be_read(
+def test_only_allows_inputs_and_files_outside(
     make: Callable[..., Stage], tmp_path: Path, manner: str, place: str
 ) -> None:
-    """A file of somewhere else, one of the stage's own cache, one declared, and one by another name of it."""
+    """A file outside, one of the stage's cache, an input, and a link to the input."""
     inputs, cache = {}, None
     if place in ("elsewhere", "cache"):
         folder = tmp_path / "elsewhere" if place == "elsewhere" else tmp_path / "artifacts" / "kept"
@@ -166,8 +164,7 @@ def test_what_is_outside_or_declared_can_be_read(
     assert reading.path("out.txt").read_text() == manner
 
 
-def test_a_link_from_outside_leads_nowhere(make: Callable[..., Stage], tmp_path: Path) -> None:
-    """What counts is the file that is opened."""
+def test_only_refuses_links_to_undeclared_files(make: Callable[..., Stage], tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(Files(tmp_path / "artifacts" / "elsewhere").of("python"))
     parameters = {"path": str(link), "manner": "python"}

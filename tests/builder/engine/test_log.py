@@ -1,4 +1,4 @@
-"""The end of a log, as the build reads it."""
+"""The last lines of logs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.builder.engine.reporter import last_lines, phase
+from kokoro_tvm.builder.engine.reporter import last_lines, last_phase
 
 
 @pytest.fixture
@@ -14,9 +14,9 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "stage.log"
 
 
-def test_no_log(log: Path) -> None:
+def test_last_lines_without_a_log_is_empty(log: Path) -> None:
     assert last_lines(log, 5) == []
-    assert phase(log) == ""
+    assert last_phase(log) == ""
 
 
 @pytest.mark.parametrize(
@@ -28,17 +28,17 @@ def test_no_log(log: Path) -> None:
         ("half a li", "half a li"),
     ],
 )
-def test_a_phase_is_what_was_said_last(log: Path, text: str, result: str) -> None:
+def test_last_phase_is_the_last_line(log: Path, text: str, result: str) -> None:
     log.write_text(text, encoding="utf-8")
-    assert phase(log) == result
+    assert last_phase(log) == result
 
 
-def test_a_long_log_is_read_from_its_end(log: Path) -> None:
-    """Where reading begins may be inside a character."""
+def test_last_lines_reads_the_end_of_a_long_log(log: Path) -> None:
+    """Reading may start inside a character."""
     log.write_text("ɹ" * 99_999 + "\n" + "one\ntwo\nthree\n", encoding="utf-8")
     assert last_lines(log, 2) == ["two", "three"]
 
 
-def test_a_log_that_is_no_text(log: Path) -> None:
+def test_last_phase_replaces_invalid_bytes(log: Path) -> None:
     log.write_bytes(b"\xff\xfe\n")
-    assert phase(log) == "��"
+    assert last_phase(log) == "��"

@@ -1,4 +1,4 @@
-"""Several builds at once in one checkout: every key is built by one of them, and all of them end well."""
+"""Parallel builds in one checkout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kokoro_tvm.builder.engine.store import Store
 @pytest.mark.parametrize(
     ("count", "jobs"), [(2, 2), pytest.param(8, 1, marks=pytest.mark.slow("runs eight builds at once"))]
 )
-def test_every_key_is_built_once(tmp_path: Path, count: int, jobs: int) -> None:
+def test_parallel_builds_build_every_key_once(tmp_path: Path, count: int, jobs: int) -> None:
     ran = tmp_path / "ran"
     command = [sys.executable, "-m", "many", str(tmp_path), str(ran), str(jobs)]
     builds = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]

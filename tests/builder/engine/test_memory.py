@@ -1,4 +1,4 @@
-"""What is remembered of files: never once it may be wrong."""
+"""Cached facts about files: never used if they may be wrong."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def file(tmp_path: Path) -> Path:
 
 
 def settle() -> None:
-    """Until what was just written is no longer new."""
+    """Wait until files that were just written count as settled."""
     time.sleep(0.03)
 
 
 class Reader:
-    """Counts how often it reads."""
+    """Reads a file and counts the calls."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -39,7 +39,7 @@ class Reader:
         return path.read_text()
 
 
-def test_an_unchanged_file_is_read_once(file: Path, tmp_path: Path) -> None:
+def test_recall_reads_an_unchanged_file_once(file: Path, tmp_path: Path) -> None:
     read, path = Reader(), tmp_path / "memory.json"
     first = Memory(path)
     assert [first.recall(file, read) for _ in range(3)] == ["content"] * 3
@@ -50,13 +50,13 @@ def test_an_unchanged_file_is_read_once(file: Path, tmp_path: Path) -> None:
     assert read.count == 2
 
 
-def test_several_things_of_one_file(file: Path) -> None:
+def test_recall_keeps_facts_by_topic(file: Path) -> None:
     memory = Memory(None)
     assert [memory.recall(file, lambda p, a=about: a, about) for about in "abab"] == list("abab")
 
 
 @pytest.mark.parametrize("how", ["in place", "replaced", "truncated", "moved here", "times set back"])
-def test_a_changed_file_is_read_again(file: Path, tmp_path: Path, how: str) -> None:
+def test_recall_reads_a_changed_file_again(file: Path, tmp_path: Path, how: str) -> None:
     memory, read, before = Memory(None), Reader(), file.stat()
     assert memory.recall(file, read) == "content"
     if how == "truncated":
@@ -76,7 +76,7 @@ def test_a_changed_file_is_read_again(file: Path, tmp_path: Path, how: str) -> N
     assert read.count == 2
 
 
-def test_a_file_that_was_just_written_is_not_remembered(tmp_path: Path) -> None:
+def test_recall_does_not_cache_a_new_file(tmp_path: Path) -> None:
     memory, read = Memory(None), Reader()
     for content in ("one", "two", "two"):
         (tmp_path / "file").write_text(content)
@@ -84,7 +84,7 @@ def test_a_file_that_was_just_written_is_not_remembered(tmp_path: Path) -> None:
     assert read.count == 3
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_remembered(file: Path) -> None:
+def test_recall_does_not_cache_a_changing_file(file: Path) -> None:
     def change(path: Path) -> str:
         path.write_bytes(b"another")
         return "content"
@@ -95,7 +95,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(file: Path) -> N
     assert memory.recall(file, Reader()) == "another"
 
 
-def test_a_clock_that_was_set_back_costs_reading_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recall_survives_a_clock_set_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time_ns()
     monkeypatch.setattr(memory.time, "time_ns", lambda: now - 3600 * 10**9)
     remembering, read = Memory(None), Reader()
@@ -104,14 +104,14 @@ def test_a_clock_that_was_set_back_costs_reading_alone(file: Path, monkeypatch: 
     assert read.count == 3
 
 
-def test_a_coarse_clock_is_given_more_time(file: Path) -> None:
+def test_recall_waits_longer_for_a_coarse_clock(file: Path) -> None:
     second = (time.time_ns() // 10**9 - 1) * 10**9
     found = os.stat_result(file.stat()[:10], {"st_ctime_ns": second, "st_mtime_ns": second})
     assert memory._tick(found) > 10**9
     assert memory._tick(file.stat()) < 10**8 or file.stat().st_ctime_ns % 10**6 == 0
 
 
-def test_files_that_got_another_name_are_as_they_were(file: Path, tmp_path: Path) -> None:
+def test_note_caches_renamed_files(file: Path, tmp_path: Path) -> None:
     memory, read = Memory(None), Reader()
     os.link(file, tmp_path / "other")
     memory.note({tmp_path / "other": "what it held"})
@@ -120,7 +120,7 @@ def test_files_that_got_another_name_are_as_they_were(file: Path, tmp_path: Path
     assert memory.recall(tmp_path / "other", read) == "another"
 
 
-def test_processes_share_a_file_of_it(tmp_path: Path) -> None:
+def test_save_merges_facts_of_processes(tmp_path: Path) -> None:
     files = [tmp_path / name for name in "abc"]
     for file in files:
         file.write_text(file.name)
@@ -136,7 +136,7 @@ def test_processes_share_a_file_of_it(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_damage_of_any_kind_means_that_nothing_is_remembered(tmp_path: Path, data: st.DataObject) -> None:
+def test_memory_ignores_a_damaged_file(tmp_path: Path, data: st.DataObject) -> None:
     file, path = tmp_path / "file", tmp_path / "memory.json"
     if not path.exists():
         file.write_text("content")
@@ -152,11 +152,11 @@ def test_damage_of_any_kind_means_that_nothing_is_remembered(tmp_path: Path, dat
     else:
         del damaged[data.draw(st.integers(0, len(damaged) - 1)) :]
     path.write_bytes(damaged)
-    assert Memory(path)._known == {}
+    assert Memory(path)._facts == {}
     assert Memory(path).sha256(file) == hashlib.sha256(b"content").hexdigest()
 
 
-def test_where_it_cannot_be_written_nothing_is_lost_but_time(file: Path, tmp_path: Path) -> None:
+def test_save_ignores_a_folder_that_is_not_writable(file: Path, tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("")
     memory = Memory(tmp_path / "a file" / "memory.json")
     assert memory.recall(file, Reader()) == "content"

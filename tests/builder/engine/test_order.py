@@ -1,4 +1,4 @@
-"""Names in the order in which what they stand for can be done."""
+"""Topological order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kokoro_tvm.builder.engine.order import in_order
 BEFORE = {"bundle": ["b", "a"], "a": ["weights"], "b": ["weights", "a"], "weights": [], "other": []}
 
 
-def test_each_comes_after_what_it_needs_and_once() -> None:
+def test_in_order_lists_dependencies_first() -> None:
     assert in_order(["bundle"], BEFORE.__getitem__) == ["weights", "a", "b", "bundle"]
     assert in_order(["other", "a", "other"], BEFORE.__getitem__) == ["other", "weights", "a"]
     assert in_order([], BEFORE.__getitem__) == []

@@ -1,4 +1,4 @@
-"""Parts: found by what they are made of, never damaged, and collected with the records that list them."""
+"""Parts of outputs in the store: hits, damage, and garbage collection."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fetched(parts: Parts, work: Path, word: str) -> str | None:
     return path.read_text(encoding="utf-8") if parts.fetch({"word": word}, path) else None
 
 
-def test_a_part_is_found_by_what_it_is_made_of(store: Store, work: Path) -> None:
+def test_fetch_finds_a_part_by_its_inputs(store: Store, work: Path) -> None:
     parts = Parts(store, COMMON)
     assert fetched(parts, work, "one") is None
     keep(parts, work, "one")
@@ -55,7 +55,7 @@ def test_a_part_is_found_by_what_it_is_made_of(store: Store, work: Path) -> None
 
 
 @pytest.mark.parametrize("damage", ["changed", "longer", "gone"])
-def test_a_damaged_part_is_made_again(damage: str, store: Store, work: Path) -> None:
+def test_fetch_misses_a_damaged_part(damage: str, store: Store, work: Path) -> None:
     parts = Parts(store, COMMON)
     keep(parts, work, "one")
     (path,) = (store.root / "objects").glob("*/*")
@@ -70,7 +70,7 @@ def test_a_damaged_part_is_made_again(damage: str, store: Store, work: Path) -> 
     assert all(not problem for _, problem in store.audit())
 
 
-def test_a_damaged_record_is_none(store: Store, work: Path) -> None:
+def test_fetch_misses_a_damaged_record(store: Store, work: Path) -> None:
     parts = Parts(store, COMMON)
     keep(parts, work, "one")
     (path,) = (store.root / "records").glob("*/*")
@@ -78,7 +78,7 @@ def test_a_damaged_record_is_none(store: Store, work: Path) -> None:
     assert fetched(parts, work, "one") is None
 
 
-def test_a_cache_serves_parts(store: Store, work: Path, tmp_path: Path) -> None:
+def test_fetch_reads_the_shared_cache(store: Store, work: Path, tmp_path: Path) -> None:
     warnings: list[str] = []
     cache = Cache(f"file://{tmp_path}/cache", "read-write", warnings.append)
     keep(Parts(Store(tmp_path / "other", cache=cache), COMMON), work, "one")
@@ -94,7 +94,7 @@ def published(store: Store, inputs: dict[str, Any], keys: set[str]) -> StageReco
         return store.publish("cpu.compile.x", inputs, folder, [PARTS], 1.0, 1.0)
 
 
-def test_parts_are_collected_with_the_records_that_list_them(store: Store, work: Path) -> None:
+def test_collect_removes_parts_with_their_stages(store: Store, work: Path) -> None:
     old, new = Parts(store, COMMON), Parts(store, COMMON)
     keep(old, work, "one")
     keep(old, work, "two")

@@ -1,4 +1,4 @@
-"""Jobs in forked processes: how many at a time, and what is left of those that fail."""
+"""Jobs in forked processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kokoro_tvm.common.errors import BuildError
 
 
 @pytest.mark.parametrize("processes", [1, 3, 20])
-def test_every_job_runs_in_a_process_of_its_own(processes: int, tmp_path: Path) -> None:
+def test_run_forked_runs_each_job_in_its_own_process(processes: int, tmp_path: Path) -> None:
     names = [f"job-{number}" for number in range(7)]
     done: list[str] = []
 
@@ -34,8 +34,8 @@ def test_every_job_runs_in_a_process_of_its_own(processes: int, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
-def test_so_many_run_at_a_time(processes: int, tmp_path: Path) -> None:
-    """The first ones wait for each other, so fewer would never end; times tell that there were no more."""
+def test_run_forked_limits_parallel_jobs(processes: int, tmp_path: Path) -> None:
+    """The first jobs wait for each other, so fewer would never end; their times show that no more ran."""
     first = [str(number) for number in range(processes)]
 
     def job(name: str) -> None:
@@ -52,7 +52,7 @@ def test_so_many_run_at_a_time(processes: int, tmp_path: Path) -> None:
         assert sum(float(b) <= float(began) < float(e) for b, e in spans) <= processes
 
 
-def test_jobs_start_from_the_state_before(tmp_path: Path) -> None:
+def test_run_forked_starts_jobs_from_the_same_state(tmp_path: Path) -> None:
     state: list[str] = []
 
     def job(name: str) -> None:
@@ -90,7 +90,7 @@ def leave(name: str) -> None:
         (leave, r"^bad: its process failed with exit status 7\.$"),
     ],
 )
-def test_the_first_failure_ends_the_others(
+def test_run_forked_kills_others_after_a_failure(
     misbehave: Callable[[str], None], message: str, tmp_path: Path
 ) -> None:
     def job(name: str) -> None:
@@ -108,8 +108,8 @@ def test_the_first_failure_ends_the_others(
     assert not (tmp_path / "never").exists()
 
 
-def test_long_messages_are_cut() -> None:
-    """A message that fills the pipe would keep its process from ending."""
+def test_run_forked_cuts_long_messages() -> None:
+    """A message of any length arrives, cut."""
 
     def job(name: str) -> None:
         raise ValueError("x" * 1_000_000)
@@ -131,8 +131,7 @@ run_forked(job, ["a", "b"], 2)
 
 
 @pytest.mark.parametrize("system", ["linux", "elsewhere"])
-def test_killing_the_parent_ends_the_jobs(system: str, tmp_path: Path) -> None:
-    """Where the system does not, a thread does."""
+def test_forked_jobs_end_with_their_parent(system: str, tmp_path: Path) -> None:
     if system == "linux" != sys.platform:
         pytest.skip("only Linux ends a process with its parent")
     code = f"import sys; sys.platform = {system!r}\n{_FORKS}"
@@ -143,8 +142,8 @@ def test_killing_the_parent_ends_the_jobs(system: str, tmp_path: Path) -> None:
     assert all(gone(pid) for pid in pids)
 
 
-def test_macos_forks_nothing_that_its_frameworks_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs run in this process there, in the order given, and fail with the same words."""
+def test_run_forked_forks_nothing_on_macos(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs run in this process, in order, with the same error messages."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.delattr(os, "fork")
     ran: list[str] = []

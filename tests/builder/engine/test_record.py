@@ -1,4 +1,4 @@
-"""Records: what they say, and that damage to any byte of one is found."""
+"""Records of stages: serialization and damage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECRET = b"0123456789abcdef"
 STORED, SIGNED = RECORD.to_bytes(), RECORD.to_bytes(SECRET)
 
 
-def test_there_and_back() -> None:
+def test_record_survives_a_round_trip() -> None:
     assert StageRecord.from_bytes(STORED) == RECORD
     assert StageRecord.from_bytes(SIGNED, SECRET) == StageRecord.from_bytes(SIGNED) == RECORD
     assert RECORD.key == digest({"a": {"ɹ": None}, "b": [1, 2]})
@@ -23,7 +23,7 @@ def test_there_and_back() -> None:
 
 
 @given(bit=st.integers(0, 8 * len(STORED) - 1))
-def test_a_flipped_bit_is_found(bit: int) -> None:
+def test_from_bytes_detects_a_flipped_bit(bit: int) -> None:
     with pytest.raises(ValueError):
         StageRecord.from_bytes(flipped(STORED, bit))
 
@@ -35,13 +35,13 @@ def flipped(stored: bytes, bit: int) -> bytes:
 
 
 @given(bit=st.integers(0, 8 * len(SIGNED) - 1))
-def test_a_flipped_bit_of_a_signed_record_is_found(bit: int) -> None:
+def test_from_bytes_detects_a_flipped_bit_of_a_signed_record(bit: int) -> None:
     with pytest.raises(ValueError):
         StageRecord.from_bytes(flipped(SIGNED, bit), SECRET)
 
 
 @given(secret=st.binary(min_size=1))
-def test_a_record_is_refused_without_an_hmac_under_the_same_key(secret: bytes) -> None:
+def test_from_bytes_refuses_a_missing_or_wrong_hmac(secret: bytes) -> None:
     with pytest.raises(ValueError, match="it has no HMAC"):
         StageRecord.from_bytes(STORED, secret)
     if secret.rstrip(b"\0") != SECRET:  # HMAC fills keys up with zeros
@@ -50,7 +50,7 @@ def test_a_record_is_refused_without_an_hmac_under_the_same_key(secret: bytes) -
 
 
 @given(length=st.integers(0, len(STORED) - 1))
-def test_a_missing_end_is_found(length: int) -> None:
+def test_from_bytes_detects_a_missing_end(length: int) -> None:
     with pytest.raises(ValueError):
         StageRecord.from_bytes(STORED[:length])
 
@@ -58,6 +58,6 @@ def test_a_missing_end_is_found(length: int) -> None:
 @pytest.mark.parametrize(
     "stored", [b"[]", b"{}", b"null", b'{"outputs": [{}], "digest": ""}', b"[" * 100_000, b'"\xff"']
 )
-def test_what_is_no_record(stored: bytes) -> None:
+def test_from_bytes_refuses_other_json(stored: bytes) -> None:
     with pytest.raises(ValueError):
         StageRecord.from_bytes(stored)

@@ -1,4 +1,4 @@
-"""A full disk, no permission, a read-only file system: what the system itself refuses, not a double of it."""
+"""Full disks, missing permissions and read-only file systems, without mocks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PR_CAPBSET_DROP = 24
 
 @pytest.fixture
 def built(tmp_path: Path) -> dict[str, bytes]:
-    """An earlier edition of all outputs; what the store holds of it."""
+    """Build an earlier edition of all outputs, and return the files of the store."""
     for stage in stages(tmp_path, tmp_path / "ran", 0, " of old"):
         stage.run()
     return held(tmp_path)
@@ -46,7 +46,7 @@ def program(name: str, *words: str | Path) -> list[str]:
 
 
 def build(folder: Path, within: tuple[str, ...] = (), limit: Callable[[], None] | None = None) -> str:
-    """A build of a later edition that the system refuses something; what it says."""
+    """Build a later edition, which fails, and return its output."""
     command = [*within, *program("many", folder, folder / "ran", 1, 0, " of new")]
     done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
     assert done.returncode == 3, done.stdout + done.stderr
@@ -54,7 +54,7 @@ def build(folder: Path, within: tuple[str, ...] = (), limit: Callable[[], None] 
 
 
 def check_nothing_is_lost(folder: Path, before: dict[str, bytes]) -> None:
-    """What was in the store is there as it was, and once nothing is refused any more, all goes on."""
+    """Check that the store is unchanged, and that a build without the fault succeeds."""
     assert held(folder).items() >= before.items()
     assert [fault for _, fault in Store(folder / ".store", paranoid=True).audit() if fault] == []
     assert all(text in (f"{name} of old", f"{name} of new") for name, text in seen(folder).items())
@@ -64,14 +64,14 @@ def check_nothing_is_lost(folder: Path, before: dict[str, bytes]) -> None:
 
 
 def bound_by_permissions() -> None:
-    """From the next program on: root is otherwise not."""
+    """Drop the capabilities of root for the next program."""
     if os.geteuid() == 0:
         for power in _POWERS_OVER_PERMISSIONS:
             ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, power, 0, 0, 0)
 
 
 def mounting(script: str, *words: str | Path) -> tuple[str, ...]:
-    """What a command is run with to see mounts of its own, made by `script`; skips where there are none."""
+    """Return the command prefix for a mount namespace that `script` sets up, or skip."""
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
     if shutil.which("unshare") is None:
         pytest.skip("needs unshare(1), to mount file systems that nobody else sees")
@@ -83,7 +83,9 @@ def mounting(script: str, *words: str | Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_permission(place: str, tmp_path: Path, built: dict[str, bytes]) -> None:
+def test_write_without_permission_names_the_remedy(
+    place: str, tmp_path: Path, built: dict[str, bytes]
+) -> None:
     sealed = tmp_path / "sealed"
     sealed.mkdir(mode=0o555)
     if subprocess.run(["touch", str(sealed / "x")], preexec_fn=bound_by_permissions).returncode == 0:
@@ -104,7 +106,7 @@ def test_no_permission(place: str, tmp_path: Path, built: dict[str, bytes]) -> N
 @pytest.mark.parametrize(
     "place", [".store", *(pytest.param(name, marks=OTHERS) for name in ("seen", "second-work"))]
 )
-def test_a_read_only_file_system(place: str, tmp_path: Path, built: dict[str, bytes]) -> None:
+def test_read_only_file_system_names_the_remedy(place: str, tmp_path: Path, built: dict[str, bytes]) -> None:
     script = 'mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"'
     printed = build(tmp_path, mounting(script, tmp_path / place))
     assert f"{tmp_path / place}" in printed
@@ -112,7 +114,7 @@ def test_a_read_only_file_system(place: str, tmp_path: Path, built: dict[str, by
     check_nothing_is_lost(tmp_path, built)
 
 
-def test_a_full_disk_ends_a_build(tmp_path: Path, built: dict[str, bytes]) -> None:
+def test_full_disk_fails_the_build(tmp_path: Path, built: dict[str, bytes]) -> None:
     script = 'mount -t tmpfs -o nr_inodes=12 none "$1"'
     printed = build(tmp_path, mounting(script, tmp_path / ".store"))
     assert f"{tmp_path / '.store'}" in printed
@@ -122,7 +124,7 @@ def test_a_full_disk_ends_a_build(tmp_path: Path, built: dict[str, bytes]) -> No
 
 @pytest.mark.slow("runs stages with every size of disk that is too small")
 @pytest.mark.parametrize("what", ["pages", "files"])
-def test_a_disk_that_is_full_at_any_moment(tmp_path: Path, what: str) -> None:
+def test_full_disk_at_any_moment_damages_nothing(tmp_path: Path, what: str) -> None:
     script = 'mount -t tmpfs -o size=4k none "$1"' if what == "pages" else 'mount -t tmpfs none "$1"'
     command = [*mounting(script, tmp_path), *program("full_disk", tmp_path, what)]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""What a build prints."""
+"""Output of a build."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kokoro_tvm.common.errors import BuildError, ValidationError
 
 
 def task(name: str, doc: str, *after: str, meta: dict[str, str] | None = None, targets: Any = ()) -> Any:
-    """What a reporter sees of a task of doit."""
+    """Return the part of a doit task that reporters use."""
     return SimpleNamespace(name=name, doc=doc, task_dep=list(after), meta=meta, targets=targets)
 
 
@@ -55,7 +55,7 @@ def reporter(out: io.StringIO, err: io.StringIO) -> LineReporter:
 
 
 def lines(out: io.StringIO) -> list[str]:
-    """What was printed, less the times."""
+    """Return the printed lines without times."""
     return [timeless(line) for line in out.getvalue().splitlines()]
 
 
@@ -63,7 +63,9 @@ def timeless(line: str) -> str:
     return re.sub(r"\b\d+(\.\d)? s\b", "_ s", line).strip()
 
 
-def test_a_build(reporter: LineReporter, out: io.StringIO, err: io.StringIO) -> None:
+def test_reporter_prints_start_beat_end_and_totals(
+    reporter: LineReporter, out: io.StringIO, err: io.StringIO
+) -> None:
     reporter.skip_uptodate(EXPORT)
     reporter.execute_task(LOWER)
     reporter.beat(LOWER.name)
@@ -83,10 +85,10 @@ def test_a_build(reporter: LineReporter, out: io.StringIO, err: io.StringIO) -> 
     assert err.getvalue() == ""
 
 
-def test_what_is_restored_is_not_built(reporter: LineReporter, out: io.StringIO) -> None:
+def test_reporter_counts_restored_stages(reporter: LineReporter, out: io.StringIO) -> None:
     reporter.skip_uptodate(EXPORT)
     reporter.execute_task(LOWER)
-    reporter.restored(LOWER.name)
+    reporter.mark_restored(LOWER.name)
     reporter.add_success(LOWER)
     reporter.complete_run()
     assert lines(out)[1:] == [
@@ -96,19 +98,19 @@ def test_what_is_restored_is_not_built(reporter: LineReporter, out: io.StringIO)
     ]
 
 
-def test_nothing_to_do(reporter: LineReporter, out: io.StringIO) -> None:
+def test_reporter_says_if_nothing_runs(reporter: LineReporter, out: io.StringIO) -> None:
     for task in (EXPORT, LOWER):
         reporter.skip_uptodate(task)
     reporter.complete_run()
     assert out.getvalue() == "Nothing to do: all 2 stages are current.\n"
 
 
-def test_failures_are_reported_at_the_end_once_and_by_one_name(
+def test_reporter_prints_each_failure_once_at_the_end(
     reporter: LineReporter, out: io.StringIO, err: io.StringIO
 ) -> None:
     reporter.execute_task(EXPORT)
     error = ValidationError("cpu.export.bert-512: it missed [bold]. Its log is /x/export.log.")
-    reporter.failed(EXPORT.name, error)
+    reporter.record_error(EXPORT.name, error)
     reporter.add_failure(EXPORT, type("TaskFailed", (), {"get_msg": lambda self: "what doit makes of it"})())
     reporter.add_failure(LOWER, type("UnmetDependency", (), {})())
     reporter.add_failure(ALL, type("UnmetDependency", (), {})())
@@ -119,14 +121,16 @@ def test_failures_are_reported_at_the_end_once_and_by_one_name(
     assert reporter.failures == {"cpu.export.bert-512": error}
 
 
-def test_a_fault_of_the_build_is_shown_whole(reporter: LineReporter, err: io.StringIO) -> None:
+def test_reporter_prints_the_whole_text_of_other_errors(reporter: LineReporter, err: io.StringIO) -> None:
     reporter.execute_task(EXPORT)
     reporter.add_failure(EXPORT, type("TaskError", (), {"get_msg": lambda self: "Traceback\n  it"})())
     reporter.complete_run()
     assert err.getvalue() == "\ncpu.export.bert-512: Traceback\n  it\n"
 
 
-def test_interrupted(reporter: LineReporter, out: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reporter_prints_totals_after_an_interrupt(
+    reporter: LineReporter, out: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     reporter.execute_task(EXPORT)
     with pytest.raises(KeyboardInterrupt):
@@ -137,7 +141,7 @@ def test_interrupted(reporter: LineReporter, out: io.StringIO, monkeypatch: pyte
     assert lines(out)[-1].startswith("Interrupted: 0 stages built, 0 were current.")
 
 
-def test_lines_of_threads_come_whole(reporter: LineReporter, out: io.StringIO) -> None:
+def test_reporter_does_not_mix_lines_of_threads(reporter: LineReporter, out: io.StringIO) -> None:
     reporter.execute_task(EXPORT)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: reporter.beat(EXPORT.name), range(400)))
@@ -146,12 +150,12 @@ def test_lines_of_threads_come_whole(reporter: LineReporter, out: io.StringIO) -
     assert set(printed[1:]) == {"_ s  [1/2]  cpu.export.bert-512              still running, _ s"}
 
 
-def test_long_lines_are_not_broken(reporter: LineReporter, out: io.StringIO) -> None:
+def test_reporter_does_not_wrap_lines(reporter: LineReporter, out: io.StringIO) -> None:
     reporter.execute_task(task("cpu." + "x" * 100, "y" * 200))
     assert len(out.getvalue().splitlines()) == 1
 
 
-def test_colour_on_a_terminal_alone(
+def test_reporter_colors_only_on_a_terminal(
     reporter: LineReporter, out: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -177,7 +181,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return Terminal()
 
 
-def test_a_live_view_leaves_a_line_for_what_ended(terminal: Terminal, tmp_path: Path) -> None:
+def test_live_view_prints_a_line_for_each_ended_stage(terminal: Terminal, tmp_path: Path) -> None:
     log, made = tmp_path / "lower.log", tmp_path / "module.py"
     log.write_text("".join(f"line {n}\n" for n in range(20)), encoding="utf-8")
     made.write_bytes(b"x" * 1500)
@@ -192,7 +196,7 @@ def test_a_live_view_leaves_a_line_for_what_ended(terminal: Terminal, tmp_path: 
         reporter.execute_task(each)
     reporter.beat(lower.name, log)
     reporter.add_success(export)
-    reporter.failed(lower.name, BuildError("cpu.lower.bert-512: it broke."))
+    reporter.record_error(lower.name, BuildError("cpu.lower.bert-512: it broke."))
     reporter.add_failure(lower, SimpleNamespace(get_msg=lambda: ""))
     reporter.complete_run()
     printed = terminal.getvalue()
@@ -211,7 +215,7 @@ def test_a_live_view_leaves_a_line_for_what_ended(terminal: Terminal, tmp_path: 
     )
 
 
-def test_nothing_to_do_is_nothing_to_watch(terminal: Terminal) -> None:
+def test_live_view_is_absent_if_nothing_runs(terminal: Terminal) -> None:
     reporter = LiveReporter(terminal, terminal)
     reporter.initialize(TASKS, ["cpu"])
     for each in (EXPORT, LOWER):
@@ -220,7 +224,7 @@ def test_nothing_to_do_is_nothing_to_watch(terminal: Terminal) -> None:
     assert terminal.getvalue() == "Nothing to do: all 2 stages are current.\n"
 
 
-def test_a_live_view_on_a_terminal_that_can_alone(
+def test_make_reporter_needs_a_capable_terminal_for_a_live_view(
     terminal: Terminal, out: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdout", terminal)
@@ -232,12 +236,14 @@ def test_a_live_view_on_a_terminal_that_can_alone(
 
 
 def events(path: Path) -> list[dict[str, Any]]:
-    """The events of a file, less when and by whom."""
+    """Return the events of a file, without time and process."""
     result = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [{k: v for k, v in e.items() if k not in ("time", "pid", "seconds")} for e in result]
 
 
-def test_events(out: io.StringIO, err: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reporter_writes_events(
+    out: io.StringIO, err: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KOKORO_TVM_EVENTS", str(tmp_path / "events.jsonl"))
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
@@ -257,7 +263,7 @@ def test_events(out: io.StringIO, err: io.StringIO, tmp_path: Path, monkeypatch:
     reporter.skip_uptodate(export)
     reporter.execute_task(lower)
     reporter.beat(lower.name, log)
-    reporter.failed(lower.name, ValidationError("It missed."))
+    reporter.record_error(lower.name, ValidationError("It missed."))
     reporter.add_failure(lower, SimpleNamespace(get_msg=lambda: ""))
     reporter.add_failure(speak, type("UnmetDependency", (), {})())
     reporter.complete_run()
@@ -279,7 +285,7 @@ def test_events(out: io.StringIO, err: io.StringIO, tmp_path: Path, monkeypatch:
     ]
 
 
-def test_events_that_cannot_be_written_are_reported_once_and_stop_nothing(
+def test_make_reporter_warns_of_an_unusable_events_file(
     out: io.StringIO, err: io.StringIO, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KOKORO_TVM_EVENTS", str(tmp_path))
@@ -298,7 +304,7 @@ def test_events_that_cannot_be_written_are_reported_once_and_stop_nothing(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_disk_that_fills_up_under_the_events(out: io.StringIO, err: io.StringIO) -> None:
+def test_reporter_warns_once_if_events_fill_the_disk(out: io.StringIO, err: io.StringIO) -> None:
     reporter = LineReporter(out, err, EventLog(Path("/dev/full")))
     reporter.initialize(TASKS, ["cpu"])
     reporter.execute_task(EXPORT)

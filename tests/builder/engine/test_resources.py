@@ -1,4 +1,4 @@
-"""What is shared out is never more than there is, and everyone gets their turn."""
+"""Budget of memory and cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEEDS = st.tuples(st.integers(1, 12), st.integers(0, 6))
 
 @given(st.lists(NEEDS, min_size=1, max_size=12))
 @settings(max_examples=50, deadline=None)
-def test_together_they_never_exceed_the_machine(needs: list[tuple[int, int]]) -> None:
+def test_budget_is_never_exceeded(needs: list[tuple[int, int]]) -> None:
     budget, lock, running, seen = Budget(Needs(8, 4)), threading.Lock(), [], []
 
     def work(need: tuple[int, int]) -> None:
@@ -37,7 +37,7 @@ def test_together_they_never_exceed_the_machine(needs: list[tuple[int, int]]) ->
         assert fits or len(together) == 1, together
 
 
-def test_those_that_fit_run_side_by_side() -> None:
+def test_budget_admits_what_fits() -> None:
     budget, both = Budget(Needs(8, 4)), threading.Barrier(2, timeout=20)
 
     def work() -> None:
@@ -49,15 +49,15 @@ def test_those_that_fit_run_side_by_side() -> None:
             done.result()
 
 
-def test_it_is_given_back_after_an_error() -> None:
+def test_budget_is_released_after_an_error() -> None:
     budget = Budget(Needs(8, 4))
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), budget.take(Needs(8, 4)):
             raise ZeroDivisionError
 
 
-def test_memory_is_what_the_control_group_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the machine's, which Linux and macOS know without /proc."""
+def test_usable_memory_respects_the_control_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's memory is known without /proc."""
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 500_000, "SC_PAGE_SIZE": 4096}.__getitem__)
     limit = tmp_path / "memory.max"
     assert usable_memory_gb((limit,)) == 2.048
@@ -68,11 +68,11 @@ def test_memory_is_what_the_control_group_allows(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.skipif(not Path("/proc/meminfo").is_file(), reason="needs /proc/meminfo, to compare with")
-def test_memory_is_all_that_the_machine_has() -> None:
+def test_usable_memory_is_the_machine_s_without_limits() -> None:
     kilobytes = int(Path("/proc/meminfo").read_text(encoding="ascii").split()[1])
     assert usable_memory_gb(()) == kilobytes * 1024 / 1e9
 
 
-def test_memory_is_not_limited_where_nobody_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usable_memory_is_infinite_if_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sysconf")
     assert usable_memory_gb(()) == float("inf")

@@ -1,4 +1,4 @@
-"""A stage: built once, built again when something it is made of changes, never left half built."""
+"""Stages: when they run, are restored, fail or are stale."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from made_stages import stage_in
 
 from kokoro_tvm.builder.engine import code
 from kokoro_tvm.builder.engine import stage as engine_stage
-from kokoro_tvm.builder.engine.child import WorkerError
 from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.state import Change, State
+from kokoro_tvm.builder.engine.worker import WorkerError
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, ValidationError
 
@@ -39,17 +39,17 @@ def after(first: Stage) -> Stage:
 
 
 def doing(stage: Stage, function: str, **parameters: Any) -> Stage:
-    """The stage with another function."""
+    """Return the stage with another function."""
     return replace(stage, function=f"fake_stages:{function}", parameters=parameters)
 
 
 def damage(path: Path, content: bytes) -> None:
-    """Writes into a file in place, as no tool of ours does."""
+    """Write into a file in place, which no stage does."""
     path.chmod(0o644)
     path.write_bytes(content)
 
 
-def test_it_is_current_once_it_ran(first: Stage) -> None:
+def test_stage_is_current_after_a_run(first: Stage) -> None:
     assert first.state().kind == "missing"
     assert first.run() == "built"
     assert first.is_current()
@@ -61,7 +61,7 @@ def test_it_is_current_once_it_ran(first: Stage) -> None:
     assert not list((first.store.root / "work").glob("*-*"))
 
 
-def test_other_parameters_mean_once_more_and_back_costs_nothing(first: Stage) -> None:
+def test_stage_restores_earlier_parameters(first: Stage) -> None:
     first.run()
     other = make(first.folder, "two")
     assert other.state() == State("stale", (Change("parameters.text", '"one"', '"two"'),))
@@ -75,7 +75,7 @@ def test_other_parameters_mean_once_more_and_back_costs_nothing(first: Stage) ->
     assert [r.derivation["parameters"]["text"] for r in first.store.history(first.name)] == ["two", "one"]
 
 
-def test_another_file_in_the_place_of_an_output_is_replaced_from_the_store(first: Stage) -> None:
+def test_stage_restores_a_replaced_output(first: Stage) -> None:
     first.run()
     for content in (None, b"else", b"eno"):
         first.path("out.txt").unlink()
@@ -90,8 +90,8 @@ def test_another_file_in_the_place_of_an_output_is_replaced_from_the_store(first
     assert first.path("out.txt").read_text() == "one"
 
 
-def test_an_output_damaged_in_place_is_built_again(first: Stage) -> None:
-    """It is the store's own file, by another name."""
+def test_stage_rebuilds_an_output_damaged_in_place(first: Stage) -> None:
+    """The output is a hard link to the store's object."""
     first.run()
     good = first.path("out.txt").read_bytes()
     for content in (b"", b"else", b"eno"):
@@ -105,7 +105,7 @@ def test_an_output_damaged_in_place_is_built_again(first: Stage) -> None:
         assert first.path("out.txt").read_bytes() == good
 
 
-def test_what_it_is_made_of_is_not_built(first: Stage) -> None:
+def test_stage_waits_for_inputs_that_are_not_built(first: Stage) -> None:
     second = after(first)
     assert second.state() == State("missing", waiting=("cpu.first",))
     first.run()
@@ -119,8 +119,7 @@ def test_what_it_is_made_of_is_not_built(first: Stage) -> None:
     assert second.is_current()
 
 
-def test_a_tool_that_is_missing_is_named(first: Stage) -> None:
-    """Whether or not it was built before, and whether or not what it reads is there."""
+def test_state_names_a_missing_tool(first: Stage) -> None:
 
     def facts() -> dict[str, Any]:
         raise BuildError("no working gcc: install it")
@@ -135,7 +134,7 @@ def test_a_tool_that_is_missing_is_named(first: Stage) -> None:
         second.run()
 
 
-def test_equal_output_stops_the_chain(first: Stage) -> None:
+def test_equal_outputs_keep_later_stages_current(first: Stage) -> None:
     first.run()
     second = after(first)
     second.run()
@@ -145,7 +144,7 @@ def test_equal_output_stops_the_chain(first: Stage) -> None:
 
 
 @pytest.mark.parametrize("function", ["refuse", "stumble", "nothing"])
-def test_a_failure_publishes_nothing_and_leaves_what_was_there(first: Stage, function: str) -> None:
+def test_failure_publishes_nothing_and_keeps_outputs(first: Stage, function: str) -> None:
     first.run()
     arguments = {"message": "It missed."} if function == "refuse" else {}
     failing = doing(first, function, **arguments)
@@ -158,7 +157,7 @@ def test_a_failure_publishes_nothing_and_leaves_what_was_there(first: Stage, fun
     assert len(list(first.store.records())) == 1
 
 
-def test_a_failure_is_reported_until_it_is_made_of_something_else(first: Stage) -> None:
+def test_failure_counts_until_the_request_changes(first: Stage) -> None:
     failing = doing(first, "refuse", message="It missed.")
     with pytest.raises(ValidationError):
         failing.run()
@@ -172,7 +171,7 @@ def test_a_failure_is_reported_until_it_is_made_of_something_else(first: Stage) 
     assert failing.state().kind == "missing"
 
 
-def test_success_ends_a_failure(first: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_success_removes_the_failure(first: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, pytest.raises(BuildError):
         patch.setattr(Stage, "call", lambda self, *given, **named: _raise(BuildError("It broke.")))
         first.run()
@@ -186,7 +185,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def test_what_a_failed_run_wrote_can_be_looked_at(first: Stage) -> None:
+def test_failed_run_keeps_its_files(first: Stage) -> None:
     failing = doing(first, "half", file="x", message="No.")
     with pytest.raises(ValidationError):
         failing.run()
@@ -195,7 +194,7 @@ def test_what_a_failed_run_wrote_can_be_looked_at(first: Stage) -> None:
     assert not failing.failed_path.exists()
 
 
-def test_what_changes_while_it_runs_is_named_and_nothing_is_published(first: Stage) -> None:
+def test_run_publishes_nothing_if_inputs_change(first: Stage) -> None:
     first.run()
     second = after(first)
     message = r"cpu\.second: {} changed while it ran, so what it wrote was not kept; run doit again"
@@ -214,7 +213,7 @@ def test_what_changes_while_it_runs_is_named_and_nothing_is_published(first: Sta
     assert len(list(first.store.records())) == 1
 
 
-def test_two_builds_at_once_build_it_once(first: Stage) -> None:
+def test_parallel_runs_build_once(first: Stage) -> None:
     slow = make(first.folder, ".", "append")
     with ThreadPoolExecutor(2) as pool:
         ended = [pool.submit(slow.run), pool.submit(make(first.folder, ".", "append").run)]
@@ -222,8 +221,7 @@ def test_two_builds_at_once_build_it_once(first: Stage) -> None:
     assert first.path("out.txt").read_text() == "."
 
 
-def test_one_that_waited_builds_what_its_facts_say_by_then(first: Stage) -> None:
-    """Not what they said when it began to wait."""
+def test_run_reads_facts_after_waiting(first: Stage) -> None:
     facts = {"tool": "a"}
     slow = replace(make(first.folder, ".", "append"), facts=lambda: {"tool": "a"})
     waiting = replace(slow, facts=lambda: dict(facts))
@@ -239,7 +237,7 @@ def test_one_that_waited_builds_what_its_facts_say_by_then(first: Stage) -> None
     assert waiting.record().derivation["tool"] == "b"
 
 
-def test_outputs_that_are_no_longer_written_go(first: Stage) -> None:
+def test_run_removes_outputs_of_earlier_records(first: Stage) -> None:
     folder = first.folder
     names = ["also.txt", "out.txt"]
     both = replace(doing(first, "several", files=names), outputs=tuple(names))
@@ -251,8 +249,7 @@ def test_outputs_that_are_no_longer_written_go(first: Stage) -> None:
     assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["also.txt", "foreign.txt", "out.txt"]
 
 
-def test_json_of_an_output(first: Stage) -> None:
-    """As it was written: of the store, where it is not there."""
+def test_read_json_falls_back_to_the_store(first: Stage) -> None:
     wrote = make(first.folder, "[1]")
     wrote.run()
     assert wrote.read_json("out.txt") == [1]
@@ -263,8 +260,8 @@ def test_json_of_an_output(first: Stage) -> None:
         wrote.read_json("out.txt")
 
 
-def test_stage_runs_again_by_force_whatever_the_store_has(first: Stage) -> None:
-    """A store whose record of the right key has the wrong bytes, which nothing else would replace."""
+def test_force_ignores_the_store(first: Stage) -> None:
+    """The store has a record with the right key and wrong outputs."""
     first.run()
     key = first.key()
     with first.store.workspace(key) as out:
@@ -279,7 +276,7 @@ def test_stage_runs_again_by_force_whatever_the_store_has(first: Stage) -> None:
     assert first.is_current()
 
 
-def test_stage_is_told_by_force_that_its_cache_does_not_count(first: Stage) -> None:
+def test_force_ignores_the_stage_s_cache(first: Stage) -> None:
     stage = replace(doing(first, "count", text="x"), cache=first.folder.parent / "cache")
     for force, lines in ((False, "1"), (True, "1 1")):
         stage.run(force=force)
@@ -300,7 +297,7 @@ def test_stage_rebuilds_outside_the_store(first: Stage) -> None:
     assert not list((stage.store.root / "work").glob("*"))
 
 
-def test_a_failure_that_left_no_trace_is_one_of_all_sources_as_they_were(
+def test_failure_counts_until_a_source_changes(
     first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "kokoro_tvm"
@@ -315,7 +312,7 @@ def test_a_failure_that_left_no_trace_is_one_of_all_sources_as_they_were(
     assert stage.state().kind == "missing"
 
 
-def test_a_failure_is_not_one_of_sources_that_were_edited_while_it_ran(
+def test_failure_does_not_count_after_an_edit_meanwhile(
     first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "kokoro_tvm"
@@ -324,11 +321,11 @@ def test_a_failure_is_not_one_of_sources_that_were_edited_while_it_ran(
     source.write_text("X = 1\n", encoding="utf-8")
     monkeypatch.setattr(code, "_PACKAGE", package)
 
-    def run_child(*arguments: Any) -> float:
+    def run_worker(*arguments: Any) -> float:
         source.write_text("X = 22\n", encoding="utf-8")
         raise WorkerError("it failed")
 
-    monkeypatch.setattr(engine_stage, "run_child", run_child)
+    monkeypatch.setattr(engine_stage, "run_worker", run_worker)
     with pytest.raises(WorkerError):
         first.run()
     assert first.state().kind == "missing"

@@ -1,4 +1,4 @@
-"""The store: what it holds, and what it makes of damage."""
+"""Store: publishing, restoring, damage and garbage collection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def publish(store: Store, word: str, stage: str = "cpu.x", **files: str) -> StageRecord:
-    """A record of a stage that wrote these files (one that holds the word, if none are given)."""
+    """Publish files, by default one that contains `word`, and return the record."""
     written = files or {"word": word}
     derivation = {"word": word, "code": {}, "files": {}}
     with store.lock("a" * 64), store.workspace("a" * 64) as folder:
@@ -46,7 +46,7 @@ def damage(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def test_what_is_published_can_be_restored(store: Store, tmp_path: Path) -> None:
+def test_store_restores_what_was_published(store: Store, tmp_path: Path) -> None:
     record = publish(store, "one", a="A", b="B")
     assert store.record(record.key) == record
     assert list(store.records()) == [record]
@@ -58,20 +58,20 @@ def test_what_is_published_can_be_restored(store: Store, tmp_path: Path) -> None
     assert store.current("cpu.x") == record
 
 
-def test_equal_content_is_kept_once(store: Store) -> None:
+def test_store_keeps_equal_content_once(store: Store) -> None:
     one, two = publish(store, "one", a="same"), publish(store, "two", b="same")
     assert one.key != two.key
     assert len(list((store.root / "objects").glob("*/*"))) == 1
 
 
-def test_visible_files_are_the_objects_by_another_name(store: Store, tmp_path: Path) -> None:
+def test_restore_creates_hard_links(store: Store, tmp_path: Path) -> None:
     record = publish(store, "one")
     store.restore(record, tmp_path)
     assert (tmp_path / "word").samefile(store.object(record.sha256("word")))
     assert (tmp_path / "word").stat().st_mode & 0o777 == 0o444
 
 
-def test_where_there_are_no_links_they_are_copies(
+def test_restore_copies_without_hard_links(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> None:
@@ -88,9 +88,7 @@ def test_where_there_are_no_links_they_are_copies(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"on", b"eno"])
-def test_a_damaged_object_is_not_restored_and_is_replaced(
-    store: Store, tmp_path: Path, content: bytes | None
-) -> None:
+def test_store_replaces_a_damaged_object(store: Store, tmp_path: Path, content: bytes | None) -> None:
     record = publish(store, "one", a="one", b="two")
     path = store.object(record.sha256("a"))
     path.unlink() if content is None else damage(path, content)
@@ -101,7 +99,7 @@ def test_a_damaged_object_is_not_restored_and_is_replaced(
     assert tree(tmp_path / "out") == {"a": b"one", "b": b"two"}
 
 
-def test_while_an_output_is_replaced_its_manifest_is_not_there(
+def test_restore_removes_the_manifest_first(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = publish(store, "one", a="1", manifest="m"), publish(store, "two", a="2", manifest="m")
@@ -121,7 +119,7 @@ def test_while_an_output_is_replaced_its_manifest_is_not_there(
 
 
 @pytest.mark.parametrize("paranoid", [False, True])
-def test_an_unchanged_file_is_read_again_by_the_paranoid_alone(
+def test_paranoid_store_reads_unchanged_files(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paranoid: bool
 ) -> None:
     record = publish(store, "one")
@@ -136,14 +134,14 @@ def test_an_unchanged_file_is_read_again_by_the_paranoid_alone(
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"1": 2}', b'{"1": [1, 2, 3]}', b"\xff"])
-def test_a_damaged_memory_costs_reading_alone(store: Store, tmp_path: Path, content: bytes) -> None:
+def test_store_survives_a_damaged_memory(store: Store, tmp_path: Path, content: bytes) -> None:
     record = publish(store, "one")
     store.restore(record, tmp_path)
     (store.root / "verified.json").write_bytes(content)
     assert Store(store.root).verify(record, tmp_path) == ()
 
 
-def test_a_memory_that_is_wrong_does_not_condemn_a_good_file(store: Store, tmp_path: Path) -> None:
+def test_store_survives_a_wrong_memory(store: Store, tmp_path: Path) -> None:
     record = publish(store, "one")
     store.restore(record, tmp_path)
     memory = store.root / "verified.json"
@@ -152,7 +150,7 @@ def test_a_memory_that_is_wrong_does_not_condemn_a_good_file(store: Store, tmp_p
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff" * 65, b"0" * 64])
-def test_a_damaged_list_of_a_stage_is_none(store: Store, content: bytes, tmp_path: Path) -> None:
+def test_store_ignores_a_damaged_list(store: Store, content: bytes, tmp_path: Path) -> None:
     record = publish(store, "one")
     store.restore(record, tmp_path / "out", "cpu.x")
     (store.root / "stages" / "cpu.x").write_bytes(content)
@@ -162,7 +160,7 @@ def test_a_damaged_list_of_a_stage_is_none(store: Store, content: bytes, tmp_pat
     assert store.current("cpu.x") == record
 
 
-def test_a_record_under_another_key_is_none(store: Store) -> None:
+def test_store_ignores_a_record_under_another_key(store: Store) -> None:
     record = publish(store, "one")
     (path,) = (store.root / "records").glob("*/*.json")
     path.rename(path.with_name(f"{record.key[:2]}{'0' * 62}.json"))
@@ -170,7 +168,7 @@ def test_a_record_under_another_key_is_none(store: Store) -> None:
     assert list(store.records()) == []
 
 
-def test_gc_keeps_what_is_asked_for(store: Store, tmp_path: Path) -> None:
+def test_collect_keeps_selected_records(store: Store, tmp_path: Path) -> None:
     one, two = publish(store, "one", a="A", b="B"), publish(store, "two", b="B", c="CC")
     (store.root / "work" / f"{'b' * 64}-left").mkdir()
     (store.root / "work" / f"{'b' * 64}-left" / "x").write_text("12345")
@@ -185,11 +183,11 @@ def test_gc_keeps_what_is_asked_for(store: Store, tmp_path: Path) -> None:
     assert store.record(one.key) is None
     assert store.restore(two, tmp_path / "out")
     assert collect(store, {two.key}).records == 0
-    known = Store(store.root).verified._known
+    known = Store(store.root).verified._facts
     assert len(known) == 2, "of what is gone, nothing is remembered"
 
 
-def test_an_audit_reads_everything(store: Store) -> None:
+def test_audit_finds_damage(store: Store) -> None:
     record = publish(store, "one", a="A", b="B")
     assert [fault for _, fault in store.audit()] == ["", "", ""]
     held = store.object(record.outputs[0].sha256)
@@ -202,7 +200,7 @@ def test_an_audit_reads_everything(store: Store) -> None:
     }
 
 
-def test_what_someone_works_in_is_not_cleared_away(store: Store, tmp_path: Path) -> None:
+def test_sweep_keeps_folders_in_use(store: Store, tmp_path: Path) -> None:
     key, other = "c" * 64, "d" * 64
     with store.lock(key), store.workspace(key) as folder:
         (folder / "x").write_text("")
@@ -212,7 +210,7 @@ def test_what_someone_works_in_is_not_cleared_away(store: Store, tmp_path: Path)
     assert not folder.exists()
 
 
-def test_what_killed_ones_left_goes_with_the_next(store: Store) -> None:
+def test_workspace_removes_abandoned_folders(store: Store) -> None:
     left = [store.root / "work" / f"{letter * 64}-left" for letter in "cd"]
     for folder in left:
         folder.mkdir(parents=True)
@@ -229,7 +227,7 @@ def test_what_killed_ones_left_goes_with_the_next(store: Store) -> None:
         (errno.EIO, "Input/output error; see to it"),
     ],
 )
-def test_an_error_says_what_to_do(
+def test_storing_names_the_remedy(
     store: Store, monkeypatch: pytest.MonkeyPatch, error: int, message: str
 ) -> None:
     monkeypatch.setattr(os, "fsync", Faulty(os.fsync, 1, error).called)
@@ -248,8 +246,10 @@ CALLS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("able", [True, False])
-def test_a_mac_s_drive_is_told_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, able: bool) -> None:
-    """fsync of macOS leaves content in the drive's memory. Some file systems there know nothing else."""
+def test_flush_reaches_the_drive_on_macos(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, able: bool
+) -> None:
+    """fsync of macOS leaves data in the drive's memory, and some file systems support nothing else."""
     done: list[str] = []
 
     def told(handle: int, command: int) -> None:
@@ -269,7 +269,7 @@ def test_a_mac_s_drive_is_told_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 class Faulty:
-    """Stands for a function of the system, and fails the n-th time it is called."""
+    """Replacement of a system function that fails at the n-th call."""
 
     def __init__(self, real: Callable[..., Any], fails_at: int, error: int) -> None:
         self.real, self.fails_at, self.error, self.calls = real, fails_at, error, 0
@@ -283,10 +283,10 @@ class Faulty:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_write_that_fails_damages_nothing(
+def test_failed_write_damages_nothing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Wherever it is, all that was published before and is published after is whole."""
+    """Records that were published before or are published afterwards stay complete."""
     owner, attribute = CALLS[name]
     real = getattr(owner, attribute)
     kept = publish(store, "kept")
@@ -314,10 +314,8 @@ def test_a_write_that_fails_damages_nothing(
     assert failed
 
 
-def test_who_waits_for_a_lock_gives_signs_of_life_and_goes_on(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store_module, "_BEAT", 0.01)
+def test_lock_beats_while_it_waits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "_BEAT_S", 0.01)
     beaten, released = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -335,7 +333,7 @@ def test_who_waits_for_a_lock_gives_signs_of_life_and_goes_on(
     holder.join()
 
 
-def test_locks_that_nobody_holds_and_requests_without_records_go(store: Store) -> None:
+def test_collect_removes_unused_locks_and_requests(store: Store) -> None:
     used = {"code": {}, "files": {}}
     for word in ("one", "two"):
         with store.workspace(word * 22) as folder:

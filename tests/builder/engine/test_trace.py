@@ -1,4 +1,4 @@
-"""What a run used: the functions that it executed and the files that it read, in every thread and child."""
+"""Traces of executed functions and read files, in threads and forked jobs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ trace.take().write(Path(sys.argv[1]))
 """
 
 
-def test_every_thread_and_child_is_seen_and_nothing_before(tmp_path: Path) -> None:
+def test_trace_covers_threads_and_jobs_after_restart(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
     subprocess.run([sys.executable, str(script), str(tmp_path / "trace.json")], check=True)
@@ -78,7 +78,7 @@ def test_every_thread_and_child_is_seen_and_nothing_before(tmp_path: Path) -> No
     assert {"targets/wheels.json", "native/libkokoro:*.c", "native/libtvm:**/*.cc"} == {*found.files}
 
 
-def test_one_that_did_not_come_to_its_end_is_no_empty_one(tmp_path: Path) -> None:
+def test_read_trace_rejects_incomplete_files(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     CodeTrace(("a:b",), (), ("c",)).write(path)
     assert read_trace(path) == CodeTrace(("a:b",), (), ("c",))

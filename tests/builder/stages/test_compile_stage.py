@@ -1,4 +1,4 @@
-"""The compile stage's processes, and how long its parts are kept."""
+"""The stage `compile`: processes, and objects in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the keys of the stages that fetch are made of, besides what they fetch."""
+"""Keys of the stages that fetch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def graph(tmp_path: Path) -> RecipeGraph:
 
 
 def changed(stage: Stage, before: list[dict[str, object]]) -> set[str]:
-    """The parts of its derivations that differ from those before."""
+    """Return the names of the parts that differ from the derivations before."""
     now = stage.derivations()
     return {change.name for a, b in zip(before, now, strict=True) for change in changes(a, b)}
 
@@ -32,7 +32,7 @@ def changed(stage: Stage, before: list[dict[str, object]]) -> set[str]:
 @pytest.mark.parametrize(
     "file", ["model/front_end/spacy.json", "model/front_end/text/en.yaml", "model/front_end/text/ja.yaml"]
 )
-def test_the_data_that_a_front_end_is_converted_with(
+def test_front_end_key_has_the_data_of_its_conversion(
     graph: RecipeGraph, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = graph.front_end
@@ -48,7 +48,7 @@ def test_the_data_that_a_front_end_is_converted_with(
 
 
 @pytest.mark.parametrize("package", ["onnx", "protobuf", "safetensors", "torch"])
-def test_the_versions_of_what_reads_a_checkpoint(
+def test_checkpoint_key_has_the_versions_of_its_readers(
     graph: RecipeGraph, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, there = graph.checkpoint.derivations(), versions._version

@@ -1,4 +1,4 @@
-"""The stage of the gate on intelligibility: where a recipe sets the gate, and failed where it cannot run."""
+"""The stage `intelligibility`, which fails without a recogniser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.model import kokoro
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.validation.measure import listening, recogniser
-from kokoro_tvm.validation.measure.intelligibility import Heard
+from kokoro_tvm.validation.measure.intelligibility import Transcript
 
 ROOT = Path(__file__).parents[3]
 
@@ -33,14 +33,14 @@ def run(tmp_path: Path) -> dict[str, object]:
     return report
 
 
-def test_only_the_recipe_with_the_gate_has_the_stage(tmp_path: Path) -> None:
+def test_recipe_without_the_gate_has_no_intelligibility_stage(tmp_path: Path) -> None:
     names = {name: [s.name for s in graph(name, tmp_path).stages()] for name in ("cpu", "cpu-listened")}
     assert "cpu-listened.intelligibility" in names["cpu-listened"]
     assert "cpu.intelligibility" not in names["cpu"]
 
 
 @pytest.mark.parametrize("missing", ["moonshine_voice", "jiwer"])
-def test_a_gate_that_cannot_be_run_fails_and_says_what_to_install(
+def test_intelligibility_fails_without_a_recogniser(
     missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find, origin = importlib.util.find_spec, tmp_path / "moonshine_voice/__init__.py"
@@ -53,10 +53,10 @@ def test_a_gate_that_cannot_be_run_fails_and_says_what_to_install(
 
 
 @pytest.mark.parametrize(("ours", "passes"), [("the sun rose", True), ("the sun rows", False)])
-def test_with_ears_the_gate_is_asked(
+def test_intelligibility_judges_the_gate(
     ours: str, passes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = [Heard("af_heart", "the sun rose", ours, "the sun rose")]
+    heard = [Transcript("af_heart", "the sun rose", ours, "the sun rose")]
     monkeypatch.setattr(recogniser, "open_recogniser", lambda: object())
     monkeypatch.setattr(listening, "listen", lambda *_, **__: heard)
     for name in ("load_config", "load_state"):

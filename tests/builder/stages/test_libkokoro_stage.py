@@ -1,4 +1,4 @@
-"""What libkokoro is compiled again for: its C sources, the flags, the target."""
+"""The key of the stage `libkokoro`: C sources, flags, target."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kokoro_tvm.common.platforms import Platform
 from kokoro_tvm.native import libkokoro
 from kokoro_tvm.native.toolchains import cc
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.targets import llvm
+from kokoro_tvm.targets import cpu
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(kokoro_tvm.__file__).parent
 
 
 def stage_in(root: Path, store: Store | None = None) -> Stage:
-    """Of the recipe `cpu`, with libkokoro."""
+    """The stage of the recipe `cpu` with libkokoro."""
     (root / "recipes").mkdir(parents=True, exist_ok=True)
     for name, more in (("cpu", "runtime: {c: true}\n"), ("kokoro-82m", "")):
         text = (ROOT / "recipes" / f"{name}.yaml").read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ def stage_in(root: Path, store: Store | None = None) -> Stage:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
-    """One that was run."""
+    """A stage that has run."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc (Debian: apt-get install gcc)")
     made = stage_in(tmp_path_factory.mktemp("libkokoro"))
@@ -50,7 +50,7 @@ NAMES = [path.relative_to(libkokoro.FOLDER).as_posix() for path in libkokoro.sou
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_edit_of_a_source_compiles_it_again(
+def test_source_edit_makes_libkokoro_stale(
     stage: Stage, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert stage.is_current()
@@ -62,7 +62,7 @@ def test_an_edit_of_a_source_compiles_it_again(
     assert [change.name for change in stage.state().changes] == [f"sources.{name}"]
 
 
-def test_an_edit_of_an_expression_that_is_compiled_in_does(
+def test_expression_edit_makes_libkokoro_stale(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = tmp_path / "kokoro_tvm"
@@ -87,7 +87,7 @@ def test_an_edit_of_an_expression_that_is_compiled_in_does(
         ("native/libkokoro/__init__.py", "-fvisibility=hidden", "-g", "native.libkokoro:compile_libkokoro"),
     ],
 )
-def test_an_edit_of_its_flags_does(
+def test_flag_edit_makes_libkokoro_stale(
     stage: Stage,
     file: str,
     old: str,
@@ -108,12 +108,10 @@ def test_an_edit_of_its_flags_does(
     assert [change.name for change in found] == [f"code.kokoro_tvm.{part}"]
 
 
-def test_a_shared_store_hands_no_library_to_a_host_of_another_architecture(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where gcc has the same version, and the recipe is the same."""
+def test_key_depends_on_the_architecture_of_the_host(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recipe and version of gcc are the same."""
     here, other = stage.requests(), "aarch64" if os.uname().machine == "x86_64" else "x86_64"
-    for module in (llvm, cc):
+    for module in (cpu, cc):
         monkeypatch.setattr(module, "detect_platform", lambda: Platform(other, "linux"))
     there = stage_in(stage.store.root.parents[1], stage.store)
     assert [c.name for c in changes(here[0], there.requests()[0])] == ["platform.architecture"]

@@ -1,4 +1,4 @@
-"""A target is resolved by TVM alone: nothing of PyTorch is loaded for a CPU's name."""
+"""The stage `machine`, which resolves a target with TVM alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(json.dumps([name for name in ("torch", "transformers", "kokoro") if name i
 """
 
 
-def test_no_torch_is_loaded(tmp_path: Path) -> None:
+def test_machine_does_not_import_torch(tmp_path: Path) -> None:
     recipes = ("cpu", "linux-arm64", "webgpu")
     stages = {name: RecipeGraph(load_recipe(name, RECIPES), tmp_path, tmp_path).machine for name in recipes}
     assert [stage.preload for stage in stages.values()] == [(), (), ()]

@@ -1,4 +1,4 @@
-"""Stages of a recipe whose code nothing on this machine runs: gates are "not run", which passes none."""
+"""Stages without a runner for the code: their gates are "not run", and do not pass."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gates(enforce: bool) -> dict[str, Any]:
 
 @pytest.fixture
 def compared(references: list[Reference], tmp_path: Path) -> dict[str, tuple[str, str]]:
-    """The references as inputs."""
+    """Return the references as inputs."""
     files: dict[str, tuple[str, str]] = {}
     for reference in references:
         path = tmp_path / f"{reference.name}.safetensors"
@@ -41,7 +41,7 @@ def compared(references: list[Reference], tmp_path: Path) -> dict[str, tuple[str
 
 @pytest.fixture
 def parts(config: dict[str, Any], tmp_path: Path) -> dict[str, tuple[str, str]]:
-    """What makes a bundle of one artifact of BERT, which nobody looks into."""
+    """Return the inputs that make a bundle of one empty artifact of BERT."""
     written = {
         "config": json.dumps(config),
         "machine": json.dumps(machine_of("x86-64-v3", "x86_64-linux-gnu").to_json()),
@@ -68,7 +68,7 @@ def check(report: Path, component: str) -> None:
 
 
 @pytest.mark.parametrize("enforce", [True, False])
-def test_an_artifact_that_nothing_runs(
+def test_validate_fails_without_a_runner(
     enforce: bool, parts: dict[str, tuple[str, str]], compared: dict[str, tuple[str, str]], tmp_path: Path
 ) -> None:
     def run() -> None:
@@ -86,7 +86,7 @@ def test_an_artifact_that_nothing_runs(
 
 
 @pytest.mark.parametrize("enforce", [True, False])
-def test_a_bundle_that_nothing_runs(
+def test_speech_fails_without_a_runner(
     enforce: bool, compared: dict[str, tuple[str, str]], tmp_path: Path
 ) -> None:
     def run() -> None:
@@ -104,10 +104,10 @@ OFF = {**TARGET, "run": False}
 OFF_REASON = "the recipe's target says `run: false`"
 
 
-def test_a_recipe_may_say_that_nothing_is_run(
+def test_stages_report_not_run_if_the_recipe_says_so(
     parts: dict[str, tuple[str, str]], compared: dict[str, tuple[str, str]], tmp_path: Path
 ) -> None:
-    """Its gates are not run and pass nothing, and what is built is built all the same."""
+    """The gates are not run and do not pass, but the recipe is built."""
     for out in ("validation", "speech"):
         (tmp_path / out).mkdir()
     validate.run(
@@ -121,14 +121,14 @@ def test_a_recipe_may_say_that_nothing_is_run(
         assert {u["status"] for u in found["utterances"]} == {f"not run: {OFF_REASON}"}
 
 
-def test_its_bundle_is_made_to_say_so(tmp_path: Path) -> None:
+def test_bundle_of_a_recipe_that_is_not_run_says_so(tmp_path: Path) -> None:
     recipe = load_recipe("cpu", ROOT / "recipes")
     off = recipe.model_copy(update={"target": LlvmTarget.model_validate(OFF, strict=False)})
     made, run = (RecipeGraph(each, tmp_path, ROOT).bundle.parameters["not_run"] for each in (off, recipe))
     assert (made, run) == (OFF_REASON, "")
 
 
-def test_a_phrase_that_nothing_speaks(parts: dict[str, tuple[str, str]], tmp_path: Path) -> None:
+def test_speak_fails_without_a_runner(parts: dict[str, tuple[str, str]], tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=f"no hello.wav: {REASON}"):
         speak.run(
             tmp_path, Inputs(parts), target=TARGET, names=NAMES, recipe=RECIPE,
@@ -136,7 +136,7 @@ def test_a_phrase_that_nothing_speaks(parts: dict[str, tuple[str, str]], tmp_pat
         )  # fmt: skip
 
 
-def test_its_recipe_has_no_phrase_and_all_other_stages(tmp_path: Path) -> None:
+def test_recipe_that_is_not_run_has_no_speak_stage(tmp_path: Path) -> None:
     recipe = load_recipe("cpu", ROOT / "recipes")
     foreign = recipe.model_copy(update={"target": LlvmTarget.model_validate(TARGET, strict=False)})
     kinds = [

@@ -1,4 +1,4 @@
-"""The stage: it compares what the front end reads with misaki, and fails where a gate is missed."""
+"""The stage `phonemes`, which compares the front end with misaki."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def arguments(front_end_files: Path, tmp_path: Path) -> dict[str, Any]:
     return {"inputs": inputs, "gates": gates.model_dump(mode="json"), "sentences": str(sentences)}
 
 
-def test_it_writes_a_report(arguments: dict[str, Any], tmp_path: Path) -> None:
+def test_phonemes_writes_a_report(arguments: dict[str, Any], tmp_path: Path) -> None:
     stage.run(tmp_path, **arguments)
     report = json.loads((tmp_path / "phonemes.json").read_text(encoding="utf-8"))
     assert (report["passed"], report["missed"]) == (True, [])
@@ -37,7 +37,7 @@ def test_it_writes_a_report(arguments: dict[str, Any], tmp_path: Path) -> None:
     assert all(u["outputs"]["phonemes"]["unknown_words"] == 1 for u in report["utterances"])
 
 
-def test_a_wrong_symbol_fails_it(
+def test_phonemes_fails_a_wrong_symbol(
     arguments: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = English.convert
@@ -52,5 +52,5 @@ def test_a_wrong_symbol_fails_it(
     assert json.loads((tmp_path / "phonemes.json").read_text(encoding="utf-8"))["differences"]
 
 
-def test_the_shipped_recipe_pins_what_is_read() -> None:
+def test_shipped_recipe_pins_the_phonemes() -> None:
     assert {source.kind for source in shipped().tagger.sources} == {"https", "pypi"}

@@ -1,4 +1,4 @@
-"""The TVM runtime of another platform: what is pinned, or nothing."""
+"""The stage `runtime`: pinned libraries of other platforms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.fixture
 def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A library of a wheel that the index has."""
+    """A library in a wheel of a fake index."""
     path = tmp_path / "some-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("some/lib/libsome.so", CONTENT)
@@ -48,7 +48,7 @@ def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     }
 
 
-def test_it_is_taken_out_of_the_wheel(pinned: dict[str, Any], tmp_path: Path) -> None:
+def test_runtime_extracts_a_pinned_library(pinned: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     runtime.run(out, Inputs({}), pinned=[pinned])
@@ -58,13 +58,13 @@ def test_it_is_taken_out_of_the_wheel(pinned: dict[str, Any], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("field", "what"), [("wheel", "the wheel of some==1.0"), ("sha256", "libsome.so")])
-def test_another_file_is_refused(pinned: dict[str, Any], field: str, what: str, tmp_path: Path) -> None:
+def test_runtime_refuses_another_file(pinned: dict[str, Any], field: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=f"{what}.* is not the pinned file: expected sha256 0000"):
         runtime.run(tmp_path, Inputs({}), pinned=[pinned | {field: "0" * 64}])
 
 
-def test_the_wheels_are_those_of_the_pinned_tvm() -> None:
-    """Their versions stand in pyproject.toml, too."""
+def test_pinned_wheels_are_of_the_pinned_tvm() -> None:
+    """pyproject.toml has the same versions."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     versions = dict(re.findall(r'"(apache-tvm(?:-ffi)?)==([^"]+)"', text))
     arm = LlvmTarget(kind="llvm", mcpu="cortex-a72", mtriple="aarch64-linux-gnu")

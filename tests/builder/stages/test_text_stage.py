@@ -1,4 +1,4 @@
-"""What the front end of pages is compiled again for, and of what."""
+"""The stage `text`: the front end as WebAssembly."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ def graph_of(recipe: str, folder: Path) -> RecipeGraph:
 
 
 @pytest.mark.parametrize("recipe", ["wasm", "wasm-small", "webgpu"])
-def test_bundles_for_browsers_have_it(recipe: str, tmp_path: Path) -> None:
+def test_recipe_for_browsers_has_the_text_stage(recipe: str, tmp_path: Path) -> None:
     stages = {stage.name: stage for stage in graph_of(recipe, tmp_path).stages()}
     assert stages[f"{recipe}.bundle"].inputs["text.wasm"] == (stages[f"{recipe}.text"], "text.wasm")
 
 
-def test_others_have_not(tmp_path: Path) -> None:
+def test_other_recipe_has_no_text_stage(tmp_path: Path) -> None:
     assert "cpu.text" not in [stage.name for stage in graph_of("cpu", tmp_path).stages()]
 
 
-def test_it_is_compiled_of_what_the_compiler_reads(tmp_path: Path) -> None:
-    """So that an edit of any file compiles it again, and of no other."""
+def test_sources_of_the_key_are_those_that_the_compiler_reads(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("no gcc (Debian: apt-get install gcc)")
     for name, content in libkokoro.generated.tables().items():
@@ -47,7 +46,7 @@ def test_it_is_compiled_of_what_the_compiler_reads(tmp_path: Path) -> None:
     assert {path for path in read if path.is_relative_to(libkokoro.FOLDER)} == set(made_of)
 
 
-def test_an_edit_compiles_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_edit_makes_text_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place("wasm", tmp_path / "artifacts", Store(tmp_path / "store"))
     monkeypatch.setattr(text.WASI.__class__, "version", lambda *_: "zig 1")
     before = text.declare(place).facts()

@@ -1,4 +1,4 @@
-"""The stage of the gate on throughput: where a recipe sets the gate; not run where code is emulated."""
+"""The stage `throughput`, which emulated code does not run."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def report(tmp_path: Path, target: str, **settings: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def measured(tmp_path: Path, references: Sequence[Reference], monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A bundle that nobody looks into, its decoder at 0.75 of the peak; the threads it is run on."""
+    """An empty bundle whose decoder reaches 0.75 of the peak, and the threads it ran on."""
     save_reference(references[0], tmp_path / "reference")
     (tmp_path / "machine").write_text("{}", encoding="utf-8")
     bundle = SimpleNamespace(entry=lambda name: SimpleNamespace(inputs=[]))
-    monkeypatch.setattr(manifest, "loose_bundle", lambda inputs, recipe: bundle)
+    monkeypatch.setattr(manifest, "open_loose_bundle", lambda inputs, recipe: bundle)
     monkeypatch.setattr("kokoro_tvm.targets.Machine.from_json", lambda data: None)
     monkeypatch.setattr(peak, "peak_share", lambda compute, flops, machine: 0.75)
     threads: list[int] = []
@@ -61,7 +61,7 @@ def measured(tmp_path: Path, references: Sequence[Reference], monkeypatch: pytes
     return threads
 
 
-def test_a_recipe_without_the_gate_has_no_stage(tmp_path: Path) -> None:
+def test_recipe_without_the_gate_has_no_throughput_stage(tmp_path: Path) -> None:
     for least, there in ((0.9, True), (None, False)):
         recipe = load_recipe("cpu", ROOT / "recipes")
         limit = recipe.gates.throughput.model_copy(update={"min_peak_share": least})
@@ -70,13 +70,13 @@ def test_a_recipe_without_the_gate_has_no_stage(tmp_path: Path) -> None:
         assert ("cpu.throughput" in stages) == there
 
 
-def test_on_one_thread_it_is_met(tmp_path: Path, measured: list[int]) -> None:
+def test_throughput_passes_on_one_thread(tmp_path: Path, measured: list[int]) -> None:
     found = report(tmp_path, "cpu", gates=gates(0.7))
     assert (found["passed"], found["runner"], measured) == (True, "local", [1])
     assert found["utterances"][0]["outputs"] == {"decoder": {"peak_share": 0.75}}
 
 
-def test_or_missed(tmp_path: Path) -> None:
+def test_throughput_fails_below_the_limit(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match=r"short: decoder: peak_share 0\.75, min_peak_share 0\.8\."):
         report(tmp_path, "cpu", gates=gates(0.8))
     assert not report(tmp_path, "cpu", gates=gates(0.8, enforce=False))["passed"]
@@ -90,7 +90,7 @@ def test_or_missed(tmp_path: Path) -> None:
         ("webgpu", "it runs in Chromium, with its kernels on SwiftShader here"),
     ],
 )
-def test_of_emulated_code_it_is_not_run(
+def test_throughput_of_emulated_code_is_not_run(
     target: str, reason: str, tmp_path: Path, measured: list[int]
 ) -> None:
     found = report(tmp_path, target, gates=gates(1000))

@@ -1,4 +1,4 @@
-"""Somebody adds a target: what they type, from a folder with the toy to a bundle that speaks."""
+"""The commands that add a target, from a new recipe to a bundle that speaks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 @pytest.mark.slow("builds the two frame-side artifacts of a toy recipe, and those of a try")
-def test_adding_a_target(toy_copy: Path) -> None:
+def test_add_a_target(toy_copy: Path) -> None:
     def run(*words: str, status: int = 0) -> str:
         program = str(Path(sys.executable).with_name("kokoro-tvm"))
         done = subprocess.run([program, *words], cwd=toy_copy, capture_output=True, text=True, check=False)

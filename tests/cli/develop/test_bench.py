@@ -1,4 +1,4 @@
-"""kokoro-tvm bench: what it refuses before it measures, what it writes, what its exit status says."""
+"""kokoro-tvm bench: arguments, files and exit status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_tvm.tools.bench.results import Result
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with two bundles that are only names, in which nothing is measured."""
+    """A folder with two empty bundles."""
     for name in ("cpu", "cpu-bf16"):
         (tmp_path / "artifacts" / name).mkdir(parents=True)
         (tmp_path / "artifacts" / name / "bundle.json").write_text("{}")
@@ -28,7 +28,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[BenchPlan]:
-    """What would have been measured; the result is always the same."""
+    """Plans of measurements, which are not run: the result is always the same."""
     requests: list[BenchPlan] = []
 
     def measured(plan: BenchPlan, log: object, keep: object) -> Result:
@@ -40,7 +40,7 @@ def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[BenchPlan]:
 
     monkeypatch.setattr("kokoro_tvm.runtime.read_bundle", opened)
     monkeypatch.setattr(measure, "measure", measured)
-    monkeypatch.setattr(measure, "utterances_of", lambda text, bundle: ((),))
+    monkeypatch.setattr(measure, "build_utterances", lambda text, bundle: ((),))
     monkeypatch.setattr(systems, "peer_system", lambda peer, models, threads, isa: peer)
     return requests
 
@@ -51,7 +51,7 @@ def run(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_defaults(plans: list[BenchPlan], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_defaults(plans: list[BenchPlan], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--threads", "3") == 0
     (plan,) = plans
     assert [system.name for system in plan.systems] == [
@@ -59,24 +59,24 @@ def test_defaults(plans: list[BenchPlan], root: Path, capsys: pytest.CaptureFixt
         *("onnxruntime", "onnxruntime-int8", "openvino", "openvino-default"),
     ]
     assert (plan.threads, plan.rounds, plan.cold) == (3, 5, 3)
-    assert list(plan.spoken) == ["short", "medium", "long", "minute"]
+    assert list(plan.utterances) == ["short", "medium", "long", "minute"]
     assert Result.read(root / "artifacts/bench.json") == complete_result()
     assert (root / "artifacts/bench.png").is_file() == chart.can_draw()
     assert "kokoro-tvm cpu" not in capsys.readouterr().err
 
 
-def test_everything_can_be_chosen(plans: list[BenchPlan], root: Path) -> None:
+def test_bench_options(plans: list[BenchPlan], root: Path) -> None:
     words = ["artifacts/cpu", "--against", "openvino, pytorch", "--text", "long", "--rounds", "2"]
-    words += ["--cold", "0", "--json", "here.json", "--chart", "here.png"]
+    words += ["--cold", "0", "--json", "here.json"]
     assert run(*words) == 0
     (plan,) = plans
     assert [system.name for system in plan.systems] == ["cpu", "pytorch", "openvino"]
-    assert (list(plan.spoken), plan.rounds, plan.cold) == (["long"], 2, 0)
+    assert (list(plan.utterances), plan.rounds, plan.cold) == (["long"], 2, 0)
     assert (root / "here.json").is_file()
     assert (root / "here.png").is_file() == chart.can_draw()
 
 
-def test_held_to_avx2_the_bundle_is_another_and_so_are_the_files(plans: list[BenchPlan], root: Path) -> None:
+def test_bench_isa_chooses_bundle_and_files(plans: list[BenchPlan], root: Path) -> None:
     v3 = root / "artifacts/x86-64-v3"
     v3.mkdir()
     (v3 / "bundle.json").write_text("{}")
@@ -88,7 +88,7 @@ def test_held_to_avx2_the_bundle_is_another_and_so_are_the_files(plans: list[Ben
     assert not (root / "artifacts/bench.json").exists()
 
 
-def test_an_interrupted_run_keeps_and_shows_what_it_has(
+def test_bench_shows_the_rounds_before_an_interruption(
     plans: list[BenchPlan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     partial = complete_result().model_copy(update={"complete": False, "others_cores": None})
@@ -103,7 +103,7 @@ def test_an_interrupted_run_keeps_and_shows_what_it_has(
     assert "the run was cut off before its end" in capsys.readouterr().out
 
 
-def test_a_run_interrupted_before_its_first_round_leaves_the_last_result(
+def test_bench_keeps_the_last_result_without_a_round(
     plans: list[BenchPlan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run() == 0
@@ -118,12 +118,12 @@ def test_a_run_interrupted_before_its_first_round_leaves_the_last_result(
     assert capsys.readouterr().out == ""
 
 
-def test_against_none(plans: list[BenchPlan]) -> None:
+def test_bench_against_none(plans: list[BenchPlan]) -> None:
     assert run("--against", "none") == 0
     assert [system.name for system in plans[0].systems] == ["cpu", "cpu-bf16"]
 
 
-def test_without_matplotlib_the_chart_is_missed_aloud(
+def test_bench_notes_that_matplotlib_is_missing(
     plans: list[BenchPlan], root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(chart, "can_draw", lambda: False)
@@ -132,7 +132,7 @@ def test_without_matplotlib_the_chart_is_missed_aloud(
     assert not (root / "artifacts/bench.png").exists()
 
 
-def test_a_bundle_that_failed_is_reported_last_and_by_the_status(
+def test_bench_fails_after_printing_if_a_bundle_failed(
     plans: list[BenchPlan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = complete_result()
@@ -157,14 +157,14 @@ def test_a_bundle_that_failed_is_reported_last_and_by_the_status(
         (["artifacts/mine"], 5, "There is no bundle at artifacts/mine"),
     ],
 )
-def test_what_is_asked_in_vain(
+def test_bench_refuses_wrong_arguments(
     root: Path, words: list[str], status: int, outcome: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*words) == status
     assert outcome in capsys.readouterr().err
 
 
-def test_no_bundle_at_all(
+def test_bench_fails_without_a_bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -172,7 +172,9 @@ def test_no_bundle_at_all(
     assert "There is no bundle at artifacts/cpu" in capsys.readouterr().err
 
 
-def test_outputs_without_a_folder(plans: list[BenchPlan], capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_refuses_outputs_without_a_folder(
+    plans: list[BenchPlan], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("--json", "missing/bench.json") == 2
     assert "The folder missing for bench.json does not exist" in capsys.readouterr().err
     assert plans == []

@@ -1,4 +1,4 @@
-"""kokoro-tvm doctor: its exit status, and what it prints where."""
+"""kokoro-tvm doctor: output and exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def run(monkeypatch: pytest.MonkeyPatch, findings: list[Finding], *words: str) -
     return int(ended.value.code or 0)
 
 
-def test_all_is_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_passes_without_findings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(monkeypatch, FINE) == 0
     out, err = capsys.readouterr()
     assert out.startswith("fine  Python ")
@@ -29,19 +31,23 @@ def test_all_is_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     assert err == ""
 
 
-def test_a_note_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_passes_with_a_note(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(monkeypatch, [*FINE, Finding("disk", "note", "unknown")]) == 0
     assert capsys.readouterr().out.endswith("\n\nAll 3 checks passed, 1 of them with a note.\n")
 
 
-def test_something_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_fails_if_something_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(monkeypatch, [*FINE, Finding("linker", "wrong", "no working g++", "install it")]) == 1
     out = capsys.readouterr().out
     assert "wrong  linker  no working g++" in out
     assert out.endswith("\n\n1 of 3 checks failed: a build would fail.\n")
 
 
-def test_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, [Finding("memory", "wrong", "1 byte free", "add swap")], "--json") == 1
     (memory,) = json.loads(capsys.readouterr().out)
     assert memory == {

@@ -1,4 +1,4 @@
-"""What the command says before it compiles anything. On a toy that is built: tests/test_tiny.py."""
+"""kokoro-tvm probe before it compiles anything. tests/test_tiny.py runs it on a built toy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def probe(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_list_needs_no_build(capsys: pytest.CaptureFixture[str]) -> None:
+def test_probe_lists_without_a_build(capsys: pytest.CaptureFixture[str]) -> None:
     assert probe("cpu/text_encoder", "--list") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["text_encoder/conv1d", "(1,", "T,", "512)", "float32", "cnn.0.0"]
@@ -36,12 +36,11 @@ def test_list_needs_no_build(capsys: pytest.CaptureFixture[str]) -> None:
             "None of these values is a result of 'conv'; there are: ",
         ),
         (["cpu/bert", "--every", "--at", "x"], "--every and --at exclude each other"),
-        (["cpu/bert", "--random", "1"], "--random needs --operation"),
         (["cpu/bert", "--utterance", "nobody"], "has no utterance 'nobody'; it has short, sentence"),
         (["cpu/bert", "--json", "/no/such/folder/x.json"], "for x.json does not exist"),
     ],
 )
-def test_what_cannot_be_answered_is_refused(
+def test_probe_refuses_wrong_arguments(
     words: list[str], result: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert probe(*words) == 2

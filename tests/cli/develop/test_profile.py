@@ -1,4 +1,4 @@
-"""kokoro-tvm profile: the table it prints, the files it writes."""
+"""kokoro-tvm profile: its tables and files."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ CLOSING = "Means of 2: 200.0 ms in compiled code. Recording changes the time of 
 
 @pytest.fixture
 def app() -> typer.Typer:
-    made = typer.Typer(pretty_exceptions_enable=False)
-    made.callback()(lambda: None)
-    made.command("profile")(profile.profile)
-    return made
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.callback()(lambda: None)
+    app.command("profile")(profile.profile)
+    return app
 
 
-def made_up() -> profile.Profile:
-    """Two equal runs: decoder 180 ms, bert 20 ms, with a kernel too short to be told of."""
-    one = [
+def fake_profile() -> profile.Profile:
+    """Return two equal runs: decoder 180 ms, bert 20 ms, with kernels below the smallest share."""
+    run = [
         Call("bert", "bert_linear_1", 0.0, 0.0185, 40_000_000, 100),
         Call("bert", "vm.builtin.alloc_tensor", 0.0, 0.0012, 0, 1),
         Call("bert", "bert_take", 0.0, 0.0001, 500_000, 100),
@@ -66,7 +66,7 @@ def made_up() -> profile.Profile:
         ("decoder", "decoder_conv1d_44"): Kernel("conv1d", 1.2e6),
         ("decoder", "decoder_snake_9"): Kernel("snake"),
     }
-    return profile.Profile("artifacts/cpu", 2, 2.0, 0.2, 0.204, 2, one * 2, kernels)
+    return profile.Profile("artifacts/cpu", 2, 2.0, 0.2, 0.204, 2, run * 2, kernels)
 
 
 def printed(table: Table) -> list[str]:
@@ -76,16 +76,16 @@ def printed(table: Table) -> list[str]:
 
 
 @pytest.mark.parametrize(("by", "expected"), [("kernel", BY_KERNEL), ("operation", BY_OPERATION)])
-def test_table(by: str, expected: str) -> None:
-    assert printed(profile.table(made_up(), by)) == expected.splitlines()
+def test_table_by_kernel_and_operation(by: str, expected: str) -> None:
+    assert printed(profile.table(fake_profile(), by)) == expected.splitlines()
 
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Instead of measuring, remembers what is to be measured."""
+    """Replace the measurement by one that records its arguments."""
     requests: dict[str, object] = {}
 
-    class Silent:
+    class FakeSynthesizer:
         def __init__(self, path: Path, threads: int | None) -> None:
             requests.update(bundle=path, threads=threads)
 
@@ -94,14 +94,14 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 
     def measure(synthesizer: object, parts: list[str], voice: str, repeat: int) -> profile.Profile:
         requests.update(parts=parts, voice=voice, repeat=repeat)
-        return made_up()
+        return fake_profile()
 
-    monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", Silent)
+    monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", FakeSynthesizer)
     monkeypatch.setattr(profile, "_measure", measure)
     return requests
 
 
-def test_defaults(app: typer.Typer, requests: dict[str, object]) -> None:
+def test_profile_defaults(app: typer.Typer, requests: dict[str, object]) -> None:
     result = CliRunner().invoke(app, ["profile"], catch_exceptions=False)
     assert result.stdout.startswith(HEADING)
     assert "  conv1d_44 " in result.stdout
@@ -110,7 +110,7 @@ def test_defaults(app: typer.Typer, requests: dict[str, object]) -> None:
     assert requests == {"bundle": Path("artifacts/cpu"), "threads": None, "voice": None, "repeat": 3}
 
 
-def test_options(app: typer.Typer, requests: dict[str, object], tmp_path: Path) -> None:
+def test_profile_options(app: typer.Typer, requests: dict[str, object], tmp_path: Path) -> None:
     words = ["profile", "--text", "Hi.", "--bundle", "elsewhere", "--threads", "1", "--voice", "am_adam"]
     words += ["--repeat", "5", "--by", "operation"]
     words += ["--json", str(tmp_path / "p.json"), "--trace", str(tmp_path / "t.json")]
@@ -137,7 +137,7 @@ def test_options(app: typer.Typer, requests: dict[str, object], tmp_path: Path) 
     assert len(json.loads((tmp_path / "t.json").read_text())["traceEvents"]) == 14
 
 
-def test_text_and_phonemes_at_once(requests: dict[str, object]) -> None:
+def test_profile_refuses_text_with_phonemes(requests: dict[str, object]) -> None:
     with pytest.raises(InputError, match="Give one of them"):
         profile.profile(text="a", phonemes="a")
     assert requests == {}
@@ -150,25 +150,24 @@ decoder conv1d          1,442      100.00   120.00    1.20     1.10   75.0%
 f0n lstm                    —       20.00    10.00    0.50     0.50   25.0%
 """
 CONV, LSTM = KernelGroup("decoder", "conv1d", 1441792.0), KernelGroup("f0n", "lstm", 0.0)
-FOUND = (
+COMPARISONS = (
     KernelComparison(CONV, 0.1, 0.12, 0.1, 0.11, 0.75),
     KernelComparison(LSTM, 0.02, 0.01, 0.02, 0.01, 0.25),
 )
 
 
-def test_table_beside_another_bundle() -> None:
-    assert printed(profile.beside_table(FOUND)) == BESIDE.splitlines()
+def test_comparison_table() -> None:
+    assert printed(profile.comparison_table(COMPARISONS)) == BESIDE.splitlines()
 
 
-def test_what_got_slower_is_named() -> None:
+def test_regressions_name_slower_kernels() -> None:
     named = r"last/cpu take: decoder conv1d, 1,441,792 FLOP a step: 1\.20\. Medians"
     with pytest.raises(ValidationError, match=named):
-        Regressions(FOUND, ()).require(Path("last/cpu"))
-    Regressions(FOUND[1:], ()).require(Path("last/cpu"))
+        Regressions(COMPARISONS, ()).require(Path("last/cpu"))
+    Regressions(COMPARISONS[1:], ()).require(Path("last/cpu"))
 
 
-def test_a_bundle_beside_itself(toy: Path, tmp_path: Path, app: typer.Typer) -> None:
-    """Every kernel has its pair, however it turns out."""
+def test_profile_against_the_same_bundle(toy: Path, tmp_path: Path, app: typer.Typer) -> None:
     words = ["profile", "--bundle", str(toy), "--against", str(toy), "--repeat", "2"]
     words += ["--phonemes", "hˈaɪ.", "--voice", "af_heart", "--json", str(tmp_path / "p.json")]
     CliRunner().invoke(app, words)

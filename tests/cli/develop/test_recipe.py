@@ -1,4 +1,4 @@
-"""kokoro-tvm recipe, and what the command line makes of errors."""
+"""kokoro-tvm recipe, and errors of the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECIPES = Path(__file__).parents[2] / "recipe" / "recipes"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with recipes/."""
+    """A working directory with recipes/."""
     shutil.copytree(RECIPES, tmp_path / "recipes")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -30,7 +30,7 @@ def run(*words: str) -> int:
     return int(exit_.value.code or 0)
 
 
-def test_check_without_files_checks_all(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_without_files_checks_all_recipes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("recipe", "check") == 0
     assert capsys.readouterr().out.splitlines() == [
         "recipes/full.yaml: ok, 7 artifacts of toy",
@@ -39,9 +39,7 @@ def test_check_without_files_checks_all(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
-def test_check_tells_every_bad_file_and_the_good_ones(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_reports_every_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "two"):
         (folder / f"{name}.yaml").write_text("model: toy\nlenght: exact\n")
     assert run("recipe", "check", "one.yaml", "recipes/here.yaml", "two.yaml") == 2
@@ -55,7 +53,7 @@ def test_check_tells_every_bad_file_and_the_good_ones(
     assert "Traceback" not in err
 
 
-def test_fault_of_a_model_is_reported_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_a_fault_of_a_model_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "recipes" / "toy.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("utterances:", "utterance:"), encoding="utf-8")
     assert run("recipe", "check") == 2
@@ -99,14 +97,14 @@ def test_debug_shows_the_traceback(words: tuple[str, ...], capsys: pytest.Captur
     assert "RecipeError" in err
 
 
-def test_debug_behind_two_dashes_is_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
+def test_debug_after_two_dashes_is_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("recipe", "show", "--", "--debug") == 2
     err = capsys.readouterr().err
     assert "no recipe `--debug`" in err
     assert "Traceback" not in err
 
 
-def test_our_own_fault_is_reported_as_one(
+def test_error_of_the_program_is_called_a_fault(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
@@ -132,7 +130,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    """What keeps --help under 0.3 s: the modules it leaves alone."""
+    """This keeps --help below 0.3 s."""
     code = (
         "import sys\nfrom kokoro_tvm.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
         "heavy = {'torch', 'tvm', 'tvm_ffi', 'numpy', 'pydantic', 'yaml', 'rich', 'doit', 'misaki'}\n"

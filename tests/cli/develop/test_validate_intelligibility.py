@@ -1,4 +1,4 @@
-"""kokoro-tvm validate intelligibility, with ears of paper."""
+"""kokoro-tvm validate intelligibility, with a fake recogniser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from kokoro_tvm.cli import main
 from kokoro_tvm.tools.lab.setting import Lab
 from kokoro_tvm.validation.measure import recogniser
-from kokoro_tvm.validation.measure.intelligibility import Heard
+from kokoro_tvm.validation.measure.intelligibility import Transcript
 
 COMMAND = ["validate", "intelligibility"]
 
@@ -23,9 +23,9 @@ def status(*words: str) -> int:
 
 
 @pytest.fixture
-def listening(monkeypatch: pytest.MonkeyPatch) -> list[Heard]:
-    """What the command hears of the bundle and the stock model; the test fills it in."""
-    heard: list[Heard] = []
+def listening(monkeypatch: pytest.MonkeyPatch) -> list[Transcript]:
+    """What the recogniser hears of the bundle and the stock model; tests append to it."""
+    heard: list[Transcript] = []
     gates = SimpleNamespace(intelligibility=SimpleNamespace(max_word_error_increase=None))
     lab = SimpleNamespace(model=({}, {}), recipe=SimpleNamespace(gates=gates), threads=1)
     monkeypatch.setattr(Lab, "open", lambda *_: lab)
@@ -34,12 +34,12 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> list[Heard]:
     return heard
 
 
-def test_rates_by_voice_and_the_verdict(
-    listening: list[Heard], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_intelligibility_prints_rates_by_voice_and_the_verdict(
+    listening: list[Transcript], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listening += [
-        Heard("af_heart", "kick the ball straight", "kick the wall straight", "kick the ball straight"),
-        Heard("bm_george", "the sun rose", "the sun rose", "the sun rows"),
+        Transcript("af_heart", "kick the ball straight", "kick the wall straight", "kick the ball straight"),
+        Transcript("bm_george", "the sun rose", "the sun rose", "the sun rows"),
     ]
     out = tmp_path / "heard.json"
     assert status("--json", str(out)) == 0
@@ -55,17 +55,19 @@ def test_rates_by_voice_and_the_verdict(
     assert result["heard"][0]["ours"] == "kick the wall straight"
 
 
-def test_a_missed_gate(listening: list[Heard], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    listening.append(Heard("af_heart", "the sun rose", "this and rows", "the sun rose"))
+def test_intelligibility_fails_a_missed_gate(
+    listening: list[Transcript], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listening.append(Transcript("af_heart", "the sun rose", "this and rows", "the sun rose"))
     out = tmp_path / "heard.json"
-    assert status("--max-increase", "0.5", "--json", str(out)) == 4
+    assert status("--json", str(out)) == 4
     result = capsys.readouterr()
-    assert "all: word_error_increase 1, max_word_error_increase 0.5: failed" in result.out
+    assert "all: word_error_increase 1, max_word_error_increase 0.01: failed" in result.out
     assert result.err.startswith("intelligibility did not pass: harvard: all: word_error_increase 1")
     assert not json.loads(out.read_text(encoding="utf-8"))["passed"]
 
 
-def test_without_a_recogniser_nothing_is_called_passed(
+def test_intelligibility_fails_without_a_recogniser(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -75,7 +77,7 @@ def test_without_a_recogniser_nothing_is_called_passed(
     assert "passed" not in result.out + result.err
 
 
-def test_without_a_bundle(
+def test_intelligibility_fails_without_a_bundle(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(recogniser, "open_recogniser", lambda: object())

@@ -1,4 +1,4 @@
-"""kokoro-tvm phonemize: tokens with their phonemes, from the bundle's data, without its code."""
+"""kokoro-tvm phonemize: tokens and phonemes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ def run(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_a_token_a_line(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_phonemize_prints_a_line_for_each_token(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("Hello world.", "--bundle", str(toy)) == 0
     first, *lines = capsys.readouterr().out.splitlines()
     assert first.endswith(".") and len(lines) >= 1
     assert lines[0].startswith("0:")
 
 
-def test_json(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_phonemize_prints_json(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("Hello world.", "--bundle", str(toy), "--json") == 0
     (utterance,) = json.loads(capsys.readouterr().out)
     assert utterance["phonemes"] == "".join(t["phonemes"] + t["space"] for t in utterance["tokens"]).strip()
     assert utterance["tokens"][0]["start"] == 0
 
 
-def test_markup_and_words_of_the_user(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_phonemize_follows_markup_and_the_user_lexicon(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "words.yaml").write_text("world: ˈab\n", encoding="utf-8")
     text = "Hello world. [pause:0.5s] [He](/hˈi/) ran."
     assert run(text, "--bundle", str(toy), "--lexicon", str(tmp_path / "words.yaml")) == 0
@@ -47,19 +49,19 @@ def test_markup_and_words_of_the_user(toy: Path, tmp_path: Path, capsys: pytest.
     assert "Close <p> of line 1, column 8 first." in " ".join(capsys.readouterr().err.split())
 
 
-def test_nothing_to_read(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_phonemize_of_an_empty_text(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("!?", "--bundle", str(toy)) == 2
     assert "has no letter or digit" in capsys.readouterr().err
 
 
 def has_only_notes(errors: bytes) -> bool:
-    """The toy has no front end of its own, which is noted."""
+    """The toy has no front end, so the command prints a note."""
     return all(line.startswith(b"note: ") for line in errors.splitlines())
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_any_encoding_of_standard_output_is_written_to(toy: Path, encoding: str, options: list[str]) -> None:
+def test_phonemize_writes_to_any_encoding(toy: Path, encoding: str, options: list[str]) -> None:
     command = [*COMMAND, "Hello world 😀.", "--bundle", str(toy), *options]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
@@ -70,7 +72,7 @@ def test_any_encoding_of_standard_output_is_written_to(toy: Path, encoding: str,
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes that close are POSIX's")
-def test_closed_standard_output_ends_quietly(toy: Path) -> None:
+def test_phonemize_ends_quietly_if_the_reader_is_gone(toy: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:

@@ -41,7 +41,7 @@ def app() -> typer.Typer:
 
 
 class Silent:
-    """A Synthesizer that remembers what it was asked for; every sentence is two seconds of silence."""
+    """A synthesizer that records its arguments; every sentence is two seconds of silence."""
 
     def __init__(self, requested: dict[str, Any]) -> None:
         self.requested = requested
@@ -61,7 +61,7 @@ class Silent:
 
 
 class Sentences:
-    """Chunks of a text, until the one that fails."""
+    """Yield the chunks of a text, up to the one that fails."""
 
     plan = Plan((), "af_heart")
 
@@ -81,7 +81,7 @@ class Sentences:
 
 @pytest.fixture
 def requested(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What was requested of the Synthesizer."""
+    """Arguments of the synthesizer."""
     requested: dict[str, Any] = {}
 
     def opened(path: Path, **options: Any) -> Silent:
@@ -92,7 +92,7 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return requested
 
 
-def test_defaults(
+def test_say_defaults(
     app: typer.Typer, requested: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -120,7 +120,7 @@ def test_defaults(
     assert (tmp_path / "speech.wav").stat().st_size > 48000 * 4
 
 
-def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+def test_say_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
     words = ["say", "hˈI.", "--phonemes", "--voice", "af_heart,am_adam", "--speed", "1.5", "--seed", "3"]
     words += ["--bundle", "elsewhere", "--threads", "3", "--verify", "--sha256", "ab" * 32]
     words += ["--lexicon", "words.yaml", "--voices", "mine"]
@@ -143,7 +143,7 @@ def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
 
 
-def test_a_voice_that_is_a_file(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+def test_say_takes_a_voice_file(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
     words = ["say", "Hello.", "--voice", "./af_mine.pt", "-o", str(tmp_path / "a.wav")]
     assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
     assert (requested["voice"], requested["voices"]) == ("af_mine", Path("af_mine.pt"))
@@ -152,7 +152,7 @@ def test_a_voice_that_is_a_file(app: typer.Typer, requested: dict[str, Any], tmp
 
 
 @pytest.mark.parametrize(("option", "expected"), [("--ssml", True), ("--no-ssml", False)])
-def test_ssml(
+def test_say_recognizes_ssml(
     app: typer.Typer, requested: dict[str, Any], tmp_path: Path, option: str, expected: bool
 ) -> None:
     words = ["say", "<speak>Hi.</speak>", option, "-o", str(tmp_path / "a.wav")]
@@ -160,7 +160,7 @@ def test_ssml(
     assert requested["ssml"] is expected
 
 
-def test_captions_and_formats(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+def test_say_writes_captions_and_formats(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
     words = ["say", "Hello. You.", "-o", str(tmp_path / "a"), "--format", "flac"]
     words += ["--captions", str(tmp_path / "a.srt")]
     assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
@@ -170,7 +170,9 @@ def test_captions_and_formats(app: typer.Typer, requested: dict[str, Any], tmp_p
     assert "00:00:02,000 --> 00:00:02,100\nYou." in cues
 
 
-def test_an_interrupted_book_goes_on(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+def test_say_continues_an_interrupted_document(
+    app: typer.Typer, requested: dict[str, Any], tmp_path: Path
+) -> None:
     book, output, captions = tmp_path / "book.md", tmp_path / "book.wav", tmp_path / "book.vtt"
     book.write_text("# One\n\nFirst. Second.\n\n# Two\n\nThird. Last.\n")
     words = ["say", "-i", str(book), "-o", str(output), "--captions", str(captions)]
@@ -190,18 +192,18 @@ def test_an_interrupted_book_goes_on(app: typer.Typer, requested: dict[str, Any]
     assert requested["skip"] == 0
 
 
-def test_chapters_have_their_places(requested: dict[str, Any], tmp_path: Path) -> None:
+def test_find_marks_of_chapters(requested: dict[str, Any], tmp_path: Path) -> None:
     chapters = (Chapter("One", "A. B."), Chapter("", "C."), Chapter("Three", "D."))
     document = Document("Book", chapters)
     said = _say.speak(Sentences(document.text, 0, 99), 0, [])  # type: ignore[arg-type]
-    assert _say.marks_of(document, said) == [
+    assert _say.find_marks(document, said) == [
         Mark("One", 0, 96000),
         Mark("Part 2", 96000, 144000),
         Mark("Three", 144000, 192000),
     ]
 
 
-def test_play(
+def test_say_plays(
     app: typer.Typer, requested: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[Any] = []
@@ -218,10 +220,10 @@ def test_play(
     assert heard[3:] == [48000, False]
 
 
-def test_a_pipe_is_written_to_while_speech_is_computed(
+def test_say_writes_to_a_pipe_during_synthesis(
     app: typer.Typer, requested: dict[str, Any], tmp_path: Path
 ) -> None:
-    """A document too: nothing is left beside the pipe, and nothing waits for the end."""
+    """So does a document; no file is left beside the pipe."""
     pipe, document = tmp_path / "pipe", tmp_path / "a.txt"
     document.write_text("Hello. You.")
     os.mkfifo(pipe)
@@ -238,7 +240,7 @@ def test_a_pipe_is_written_to_while_speech_is_computed(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "half.wav", "pipe"]
 
 
-def test_what_a_link_leads_to_is_written(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+def test_say_writes_the_target_of_a_link(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     for link, target in (("a.wav", "b.wav"), ("a.srt", "b.srt")):
         (tmp_path / link).symlink_to(Path("there") / target)
@@ -267,14 +269,14 @@ main(["say", "abc. de.", "--phonemes", "--bundle", sys.argv[1], "-o", "-", *sys.
 
 
 def spoken(bundle: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
-    """What the command gives in a process of its own, with numpy in the place of compiled code."""
+    """Run the command in a process of its own, with numpy instead of compiled code."""
     words = [sys.executable, "-c", STANDARD_OUTPUT, str(bundle), *options]
     paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONPATH": paths})
 
 
 @pytest.mark.parametrize("options", [(), ("--format", "flac")])
-def test_standard_output(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_say_writes_wav_to_standard_output(tmp_path: Path, options: tuple[str, ...]) -> None:
     done = spoken(write_bundle(tmp_path / "bundle"), *options)
     assert (done.returncode, done.stderr.startswith(b"-: 0.0")) == (0, True), done.stderr
     audio, rate = soundfile.read(io.BytesIO(done.stdout))
@@ -282,7 +284,7 @@ def test_standard_output(tmp_path: Path, options: tuple[str, ...]) -> None:
     assert audio.size and np.abs(audio).max() > 0
 
 
-def test_nobody_reads_standard_output(tmp_path: Path) -> None:
+def test_say_ends_quietly_if_the_reader_is_gone(tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "bundle")
     done = subprocess.run(
         ["sh", "-c", '"$@" >/dev/full', "sh", sys.executable, "-c", STANDARD_OUTPUT, str(bundle)],
@@ -293,13 +295,13 @@ def test_nobody_reads_standard_output(tmp_path: Path) -> None:
     assert done.stderr == b"Standard output cannot be written: No space left on device. Name another file.\n"
 
 
-def test_standard_input(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+def test_say_reads_standard_input(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
     words = ["say", "-", "-o", str(tmp_path / "a.wav")]
     CliRunner().invoke(app, words, input="Héllo\nthere.", catch_exceptions=False)
     assert requested["text"] == "Héllo\nthere."
 
 
-def test_standard_input_that_is_no_text(
+def test_say_refuses_standard_input_that_is_not_utf8(
     requested: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(b"\xff\xfe")))
@@ -318,7 +320,7 @@ def test_standard_input_that_is_no_text(
         ({"format": "aiff"}, "audio is written as"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_is_opened(
+def test_say_refuses_wrong_options_first(
     requested: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
@@ -326,14 +328,14 @@ def test_wrong_options_are_refused_before_anything_is_opened(
     assert requested == {}
 
 
-def test_bad_output_is_refused_before_anything_is_spoken(requested: dict[str, Any], tmp_path: Path) -> None:
+def test_say_refuses_an_output_that_cannot_be_written(requested: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         say.say("Hi.", output=tmp_path / "no" / "a.wav")
     assert requested == {}
 
 
 @pytest.mark.parametrize("options", [{"speed": 0.0}, {"speed": float("nan")}, {"speed": -1.0}, {"seed": -1}])
-def test_bad_numbers_are_refused_before_anything_is_opened(
+def test_say_refuses_wrong_numbers_first(
     requested: dict[str, Any], tmp_path: Path, options: dict[str, Any]
 ) -> None:
     with pytest.raises(InputError, match=f"The {next(iter(options))} should be"):
@@ -341,13 +343,13 @@ def test_bad_numbers_are_refused_before_anything_is_opened(
     assert requested == {}
 
 
-def test_warnings_are_as_before_afterwards(requested: dict[str, Any], tmp_path: Path) -> None:
+def test_say_restores_warnings(requested: dict[str, Any], tmp_path: Path) -> None:
     before = warnings.showwarning
     say.say("Hi.", output=tmp_path / "a.wav")
     assert warnings.showwarning is before
 
 
-def test_missing_bundle_leaves_no_file(app: typer.Typer, tmp_path: Path) -> None:
+def test_say_writes_nothing_without_a_bundle(app: typer.Typer, tmp_path: Path) -> None:
     for command in (["say", "Hi.", "-o", str(tmp_path / "a.wav")], ["voices"]):
         result = CliRunner().invoke(app, [*command, "--bundle", str(tmp_path / "none")])
         assert isinstance(result.exception, BundleError)
@@ -359,7 +361,7 @@ def _no_files(refs: object) -> contextlib.nullcontext[dict[None, None]]:
     return contextlib.nullcontext({None: None})
 
 
-def test_voices(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_voices_lists_language_and_gender(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = kokoro_tvm.runtime.Voices(
         {name: np.zeros((510, 256), np.float32) for name in ("zm_yunxi", "af_heart")}
     )
@@ -391,7 +393,7 @@ def test_voices(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
         ["-i", "plan.json", "--save-plan", "plan.json"],
     ],
 )
-def test_say_refuses_to_write_what_it_reads_or_writes(
+def test_say_refuses_one_file_for_two_uses(
     words: list[str], app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

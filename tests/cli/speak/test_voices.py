@@ -1,4 +1,4 @@
-"""`kokoro-tvm voices`: the list, and mixes that become voices."""
+"""kokoro-tvm voices mix: files of mixed voices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(*words: str) -> str:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_mix_is_a_voice(tmp_path: Path, suffix: str) -> None:
+def test_mix_writes_a_voice(tmp_path: Path, suffix: str) -> None:
     bundle, mine = write_bundle(tmp_path / "toy"), tmp_path / f"af_mine{suffix}"
     said = run("mix", "af_heart:2,am_adam:1", "-o", str(mine), "--bundle", str(bundle))
     assert said == f"{mine}: the voice af_mine, 510 x 4\n"
@@ -35,7 +35,7 @@ def test_a_mix_is_a_voice(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("mix", "output", "message"),
     [
-        ("af_heart-am_adam", "a.pt", "takes away nearly all that it adds"),
+        ("af_heart-am_adam", "a.pt", "subtracts nearly all that it adds"),
         ("af_heart:0,am_adam", "a.pt", "weight of af_heart in a mix should be above 0"),
         ("af_hart:2,am_adam", "a.pt", "There is no voice 'af_hart'"),
         ("af_heart", "a.wav", "a.wav is no file of a voice"),
@@ -43,7 +43,7 @@ def test_a_mix_is_a_voice(tmp_path: Path, suffix: str) -> None:
         ("af_heart", "nowhere/a.pt", "The folder nowhere for a.pt does not exist"),
     ],
 )
-def test_what_is_no_mix_writes_nothing(
+def test_mix_refuses_a_wrong_mix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mix: str, output: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

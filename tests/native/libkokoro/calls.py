@@ -1,4 +1,4 @@
-"""What tests of libkokoro call: its program, and Python's runtime for what it has to be equal to."""
+"""Calls of libkokoro's program, and of Python's runtime for comparison."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_tvm.targets.runners.local import LOCAL
 
 @dataclass(frozen=True)
 class Spoken:
-    """What `speak` left: exit status, what it printed, the bytes of the WAV file (none without one)."""
+    """Exit status, output and WAV bytes of `speak`."""
 
     status: int
     lines: list[str]
@@ -28,8 +28,7 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Speaker:
-    """The program `speak`; tvm: the folder with the TVM runtime; folder: for its files; start: how a program
-    is started."""
+    """The program `speak`: folders of the TVM runtime and of files, and how a program is started."""
 
     program: Path
     tvm: Path
@@ -39,7 +38,7 @@ class Speaker:
     def __call__(
         self, bundle: Path | str, *words: str, seed: int | None = None, noise: np.ndarray | None = None
     ) -> Spoken:
-        """Speaks with this seed or noise; only predicts where there is neither."""
+        """Speak with a seed or noise; without one, only predict."""
         output = self.folder / "spoken.wav"
         output.unlink(missing_ok=True)
         start = self.start(self.program)
@@ -58,17 +57,17 @@ class Speaker:
 
 
 def timeline(speech: Speech) -> list[str]:
-    """As `speak --words` prints it."""
+    """Format words as `speak --words` prints them."""
     return [f"{word.start_sample} {word.end_sample} {word.text}" for word in speech.timeline]
 
 
 def durations(speech: Speech) -> str:
-    """As `speak --durations` prints them."""
+    """Format durations as `speak --durations` prints them."""
     return " ".join(map(str, speech.durations.tolist()))
 
 
 def edited(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """A copy of a manifest with another value at a path such as `components/bert/axis`; None: without it."""
+    """Copy a manifest with another value at a path such as `components/bert/axis`; None removes it."""
     import copy
 
     made = copy.deepcopy(manifest)

@@ -1,4 +1,4 @@
-"""libkokoro and its program, compiled once, and what they need of TVM in one folder."""
+"""libkokoro and its program, compiled once, and the TVM runtime."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SANITIZED += ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 @pytest.fixture(scope="session")
 def here() -> CCompiler:
-    """The C compiler of this machine."""
+    """Return the C compiler of this machine."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc (Debian: apt-get install gcc)")
     return linux_compiler(os.uname().machine)
@@ -34,7 +34,7 @@ def here() -> CCompiler:
 
 @pytest.fixture(scope="session")
 def built(here: CCompiler, shared_folder: Path) -> Path:
-    """The folder of libkokoro.so and speak."""
+    """Return the folder of libkokoro.so and speak."""
     folder = shared_folder / "libkokoro"
     with once(shared_folder / "libkokoro-built") as first:
         if first:
@@ -45,8 +45,10 @@ def built(here: CCompiler, shared_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def sanitized(here: CCompiler, shared_folder: Path) -> Callable[[Path], Path]:
-    """Makes a program of one source and all of libkokoro's, also what the library does not export, with the
-    address and undefined-behaviour sanitizers. The library is compiled once for all programs and workers."""
+    """Return a function that compiles a program with libkokoro's sources under sanitizers.
+
+    The library is compiled once for all programs and workers, with its internal functions.
+    """
     folder = shared_folder / "sanitized"
     library = folder / "library.o"
     with once(shared_folder / "sanitized-library") as first:
@@ -75,7 +77,7 @@ def sanitized(here: CCompiler, shared_folder: Path) -> Callable[[Path], Path]:
 
 @pytest.fixture(scope="session")
 def tvm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the installed libtvm_runtime and libtvm_ffi, for bundles that bring neither."""
+    """Return a folder with the installed libtvm_runtime and libtvm_ffi."""
     folder = tmp_path_factory.mktemp("tvm")
     for package, name in (("tvm", "libtvm_runtime.so"), ("tvm_ffi", "libtvm_ffi.so")):
         spec = importlib.util.find_spec(package)
@@ -89,23 +91,23 @@ def tvm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def talking(
     compiled: Callable[[str], Path], front_end_files: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The toy with the real front end."""
+    """Return the toy with the real front end."""
     return with_front_end(compiled("exact"), front_end_files, tmp_path_factory.mktemp("talking") / "bundle")
 
 
 @pytest.fixture(scope="session")
 def polyglot(talking: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy with the real front end, voices of seven languages, and Kokoro's alphabet."""
+    """Return the toy with the real front end, voices of seven languages, and Kokoro's alphabet."""
     return in_seven_languages(talking, tmp_path_factory.mktemp("polyglot") / "bundle")
 
 
 @pytest.fixture
 def speaker(built: Path, tvm: Path, tmp_path: Path) -> Speaker:
-    """Runs `speak` in a folder of the test's own."""
+    """Return `speak` in a folder of the test."""
     return Speaker(built / "speak", tvm, tmp_path)
 
 
 @pytest.fixture(scope="session")
 def noise() -> np.ndarray:
-    """More numbers than any of the utterances takes."""
+    """Return more noise than any utterance takes."""
     return np.random.default_rng(5).standard_normal(1 << 20, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Passages with links, and what Python reads of them: what C is held to, here and as WebAssembly."""
+"""Passages with links and their readings by Python, with which C and WebAssembly are compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OWN = ("a 😀 105 b", "1", "NEW YORK 5 O'Neill's", "x")
 
 
 def reading(source: SourceText, code: str, front_end: FrontEnd) -> Reading:
-    """What Python makes of a passage."""
+    """Read a passage with Python."""
     with warnings.catch_warnings(record=True) as caught, front_end_vectors.without_espeak():
         warnings.simplefilter("always")
         try:
@@ -36,8 +36,7 @@ def reading(source: SourceText, code: str, front_end: FrontEnd) -> Reading:
 
 
 def drawn_passages(code: str, count: int) -> Iterator[SourceText]:
-    """Texts of a language, each in one line, as that of a link is, with links of every kind, beside and
-    within words, with space at their ends."""
+    """Draw texts of one line with links of every kind, beside and within words, with space at their ends."""
     draw = random.Random(code)
     texts = [text for text, _ in front_end_vectors.few_texts()] if code in "ab" else sentences(code)
     lines = (" ".join(text[:120].split()) for text in draw.sample(list(texts), count))
@@ -60,5 +59,5 @@ def _request(draw: random.Random) -> dict[str, Any]:
 
 
 def units(text: str) -> list[int]:
-    """The unit of UTF-16 that each character of a text begins at, and their end."""
+    """Return the UTF-16 unit of every character, and of the end."""
     return [0, *itertools.accumulate(1 + (char > "\uffff") for char in text)]

@@ -1,4 +1,4 @@
-"""The toy with the real front end."""
+"""Copies of the toy with the real front end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8
 
 
 def with_front_end(bundle: Path, front_end_files: Path, folder: Path) -> Path:
-    """A copy of a toy in `folder` that reads text."""
+    """Copy a toy to `folder` and add a front end."""
     shutil.copytree(bundle, folder)
     shutil.copy(front_end_files / "front_end.safetensors", folder)
     entry = file_entry(folder / "front_end.safetensors")
@@ -27,8 +27,7 @@ def with_front_end(bundle: Path, front_end_files: Path, folder: Path) -> Path:
 
 
 def in_seven_languages(bundle: Path, folder: Path) -> Path:
-    """A copy of a toy in `folder` with a voice of each language that libkokoro reads, and Kokoro's
-    alphabet."""
+    """Copy a toy to `folder` and add a voice of each language of libkokoro, and Kokoro's alphabet."""
     shutil.copytree(bundle, folder)
     rng = np.random.default_rng(7)
     voices = {name: rng.standard_normal((510, 2 * STYLE)).astype(np.float32) for name in VOICES}
@@ -39,8 +38,7 @@ def in_seven_languages(bundle: Path, folder: Path) -> Path:
 
 
 def add_program(bundle: Path, built: Path, names: Names, libraries: list[Path]) -> list[Path]:
-    """Adds libkokoro, of the folder `built`, and the TVM runtime to a toy, as a build leaves them. Returns
-    libkokoro's files."""
+    """Add libkokoro of the folder `built` and the TVM runtime to a toy; return libkokoro's files."""
     header = next(path for path in sources() if path.name == HEADER)
     files = [built / names.library, built / names.program, header]
     for path in (*files, *libraries):

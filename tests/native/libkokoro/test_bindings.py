@@ -1,4 +1,4 @@
-"""Other languages speak through libkokoro: each says, bit for bit, what Python's runtime says."""
+"""Bindings of libkokoro in other languages: their audio equals that of Python's runtime, bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calls import timeline
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.native.libkokoro import HEADER, sources
-from kokoro_tvm.validation.measure.text_from_c import words_of
+from kokoro_tvm.validation.measure.text_from_c import format_words
 
 BINDINGS = Path(__file__).parent / "bindings"
 INCLUDE = next(path.parent for path in sources() if path.name == HEADER)
@@ -27,8 +27,7 @@ TEXT = "😀 A coin, 2 kg: a bad cab! Is it “naïve” — or not? He came hom
 
 @dataclass(frozen=True)
 class Setting:
-    """built: the folder of libkokoro.so; arguments: what every program is called with; expected: audio and
-    words; environment: of the programs."""
+    """Folder of libkokoro.so, arguments and environment of programs, expected audio and words."""
 
     built: Path
     folder: Path
@@ -48,7 +47,7 @@ class Setting:
         assert (out.read_bytes(), done.stdout.strip()) == self.expected
 
     def check_error(self, command: Sequence[str | Path]) -> None:
-        """The text of an error arrives."""
+        """Check that the message of an error arrives."""
         words = [*map(str, command), "/nowhere", *self.arguments[1:], str(self.folder / "none.f32")]
         done = subprocess.run(words, capture_output=True, text=True, env=self.environment, check=False)
         assert done.returncode != 0
@@ -67,24 +66,24 @@ def setting(built: Path, tvm: Path, compiled: Callable[[str], Path], tmp_path: P
 
 @pytest.fixture
 def texts(built: Path, tvm: Path, polyglot: Path, tmp_path: Path) -> Setting:
-    """For programs that say a text, in pieces."""
+    """Return the setting for programs that speak a text in pieces."""
     speech = Synthesizer(polyglot, threads=1)(TEXT, "bf_emma", 1.5, SEED, markup=False)
     assert speech.plan is not None
     assert len(speech.plan.pieces) > 1
     arguments = [str(polyglot), TEXT, "bf_emma", "1.5", str(SEED)]
     environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm), "LD_LIBRARY_PATH": str(built)}
-    expected = speech.audio.tobytes(), "\n".join(words_of(speech.plan))
+    expected = speech.audio.tobytes(), "\n".join(format_words(speech.plan))
     return Setting(built, tmp_path, arguments, expected, environment | {"LC_ALL": "C.UTF-8"})
 
 
-def test_python_by_ctypes(setting: Setting) -> None:
+def test_ctypes_speaks_as_python(setting: Setting) -> None:
     command = [sys.executable, BINDINGS / "speak.py", setting.built / "libkokoro.so"]
     setting.check(command)
     setting.check_error(command)
 
 
-def test_python_by_ctypes_beside_the_python_runtime(setting: Setting) -> None:
-    """Both use the one TVM runtime of the process."""
+def test_ctypes_speaks_beside_the_python_runtime(setting: Setting) -> None:
+    """Both use the same TVM runtime of the process."""
     code = f"""
 import runpy, sys
 from kokoro_tvm import Synthesizer
@@ -96,8 +95,8 @@ assert (tts.from_phonemes("abc").audio == before).all()
     setting.check([sys.executable, "-c", code, setting.built / "libkokoro.so"])
 
 
-def test_what_handles_faults_stays(setting: Setting) -> None:
-    """libtvm_ffi brings a handler of its own, with which Java would die of its next null pointer."""
+def test_loading_keeps_the_fault_handler(setting: Setting) -> None:
+    """libtvm_ffi installs a handler, with which Java would crash at its next null pointer."""
     code = f"""
 import faulthandler, os, runpy, signal
 faulthandler.enable()
@@ -110,7 +109,7 @@ os.kill(os.getpid(), signal.SIGSEGV)
     assert "Fatal Python error: Segmentation fault" in done.stderr
 
 
-def test_cpp(setting: Setting) -> None:
+def test_cpp_speaks_as_python(setting: Setting) -> None:
     if shutil.which("g++") is None:
         pytest.skip("no g++ (Debian: apt-get install g++)")
     program = setting.folder / "speak"
@@ -120,7 +119,7 @@ def test_cpp(setting: Setting) -> None:
     setting.check_error([program])
 
 
-def test_rust(texts: Setting) -> None:
+def test_rust_speaks_as_python(texts: Setting) -> None:
     if shutil.which("rustc") is None:
         pytest.skip("no rustc (Debian: apt-get install rustc)")
     program = texts.folder / "say"
@@ -131,7 +130,7 @@ def test_rust(texts: Setting) -> None:
 
 
 @pytest.mark.slow("needs a JDK")
-def test_java_by_jni(texts: Setting) -> None:
+def test_java_speaks_as_python(texts: Setting) -> None:
     """Kotlin calls the same class."""
     compiler = shutil.which("javac")
     if compiler is None:
@@ -150,7 +149,7 @@ def test_java_by_jni(texts: Setting) -> None:
 
 
 @pytest.mark.slow("needs Mono")
-def test_csharp_by_pinvoke(texts: Setting) -> None:
+def test_csharp_speaks_as_python(texts: Setting) -> None:
     if shutil.which("mcs") is None or shutil.which("mono") is None:
         pytest.skip("no Mono (Debian: apt-get install mono-mcs mono-runtime)")
     program = texts.folder / "Say.exe"
@@ -159,7 +158,7 @@ def test_csharp_by_pinvoke(texts: Setting) -> None:
     texts.check_error(["mono", program])
 
 
-def test_node(setting: Setting) -> None:
+def test_node_speaks_as_python(setting: Setting) -> None:
     if shutil.which("node") is None or not (NODE_HEADERS / "node_api.h").is_file():
         pytest.skip("no node with headers (Debian: apt-get install libnode-dev nodejs)")
     addon = setting.folder / "kokoro.node"
@@ -172,7 +171,7 @@ def test_node(setting: Setting) -> None:
 @pytest.mark.parametrize(
     "language", [["gcc", "-std=c99", "-xc"], ["g++", "-std=c++98", "-xc++", "-Wno-long-long"]]
 )
-def test_the_header_stands_alone(language: list[str], tmp_path: Path) -> None:
+def test_header_compiles_alone(language: list[str], tmp_path: Path) -> None:
     if shutil.which(language[0]) is None:
         pytest.skip(f"no {language[0]} (Debian: apt-get install {language[0]})")
     (tmp_path / "alone").write_text('#include "kokoro.h"\n', encoding="utf-8")

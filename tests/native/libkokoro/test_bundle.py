@@ -1,4 +1,4 @@
-"""`runtime: {c: true}`: a bundle that speaks from C with what it brings, and nothing else."""
+"""Bundles of recipes with `runtime: {c: true}`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_recipe(root: Path, name: str, **fields: object) -> None:
 
 @pytest.mark.slow("builds another bundle of the toy")
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
-def test_it_is_built_and_speaks(toy_copy: Path, here: CCompiler, tmp_path: Path) -> None:
+def test_bundle_speaks_with_its_own_files(toy_copy: Path, here: CCompiler, tmp_path: Path) -> None:
     add_recipe(toy_copy, "spoken")
     built = doit(toy_copy, "spoken")
     assert built.returncode == 0, built.stdout + built.stderr
@@ -64,13 +64,13 @@ def test_it_is_built_and_speaks(toy_copy: Path, here: CCompiler, tmp_path: Path)
 
 
 @pytest.mark.slow("compiles libkokoro again")
-def test_it_is_the_same_wherever_it_is_compiled(built: Path, here: CCompiler, tmp_path: Path) -> None:
+def test_libkokoro_is_compiled_reproducibly(built: Path, here: CCompiler, tmp_path: Path) -> None:
     compile_libkokoro(here, tmp_path, *STRICT)
     for file in (LIBRARY, PROGRAM):
         assert (tmp_path / file).read_bytes() == (built / file).read_bytes()
 
 
-def test_a_target_that_it_is_not_for_is_refused(tmp_path: Path) -> None:
+def test_recipe_refuses_an_unsupported_target(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
     model = yaml.safe_dump(toy_model(), allow_unicode=True)
     (tmp_path / "recipes" / "toy-model.yaml").write_text(model, encoding="utf-8")

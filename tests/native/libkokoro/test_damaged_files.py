@@ -1,4 +1,4 @@
-"""What is compared before anything is loaded: the CPU's features, and large files, which are remembered."""
+"""Checks before loading: CPU features, and the record of large files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mutable(compiled: Callable[[str], Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
 
 
-def test_it_knows_what_the_cpu_has(speaker: Speaker, mutable: Path) -> None:
+def test_check_cpu_names_missing_features(speaker: Speaker, mutable: Path) -> None:
     had = features_of_cpu()
     if had is None:
         pytest.skip("this system does not list its CPU's features")
@@ -46,7 +46,7 @@ def test_it_knows_what_the_cpu_has(speaker: Speaker, mutable: Path) -> None:
 
 @pytest.fixture
 def large(mutable: Path) -> Path:
-    """A bundle with a file that is large enough to be remembered."""
+    """Return a bundle with a file that is large enough for the record."""
     content = (mutable / LARGE).read_bytes()
     size = struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8 : 8 + size])
@@ -61,7 +61,7 @@ def large(mutable: Path) -> Path:
     return mutable
 
 
-def test_a_large_file_is_remembered_as_python_remembers_it(
+def test_record_of_a_large_file_equals_pythons(
     speaker: Speaker, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert speaker(large, "--phonemes", "a").status == 0
@@ -74,7 +74,7 @@ def test_a_large_file_is_remembered_as_python_remembers_it(
     assert len(written) == 1
 
 
-def test_what_is_remembered_is_not_read_again(speaker: Speaker, large: Path, tmp_path: Path) -> None:
+def test_recorded_file_is_not_hashed_again(speaker: Speaker, large: Path, tmp_path: Path) -> None:
     assert speaker(large, "--phonemes", "a").status == 0
     (memory,) = (tmp_path / "cache").rglob("*.json")
     (identity,) = json.loads(memory.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""libkokoro on other CPUs: no Python is needed inside an emulator."""
+"""libkokoro on emulated CPUs, without Python in the emulator."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PHONEMES = "abc, “da”."
     platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None,
     reason="no qemu-x86_64 on an x86-64 machine (Debian: apt-get install qemu-user)",
 )
-def test_an_emulated_cpu_says_what_python_says_here(
+def test_speak_on_an_emulated_cpu_equals_python(
     built: Path, tvm: Path, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """The toy is compiled for any x86-64, so the instructions are the same, and the bits."""
+    """The toy is compiled for any x86-64, so the instructions and the bits are equal."""
     speech = Synthesizer(compiled("exact"), threads=1).from_phonemes(PHONEMES, seed=9)
     write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
     command = ["qemu-x86_64", "-cpu", "Nehalem", str(built / LINUX.program), str(compiled("exact"))]
@@ -43,10 +43,10 @@ def test_an_emulated_cpu_says_what_python_says_here(
 @pytest.mark.skipif(
     shutil.which("qemu-x86_64") is None, reason="no qemu-x86_64 (Debian: apt-get install qemu-user)"
 )
-def test_an_emulated_cpu_is_asked_itself(
+def test_check_cpu_asks_the_emulated_cpu(
     built: Path, tvm: Path, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """Not /proc/cpuinfo, which shows the machine that emulates."""
+    """/proc/cpuinfo shows the CPU of the host."""
     bundle = shutil.copytree(compiled("exact"), tmp_path / "bundle")
     text = (bundle / "bundle.json").read_text(encoding="utf-8")
     newer = text.replace('"cpu_features": []', '"cpu_features": ["sse4.2", "avx2", "fma"]')
@@ -59,7 +59,7 @@ def test_an_emulated_cpu_is_asked_itself(
 
 
 @pytest.mark.parametrize(("architecture", "number"), [("aarch64", 183), ("riscv64", 243)])
-def test_it_compiles_for_others(architecture: str, number: int, tmp_path: Path) -> None:
+def test_libkokoro_compiles_for_other_cpus(architecture: str, number: int, tmp_path: Path) -> None:
     compiler = linux_compiler(architecture)
     if reason := compiler.check():
         pytest.skip(reason)

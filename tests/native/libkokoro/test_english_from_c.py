@@ -1,4 +1,4 @@
-"""libkokoro's English beside Python's: tokens, tags, phonemes, and where they are from. Under sanitizers."""
+"""libkokoro's English compared with Python's, under sanitizers: tokens, tags, phonemes, origins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Ask = Callable[[Path, str, Iterable[str]], list[str]]
 
 @pytest.fixture(scope="session")
 def ask(sanitized: Callable[[Path], Path]) -> Ask:
-    """Lines of the program `english`, with a front end's file and a language."""
+    """Return a function that sends lines to the program `english`."""
     program = sanitized(PROGRAM)
 
     def ask(file: Path, code: str, lines: Iterable[str]) -> list[str]:
@@ -61,7 +61,7 @@ def coded(text: str) -> str:
 
 
 def spelled(tokens: Iterable[Token]) -> str:
-    """As the program prints them."""
+    """Format code points as the program reads them."""
     rows = ((t.text, t.start, t.end, t.phonemes, t.space, t.tag, ORIGINS.index(t.origin)) for t in tokens)
     return "".join("\x1f".join(map(str, row)) + "\x1e" for row in rows)
 
@@ -75,18 +75,18 @@ def read_alike(ask: Ask, file: Path, code: str, texts: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("code", "ab")
-def test_sentences_of_the_gate(ask: Ask, file: Path, code: str) -> None:
+def test_read_english_matches_python_on_gate_samples(ask: Ask, file: Path, code: str) -> None:
     read_alike(ask, file, code, random.Random(code).sample(sentences(), examples(60)))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("code", "ab")
-def test_all_sentences_of_the_gate(ask: Ask, file: Path, code: str) -> None:
+def test_read_english_matches_python_on_the_gate(ask: Ask, file: Path, code: str) -> None:
     read_alike(ask, file, code, sentences())
 
 
 def odd_texts(data: EnglishData, count: int) -> list[str]:
-    """Exceptions of the tokenizer, words of two readings, marks and any characters, put together."""
+    """Draw texts of tokenizer exceptions, homographs, marks and random characters."""
     draw = random.Random(5)
     assert data.homographs is not None
     parts = [*data.tokenizer.exceptions, *data.homographs.words, *SPECIAL.split()]
@@ -103,17 +103,17 @@ def odd_texts(data: EnglishData, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("code", "ab")
-def test_odd_texts(ask: Ask, file: Path, code: str) -> None:
+def test_read_english_matches_python_on_odd_texts(ask: Ask, file: Path, code: str) -> None:
     read_alike(ask, file, code, odd_texts(data_of(file, code), examples(100)))
 
 
 @pytest.mark.parametrize("unit", ["中1", "a@", "'s", "aB", "X ", "-", "(¬_¬)", "x"])
-def test_long_words(ask: Ask, file: Path, unit: str) -> None:
+def test_read_english_matches_python_on_long_words(ask: Ask, file: Path, unit: str) -> None:
     read_alike(ask, file, "a", [unit * 150])
 
 
 def forms_of(word: str) -> list[str]:
-    """A word, and what the rules of the endings may take for one of its forms."""
+    """Return a word with the endings that the rules know."""
     endings = ("", "s", "'s", "s'", "'", "es", "d", "ed", "ing", word[-1] + "ing")
     forms = [word + ending for ending in endings]
     forms += [word[:-1] + "ing", word[:-1] + "ies", ".".join(word), word[::-1]]
@@ -121,7 +121,7 @@ def forms_of(word: str) -> list[str]:
 
 
 def words_alike(ask: Ask, file: Path, code: str, words: Sequence[str], per_word: int) -> None:
-    """Words in forms, as parts of speech, with stresses, before what may follow them, at random."""
+    """Draw forms of words with parts of speech, stresses and contexts."""
     data = data_of(file, code)
     lexicon = Lexicon(data.gold, data.silver, code == "b")
     draw = random.Random(7)
@@ -143,19 +143,19 @@ def lexicon_words(data: EnglishData) -> list[str]:
 
 
 @pytest.mark.parametrize("code", "ab")
-def test_words_of_the_lexicon(ask: Ask, file: Path, code: str) -> None:
+def test_read_word_matches_python_on_lexicon_samples(ask: Ask, file: Path, code: str) -> None:
     words = random.Random(code).sample(lexicon_words(data_of(file, code)), examples(500))
     words_alike(ask, file, code, [*words, *SPECIAL.split() * 20], 2)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("code", "ab")
-def test_all_words_of_the_lexicon(ask: Ask, file: Path, code: str) -> None:
+def test_read_word_matches_python_on_the_lexicon(ask: Ask, file: Path, code: str) -> None:
     words_alike(ask, file, code, lexicon_words(data_of(file, code)), 6)
 
 
 @pytest.mark.parametrize("code", "ab")
-def test_words_by_their_letters(ask: Ask, file: Path, code: str) -> None:
+def test_guess_matches_python(ask: Ask, file: Path, code: str) -> None:
     data = data_of(file, code)
     guess = UnknownWords(data, code == "b", espeak=False)
     draw = random.Random(9)
@@ -166,7 +166,7 @@ def test_words_by_their_letters(ask: Ask, file: Path, code: str) -> None:
         assert line.startswith("-" if found is None else f"{found[0]}\x1f{ORIGINS.index(found[1])}"), word
 
 
-def test_what_zlib_packs_is_unpacked(ask: Ask, file: Path) -> None:
+def test_inflate_unpacks_zlib_data(ask: Ask, file: Path) -> None:
     draw = random.Random(3)
     plain = [
         bytes(draw.choices(range(kinds), k=draw.randrange(4096))) * draw.randrange(1, 4)
@@ -182,7 +182,7 @@ def test_what_zlib_packs_is_unpacked(ask: Ask, file: Path) -> None:
     assert ask(file, "a", lines) == wanted
 
 
-def test_what_is_damaged_is_no_more_than_it_may_be(ask: Ask, file: Path) -> None:
+def test_inflate_bounds_damaged_data(ask: Ask, file: Path) -> None:
     draw = random.Random(4)
     lines = []
     for _ in range(examples(300)):

@@ -1,5 +1,4 @@
-"""libkokoro for macOS, by a loader of Mach-O under QEMU: it says, bit for bit, what Python's runtime says
-with the same code."""
+"""libkokoro for macOS under QEMU, with the loader of Mach-O files."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def macos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of libkokoro.dylib and speak."""
+    """Return the folder of libkokoro.dylib and speak."""
     folder = tmp_path_factory.mktemp("macos")
     compile_libkokoro(COMPILER, folder, *STRICT)
     return folder
@@ -50,7 +49,7 @@ def macos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy compiled for macOS."""
+    """Return the toy compiled for macOS."""
     folder = write_bundle(tmp_path_factory.mktemp("toy"))
     compile_into(folder, "exact", RECIPE)
     refresh(folder)
@@ -59,13 +58,13 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def python(toy: Path, runner_runtime: Runtime) -> Synthesizer:
-    """Python's runtime, with the toy's code for macOS."""
+    """Return Python's runtime with the toy's code for macOS."""
     return open_synthesizer(runner_of(RECIPE), toy, 1, runner_runtime(RECIPE))
 
 
 @pytest.fixture(scope="session")
 def start(macos: Path, runner_runtime: Runtime) -> Iterator[Start]:
-    """How `speak` is started."""
+    """Return how `speak` is started."""
     started = runner_of(RECIPE).start(macos / MACOS.program, runner_runtime(RECIPE))
     assert started is not None
     yield started
@@ -88,7 +87,7 @@ def speak(start: Start, tmp_path: Path) -> Callable[..., Spoken]:
     return spoken
 
 
-def test_it_says_what_python_says(
+def test_speak_matches_python(
     speak: Callable[..., Spoken], toy: Path, python: Synthesizer, tmp_path: Path
 ) -> None:
     speech = python.from_phonemes(PHONEMES, voice="bf_emma,am_adam", speed=0.7, seed=SEED)
@@ -101,10 +100,10 @@ def test_it_says_what_python_says(
     assert found.wav == (tmp_path / "expected.wav").read_bytes()
 
 
-def test_a_bundle_speaks_with_what_it_brings(
+def test_bundle_speaks_with_its_own_files(
     macos: Path, runner_runtime: Runtime, toy: Path, python: Synthesizer, tmp_path: Path
 ) -> None:
-    """As the gate of whole utterances runs it."""
+    """The gate of whole utterances runs the program the same way."""
     bundle = Path(shutil.copytree(toy, tmp_path / "bundle"))
     files = [macos / MACOS.library, macos / MACOS.program, INCLUDE / HEADER]
     for path in files:
@@ -134,7 +133,7 @@ def test_a_bundle_speaks_with_what_it_brings(
         (("--phonemes", "a", "--loud"), 2, "unknown argument --loud"),
     ],
 )
-def test_a_bad_request_is_refused(
+def test_speak_refuses_a_bad_request(
     speak: Callable[..., Spoken], toy: Path, words: tuple[str, ...], status: int, text: str
 ) -> None:
     found = speak(toy, *words)
@@ -142,7 +141,7 @@ def test_a_bad_request_is_refused(
     assert text in found.errors
 
 
-def test_what_is_no_bundle_is_refused(speak: Callable[..., Spoken], toy: Path, tmp_path: Path) -> None:
+def test_speak_refuses_a_damaged_bundle(speak: Callable[..., Spoken], toy: Path, tmp_path: Path) -> None:
     bundle = Path(shutil.copytree(toy, tmp_path / "bundle"))
     assert "none: the folder does not exist." in speak(bundle / "none", "--phonemes", "a").errors
     content = bytearray((bundle / "bert-16.so").read_bytes())
@@ -156,7 +155,7 @@ def test_what_is_no_bundle_is_refused(speak: Callable[..., Spoken], toy: Path, t
     assert (found.status, "bert-16.so is not a library that kokoro-tvm compiled" in found.errors) == (5, True)
 
 
-def test_a_newer_mac_is_named_by_what_this_one_lacks(
+def test_check_cpu_names_features_of_a_newer_mac(
     speak: Callable[..., Spoken], toy: Path, tmp_path: Path
 ) -> None:
     bundle = Path(shutil.copytree(toy, tmp_path / "bundle"))
@@ -167,7 +166,7 @@ def test_a_newer_mac_is_named_by_what_this_one_lacks(
     assert "was built for a processor with i8mm, bf16, which this one lacks." in found.errors
 
 
-def test_a_library_beside_the_program_that_is_missing_is_named(
+def test_speak_names_a_missing_library(
     speak: Callable[..., Spoken], macos: Path, toy: Path, tmp_path: Path
 ) -> None:
     alone = Path(shutil.copyfile(macos / MACOS.program, tmp_path / "alone"))
@@ -176,7 +175,9 @@ def test_a_library_beside_the_program_that_is_missing_is_named(
     assert f"alone cannot be loaded: {tmp_path}/libkokoro.dylib cannot be opened" in found.errors
 
 
-def test_threads_share_a_bundle(speak: Callable[..., Spoken], macos: Path, toy: Path, tmp_path: Path) -> None:
+def test_bundle_is_shared_by_threads(
+    speak: Callable[..., Spoken], macos: Path, toy: Path, tmp_path: Path
+) -> None:
     library = Path(shutil.copyfile(macos / MACOS.library, tmp_path / MACOS.library))
     options = [f"-I{INCLUDE}", str(library), "-Wl,-rpath,@loader_path", *STRICT]
     COMPILER.compile([HERE / "programs" / "threads.c"], tmp_path / "threads", *options)
@@ -184,8 +185,8 @@ def test_threads_share_a_bundle(speak: Callable[..., Spoken], macos: Path, toy: 
     assert (found.status, found.lines) == (0, ["equal"]), found.errors
 
 
-def test_it_is_the_same_wherever_it_is_compiled(macos: Path, tmp_path: Path) -> None:
-    """Signed, for macOS 11, and for itself: of others it needs the C library alone."""
+def test_libkokoro_is_compiled_reproducibly(macos: Path, tmp_path: Path) -> None:
+    """It is signed, for macOS 11, and imports only the C library."""
     assert names_of(COMPILER) == MACOS
     compile_libkokoro(COMPILER, tmp_path)
     for name in (MACOS.library, MACOS.program):
@@ -210,12 +211,12 @@ strtoull time unlink write
 """
 
 
-def test_whatever_it_takes_of_the_c_library_is_alike_on_linux_or_has_a_stand_in(macos: Path) -> None:
-    """An import that is neither has to be looked at: its arguments, its structures, its variadic ones."""
+def test_imports_from_the_c_library_are_emulated(macos: Path) -> None:
+    """A new import needs a check of its arguments, structures and variadic calls."""
     nm = next((name for name in ("llvm-nm", "llvm-nm-19", "llvm-nm-14") if shutil.which(name)), None)
     if nm is None:
         pytest.skip("no llvm-nm (Debian: apt-get install llvm)")
-    made = set(re.findall(r"\bdarwin_(\w+)", (RUNNERS / "darwin.c").read_text(encoding="utf-8")))
+    made = set(re.findall(r"\bdarwin_(\w+)", (RUNNERS / "macho" / "darwin.c").read_text(encoding="utf-8")))
     for name in (MACOS.library, MACOS.program):
         printed = subprocess.run([nm, "-u", str(macos / name)], capture_output=True, text=True, check=True)
         taken = {word.partition("$")[0].removeprefix("_") for word in printed.stdout.split()}
@@ -223,5 +224,5 @@ def test_whatever_it_takes_of_the_c_library_is_alike_on_linux_or_has_a_stand_in(
         assert taken - own - {"dyld_stub_binder"} - made <= set(ALIKE.split()), name
 
 
-def test_structures_are_laid_out_as_macos_headers_have_them(tmp_path: Path) -> None:
+def test_structures_match_macos_headers(tmp_path: Path) -> None:
     COMPILER.run(["-c", str(HERE / "programs" / "darwin_layouts.c"), "-o", str(tmp_path / "made.o")], "it")

@@ -1,4 +1,4 @@
-"""Voices mixed by weights: libkokoro has the bits of Python's runtime, and refuses what it refuses."""
+"""Mixes of voices in libkokoro compared with Python: rows and refusals."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy with two voices more: one with a sign in its name, one with another number of rows."""
+    """Return the toy with two more voices: one with a sign in its name, one with another number of rows."""
     folder = write_bundle(tmp_path_factory.mktemp("mixes"))
     tables = {name: np.array(Voices.open(read_bundle(folder)).table(name)) for name in NAMES}
     tables |= {"ab-c": tables["af_heart"][::-1], "longer": np.ones((511, 4))}
@@ -91,7 +91,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def in_python(bundle: Path, voice: str) -> str:
-    """What the program should print, by `plain`."""
+    """Return the expected output of the program."""
     try:
         with np.errstate(over="ignore"):
             style = style_of(Voices.open(read_bundle(bundle)).table(voice), "a" * SYMBOLS)
@@ -101,7 +101,7 @@ def in_python(bundle: Path, voice: str) -> str:
 
 
 def plain(line: str) -> str:
-    """A message about a name without its end: C knows no nearest name, and has another way to quote."""
+    """Shorten a message about a name: C suggests no names and quotes differently."""
     for kept in ("2 There is no voice", "2 The name of a voice is empty."):
         if line.startswith(kept):
             return kept
@@ -110,7 +110,7 @@ def plain(line: str) -> str:
 
 @pytest.fixture(scope="module")
 def on_arm(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """How the program is started on a machine that has fused products and sums."""
+    """Return how the program is started on a CPU with fused multiply-add."""
     emulator = Qemu("aarch64", "cortex-a72")
     if reason := emulator.compiler.check() or emulator.check():
         pytest.skip(reason)
@@ -129,7 +129,7 @@ ON_ARM = pytest.param("aarch64", marks=pytest.mark.slow("runs code for other CPU
 def run(
     request: pytest.FixtureRequest, sanitized: Callable[[Path], Path], bundle: Path
 ) -> Callable[[list[str]], list[str]]:
-    """What the program prints, here and there."""
+    """Return the program's output on this machine and on arm64."""
     start = [str(sanitized(PROGRAM))] if request.param == "here" else request.getfixturevalue("on_arm")
 
     def run(voices: list[str]) -> list[str]:
@@ -146,15 +146,13 @@ def assert_equal(found: list[str], bundle: Path, voices: list[str]) -> None:
     assert [plain(line) for line in found] == [in_python(bundle, voice) for voice in voices]
 
 
-def test_its_rows_and_refusals_are_those_of_python(
-    run: Callable[[list[str]], list[str]], bundle: Path
-) -> None:
+def test_read_style_matches_python(run: Callable[[list[str]], list[str]], bundle: Path) -> None:
     assert_equal(run(CASES), bundle, CASES)
 
 
 @settings(max_examples=25)
 @given(voices=st.lists(MIXES, min_size=1, max_size=20))
-def test_so_are_those_of_any_mix(
+def test_read_style_matches_python_on_random_mixes(
     run: Callable[[list[str]], list[str]], bundle: Path, voices: list[str]
 ) -> None:
     assert_equal(run(voices), bundle, voices)

@@ -1,4 +1,4 @@
-"""`speak` as the gate of whole utterances runs it."""
+"""The runner of the program `speak` that the gate of whole utterances uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bundle(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    """The toy with libkokoro, its files as a build leaves them."""
+    """Return the toy with libkokoro, with file modes of a build."""
     folder = shutil.copytree(compiled("exact"), tmp_path / "bundle")
     for file in FILES:
         shutil.copyfile(built / file, folder / file)
@@ -41,12 +41,12 @@ def bundle(
 
 
 def speaking(bundle: Path, command: Sequence[str] = ()) -> SpeakProgram:
-    """command: what is started in the place of the program."""
+    """Return a `SpeakProgram` that starts `command` instead of the program."""
     files = [bundle / name for name in FILES]
     return SpeakProgram(bundle, files, lambda program: Start(command or [str(program)]), threads=1)
 
 
-def test_it_says_what_python_says(bundle: Path) -> None:
+def test_speak_program_matches_python(bundle: Path) -> None:
     synthesizer = Synthesizer(bundle, threads=1)
     phonemes, voice = SPOKEN
     tokens = encode(phonemes, synthesizer.bundle.vocabulary)
@@ -61,13 +61,13 @@ def test_it_says_what_python_says(bundle: Path) -> None:
             assert found.durations.tolist() == expected.durations.tolist()
 
 
-def test_a_failure_has_the_reason(bundle: Path) -> None:
+def test_speak_program_reports_the_reason_of_a_failure(bundle: Path) -> None:
     (bundle / "voices.safetensors").unlink()
     with pytest.raises(BundleError, match=r"speak failed: speak: .*voices\.safetensors"):
         speaking(bundle).speak(*SPOKEN, 1.0)
 
 
-def test_a_crash_is_named(bundle: Path) -> None:
+def test_speak_program_reports_a_crash(bundle: Path) -> None:
     program = speaking(bundle, ["sh", "-c", "kill -ILL $$"])
     with pytest.raises(BundleError, match=r"speak failed: SIGILL ended it"):
         program.speak(*SPOKEN, 1.0)

@@ -1,4 +1,4 @@
-"""Under the address and undefined-behaviour sanitizers: damaged bundles, odd arguments, many threads."""
+"""Damaged bundles, bad arguments and many threads under address and undefined-behaviour sanitizers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(sanitized: Callable[[Path], Path], tvm: Path, tmp_path: Path) -> Callabl
 
 @pytest.fixture
 def mutable(compiled: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A copy of the toy that a test may damage."""
+    """Return a copy of the toy that a test may damage."""
     return Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
 
 
@@ -48,12 +48,12 @@ def checked(sanitized: Callable[[Path], Path], tvm: Path, tmp_path: Path) -> Spe
     return Speaker(sanitized(FOLDER / "speak.c"), tvm, tmp_path)
 
 
-def test_threads_share_a_bundle(run: Callable[..., str], compiled: Callable[[str], Path]) -> None:
+def test_bundle_is_shared_by_threads(run: Callable[..., str], compiled: Callable[[str], Path]) -> None:
     assert run("threads", compiled("exact"), 4) == "equal\n"
 
 
 @pytest.mark.parametrize("cases", [500, pytest.param(100_000, marks=pytest.mark.nightly)])
-def test_what_is_mutated_is_refused_or_works(run: Callable[..., str], mutable: Path, cases: int) -> None:
+def test_mutated_input_is_refused_or_works(run: Callable[..., str], mutable: Path, cases: int) -> None:
     folder = mutable.with_name("mutated")
     shutil.copytree(mutable, folder)
     words = run("fuzz", mutable, folder, 0, cases)
@@ -94,7 +94,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("words", "status", "text"), REQUESTS)
-def test_a_bad_request_is_refused(
+def test_speak_refuses_a_bad_request(
     checked: Speaker, compiled: Callable[[str], Path], words: tuple[Any, ...], status: int, text: str
 ) -> None:
     found = checked(compiled("exact"), *words)
@@ -103,7 +103,7 @@ def test_a_bad_request_is_refused(
     assert "Sanitizer" not in found.errors
 
 
-def test_noise_of_another_size_is_refused(
+def test_decode_refuses_noise_of_another_size(
     checked: Speaker, compiled: Callable[[str], Path], noise: Any
 ) -> None:
     found = checked(compiled("exact"), "--phonemes", "a", noise=noise[:7])
@@ -154,7 +154,9 @@ MANIFESTS = [
 
 
 @pytest.mark.parametrize(("path", "value", "text"), MANIFESTS)
-def test_a_bad_manifest_is_refused(checked: Speaker, mutable: Path, path: str, value: Any, text: str) -> None:
+def test_read_bundle_refuses_a_bad_manifest(
+    checked: Speaker, mutable: Path, path: str, value: Any, text: str
+) -> None:
     manifest = json.loads((mutable / "bundle.json").read_text(encoding="utf-8"))
     (mutable / "bundle.json").write_text(json.dumps(edited(manifest, path, value)), encoding="utf-8")
     found = checked(mutable, "--phonemes", "a", seed=0)
@@ -180,7 +182,7 @@ def test_a_bad_manifest_is_refused(checked: Speaker, mutable: Path, path: str, v
         (b'{"a": 18446744073709551616}', "a whole number of more than 64 bits: line 1, byte 7"),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_place(
+def test_read_bundle_refuses_invalid_json_with_its_place(
     checked: Speaker, mutable: Path, content: bytes, text: str
 ) -> None:
     (mutable / "bundle.json").write_bytes(content)
@@ -189,7 +191,7 @@ def test_what_is_no_json_is_refused_with_its_place(
     assert f"bundle.json is no readable JSON ({text}). Build or copy it again." in found.errors
 
 
-def test_a_file_that_is_damaged_is_refused(checked: Speaker, mutable: Path) -> None:
+def test_open_files_refuses_a_damaged_file(checked: Speaker, mutable: Path) -> None:
     for name in ("voices.safetensors", "bert.safetensors", "decoder-32.so"):
         content = (mutable / name).read_bytes()
         (mutable / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -213,7 +215,7 @@ def test_a_file_that_is_damaged_is_refused(checked: Speaker, mutable: Path) -> N
         ),
     ],
 )
-def test_voices_that_are_no_safetensors_are_refused(
+def test_open_voices_refuses_an_invalid_safetensors_file(
     checked: Speaker, mutable: Path, content: bytes, text: str
 ) -> None:
     (mutable / "voices.safetensors").write_bytes(content)
@@ -225,7 +227,7 @@ def test_voices_that_are_no_safetensors_are_refused(
     assert text in found.errors
 
 
-def test_what_is_no_bundle_is_refused(checked: Speaker, mutable: Path) -> None:
+def test_read_bundle_refuses_other_folders(checked: Speaker, mutable: Path) -> None:
     (mutable / "bundle.json").unlink()
     assert "is not a complete bundle: bundle.json" in checked(mutable, "--phonemes", "a").errors
     assert "the folder does not exist" in checked(mutable / "none", "--phonemes", "a").errors
@@ -233,15 +235,13 @@ def test_what_is_no_bundle_is_refused(checked: Speaker, mutable: Path) -> None:
     assert (found.status, "is a file; a bundle is a folder" in found.errors) == (5, True)
 
 
-def test_a_forked_child_opens_its_bundle_anew(
-    run: Callable[..., str], compiled: Callable[[str], Path]
-) -> None:
+def test_forked_child_opens_its_own_bundle(run: Callable[..., str], compiled: Callable[[str], Path]) -> None:
     printed = run("forked", compiled("exact"))
     assert printed == "This process was forked from the one that opened the bundle. Open it in this one.\n"
 
 
 @pytest.mark.parametrize(("speed", "noted"), [("0.24", True), ("0.25", False), ("4", False), ("4.5", True)])
-def test_a_speed_that_the_model_cannot_say(
+def test_check_speed_notices_an_extreme_speed(
     checked: Speaker, compiled: Callable[[str], Path], speed: str, noted: bool
 ) -> None:
     found = checked(compiled("exact"), "--phonemes", "a", "--speed", speed)
@@ -251,14 +251,18 @@ def test_a_speed_that_the_model_cannot_say(
     assert (found.status, found.errors) == (0, line if noted else "")
 
 
-def test_a_style_that_is_no_voice(checked: Speaker, compiled: Callable[[str], Path], tmp_path: Path) -> None:
+def test_predict_refuses_an_extreme_style(
+    checked: Speaker, compiled: Callable[[str], Path], tmp_path: Path
+) -> None:
     (tmp_path / "style").write_bytes(np.array([0, 1, 1e30, 0], np.float32).tobytes())
     found = checked(compiled("exact"), "--tokens", "0,3,0", "--style", str(tmp_path / "style"))
     assert found.status == 2
     assert "it has the value 1e+30, and voices have at most 3.2." in found.errors
 
 
-def test_links_and_pipes_stay(checked: Speaker, compiled: Callable[[str], Path], tmp_path: Path) -> None:
+def test_write_wav_follows_links_and_writes_to_pipes(
+    checked: Speaker, compiled: Callable[[str], Path], tmp_path: Path
+) -> None:
     bundle, words = compiled("exact"), ("--phonemes", "abc.", "--seed", "3")
     link, pipe = tmp_path / "link.wav", tmp_path / "pipe"
     (tmp_path / "there").mkdir()

@@ -1,4 +1,4 @@
-"""What `speak` says is, bit for bit, what Python's runtime says on the same machine."""
+"""The program `speak` compared with Python's runtime on this machine, bit for bit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def assert_equal(speaker: Speaker, bundle: Path, phonemes: str, voice: str, spee
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 @pytest.mark.parametrize("length", ["exact", "masked", "padded"])
 @pytest.mark.parametrize(("phonemes", "voice", "speed"), UTTERANCES)
-def test_it_says_what_python_says(
+def test_speak_matches_python(
     speaker: Speaker, compiled: Callable[[str], Path], length: str, phonemes: str, voice: str, speed: float
 ) -> None:
     assert_equal(speaker, compiled(length), phonemes, voice, speed)
@@ -58,7 +58,7 @@ def test_it_says_what_python_says(
         (" “hˈI!”  ʃi klˈOzd ðə hˈɛvi ☃ bˈʊk… ænd lˈɪsᵊnd", "am_michael,bf_emma,af_sky", 0.7),
     ],
 )
-def test_it_says_what_python_says_with_the_real_weights(
+def test_speak_matches_python_with_the_real_weights(
     speaker: Speaker, real_bundle: Path, phonemes: str, voice: str, speed: float
 ) -> None:
     assert_equal(speaker, real_bundle, phonemes, voice, speed)
@@ -72,7 +72,7 @@ def test_it_says_what_python_says_with_the_real_weights(
     voice=st.lists(st.sampled_from(["af_heart", "am_adam", "ef_dora"]), min_size=1, max_size=3),
     speed=st.floats(0.05, 20),
 )
-def test_durations_and_words_of_any_phonemes(
+def test_durations_and_words_match_python_on_random_phonemes(
     built: Path,
     tvm: Path,
     compiled: Callable[[str], Path],
@@ -104,7 +104,7 @@ def test_durations_and_words_of_any_phonemes(
     assert "\n".join(found.lines[1:]).split("\n") == "\n".join(timeline(speech)).split("\n")
 
 
-def test_tokens_and_a_style_say_what_run_says(
+def test_tokens_with_a_style_match_python(
     speaker: Speaker, compiled: Callable[[str], Path], tmp_path: Path, noise: np.ndarray
 ) -> None:
     synthesizer = Synthesizer(compiled("exact"), threads=1)
@@ -126,12 +126,12 @@ def test_tokens_and_a_style_say_what_run_says(
     assert found.wav == (tmp_path / "expected.wav").read_bytes()
 
 
-def test_voices_are_listed(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
+def test_voices_lists_all_voices(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
     found = speaker(compiled("exact"), "--voices")
     assert tuple(found.lines) == Synthesizer(compiled("exact"), threads=1).voices.names
 
 
-def test_what_is_left_out_is_said(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
+def test_notice_names_omitted_symbols(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
     found = speaker(compiled("exact"), "--phonemes", "a☃b☃ζ.")
     assert found.status == 0
     assert (

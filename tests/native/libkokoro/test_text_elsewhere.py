@@ -1,4 +1,4 @@
-"""The C that reads text, on other machines and as WebAssembly: it finds the tokens that it finds here."""
+"""The front end in C on other CPUs and as WebAssembly, compared with this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import front_end_vectors
 import pytest
 from readings import drawn_passages, reading, units
 
-from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text, library_sources
+from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text
 from kokoro_tvm.native.toolchains.cc import CCompiler
 from kokoro_tvm.native.toolchains.zig import WASI
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
@@ -26,10 +26,11 @@ from kokoro_tvm.targets.runners.qemu import Qemu
 HERE = Path(__file__).parent / "programs"
 SHARED = [
     HERE / "text.c",
+    *sorted(FOLDER.glob("base/*.c")),
+    *sorted(FOLDER.glob("bundle/*.c")),
     *sorted(FOLDER.glob("text/*.c")),
-    *(FOLDER / name for name in ("base.c", "files.c", "json.c", "sha256.c")),
 ]
-LINUX_ALONE = [p for p in library_sources(LINUX) if p.name in ("os_posix.c", "os_linux.c", "verified.c")]
+LINUX_ALONE = [FOLDER / name for name in LINUX.sources]
 LINES = "".join(
     f"read:{' '.join(f'{ord(char):x}' for char in text)}\n" for text, _ in front_end_vectors.few_texts()
 )
@@ -48,7 +49,7 @@ def compile_for_linux(compiler: CCompiler, out: Path) -> None:
 
 @pytest.fixture(scope="module")
 def expected(here: CCompiler, front_end_files: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What is printed on this machine."""
+    """Return the output on this machine."""
     program = tmp_path_factory.mktemp("here") / "text"
     compile_for_linux(here, program)
     found = printed([str(program), str(front_end_files / "front_end.safetensors"), "a"])
@@ -59,7 +60,9 @@ def expected(here: CCompiler, front_end_files: Path, tmp_path_factory: pytest.Te
 @pytest.mark.parametrize(
     "machine", [Qemu("aarch64", "cortex-a72"), Qemu("riscv64", "rv64")], ids=["aarch64", "riscv64"]
 )
-def test_on_other_cpus(machine: Qemu, expected: str, front_end_files: Path, tmp_path: Path) -> None:
+def test_text_is_read_equally_on_other_cpus(
+    machine: Qemu, expected: str, front_end_files: Path, tmp_path: Path
+) -> None:
     if reason := machine.check():
         pytest.skip(reason)
     compile_for_linux(machine.compiler, tmp_path / "text")
@@ -70,7 +73,7 @@ def test_on_other_cpus(machine: Qemu, expected: str, front_end_files: Path, tmp_
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The module of a bundle for browsers."""
+    """Return the module of a bundle for browsers."""
     if reason := WASI.check() or (None if shutil.which("node") else "no Node here"):
         pytest.skip(reason)
     made = tmp_path_factory.mktemp("module") / "text.wasm"
@@ -86,8 +89,8 @@ def node_test(file: Path, **variables: Path) -> str:
     return done.stdout
 
 
-def test_pages_read_passages_as_python_does(module: Path, front_end_files: Path, tmp_path: Path) -> None:
-    """In seven languages, with links; and go on behind what cannot be read."""
+def test_text_module_reads_passages_as_python(module: Path, front_end_files: Path, tmp_path: Path) -> None:
+    """In seven languages with links; a refused passage does not affect the next."""
     path = front_end_files / "front_end.safetensors"
     front_end, rows = FrontEnd(FrontEndFile.open(path)), []
     for code in "abefhip":
@@ -103,13 +106,13 @@ def test_pages_read_passages_as_python_does(module: Path, front_end_files: Path,
     assert f"{len(rows)} of {len(rows)} passages" in node_test(HERE / "front_end.mjs", **variables)
 
 
-def test_pages_plan_texts_as_python_does(module: Path, front_end_files: Path) -> None:
+def test_text_module_plans_texts_as_python(module: Path, front_end_files: Path) -> None:
     program = HERE.parents[1] / "web" / "planning.test.mjs"
     node_test(program, TEXT=module, FRONT_END=front_end_files / "front_end.safetensors")
 
 
-def test_the_module_needs_nothing_of_its_host(module: Path) -> None:
-    """And is small: what travels before the first word."""
+def test_text_module_imports_nothing(module: Path) -> None:
+    """It is small too, because it travels before the first word."""
     script = "WebAssembly.instantiate(fs.readFileSync(process.argv[1]))"  # fails where something is missing
     subprocess.run(["node", "-e", script, str(module)], check=True)
     assert len(gzip.compress(module.read_bytes())) < 220_000

@@ -1,4 +1,4 @@
-"""libkokoro reads text as Python does: characters, expressions, written forms, tokens, pieces, and speech."""
+"""The front end in C compared with Python: characters, expressions, written forms, tokens, pieces, speech."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRule
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.markup import Known
-from kokoro_tvm.validation.measure.text_from_c import words_of
+from kokoro_tvm.validation.measure.text_from_c import format_words
 
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
 MOST = {"tokens": 160, "frames": 600}
@@ -77,13 +77,13 @@ LONG = [  # what a text repeats, that something has to do with
 
 @dataclass(frozen=True)
 class Reader:
-    """The program that reads texts; file: of a front end."""
+    """The program that reads texts with a front-end file."""
 
     program: Path
     file: Path
 
     def __call__(self, lines: Iterable[str], code: str = "a", language: str = "en") -> list[Any]:
-        """What it prints for lines; language: its written forms, where libkokoro does not read it."""
+        """Return the output for lines; `language` selects written forms that libkokoro does not speak."""
         command = [str(self.program), str(self.file), code, language]
         text = "\n".join(lines) + "\n"
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
@@ -97,7 +97,7 @@ def hexadecimal(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def program(sanitized: Callable[[Path], Path]) -> Path:
-    """The program, with sanitizers."""
+    """Return the program with sanitizers."""
     return sanitized(Path(__file__).parent / "programs" / "text.c")
 
 
@@ -108,20 +108,20 @@ def read(program: Path, front_end_files: Path) -> Reader:
 
 @pytest.fixture(scope="module")
 def front_end(front_end_files: Path) -> Iterator[FrontEnd]:
-    """Python's, without espeak-ng."""
+    """Return Python's front end without espeak-ng."""
     guesser = functools.partial(UnknownWords, espeak=False)
     with mock.patch.object(front_end_module, "UnknownWords", guesser):
         yield FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
 
 
 def message(text: str) -> str:
-    """A notice without what only Python can do."""
+    """Return a notice without the parts that only Python has."""
     packages = " ".join(ESPEAK.modules)
     python = f"Install espeak-ng (`pip install {packages}`) or give their phonemes, [word](/phonemes/)."
     return text.replace(python, "Give their phonemes.")
 
 
-def test_characters(read: Reader) -> None:
+def test_characters_match_python(read: Reader) -> None:
     """What each of all characters is, by Python's tables."""
     chars = [chr(c) for c in range(0x110000)]
     tests = (str.isalpha, str.isalnum, str.isupper, str.islower, str.isprintable, str.isspace)
@@ -133,7 +133,7 @@ def test_characters(read: Reader) -> None:
     assert read(["chars"]) == [sums]
 
 
-def test_cases_and_normal_forms(read: Reader) -> None:
+def test_cases_and_normal_forms_match_python(read: Reader) -> None:
     chars = [
         char for char in map(chr, range(0x110000)) if unicodedata.category(char) not in ("Cn", "Co", "Cs")
     ]
@@ -149,7 +149,7 @@ def test_cases_and_normal_forms(read: Reader) -> None:
     assert read(f"cases:{hexadecimal(text)}" for text in texts) == wanted
 
 
-def test_expressions_find_what_python_finds(read: Reader) -> None:
+def test_expressions_match_python(read: Reader) -> None:
     found_in = [expression for _, expression in expressions()]
     texts = [text for text, _ in front_end_vectors.drawn(examples(400), seed=5)]
     texts += ["sitting ticking", "{a|b:c}[x]", "←%x← →→→ [→→] =%a= $(cardinal,one{a}other{b})$", *LONG]
@@ -172,10 +172,10 @@ def written(language: LanguageRules, texts: list[str], names: bool) -> list[Any]
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("code", "name"), LANGUAGE_FILES.items())
-def test_written_forms_of_every_language(
+def test_written_forms_match_python(
     program: Path, read: Reader, tmp_path: Path, code: str, name: str
 ) -> None:
-    """Those that libkokoro does not speak yet, too: their rules are compiled here."""
+    """Languages without speech in libkokoro are included; their rules are compiled here."""
     forms = FrontEndFile.open(read.file).forms(name)
     assert forms is not None
     arrays = map_safetensors(read.file) | language_arrays(name, forms)
@@ -187,14 +187,14 @@ def test_written_forms_of_every_language(
 
 
 @pytest.mark.parametrize("part", LONG)
-def test_the_time_grows_with_the_text(read: Reader, part: str) -> None:
-    """Steps of all expressions, for twice the text."""
+def test_reading_time_is_linear(read: Reader, part: str) -> None:
+    """Expressions take about twice the steps for twice the text."""
     few, many = read(f"steps:{hexadecimal(part * count)}" for count in (2_000, 4_000))
     assert many < 2.2 * few + 1000
 
 
 def texts_of_pieces(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The texts, and twelve at a time as lines and as one line; as UTF-8 has them, without NUL."""
+    """Return the texts, and groups of twelve as lines and as one line, without NUL."""
     groups = [texts[place : place + 12] for place in range(0, len(texts), 12)]
     joined = [(mark.join(text for text, _ in group), group[0][1]) for group in groups for mark in ("\n", " ")]
     found = [(text.encode("utf-8", "replace").decode(), code) for text, code in [*texts, *joined]]
@@ -202,7 +202,7 @@ def texts_of_pieces(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def texts_of_sounds(count: int) -> list[tuple[str, str]]:
-    """Cases and plain sentences of languages that are read by their sounds, and words of English in them."""
+    """Return texts of languages that are read by their sounds, with English words in them."""
     found = []
     for code in "efhip":
         texts = random.Random(code).sample([*front_end_vectors.texts_of(LANGUAGE_FILES[code])], count)
@@ -224,24 +224,24 @@ def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]
             assert found == [tokens, list(map(message, reading.notices))], text
 
 
-def test_tokens_are_pythons(read: Reader, front_end: FrontEnd) -> None:
-    """Their texts, places, phonemes, spaces, tags and origins, and what there is to say about them."""
+def test_tokens_match_python(read: Reader, front_end: FrontEnd) -> None:
+    """Compare texts, places, phonemes, spaces, tags, origins and notices."""
     check_reading(
         read, front_end, [(text, code) for text, code in front_end_vectors.few_texts() if code in "ab"]
     )
 
 
-def test_tokens_of_five_more_languages_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+def test_tokens_match_python_in_five_more_languages(read: Reader, front_end: FrontEnd) -> None:
     check_reading(read, front_end, texts_of_sounds(examples(160)))
 
 
 @pytest.mark.nightly
-def test_tokens_of_thousands(read: Reader, front_end: FrontEnd) -> None:
+def test_tokens_match_python_on_thousands_of_texts(read: Reader, front_end: FrontEnd) -> None:
     check_reading(read, front_end, front_end_vectors.many_texts())
 
 
 def finished(piece: Piece) -> int:
-    """The checksum of what is left of ones as the decoder's audio."""
+    """Return the checksum of a piece whose decoded audio is ones."""
     audio = np.ones(piece.frames * SAMPLES_PER_FRAME, np.float32)
     mute(audio, muted(piece, SAMPLES_PER_FRAME, RATE), RATE)
     before, after = piece.cut(SAMPLES_PER_FRAME)
@@ -254,7 +254,7 @@ def finished(piece: Piece) -> int:
 
 
 def planned(front_end: FrontEnd, text: str, code: str) -> tuple[list[Any], list[str]]:
-    """Pieces, or the error behind them, and notices."""
+    """Return pieces, a possible error after them, and notices."""
     model: Any = front_end_vectors._Model(VOCABULARY, MOST)
     style = Style(lambda voice: np.zeros((1 << 16, 2), np.float32), SPEED, Pauses(), Division())
     known = Known(frozenset(VOCABULARY), lambda voice: code)
@@ -288,17 +288,17 @@ def check_plans(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]])
                 assert notices == said, text
 
 
-def test_pieces_of_five_more_languages_are_pythons(read: Reader, front_end: FrontEnd) -> None:
+def test_pieces_match_python_in_five_more_languages(read: Reader, front_end: FrontEnd) -> None:
     check_plans(read, front_end, texts_of_pieces(texts_of_sounds(examples(40))))
 
 
-def test_pieces_are_pythons(read: Reader, front_end: FrontEnd) -> None:
-    """Their words, durations, places, silences and the audio that is left of them; and errors."""
+def test_pieces_match_python(read: Reader, front_end: FrontEnd) -> None:
+    """Compare words, durations, places, silences, remaining audio and errors."""
     check_plans(read, front_end, texts_of_pieces(front_end_vectors.few_texts()[1::3]))
 
 
 @pytest.mark.nightly
-def test_pieces_of_thousands(read: Reader, front_end: FrontEnd) -> None:
+def test_pieces_match_python_on_thousands_of_texts(read: Reader, front_end: FrontEnd) -> None:
     check_plans(read, front_end, texts_of_pieces(front_end_vectors.many_texts()))
 
 
@@ -321,10 +321,10 @@ TEXTS = [
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 @pytest.mark.parametrize(("text", "voice", "speed"), TEXTS)
-def test_it_says_a_text_as_python_does(
+def test_pieces_of_speech_match_python(
     speaker: Speaker, talking: Path, front_end: FrontEnd, text: str, voice: str, speed: float
 ) -> None:
-    """Audio to the last bit, and the places of words."""
+    """Compare audio bit for bit, and places of words."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpeechWarning)
         speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=False)
@@ -332,17 +332,17 @@ def test_it_says_a_text_as_python_does(
     found = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
     assert found.status == 0, found.errors
     assert speech.plan is not None
-    assert found.lines == "\n".join(words_of(speech.plan)).splitlines()
+    assert found.lines == "\n".join(format_words(speech.plan)).splitlines()
     notices = "\n".join(message(str(each.message)) for each in caught)
     assert found.errors.replace("speak: ", "").rstrip("\n") == notices
     assert found.wav == (speaker.folder / "expected.wav").read_bytes()
 
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
-def test_a_text_as_a_whole(
+def test_say_text_matches_python(
     built: Path, tvm: Path, talking: Path, front_end: FrontEnd, tmp_path: Path
 ) -> None:
-    """`kokoro_say_text`, from Python by ctypes."""
+    """Call `kokoro_say_text` by ctypes."""
     text, voice, speed = TEXTS[1]
     speech = Synthesizer(talking, threads=1)(text, voice=voice, speed=speed, seed=7, markup=False)
     say = Path(__file__).parent / "bindings" / "say.py"
@@ -352,7 +352,7 @@ def test_a_text_as_a_whole(
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert speech.plan is not None
-    assert done.stdout.splitlines() == "\n".join(words_of(speech.plan)).splitlines()
+    assert done.stdout.splitlines() == "\n".join(format_words(speech.plan)).splitlines()
     assert (tmp_path / "audio.f32").read_bytes() == speech.audio.tobytes()
 
 
@@ -367,7 +367,7 @@ def test_a_text_as_a_whole(
         (("Supercalifragilistic" * 8,), "cannot be divided, because it has no place to divide it at"),
     ],
 )
-def test_a_text_that_cannot_be_said(
+def test_say_text_refuses_what_python_refuses(
     speaker: Speaker, talking: Path, words: tuple[Any, ...], expected: str
 ) -> None:
     found = speaker(talking, *words)
@@ -375,7 +375,9 @@ def test_a_text_that_cannot_be_said(
     assert expected in found.errors
 
 
-def test_a_bundle_without_a_front_end(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
+def test_say_text_refuses_a_bundle_without_a_front_end(
+    speaker: Speaker, compiled: Callable[[str], Path]
+) -> None:
     found = speaker(compiled("exact"), "Hello.")
     assert found.status == 2
     assert "has no front end, so that it speaks phonemes alone." in found.errors

@@ -1,7 +1,4 @@
-"""The gate of text from C: on this machine, and on others, which say a sentence of each language from text.
-
-What `validate_text` judges is what `speak BUNDLE "Text."` prints and decodes, bit for bit.
-"""
+"""The gate `validate_text`: `speak BUNDLE "Text."` equals Python's runtime, also on other machines."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ def program(bundle: Path) -> SpeakProgram:
 
 
 @pytest.mark.parametrize("decode", [True, False])
-def test_every_language_is_judged(bundle: Path, decode: bool) -> None:
+def test_gate_judges_every_language(bundle: Path, decode: bool) -> None:
     verdicts = list(validate_text(Synthesizer(bundle, threads=1), program(bundle), decode))
     what = ("words", "audio") if decode else ("words",)
     assert [v.where for v in verdicts] == [f"{name} {each}" for name in LANGUAGES for each in what]
@@ -53,7 +50,7 @@ def test_every_language_is_judged(bundle: Path, decode: bool) -> None:
 
 @dataclass
 class Spoiled:
-    """Changes what a program says."""
+    """A program whose output is changed."""
 
     program: SpeakProgram
     spoil: Callable[[list[str], np.ndarray], tuple[list[str], np.ndarray]]
@@ -64,7 +61,7 @@ class Spoiled:
         return self.spoil(words, audio)
 
 
-def test_one_word_or_sample_is_enough(bundle: Path) -> None:
+def test_gate_fails_on_one_word_or_sample(bundle: Path) -> None:
     tts = Synthesizer(bundle, threads=1)
 
     def off(spoil: Callable[[list[str], np.ndarray], tuple[list[str], np.ndarray]]) -> tuple[float, float]:
@@ -78,7 +75,7 @@ def test_one_word_or_sample_is_enough(bundle: Path) -> None:
     assert off(lambda words, audio: (words[:-1], audio[:-1])) == (8, samples)
 
 
-def test_what_c_does_not_read_is_not_judged(bundle: Path, tmp_path: Path) -> None:
+def test_gate_skips_languages_that_c_does_not_read(bundle: Path, tmp_path: Path) -> None:
     """Languages without a voice, those of espeak-ng, and bundles without a front end."""
     folder = shutil.copytree(bundle, tmp_path / "bundle")
     languages = {"a": {"name": "American English"}, "e": {"name": "Spanish", "espeak": "es"}}
@@ -91,10 +88,10 @@ def test_what_c_does_not_read_is_not_judged(bundle: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow("runs code for other CPUs and macOS in QEMU, and for Windows in Wine")
 @pytest.mark.parametrize("recipe", ["linux-arm64", "linux-riscv64", "macos-arm64", "windows-x86-64"])
-def test_other_machines_say_seven_languages_from_text(
+def test_other_machines_speak_seven_languages(
     recipe: str, runner_runtime: Callable[[str], list[Path]], front_end_files: Path, tmp_path: Path
 ) -> None:
-    """Against Python's runtime with the same code, run there."""
+    """Compare with Python's runtime and the same emulated code."""
     if reason := obstacle(recipe):
         pytest.skip(reason)
     runner, libraries = runner_of(recipe), runner_runtime(recipe)

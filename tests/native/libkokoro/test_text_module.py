@@ -1,4 +1,4 @@
-"""What pages read text with, compiled for this machine: passages with links are read as Python reads them."""
+"""The text module of pages, compiled for this machine and compared with Python on passages with links."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Error(ctypes.Structure):
 
 
 class Module:
-    """The module with a front-end file, called as web/front_end.js does."""
+    """The module with a front-end file, called as web/front_end.js calls it."""
 
     def __init__(self, library: Path, file: Path) -> None:
         self._library = ctypes.CDLL(str(library))
@@ -93,8 +93,8 @@ def front_end(front_end_files: Path) -> FrontEnd:
     return FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
 
 
-def test_passages_of_texts_with_markup(module: Module) -> None:
-    """Those that Python made of the texts of tests/web/vectors.json."""
+def test_read_passage_matches_python_on_markup(module: Module) -> None:
+    """The passages are those of tests/web/vectors.json."""
     rows = json.loads(front_end_vectors.FILE.read_text(encoding="utf-8"))["readings"]
     assert sum(1 for _, links, *_ in rows if links) > 5
     for text, links, code, read, notices in rows:
@@ -104,19 +104,19 @@ def test_passages_of_texts_with_markup(module: Module) -> None:
 
 
 @pytest.mark.parametrize("code", READ_LANGUAGES)
-def test_links_anywhere(module: Module, front_end: FrontEnd, code: str) -> None:
+def test_read_passage_matches_python_on_random_links(module: Module, front_end: FrontEnd, code: str) -> None:
     for source in drawn_passages(code, 15):
         assert module.read(source.text, source.links, code) == reading(source, code, front_end), source
 
 
-def test_a_link_within_another_is_passed_over(module: Module) -> None:
-    """No markup makes one; what edits the same characters twice has no place to write to."""
+def test_read_passage_skips_nested_links(module: Module) -> None:
+    """No markup makes nested links; two edits of the same characters would overlap."""
     outer, last = Link(0, 3, alias="World Wide Web"), Link(3, 5, stress=1)
     inner = [outer, Link(0, 2, alias="5"), Link(1, 3, phonemes="a"), last]
     assert module.read("WWW a", inner, "a") == module.read("WWW a", [outer, last], "a")
 
 
-def test_what_is_no_text_is_refused(module: Module) -> None:
+def test_read_passage_refuses_invalid_text(module: Module) -> None:
     assert module.read("a\0", (), "a")[0] == {
         "error": "The text holds a NUL byte, so it is probably not text. Remove it first."
     }

@@ -1,4 +1,4 @@
-"""Voices of one's own in libkokoro: spoken as Python speaks them, and refused as Python refuses them."""
+"""Voice files in libkokoro compared with Python: speech and refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def save(path: Path, values: np.ndarray) -> Path:
 
 @pytest.mark.parametrize("rows", [510, 1])
 @pytest.mark.parametrize("voice", [None, "mine", "af_heart(2)+mine-am_adam(.5)", "mine,bf_emma"])
-def test_it_speaks_as_python_speaks(
+def test_added_voice_speaks_as_in_python(
     speaker: Speaker, compiled: Callable[[str], Path], tmp_path: Path, voice: str | None, rows: int
 ) -> None:
     path = save(tmp_path / "mine.bin", TABLE[:rows])
@@ -68,7 +68,7 @@ def loud(row: int) -> np.ndarray:
         ("mine.bin", np.frombuffer(b"PK\3\4", "<f4")),
     ],
 )
-def test_it_refuses_what_python_refuses(
+def test_add_voice_refuses_what_python_refuses(
     speaker: Speaker, compiled: Callable[[str], Path], tmp_path: Path, name: str, values: np.ndarray
 ) -> None:
     path = save(tmp_path / name, values)
@@ -78,7 +78,9 @@ def test_it_refuses_what_python_refuses(
     assert (found.status, found.errors) == (2, f"speak: {refused.value}\n")
 
 
-def test_what_is_no_voice(speaker: Speaker, compiled: Callable[[str], Path], tmp_path: Path) -> None:
+def test_add_voice_refuses_other_files(
+    speaker: Speaker, compiled: Callable[[str], Path], tmp_path: Path
+) -> None:
     def refused(path: Path) -> str:
         found = speaker(compiled("exact"), "--phonemes", "a", "--add", str(path))
         assert found.status == 2
@@ -102,7 +104,7 @@ def test_what_is_no_voice(speaker: Speaker, compiled: Callable[[str], Path], tmp
         assert ": a voice cannot be called so, because" in refused(tmp_path / f"{name}.bin")
 
 
-def test_the_first_voice_speaks_for_a_bundle_without_af_heart(
+def test_first_voice_is_the_default_without_af_heart(
     speaker: Speaker, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))

@@ -1,4 +1,4 @@
-"""libkokoro for Windows, under Wine: it says, bit for bit, what Python's runtime says with the same code."""
+"""libkokoro for Windows under Wine, compared with Python's runtime on the same code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def windows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of kokoro.dll and speak.exe."""
+    """Return the folder of kokoro.dll and speak.exe."""
     folder = tmp_path_factory.mktemp("windows")
     compile_libkokoro(MINGW, folder, *STRICT)
     return folder
@@ -51,7 +51,7 @@ def windows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy compiled for Windows."""
+    """Return the toy compiled for Windows."""
     folder = write_bundle(tmp_path_factory.mktemp("toy"))
     compile_into(folder, "exact", RECIPE)
     refresh(folder)
@@ -60,7 +60,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def python(toy: Path, runner_runtime: Runtime) -> Synthesizer:
-    """Python's runtime, with the toy's code for Windows."""
+    """Return Python's runtime with the toy's code for Windows."""
     return open_synthesizer(WINE, toy, 1, runner_runtime(RECIPE))
 
 
@@ -79,8 +79,8 @@ def rewrite(bundle: Path, path: str, value: Any) -> None:
     (bundle / "bundle.json").write_text(json.dumps(edited(manifest, path, value)), encoding="utf-8")
 
 
-def test_it_says_what_python_says(speaker: Speaker, toy: Path, python: Synthesizer, tmp_path: Path) -> None:
-    """In a folder whose name is neither ASCII nor Windows' code page."""
+def test_speak_matches_python(speaker: Speaker, toy: Path, python: Synthesizer, tmp_path: Path) -> None:
+    """The folder's name is neither ASCII nor in Windows' code page."""
     speech = python.from_phonemes(PHONEMES, voice="bf_emma,am_adam", speed=0.7, seed=SEED)
     write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
     bundle = shutil.copytree(toy, tmp_path / "bündel ☃")
@@ -91,10 +91,10 @@ def test_it_says_what_python_says(speaker: Speaker, toy: Path, python: Synthesiz
     assert found.wav == (tmp_path / "expected.wav").read_bytes()
 
 
-def test_a_bundle_speaks_with_what_it_brings(
+def test_bundle_speaks_with_its_own_files(
     windows: Path, runner_runtime: Runtime, mutable: Path, python: Synthesizer
 ) -> None:
-    """As the gate of whole utterances runs it."""
+    """The gate of whole utterances runs the program the same way."""
     files = [windows / WINDOWS.library, windows / WINDOWS.program, INCLUDE / HEADER]
     for path in (*files, *runner_runtime(RECIPE)):
         Path(shutil.copyfile(path, mutable / path.name)).chmod(0o444)
@@ -119,7 +119,7 @@ def test_a_bundle_speaks_with_what_it_brings(
         (("--phonemes", "a", "--loud"), 2, "unknown argument --loud"),
     ],
 )
-def test_a_bad_request_is_refused(
+def test_speak_refuses_a_bad_request(
     speaker: Speaker, toy: Path, words: tuple[str, ...], status: int, text: str
 ) -> None:
     found = speaker(toy, *words)
@@ -127,7 +127,7 @@ def test_a_bad_request_is_refused(
     assert text in found.errors
 
 
-def test_what_is_no_bundle_is_refused(speaker: Speaker, mutable: Path) -> None:
+def test_speak_refuses_a_damaged_bundle(speaker: Speaker, mutable: Path) -> None:
     assert "none: the folder does not exist." in speaker(mutable / "none", "--phonemes", "a").errors
     found = speaker(mutable / "bert-16.so", "--phonemes", "a")
     assert (found.status, "is a file; a bundle is a folder" in found.errors) == (5, True)
@@ -141,7 +141,7 @@ def test_what_is_no_bundle_is_refused(speaker: Speaker, mutable: Path) -> None:
     assert "bert-16.so is missing from the bundle." in speaker(mutable, "--phonemes", "a").errors
 
 
-def test_a_library_for_another_system_is_refused(
+def test_speak_refuses_a_library_of_another_system(
     speaker: Speaker, compiled: Callable[[str], Path], runner_runtime: Runtime
 ) -> None:
     found = speaker(compiled("exact"), "--phonemes", "a")
@@ -149,16 +149,14 @@ def test_a_library_for_another_system_is_refused(
     assert re.search(r"bert-16\.so cannot be loaded \(error 193 of Windows: .*\)\. Build", found.errors)
 
 
-def test_without_a_tvm_runtime_it_says_where_one_is_looked_for(
-    windows: Path, toy: Path, tmp_path: Path
-) -> None:
+def test_load_runtime_names_the_places_it_searched(windows: Path, toy: Path, tmp_path: Path) -> None:
     found = Speaker(windows / WINDOWS.program, tmp_path, tmp_path, WINE.start)(toy, "--voices")
     assert found.status == 5
     assert "tvm_ffi.dll was not found (error 126 of Windows: " in found.errors
     assert "Point TVM_LIBRARY_PATH to the folder that holds it" in found.errors
 
 
-def test_it_knows_what_the_cpu_has(speaker: Speaker, mutable: Path) -> None:
+def test_check_cpu_names_missing_features(speaker: Speaker, mutable: Path) -> None:
     had = features_of_cpu()
     assert had is not None
     rewrite(mutable, "cpu_features", list(X86))
@@ -167,7 +165,7 @@ def test_it_knows_what_the_cpu_has(speaker: Speaker, mutable: Path) -> None:
     assert f"was built for a processor with {missing}, which this one lacks." in found.errors
 
 
-def test_what_is_remembered_is_not_read_again(speaker: Speaker, mutable: Path, tmp_path: Path) -> None:
+def test_recorded_file_is_not_hashed_again(speaker: Speaker, mutable: Path, tmp_path: Path) -> None:
     name = "voices.safetensors"
     content = (mutable / name).read_bytes()
     size = int.from_bytes(content[:8], "little")
@@ -196,12 +194,14 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(windows: Path, runner_runtime: Runtime, tmp_path: Path) -> Run:
-    """Compiles a program of `programs/` against kokoro.dll, and runs it."""
+    """Return a function that compiles and runs a program of `programs/` with kokoro.dll."""
 
     def run(name: str, *words: object) -> subprocess.CompletedProcess[str]:
         folder = Path(shutil.copytree(windows, tmp_path / name))
         options = (*STRICT, "-static", f"-I{INCLUDE}", str(folder / WINDOWS.library), "-lpthread")
-        MINGW.compile([PROGRAMS / f"{name}.c", INCLUDE / "os_windows.c"], folder / f"{name}.exe", *options)
+        MINGW.compile(
+            [PROGRAMS / f"{name}.c", INCLUDE / "os" / "os_windows.c"], folder / f"{name}.exe", *options
+        )
         start = WINE.start(folder / name)
         assert start is not None
         environment = os.environ | {"TVM_LIBRARY_PATH": str(runner_runtime(RECIPE)[0].parent)}
@@ -214,14 +214,14 @@ def run(windows: Path, runner_runtime: Runtime, tmp_path: Path) -> Run:
     return run
 
 
-def test_threads_share_a_bundle(run: Run, toy: Path) -> None:
-    """It is opened and closed many times, too."""
+def test_bundle_is_shared_by_threads(run: Run, toy: Path) -> None:
+    """It is opened and closed many times too."""
     done = run("threads", toy, 12)
     assert (done.returncode, done.stdout) == (0, "equal\n"), done.stderr
 
 
 def test_two_bundles_share_a_process(run: Run, toy: Path, mutable: Path, tmp_path: Path) -> None:
-    """Whose libraries have the same names and are different. TVM takes paths of ASCII only."""
+    """Their libraries have equal names and different content. TVM accepts ASCII paths only."""
     for bucket in (16, 64):
         path = mutable / f"bert-{bucket}.so"
         compile_library(path, "bert", bucket, "exact", claims={"project": "another"}, recipe=RECIPE)
@@ -234,7 +234,7 @@ def test_two_bundles_share_a_process(run: Run, toy: Path, mutable: Path, tmp_pat
     assert "TVM takes paths of ASCII only, and another library of this name is loaded" in done.stderr
 
 
-def test_it_needs_nothing_of_mingw_w64(windows: Path) -> None:
+def test_library_needs_no_mingw_files(windows: Path) -> None:
     for name in (WINDOWS.library, WINDOWS.program):
         command = ["x86_64-w64-mingw32-objdump", "-p", str(windows / name)]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -247,7 +247,7 @@ def test_it_needs_nothing_of_mingw_w64(windows: Path) -> None:
             assert set(exported) == set(re.findall(r"^KOKORO_API .*?(kokoro_\w+)\(", header, re.MULTILINE))
 
 
-def test_it_is_the_same_wherever_it_is_compiled(windows: Path, tmp_path: Path) -> None:
+def test_libkokoro_is_compiled_reproducibly(windows: Path, tmp_path: Path) -> None:
     compile_libkokoro(MINGW, tmp_path, *STRICT)
     assert names_of(MINGW) == WINDOWS
     for name in (WINDOWS.library, WINDOWS.program):

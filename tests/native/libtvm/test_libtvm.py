@@ -1,4 +1,4 @@
-"""The TVM runtime from its sources: the headers of our own, what is compiled, and what it then runs."""
+"""The TVM runtime compiled from its sources."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ needs_riscv = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstac
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ (Debian: apt-get install g++)")
-def test_streams_have_tvm_s_format(tmp_path: Path) -> None:
-    """Counts of 64 bits, plain values as in memory: what the compiler of the machine that builds wrote."""
+def test_stream_headers_write_tvms_format(tmp_path: Path) -> None:
+    """Counts have 64 bits, and plain values are stored as in memory."""
     program, ffi = tmp_path / "streams", tvm_ffi_headers()
     places = [INCLUDE, INCLUDE / "tvm", ffi]
     command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", *(f"-I{place}" for place in places)]
@@ -59,7 +59,7 @@ def test_streams_have_tvm_s_format(tmp_path: Path) -> None:
     assert base64.b64decode(encoded) == text(b"any text")
 
 
-def test_where_there_is_no_compiler_the_package_is_named(tmp_path: Path) -> None:
+def test_compile_libtvm_names_the_missing_compiler(tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
         compile_libtvm(linux_compiler("sparc64", "g++"), tmp_path, 1)
     for word in ("sparc64-linux-gnu-g++", "apt-get install g++-sparc64-linux-gnu"):
@@ -68,7 +68,7 @@ def test_where_there_is_no_compiler_the_package_is_named(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_compiler_says_is_told_with_the_source(tmp_path: Path) -> None:
+def test_compile_libtvm_reports_the_compilers_message(tmp_path: Path) -> None:
     compiler = tmp_path / "cc"
     compiler.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo "some g++ 1.2" && exit\necho not today; exit 1\n'
@@ -78,7 +78,7 @@ def test_what_the_compiler_says_is_told_with_the_source(tmp_path: Path) -> None:
         compile_libtvm(CCompiler(str(compiler), "g++"), tmp_path, 1)
 
 
-def test_its_stage_goes_by_compiler_headers_and_versions(tmp_path: Path) -> None:
+def test_runtime_stage_key_contains_compiler_headers_and_versions(tmp_path: Path) -> None:
     if obstacle(RECIPE) is not None:
         pytest.skip(str(obstacle(RECIPE)))
     stage = RecipeGraph(load_recipe(RECIPE, RECIPES), tmp_path, ROOT).runtime
@@ -92,8 +92,8 @@ def test_its_stage_goes_by_compiler_headers_and_versions(tmp_path: Path) -> None
 
 
 @needs_riscv
-def test_floats_are_passed_as_the_c_compiler_passes_them(tmp_path: Path) -> None:
-    """A library of another ABI would not be loaded."""
+def test_compile_libtvm_uses_the_float_abi_of_c(tmp_path: Path) -> None:
+    """A library with another ABI would not load."""
     (flags,) = struct.unpack_from("<I", library_of(RECIPE, scaled(), tmp_path).read_bytes(), 48)
     assert flags & 6 == HARD_FLOAT_DOUBLE
     linux_compiler("riscv64").run(["-shared", "-nostdlib", "-xc", os.devnull, "-o", str(tmp_path / "c")], "c")
@@ -102,7 +102,9 @@ def test_floats_are_passed_as_the_c_compiler_passes_them(tmp_path: Path) -> None
 
 @needs_riscv
 @pytest.mark.nightly
-def test_it_runs_code_with_tvm_s_threads(runner_runtime: Callable[[str], list[Path]], tmp_path: Path) -> None:
+def test_compiled_runtime_executes_code_with_threads(
+    runner_runtime: Callable[[str], list[Path]], tmp_path: Path
+) -> None:
     x = np.linspace(-1, 1, 64, dtype=np.float32)
     server = runner_of(RECIPE).serve(runner_runtime(RECIPE), 2)
     number = server.open(library_of(RECIPE, scaled(), tmp_path), "module")
@@ -119,7 +121,7 @@ def test_it_runs_code_with_tvm_s_threads(runner_runtime: Callable[[str], list[Pa
 
 @needs_riscv
 @pytest.mark.nightly
-def test_its_libraries_name_no_folder_and_need_no_libatomic(
+def test_compiled_libraries_contain_no_path_and_need_no_libatomic(
     runner_runtime: Callable[[str], list[Path]],
 ) -> None:
     for library in runner_runtime(RECIPE):

@@ -1,4 +1,4 @@
-"""Archives for iOS: whose code they hold, how TVM's runtime finds it, and an XCFramework of several."""
+"""Archives for iOS."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ needs_llvm = pytest.mark.skipif(_PROBLEM is not None, reason=str(_PROBLEM))
 
 
 @given(st.sampled_from(COMPONENTS), st.integers(1, 9999), st.sampled_from(COMPONENTS), st.integers(1, 9999))
-def test_every_artifact_has_a_prefix_of_its_own_that_tvm_takes(
-    one: str, bucket: int, other: str, another: int
-) -> None:
+def test_prefix_of_is_unique_and_valid(one: str, bucket: int, other: str, another: int) -> None:
     prefixes = prefix_of(f"{one}-{bucket}"), prefix_of(f"{other}-{another}")
     assert (prefixes[0] == prefixes[1]) == ((one, bucket) == (other, another))
     assert all(len(prefix) >= 8 and prefix.isidentifier() for prefix in prefixes)
 
 
 @needs_llvm
-def test_an_archive_has_an_index_and_code_for_ios_14(tmp_path: Path) -> None:
+def test_archive_has_an_index_and_code_for_ios_14(tmp_path: Path) -> None:
     content = library_of(RECIPE, scaled(), tmp_path).read_bytes()
     assert content.startswith(b"!<arch>\n")
     assert b"__.SYMDEF" in content[:200], "without an index Apple's linker refuses it"
@@ -48,7 +46,7 @@ def test_an_archive_has_an_index_and_code_for_ios_14(tmp_path: Path) -> None:
 
 
 @needs_llvm
-def test_an_xcframework_has_the_code_of_all_libraries(tmp_path: Path) -> None:
+def test_xcframework_contains_all_libraries(tmp_path: Path) -> None:
     names = {"decoder-130": scaled(), "f0n-130": beyond()}
     paths = [library_of(RECIPE, kernel, tmp_path, name) for name, kernel in names.items()]
     files = [SimpleNamespace(file=SimpleNamespace(path=path)) for path in paths]
@@ -69,9 +67,7 @@ def test_an_xcframework_has_the_code_of_all_libraries(tmp_path: Path) -> None:
     assert write_xcframework(bundle, tmp_path / "again").read_bytes() == made.read_bytes()
 
 
-def test_where_there_is_no_llvm_ar_the_package_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_archive_names_the_missing_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BuildError, match=r"no working llvm-ar to make archives .*apt-get install llvm\)"):
         Archive().link([], tmp_path / "none.a")

@@ -1,4 +1,4 @@
-"""Libraries for Windows, against import libraries that were written here."""
+"""The linker of libraries for Windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ needs_lld = pytest.mark.skipif(COFF.check() is not None, reason=str(COFF.check()
 
 
 def tables(library: bytes) -> tuple[list[str], dict[str, list[str]]]:
-    """What a PE library exports, and what it imports by DLL."""
+    """Return the exports of a PE library, and its imports by DLL."""
     header = struct.unpack_from("<I", library, 0x3C)[0]
     assert library[header : header + 4] == b"PE\0\0"
     machine, count = struct.unpack_from("<HH", library, header + 4)
@@ -59,15 +59,15 @@ def tables(library: bytes) -> tuple[list[str], dict[str, list[str]]]:
 
 
 @needs_lld
-def test_a_library_has_its_functions_and_names_where_it_finds_others(tmp_path: Path) -> None:
+def test_coff_links_functions_and_imports(tmp_path: Path) -> None:
     exported, imported = tables(library_of(RECIPE, scaled(), tmp_path).read_bytes())
     assert exported == ["__TVMBackendParallelLaunch", "__tvm_ffi_scaled"]
     assert imported == {"ucrtbase.dll": ["expf"], "tvm_ffi.dll": ["TVMFFIErrorSetRaisedFromCStrParts"]}
 
 
 @needs_lld
-def test_objects_are_linked_into_one(tmp_path: Path) -> None:
-    """All of them define the same few functions weakly."""
+def test_coff_links_several_objects(tmp_path: Path) -> None:
+    """All objects define the same weak functions."""
     for kernel in (scaled(), beyond()):
         library_of(RECIPE, kernel, tmp_path)
     COFF.link([tmp_path / "scaled.o", tmp_path / "beyond.o"], tmp_path / "both.dll")
@@ -76,7 +76,7 @@ def test_objects_are_linked_into_one(tmp_path: Path) -> None:
 
 
 @needs_lld
-def test_a_symbol_that_nobody_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_coff_names_an_undefined_symbol(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(coff, "_DLLS", {"ucrtbase.dll": ("memcpy",), "tvm_ffi.dll": ()})
     with pytest.raises(BuildError, match=r"could not link scaled.dll: (.|\n)*undefined symbol: expf"):
         library_of(RECIPE, scaled(), tmp_path)

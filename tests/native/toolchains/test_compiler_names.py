@@ -1,4 +1,4 @@
-"""The compilers' names that recipes are checked against are those of the compilers."""
+"""The stored names of compilers compared with the compilers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ DECORATED = re.compile(
 
 
 def passes() -> set[str]:
-    """Those that TVM registers a constructor of, and those written in Python."""
+    """Return the passes that TVM registers, and those written in Python."""
     from tvm_ffi import registry
 
     spec = find_spec("tvm")
@@ -80,8 +80,8 @@ def gpus() -> list[str]:
 
 
 @pytest.mark.skipif(nvrtc.check() is not None, reason="needs NVRTC")
-def test_names_are_those_of_the_compilers() -> None:
-    """GOLDEN=write in the environment writes the file, as it does those of tests/recipe."""
+def test_compiler_names_match_the_compilers() -> None:
+    """GOLDEN=write in the environment writes the file."""
     asked = subprocess.run([sys.executable, "-c", ASK_LLVM], capture_output=True, text=True, check=True)
     found = {**json.loads(asked.stdout), "passes": " ".join(sorted(passes())), "gpus": " ".join(gpus())}
     text = json.dumps(found, indent=2) + "\n"
@@ -90,7 +90,7 @@ def test_names_are_those_of_the_compilers() -> None:
     assert FILE.read_text(encoding="utf-8") == text
 
 
-def test_names_of_every_kind_are_there() -> None:
+def test_compiler_names_has_every_kind() -> None:
     names = compiler_names()
     assert {"znver5", "x86-64-v3", "generic"} <= {*names.cpus["x86_64"]}
     assert {"avx512f", "fma4", "retpoline-external-thunk"} <= {*names.features["x86_64"]}
@@ -99,7 +99,7 @@ def test_names_of_every_kind_are_there() -> None:
     assert "sm_90" in names.gpus
 
 
-def test_a_pass_is_known_by_the_name_that_tvm_skips_it_by() -> None:
+def test_tvm_passes_have_the_names_that_tvm_skips() -> None:
     import tvm
 
     made = {tvm.relax.transform.FuseOps().info.name, tvm.tirx.transform.LowerIntrin().info.name}
@@ -108,7 +108,7 @@ def test_a_pass_is_known_by_the_name_that_tvm_skips_it_by() -> None:
 
 
 @pytest.mark.skipif(nvrtc.check() is not None, reason="needs NVRTC")
-def test_every_architecture_is_one_that_kernels_are_compiled_for() -> None:
+def test_gpu_architectures_compile() -> None:
     kernel = 'extern "C" __global__ void __launch_bounds__(32) copy(float* x) { x[threadIdx.x] = 1; }'
     binary, parts = nvrtc.fat_binary(kernel, compiler_names().gpus)
     assert binary

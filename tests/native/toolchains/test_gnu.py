@@ -1,4 +1,4 @@
-"""Linking: a library whole or not at all."""
+"""The linker of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kokoro_tvm.native.toolchains.gnu import GNU, Gnu
 
 
 def stub(script: str | None, folder: Path) -> Gnu:
-    """The toolchain with a shell script in the linker's place; None: with nothing there."""
+    """Return a function that replaces the linker by a shell script, or by nothing."""
     program = folder / "linker"
     if script is not None:
         program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -24,7 +24,7 @@ def stub(script: str | None, folder: Path) -> Gnu:
 
 @pytest.fixture
 def objects(tmp_path: Path) -> list[Path]:
-    """Two objects, one function in each."""
+    """Return two objects with one function each."""
     made = []
     for number in (1, 2):
         source = tmp_path / f"{number}.c"
@@ -34,7 +34,7 @@ def objects(tmp_path: Path) -> list[Path]:
     return made
 
 
-def test_a_library_holds_every_object(objects: list[Path], tmp_path: Path) -> None:
+def test_gnu_links_every_object(objects: list[Path], tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     GNU.link(objects, folder / "both.so")
@@ -59,7 +59,7 @@ def test_a_library_holds_every_object(objects: list[Path], tmp_path: Path) -> No
     ],
     ids=["missing", "broken", "failing", "silent"],
 )
-def test_linkers_that_do_not_link(
+def test_link_with_refuses_failing_linkers(
     script: str | None,
     message: str,
     objects: list[Path],
@@ -76,5 +76,5 @@ def test_linkers_that_do_not_link(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another system's g++ calls another linker")
-def test_what_decides_about_a_library_is_gxx_and_the_linker_that_it_calls() -> None:
+def test_identity_contains_gxx_and_its_linker() -> None:
     assert GNU.identity().startswith(f"{GNU.version()}, GNU ld ")

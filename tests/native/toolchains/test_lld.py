@@ -1,4 +1,4 @@
-"""LLVM's linker: code for a machine that nothing of is installed."""
+"""LLVM's linker for machines whose libraries are not installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINKED: dict[str, Toolchain] = {"linux-arm64": ELF, "windows-x86-64": COFF, "mac
 
 
 def each(linkers: Mapping[str, Toolchain]) -> pytest.MarkDecorator:
-    """Of the recipes whose linkers there are."""
+    """Skip a recipe whose linker is missing."""
     problems = {recipe: linker.check() for recipe, linker in linkers.items()}
     skipped = {recipe: pytest.mark.skipif(bool(why), reason=str(why)) for recipe, why in problems.items()}
     return pytest.mark.parametrize("recipe", [pytest.param(r, marks=mark) for r, mark in skipped.items()])
@@ -36,7 +36,7 @@ def each(linkers: Mapping[str, Toolchain]) -> pytest.MarkDecorator:
 linked = each(LINKED)
 
 
-def test_a_library_for_arm_is_made_without_anything_of_arm(tmp_path: Path) -> None:
+def test_elf_links_for_arm_without_its_libraries(tmp_path: Path) -> None:
     if reason := ELF.check():
         pytest.skip(reason)
     library = library_of("linux-arm64", scaled(), tmp_path).read_bytes()
@@ -46,7 +46,7 @@ def test_a_library_for_arm_is_made_without_anything_of_arm(tmp_path: Path) -> No
 
 
 @each(LINKED | {"metal-ios": ARCHIVE, "wasm": ZIG})
-def test_the_same_objects_give_the_same_bytes(recipe: str, tmp_path: Path) -> None:
+def test_lld_links_reproducibly(recipe: str, tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two/deeper")]
     for folder in folders:
         folder.mkdir(parents=True)
@@ -56,7 +56,7 @@ def test_the_same_objects_give_the_same_bytes(recipe: str, tmp_path: Path) -> No
 
 
 @linked
-def test_what_is_no_object_is_refused(recipe: str, tmp_path: Path) -> None:
+def test_lld_refuses_a_file_that_is_no_object(recipe: str, tmp_path: Path) -> None:
     (tmp_path / "text.o").write_text("no object", encoding="utf-8")
     out = tmp_path / f"small{LINKED[recipe].suffix}"
     message = rf"(?s)LLD \d+\.\S+ could not link {out.name}: exit status 1: .*text.o"
@@ -66,7 +66,7 @@ def test_what_is_no_object_is_refused(recipe: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [Elf, Coff, MachOToolchain])
-def test_where_there_is_none_the_package_is_named(
+def test_lld_names_the_missing_package(
     kind: type[Lld], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -78,7 +78,7 @@ def test_where_there_is_none_the_package_is_named(
     assert "apt-get install lld" in str(missing.check())
 
 
-def test_the_plain_name_comes_first_then_the_newest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_newest_prefers_the_plain_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for name, chosen in (("ld.lld-9", "ld.lld-9"), ("ld.lld-19", "ld.lld-19"), ("ld.lld", "ld.lld")):
         (tmp_path / name).write_text("#!/bin/sh\necho LLD 1.2.3 of somebody\n", encoding="utf-8")
@@ -98,7 +98,7 @@ def test_the_plain_name_comes_first_then_the_newest(monkeypatch: pytest.MonkeyPa
         ("arm64-apple-macos11.0", MACHO),
     ],
 )
-def test_code_of_another_machine_is_linked_by_its_kind(
+def test_toolchain_depends_on_the_platform(
     triple: str | None, toolchain: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "x86_64")

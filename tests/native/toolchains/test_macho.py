@@ -1,4 +1,4 @@
-"""Libraries for macOS: what they take of others, and the signature without which a Mac loads none."""
+"""The linker of libraries for macOS, and their signatures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ needs_lld = pytest.mark.skipif(MACHO.check() is not None, reason=str(MACHO.check
 
 
 def commands(library: bytes) -> dict[int, bytes]:
-    """The last load command of every kind."""
+    """Return the last load command of every kind."""
     magic, cpu, _, kind, count = struct.unpack_from("<5I", library)
     assert (magic, cpu, kind) == (0xFEEDFACF, 0x100000C, 6), "a library for arm64"
     found, at = {}, 32
@@ -40,7 +40,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @needs_lld
-def test_a_library_is_for_macos_11_and_takes_its_c_library_alone(library: bytes) -> None:
+def test_macho_links_for_macos_11_with_the_c_library_alone(library: bytes) -> None:
     found = commands(library)
     platform, oldest = struct.unpack_from("<2I", found[0x32], 8)
     assert (platform, oldest) == (1, 11 << 16), "macOS 11.0"
@@ -51,7 +51,7 @@ def test_a_library_is_for_macos_11_and_takes_its_c_library_alone(library: bytes)
 
 
 @needs_lld
-def test_objects_are_linked_into_one(tmp_path: Path) -> None:
+def test_macho_links_several_objects(tmp_path: Path) -> None:
     for kernel in (scaled(), beyond()):
         library_of(RECIPE, kernel, tmp_path)
     MACHO.link([tmp_path / "scaled.o", tmp_path / "beyond.o"], tmp_path / "both.dylib")
@@ -59,7 +59,7 @@ def test_objects_are_linked_into_one(tmp_path: Path) -> None:
 
 
 @needs_lld
-def test_a_symbol_that_nobody_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_macho_names_an_undefined_symbol(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(macho, "_STUB", macho._STUB.replace(" _expf,", ""))
     with pytest.raises(BuildError, match=r"could not link scaled.dylib: (.|\n)*undefined symbol: _expf"):
         library_of(RECIPE, scaled(), tmp_path)
@@ -67,7 +67,7 @@ def test_a_symbol_that_nobody_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @needs_lld
-def test_a_library_that_is_not_signed_is_no_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_macho_refuses_an_unsigned_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "ld64.lld"
     program.write_text(f'#!/bin/sh\nexec {MACHO.command} "$@" -no_adhoc_codesign\n', encoding="utf-8")
     program.chmod(0o755)
@@ -79,7 +79,7 @@ def test_a_library_that_is_not_signed_is_no_library(monkeypatch: pytest.MonkeyPa
 
 @needs_lld
 @given(data=st.data())
-def test_every_bit_of_a_library_is_signed(library: bytes, data: st.DataObject) -> None:
+def test_check_signature_finds_every_changed_bit(library: bytes, data: st.DataObject) -> None:
     (end,) = struct.unpack_from("<I", commands(library)[0x1D], 8)
     check_signature(library)
     at = data.draw(st.integers(0, end - 1))
@@ -93,13 +93,13 @@ def test_every_bit_of_a_library_is_signed(library: bytes, data: st.DataObject) -
 
 @needs_lld
 @given(data=st.data())
-def test_a_library_cut_anywhere_is_refused(library: bytes, data: st.DataObject) -> None:
+def test_check_signature_refuses_truncated_files(library: bytes, data: st.DataObject) -> None:
     (end,) = struct.unpack_from("<I", commands(library)[0x1D], 8)
     with pytest.raises(ValueError, match=r"\w"):
         check_signature(library[: data.draw(st.integers(0, end))])
 
 
-def test_what_is_no_macho_is_refused() -> None:
+def test_check_signature_refuses_other_files() -> None:
     for content in (b"", b"\x7fELF" + bytes(60), b"MZ" + bytes(62)):
         with pytest.raises(ValueError, match=r"no Mach-O|cut short"):
             check_signature(content)

@@ -1,4 +1,4 @@
-"""CUDA's compiler: machine code for several generations, what kernels take, and what it says of mistakes."""
+"""The compiler of CUDA."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ print(*trace.take().files)
 
 
 @needs_compiler
-def test_the_headers_that_it_is_given_are_among_what_a_stage_read() -> None:
+def test_headers_are_recorded_as_read() -> None:
     done = subprocess.run([sys.executable, "-c", TRACED], check=True, capture_output=True, text=True)
     folder = Path(nvrtc.__file__).with_name("nvrtc_headers")
     headers = {f"toolchains/nvrtc_headers/{path.name}" for path in folder.glob("*.h")}
@@ -61,7 +61,7 @@ def test_the_headers_that_it_is_given_are_among_what_a_stage_read() -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_machine_code_and_what_it_takes(architecture: str) -> None:
+def test_compile_cuda_returns_code_and_resources(architecture: str) -> None:
     compiled = nvrtc.compile_cuda(KERNEL, architecture)
     assert compiled.code.startswith(b"\x7fELF")
     assert b".text.k" in compiled.code
@@ -73,14 +73,14 @@ def test_machine_code_and_what_it_takes(architecture: str) -> None:
 
 
 @needs_compiler
-def test_ptx() -> None:
+def test_compile_cuda_returns_ptx() -> None:
     compiled = nvrtc.compile_cuda(KERNEL, "compute_90")
     assert b".target sm_90" in compiled.code
     assert b".entry k(" in compiled.code
 
 
 @needs_compiler
-def test_half_precision_is_converted_by_the_gpu() -> None:
+def test_compile_cuda_converts_float16_in_hardware() -> None:
     code = nvrtc.compile_cuda(HALF, "compute_80").code
     assert b"cvt.f32.f16" in code
     assert b"cvt.rn.f16.f32" in code
@@ -88,7 +88,7 @@ def test_half_precision_is_converted_by_the_gpu() -> None:
 
 
 @needs_compiler
-def test_a_binary_of_all_generations() -> None:
+def test_fat_binary_contains_all_architectures() -> None:
     binary, parts = nvrtc.fat_binary(KERNEL, ARCHITECTURES)
     magic, _, head, size = struct.unpack_from("<IHHQ", binary)
     assert (magic, head, size) == (0xBA55ED50, 16, len(binary) - 16)
@@ -97,7 +97,7 @@ def test_a_binary_of_all_generations() -> None:
 
 
 @needs_compiler
-def test_what_is_refused_is_quoted() -> None:
+def test_compile_cuda_quotes_errors() -> None:
     with pytest.raises(BuildError) as caught:
         nvrtc.compile_cuda(KERNEL.replace("63 -", "warp_speed -"), "sm_90")
     assert re.match(r"NVRTC 13\.\d+ refuses kernels for sm_90: kernels\.cu\(8\): error: ", str(caught.value))
@@ -105,25 +105,25 @@ def test_what_is_refused_is_quoted() -> None:
 
 
 @needs_compiler
-def test_a_warning_is_an_error() -> None:
+def test_compile_cuda_fails_on_a_warning() -> None:
     with pytest.raises(BuildError, match="expression has no effect"):
         nvrtc.compile_cuda(KERNEL.replace("__syncthreads();", "__syncthreads(); y[0] == 1.0f;"), "sm_90")
 
 
 @needs_compiler
-def test_an_unknown_architecture_is_named() -> None:
+def test_compile_cuda_names_an_unknown_architecture() -> None:
     with pytest.raises(BuildError, match=r"refuses kernels for sm_31: .*invalid value for --gpu-arch"):
         nvrtc.compile_cuda(KERNEL, "sm_31")
 
 
 @needs_compiler
-def test_too_much_shared_memory_is_refused() -> None:
+def test_compile_cuda_refuses_too_much_shared_memory() -> None:
     source = KERNEL.replace("s[64]", "s[20000]").replace("s[63 -", "s[19999 -")
     with pytest.raises(BuildError, match=r"uses too much shared data \(0x13880 bytes, 0xc000 max\)"):
         nvrtc.compile_cuda(source, "sm_90")
 
 
-def test_registers_of_a_workgroup_are_counted() -> None:
+def test_compile_cuda_refuses_too_many_registers() -> None:
     resources = {"k": nvrtc.KernelResources(registers=80, shared_bytes=0, spilled_bytes=0)}
     nvrtc._check_limits(resources, "sm_90", {"k": 512})
     with pytest.raises(BuildError) as caught:
@@ -131,7 +131,7 @@ def test_registers_of_a_workgroup_are_counted() -> None:
     assert str(caught.value) == "k takes 81920 registers in a workgroup of sm_90, which has 65536."
 
 
-def test_where_it_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BuildError, match=r"no libnvrtc\.so\.13 .* pip install 'kokoro-tvm\[cuda\]'"):
         nvrtc._library.__wrapped__("libnvrtc.so.13")

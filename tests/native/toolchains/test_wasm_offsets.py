@@ -1,4 +1,4 @@
-"""Constants of addresses as offsets of loads: what is computed stays the same."""
+"""Moving constants of addresses into offsets of loads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOAD, BYTE_LOAD, STORE = 0x28, 0x2D, 0x36
 
 
 def number(value: int) -> bytes:
-    """LEB128, with a sign where it is negative, and room for one where it is not."""
+    """Encode LEB128, signed for a negative number."""
     parts = bytearray()
     while not (-64 <= value < 64):
         parts.append(value & 0x7F | 0x80)
@@ -49,8 +49,7 @@ def section(kind: int, content: bytes) -> bytes:
 
 
 def module(*bodies: bytes) -> bytes:
-    """Functions "0", "1", ... of an address, which return an i32; two pages of memory, each byte of which
-    JavaScript may write."""
+    """Encode a module with functions "0", "1", ... of an address and two pages of memory."""
     functions = [b"\x00" + body + END for body in bodies]
     names = b"".join(
         unsigned(len(str(i))) + str(i).encode() + b"\x00" + unsigned(i) for i in range(len(functions))
@@ -66,12 +65,12 @@ def module(*bodies: bytes) -> bytes:
     )
 
 
-def test_a_constant_becomes_the_offset() -> None:
+def test_with_offsets_moves_a_constant() -> None:
     before = module(GET + constant(1584) + ADD + load(4))
     assert with_offsets(before) == module(GET + load(1588))
 
 
-def test_several_constants_do() -> None:
+def test_with_offsets_moves_several_constants() -> None:
     before = module(GET + constant(3) + ADD + constant(40) + ADD + load(0))
     assert with_offsets(before) == module(GET + constant(3) + ADD + load(40))
 
@@ -89,11 +88,11 @@ def test_several_constants_do() -> None:
     ],
     ids=["negative", "large", "large together", "no constant", "a store", "the other way", "a float"],
 )
-def test_what_stays(body: bytes) -> None:
+def test_with_offsets_keeps_other_code(body: bytes) -> None:
     assert with_offsets(module(body)) == module(body)
 
 
-def test_an_unknown_instruction_is_an_error() -> None:
+def test_with_offsets_refuses_an_unknown_instruction() -> None:
     with pytest.raises(BuildError, match="the opcode 0xff, whose length is not known"):
         with_offsets(module(GET + b"\xff"))
 
@@ -107,7 +106,7 @@ LANE = b"\xfd\x1b\x01"  # i32x4.extract_lane 1
 
 
 def drawn(draw: random.Random) -> bytes:
-    """A sum of loads at constants from the address, by every kind of load."""
+    """Draw a sum of loads of every kind at constant distances from the address."""
     body = constant(draw.randrange(-100, 100))
     for _ in range(draw.randrange(1, 6)):
         at, offset = (
@@ -136,7 +135,7 @@ console.log(JSON.stringify(results));
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
-def test_what_is_computed_is_the_same(tmp_path: Path) -> None:
+def test_with_offsets_keeps_the_result(tmp_path: Path) -> None:
     draw = random.Random(4)
     before = module(*(drawn(draw) for _ in range(300)))
     after = with_offsets(before)

@@ -1,4 +1,4 @@
-"""WebAssembly libraries: what they take from outside, and where there is no compiler."""
+"""The linker of WebAssembly libraries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ needs_zig = pytest.mark.skipif(ZIG.check() is not None, reason=str(ZIG.check()))
 
 
 @needs_zig
-def test_a_library_is_linked_to_be_loaded_beside_others(tmp_path: Path) -> None:
+def test_zig_links_a_loadable_library(tmp_path: Path) -> None:
     library = library_of("wasm", scaled(), tmp_path).read_bytes()
     assert library[:8] == b"\0asm\1\0\0\0"
     assert b"\x08dylink.0" in library[:32], "the section of what it needs comes first"
@@ -29,7 +29,7 @@ def test_a_library_is_linked_to_be_loaded_beside_others(tmp_path: Path) -> None:
 
 
 @needs_zig
-def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
+def test_zig_refuses_a_file_that_is_no_object(tmp_path: Path) -> None:
     (tmp_path / "text.o").write_text("no object", encoding="utf-8")
     with pytest.raises(BuildError, match=r"zig \S+ could not link small.wasm: exit status 1: .*text.o"):
         ZIG.link([tmp_path / "text.o"], tmp_path / "small.wasm")
@@ -37,13 +37,13 @@ def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
 
 
 @needs_zig
-def test_what_the_compiler_prints_is_in_the_error(tmp_path: Path) -> None:
+def test_zig_reports_the_compilers_message(tmp_path: Path) -> None:
     (tmp_path / "wrong.cc").write_text("not C++\n", encoding="utf-8")
     with pytest.raises(BuildError, match=r"zig \S+ could not compile wrong.cc: (?s:.*)error: "):
         ZIG.run(["-c", str(tmp_path / "wrong.cc"), "-o", str(tmp_path / "wrong.o")], "wrong.cc")
 
 
-def test_where_there_is_none_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_zig_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def absent(name: str) -> Any:
         raise metadata.PackageNotFoundError(name)
 

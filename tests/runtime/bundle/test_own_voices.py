@@ -112,7 +112,7 @@ def test_a_style_for_every_length_goes_into_mixes(plain_bundle: Path) -> None:
     voices = Voices.open(read_bundle(plain_bundle)).joined({"mine": TABLE[:1]})
     heart = voices.table("af_heart")
     np.testing.assert_allclose(voices.table("mine,af_heart"), (heart + TABLE[0]) / 2, rtol=1e-5, atol=1e-6)
-    with pytest.raises(InputError, match="takes away nearly all"):
+    with pytest.raises(InputError, match="subtracts nearly all"):
         voices.table("mine-af_heart")
 
 

@@ -117,7 +117,7 @@ def test_a_weight_that_makes_no_sense(voices: Voices, voice: str) -> None:
 )
 def test_a_mix_that_leaves_no_voice(voices: Voices, voice: str) -> None:
     for read in (voices.table, voices.split):
-        with pytest.raises(InputError, match="takes away nearly all that it adds"):
+        with pytest.raises(InputError, match="subtracts nearly all that it adds"):
             read(voice)
     assert voices.table("af_heart(3)-am_adam(2)").shape == (510, 4)
 

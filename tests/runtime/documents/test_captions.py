@@ -13,13 +13,12 @@ from letters import read_letters
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import TimedPhoneme, TimedWord
-from kokoro_tvm.runtime.documents.captions import CAPTIONS, caption_format, clock, write_captions
+from kokoro_tvm.runtime.documents.captions import CAPTIONS, caption_format, format_time, write_captions
 from kokoro_tvm.runtime.documents.captions.lines import (
-    MOST_CHARACTERS,
-    MOST_LINES,
-    MOST_SECONDS,
-    cues,
-    words_shown,
+    MAX_CHARACTERS,
+    MAX_LINES,
+    MAX_SECONDS,
+    split_into_cues,
 )
 
 RATE = 1000
@@ -55,7 +54,7 @@ TEXTS = st.lists(
 @given(TEXTS, st.sampled_from([100, 400, 2000]))
 def test_every_word_is_shown_once_and_can_be_read(text: str, step: int) -> None:
     line = timed(text, step)
-    found = cues(line)
+    found = split_into_cues(line)
     if any(word.spoken for word in line):
         assert "".join("".join(cue.text for cue in found).split()) == "".join(w.text for w in line)
     assert [cue.start for cue in found] == sorted(cue.start for cue in found)
@@ -64,26 +63,30 @@ def test_every_word_is_shown_once_and_can_be_read(text: str, step: int) -> None:
         assert cue.start == words[0].start and cue.end == words[-1].end
         joined = all(word.joined for word in words[1:])
         if not joined:
-            assert cue.end - cue.start <= MOST_SECONDS or len(words) == 2
-            assert len(cue.lines) <= max(MOST_LINES, len(words))
+            assert cue.end - cue.start <= MAX_SECONDS or len(words) == 2
+            assert len(cue.lines) <= max(MAX_LINES, len(words))
 
 
 @pytest.mark.parametrize("step", [100, 300])
 def test_lines_of_a_text(step: int) -> None:
-    found = cues(timed(TEXT, step))
+    found = split_into_cues(timed(TEXT, step))
     shown = " ".join(" ".join(cue.text.split()) for cue in found)
     assert shown == TEXT
     for cue in found:
-        assert len(cue.lines) <= MOST_LINES
-        assert all(len(line) <= MOST_CHARACTERS for line in cue.text.split("\n"))
-        assert cue.end - cue.start <= MOST_SECONDS
+        assert len(cue.lines) <= MAX_LINES
+        assert all(len(line) <= MAX_CHARACTERS for line in cue.text.split("\n"))
+        assert cue.end - cue.start <= MAX_SECONDS
     assert [cue.text for cue in found][-2:] == ["No.", "Then…"] or found[-1].text == "silence."
 
 
 def test_a_word_that_was_divided_is_shown_once() -> None:
     line = timed("cost 100 dollars")
     twice = [*line[:2], line[1], *line[2:]]
-    assert [word.text for word in words_shown(twice)] == ["cost", "100", "dollars"]
+    assert [word.text for cue in split_into_cues(twice) for line in cue.lines for word in line] == [
+        "cost",
+        "100",
+        "dollars",
+    ]
 
 
 def test_srt() -> None:
@@ -149,8 +152,8 @@ def seconds(clocked: str) -> float:
 
 @given(st.floats(0, 1e6))
 def test_clock(value: float) -> None:
-    assert abs(seconds(clock(value, ".")) - value) <= 0.000501
-    assert re.fullmatch(r"\d{2,}:[0-5]\d:[0-5]\d\.\d{3}", clock(value, "."))
+    assert abs(seconds(format_time(value, ".")) - value) <= 0.000501
+    assert re.fullmatch(r"\d{2,}:[0-5]\d:[0-5]\d\.\d{3}", format_time(value, "."))
 
 
 @pytest.mark.parametrize("name", sorted(CAPTIONS))
@@ -179,7 +182,7 @@ def test_of_a_real_plan_and_of_nothing(name: str, roomy: Any, monkeypatch: pytes
 def test_markup_is_no_space(text: str, shown: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tag or link puts no space before the mark that follows it; a pause is one between words."""
     monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
-    found = cues(roomy[0](text).timeline)
+    found = split_into_cues(roomy[0](text).timeline)
     assert " ".join(" ".join(cue.text.split()) for cue in found) == shown
 
 

@@ -1,4 +1,4 @@
-"""Files of audio in every format: whole or not at all, and what is missing is named."""
+"""Audio files in every format: complete or absent; errors name a missing encoder."""
 
 from __future__ import annotations
 
@@ -14,21 +14,27 @@ import soundfile
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import write_wav
-from kokoro_tvm.runtime.documents.writers import Mark, audio_format, check_audio_file, metadata, write_audio
+from kokoro_tvm.runtime.documents.writers import (
+    Mark,
+    audio_format,
+    chapter_metadata,
+    check_audio_file,
+    write_audio,
+)
 
 RATE = 24000
 TONE = (0.5 * np.sin(2 * np.pi * 440 * np.arange(RATE) / RATE)).astype(np.float32)
 BLOCKS = [TONE[:100], TONE[100:9000], TONE[9000:]]
 
 
-def test_wav_is_that_of_write_wav(tmp_path: Path) -> None:
+def test_write_audio_writes_the_wav_of_write_wav(tmp_path: Path) -> None:
     write_audio(tmp_path / "a.wav", BLOCKS, RATE)
     write_wav(tmp_path / "b.wav", TONE, RATE)
     assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes()
 
 
 @pytest.mark.parametrize(("name", "snr"), [("a.flac", 60), ("a.mp3", 10), ("a.opus", 10), ("a.OGG", 10)])
-def test_encoded(tmp_path: Path, name: str, snr: float) -> None:
+def test_write_audio_encodes_every_format(tmp_path: Path, name: str, snr: float) -> None:
     write_audio(tmp_path / name, BLOCKS, RATE, title="A tone")
     audio, rate = soundfile.read(tmp_path / name, dtype="float32")
     assert rate == RATE
@@ -43,7 +49,7 @@ def test_encoded(tmp_path: Path, name: str, snr: float) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_what_is_too_loud_is_clipped_not_wrapped(tmp_path: Path) -> None:
+def test_write_audio_clips_loud_samples(tmp_path: Path) -> None:
     write_audio(tmp_path / "a.flac", [np.array([2.0, -3.0, 0.5], np.float32)], RATE)
     audio, _ = soundfile.read(tmp_path / "a.flac", dtype="float32")
     np.testing.assert_allclose(audio, [1.0, -1.0, 0.5], atol=1e-4)
@@ -57,8 +63,7 @@ def program(tmp_path: Path, code: str) -> None:
 
 
 @pytest.mark.slow("needs ffmpeg, which imageio-ffmpeg brings")
-def test_m4b_has_chapters(tmp_path: Path) -> None:
-    """ffmpeg's own, read by ffmpeg."""
+def test_write_audio_writes_chapters_to_m4b(tmp_path: Path) -> None:
     import imageio_ffmpeg
 
     marks = [Mark("One; =2", 0, 12000), Mark("Zwei – två", 12000, 24000)]
@@ -81,7 +86,7 @@ def test_m4b_has_chapters(tmp_path: Path) -> None:
     assert seconds == [Fraction(1, 2), 1]
 
 
-def test_what_ffmpeg_says_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_audio_passes_on_the_message_of_ffmpeg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, "print('first'); print('no such codec'); sys.exit(3)")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(InputError, match=r"cannot be written: ffmpeg: no such codec"):
@@ -89,7 +94,7 @@ def test_what_ffmpeg_says_is_passed_on(tmp_path: Path, monkeypatch: pytest.Monke
     assert not list(tmp_path.glob("*.m4b")) + list(tmp_path.glob(".*"))
 
 
-def test_missing_encoders_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_audio_file_names_a_missing_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     monkeypatch.setitem(sys.modules, "soundfile", None)
@@ -98,17 +103,17 @@ def test_missing_encoders_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             check_audio_file(tmp_path / name)
 
 
-def test_formats(tmp_path: Path) -> None:
+def test_audio_format_prefers_the_argument_to_the_suffix(tmp_path: Path) -> None:
     assert (audio_format("a.x", "MP3"), audio_format("a.Flac")) == ("mp3", "flac")
     for name in ("a.xyz", "a"):
         with pytest.raises(InputError, match="audio is written as wav, flac"):
             audio_format(name)
     with pytest.raises(InputError, match="does not exist"):
         check_audio_file(tmp_path / "no" / "a.wav")
-    assert metadata("a", 1, []) == ";FFMETADATA1\ntitle=a\n"
+    assert chapter_metadata("a", 1, []) == ";FFMETADATA1\ntitle=a\n"
 
 
-def test_nothing_half_written(tmp_path: Path) -> None:
+def test_write_audio_leaves_no_partial_file(tmp_path: Path) -> None:
     def broken():  # type: ignore[no-untyped-def]
         yield TONE
         raise RuntimeError("stop")

@@ -18,7 +18,7 @@ def pulled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where bundles are pulled to, in this test's folder. No login of whoever runs it is used."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
-    monkeypatch.setattr(download, "_PAUSE", 0)
+    monkeypatch.setattr(download, "_PAUSE_S", 0)
     return tmp_path / "data" / "kokoro-tvm" / "bundles"
 
 

@@ -25,7 +25,7 @@ from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.runtime.registry import pull as pulling
 from kokoro_tvm.runtime.registry import web
 from kokoro_tvm.runtime.registry.address import parse_place
-from kokoro_tvm.runtime.registry.pull import Pulled, pull
+from kokoro_tvm.runtime.registry.pull import PulledBundle, pull
 from kokoro_tvm.runtime.registry.web import Web
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -63,7 +63,7 @@ def test_what_was_pushed_is_pulled(place: Any, stated_bundle: Path, pulled: Path
     found = pull(place, meter=lambda arrived, total: meter.append((arrived, total)))
     assert found.bundle.root == pulled / "toy"
     assert content(stated_bundle).items() <= content(pulled / "toy").items()
-    assert meter[-1] == (found.arrived, found.arrived)
+    assert meter[-1] == (found.downloaded, found.downloaded)
     assert found.shared == 0
     assert [path.name for path in pulled.iterdir()] == ["toy"]
 
@@ -93,8 +93,8 @@ def test_what_another_bundle_has_does_not_travel(
     assert set(travelled(registry, other)) == {"f0n-256.so", "decoder-256.so"}
     assert content(other).items() <= content(pulled / "other").items()
     assert (pulled / "other" / LARGE).stat().st_ino == (pulled / "toy" / LARGE).stat().st_ino
-    assert found.arrived == len("f0n 256") + len("decoder 256")
-    assert found.shared == sum({f.sha256: f.size for f in found.bundle.files()}.values()) - found.arrived
+    assert found.downloaded == len("f0n 256") + len("decoder 256")
+    assert found.shared == sum({f.sha256: f.size for f in found.bundle.files()}.values()) - found.downloaded
 
 
 def test_what_another_bundle_only_claims_to_have_travels(
@@ -162,7 +162,7 @@ def test_the_next_pull_goes_on_where_the_last_ended(
     registry.requests.clear()
     found = pull(place)
     assert travelled(registry, stated_bundle) == [f"{LARGE} bytes={size // 2}-"], "the others came before"
-    assert found.arrived == size - size // 2
+    assert found.downloaded == size - size // 2
     assert [path.name for path in pulled.iterdir()] == ["toy"]
 
 
@@ -287,7 +287,7 @@ FAULTS: dict[str, Callable[[FakeRegistry], object]] = {
 def test_what_a_registry_does_wrong(
     fault: str, place: Any, registry: FakeRegistry, pulled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulling, "Web", lambda: Web(patience=0.2))
+    monkeypatch.setattr(pulling, "Web", lambda: Web(idle_timeout_s=0.2))
     FAULTS[fault](registry)
     with pytest.raises(BundleError) as refused:
         pull(place)
@@ -348,7 +348,7 @@ def test_two_pulls_to_one_place(place: Any, registry: FakeRegistry, pulled: Path
     with pulling._hold_folder(pulled / ".kokoro-tvm-pull"), pytest.raises(BundleError) as refused:
         pull(place)
     assert plain(refused.value, registry, pulled) == golden("two-at-once")
-    assert isinstance(pull(place), Pulled)
+    assert isinstance(pull(place), PulledBundle)
 
 
 @pytest.mark.parametrize("digest", ["../../evil", "sha256:../../../evil", "sha512:" + "0" * 64, ""])

@@ -37,7 +37,7 @@ def test_a_second_push_sends_nothing_and_gives_the_same(registry: FakeRegistry, 
     place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
     first = push(stated_bundle, place, sending=quiet)
     second = push(stated_bundle, place, sending=quiet)
-    assert (second.sent, second.there) == (0, first.sent + first.there)
+    assert (second.sent, second.present) == (0, first.sent + first.present)
     assert second.digest == first.digest
 
 
@@ -105,7 +105,7 @@ def test_the_name_comes_last(
 
     monkeypatch.setattr(pushing._Registry, "put", broken)
     with pytest.raises(
-        BundleError, match=r"does not take the bundle: status 507, no space left\. Run the same"
+        BundleError, match=r"does not take the bundle: status 507, no space left\. Correct that, "
     ):
         push(stated_bundle, place, sending=quiet)
     assert registry.tags["night"] == before

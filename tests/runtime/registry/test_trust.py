@@ -102,7 +102,7 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
         "sbom.cdx.json of here is not signed by the key",
     ),
     "payloads were swapped": (swap_payload, "provenance.json of here is not signed by the key"),
-    "no signature": (lambda f: (f / SIGNED).unlink(), "here is not signed, and --trust demands it"),
+    "no signature": (lambda f: (f / SIGNED).unlink(), "here is not signed, but --trust demands it"),
     "no lines": (lambda f: (f / SIGNED).write_text("{"), "bundle.intoto.jsonl is no readable JSON"),
     "no envelopes": (lambda f: (f / SIGNED).write_text('{"a": 1}\n[]'), "signed by nobody"),
     "a signature that is an object": (

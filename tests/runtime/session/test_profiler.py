@@ -22,7 +22,7 @@ from kokoro_tvm.runtime.session.profiler import (
     _observer,
     kernels_of,
     read_kernels,
-    recorded,
+    record_calls,
     summarize,
     trace_events,
 )
@@ -141,7 +141,7 @@ def test_calls_of_an_utterance_are_recorded(compiled: Callable[[str], Path]) -> 
     tts = Synthesizer(compiled("exact"))
     assert isinstance(tts.runner, Session)
     plain = tts.from_phonemes("abc.")
-    with recorded(tts.runner) as calls:
+    with record_calls(tts.runner) as calls:
         speech = tts.from_phonemes("abc.")
     assert np.array_equal(speech.audio, plain.audio)
     assert list(dict.fromkeys(call.component for call in calls)) == list(COMPONENTS)
@@ -171,7 +171,7 @@ def test_measuring_an_utterance(compiled: Callable[[str], Path]) -> None:
 def test_an_error_ends_recording(compiled: Callable[[str], Path]) -> None:
     session = Synthesizer(compiled("exact")).runner
     assert isinstance(session, Session)
-    with pytest.raises(KeyError), recorded(session) as calls:
+    with pytest.raises(KeyError), record_calls(session) as calls:
         raise KeyError
     session.run("bert", 1, np.zeros((1, 1), np.int64))
     assert calls == []

@@ -41,6 +41,7 @@ def test_words_and_comments(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("a: a\nb: c\na: b\n", ":3:1: the key `a` stands here a second time; line 1 has it already."),
+        (f"{'a' * 60}: a\n{'a' * 60}: b\n", f":2:1: the key `{'a' * 40}…` stands here a second time;"),
         (
             "a: a\nb:  aX☃\n",
             ":2:5: The model does not know these phonemes of 'aX☃': 'X' (U+0058), '☃' (U+2603).",

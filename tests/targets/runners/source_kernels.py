@@ -1,4 +1,4 @@
-"""Kernels in CUDA's and Metal's text for the tests of the source runner, and what executes them."""
+"""Kernels in CUDA and Metal for the tests of the source runner."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def run(
     order: Order = Order.FORWARDS,
     cores: int = 1,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """x, and what the kernel made of it."""
+    """Return x and the kernel's output."""
     x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
     y = np.full(n if results is None else results, np.nan, np.float32)
     return x, launch(load(code_of(kind, body), order, cores), x, y)

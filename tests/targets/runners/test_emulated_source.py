@@ -1,4 +1,4 @@
-"""A GPU whose host is emulated: code for macOS and iOS launches kernels for Metal, C++ for arm64."""
+"""GPU kernels compiled as C++ for an emulated host: code for macOS and iOS launches kernels for Metal."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def runner(recipe: str = "metal-macos") -> EmulatedSource:
 
 
 def rotation() -> Any:
-    """Each value of a row becomes that of the next thread of its workgroup; the rows are counted at run
-    time."""
+    """Return a kernel that rotates the values of rows; the number of rows is known at run time."""
     k = GpuKernel("rotation", machine_for("metal-macos").features)
     with k:
         x, y = k.param("x", ("n", GROUP)), k.param("y", ("n", GROUP))
@@ -66,7 +65,7 @@ def serve(recipe: str, runner_runtime: Callable[[str], list[Path]]) -> Callable[
 
 @pytest.fixture(scope="module")
 def server(serve: Callable[[], RunnerProcess]) -> Iterator[RunnerProcess]:
-    """One that tests share which do not end it."""
+    """Return a server that several tests share, which must not end it."""
     started = serve()
     yield started
     started.close()
@@ -78,7 +77,7 @@ NUMBERS = itertools.count()  # of system libraries: a process has one of each na
 
 @pytest.fixture
 def rotate(recipe: str, tmp_path: Path) -> Rotate:
-    """Runs the kernel's library and its kernel, whose text is edited first, in a server."""
+    """Return a function that edits the kernel's text, and runs its library in a server."""
     kernel, number = rotation(), next(NUMBERS)
     library = library_of(recipe, kernel, tmp_path, f"library-{number}")
     loaded, prefix = runner(recipe).host.prepare(library)
@@ -103,29 +102,29 @@ def rotate(recipe: str, tmp_path: Path) -> Rotate:
 X = np.random.default_rng(0).standard_normal((GROUPS, GROUP), dtype=np.float32)
 
 
-def test_the_hosts_code_launches_the_kernels_beside_it(rotate: Rotate, server: RunnerProcess) -> None:
+def test_host_code_launches_kernels_of_its_bundle(rotate: Rotate, server: RunnerProcess) -> None:
     assert rotate(server, place="end").tobytes() == np.roll(X, -1, 1).tobytes()
 
 
-def test_a_missing_barrier_shows(rotate: Rotate, server: RunnerProcess) -> None:
+def test_missing_barrier_changes_the_result(rotate: Rotate, server: RunnerProcess) -> None:
     assert not np.array_equal(rotate(server, BARRIER), np.roll(X, -1, 1))
 
 
-def test_a_thread_that_does_not_reach_a_barrier_is_an_error(rotate: Rotate, server: RunnerProcess) -> None:
+def test_unreached_barrier_is_an_error(rotate: Rotate, server: RunnerProcess) -> None:
     message = r"could not run rotation: .*rotation_kernel, workgroup .* thread 37 .* barrier in line \d+"
     with pytest.raises(BundleError, match=message) as caught:
         rotate(server, BARRIER, f"if (threadIdx != 37) {BARRIER}")
     assert caught.value.exit_code == 5
 
 
-def test_an_index_one_off_ends_the_program(rotate: Rotate, serve: Callable[[], RunnerProcess]) -> None:
+def test_index_off_by_one_ends_the_program(rotate: Rotate, serve: Callable[[], RunnerProcess]) -> None:
     with pytest.raises(BundleError, match="could not run rotation: it was ended by signal SIGSEGV"):
         rotate(serve(), "y_ptr[", "y_ptr[1 + ", place="end")
 
 
 @pytest.mark.skipif(obstacle_of("macos-arm64") is not None, reason=str(obstacle_of("macos-arm64")))
-def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> None:
-    """Of the library that launches the kernels, too."""
+def test_changed_byte_breaks_the_signature(tmp_path: Path) -> None:
+    """The library that launches the kernels is signed."""
     path = library_of("macos-arm64", scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     content[len(content) // 4] ^= 1
@@ -136,7 +135,7 @@ def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> No
         runner().session(bundle, 1)
 
 
-def test_what_executes_what() -> None:
+def test_runner_depends_on_host_and_kind() -> None:
     cuda, webgpu = target_kind("cuda"), target_kind("webgpu")
     native = {"kind": "llvm", "mcpu": "native"}
     arm = {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-gnu"}
@@ -154,16 +153,14 @@ def test_what_executes_what() -> None:
     assert found(webgpu, emulated) is None
 
 
-def test_its_results_depend_on_both() -> None:
+def test_facts_contain_host_and_kernels() -> None:
     facts = runner().facts()
     assert facts["host"] == runner().host.facts()
     assert facts["kernels"].keys() == {"compiler", "headers"}
     assert runner().way == "under qemu-aarch64, max, as macOS, with its kernels for metal compiled as C++"
 
 
-def test_where_there_is_no_compiler_the_package_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_version_names_the_missing_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     code = DeviceCode("metal", "metal", {}, {})
     message = r"no working aarch64-linux-gnu-g\+\+ to execute .*apt-get install g\+\+-aarch64-linux-gnu"

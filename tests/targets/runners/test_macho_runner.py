@@ -1,4 +1,4 @@
-"""macOS' libraries on Linux: what is the loader's own, beside what test_served.py shows of every runner."""
+"""The runner of macOS code; test_served.py covers what all runners share."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def server(runner_runtime: Runtime) -> Iterator[RunnerProcess]:
 
 
 @needs_all
-def test_the_same_arithmetic_gives_the_same_bits_as_on_linux(
+def test_macos_code_computes_the_bits_of_linux_code(
     server: RunnerProcess, runner_runtime: Runtime, tmp_path: Path
 ) -> None:
-    """The libm is Linux' in both."""
+    """Both use Linux' libm."""
     linux = runner_of("linux-arm64").serve(runner_runtime(RECIPE), 2)
     found = []
     for each, recipe in ((server, RECIPE), (linux, "linux-arm64")):
@@ -53,7 +53,7 @@ def test_the_same_arithmetic_gives_the_same_bits_as_on_linux(
 
 
 @needs_all
-def test_what_macos_c_library_has_alone(server: RunnerProcess, tmp_path: Path) -> None:
+def test_functions_of_macos_alone_are_provided(server: RunnerProcess, tmp_path: Path) -> None:
     path = library_of(RECIPE, filled(), tmp_path)
     assert b"_memset_pattern16" in path.read_bytes()
     number = server.open(path, "module")
@@ -63,8 +63,8 @@ def test_what_macos_c_library_has_alone(server: RunnerProcess, tmp_path: Path) -
 
 
 @needs_all
-def test_one_instruction_changed_gives_another_result(server: RunnerProcess, tmp_path: Path) -> None:
-    """What is run is the library's own code: multiply-and-add becomes multiply-and-subtract."""
+def test_changed_instruction_changes_the_result(server: RunnerProcess, tmp_path: Path) -> None:
+    """The library's own code is executed: multiply-and-add becomes multiply-and-subtract."""
     path = library_of(RECIPE, scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     for at in range(0, len(content) - 3, 4):
@@ -79,7 +79,7 @@ def test_one_instruction_changed_gives_another_result(server: RunnerProcess, tmp
 
 
 @needs_all
-def test_a_symbol_that_nobody_has_is_named_when_it_is_loaded(
+def test_undefined_symbol_is_named_at_loading(
     server: RunnerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = library_of(RECIPE, scaled(), tmp_path)
@@ -95,7 +95,7 @@ def test_a_symbol_that_nobody_has_is_named_when_it_is_loaded(
     ("recipe", "reason"),
     [("linux-arm64", "it is no Mach-O library for arm64"), ("windows-x86-64", "no Mach-O")],
 )
-def test_a_library_of_another_platform_is_refused(
+def test_library_of_another_platform_is_refused(
     recipe: str, reason: str, server: RunnerProcess, tmp_path: Path
 ) -> None:
     with pytest.raises(BundleError, match=f"could not load scaled.*{reason}"):
@@ -103,8 +103,8 @@ def test_a_library_of_another_platform_is_refused(
 
 
 @needs_all
-def test_a_damaged_library_is_refused_and_the_server_goes_on(server: RunnerProcess, tmp_path: Path) -> None:
-    """Cut short anywhere: the loader reads files that others may have written."""
+def test_damaged_library_is_refused_and_the_server_continues(server: RunnerProcess, tmp_path: Path) -> None:
+    """The file is cut at several places, because the loader reads files of others."""
     content = library_of(RECIPE, scaled(), tmp_path).read_bytes()
     for number, size in enumerate((0, 31, 33, 500, 1000, 20000, 40000)):
         path = tmp_path / f"cut-{number}.dylib"
@@ -116,8 +116,8 @@ def test_a_damaged_library_is_refused_and_the_server_goes_on(server: RunnerProce
 
 @needs_all
 @pytest.mark.parametrize("from_c", [False, True])
-def test_a_byte_that_was_changed_is_found_by_the_signature(from_c: bool, tmp_path: Path) -> None:
-    """Of a component's library as of libkokoro."""
+def test_changed_byte_breaks_the_signature(from_c: bool, tmp_path: Path) -> None:
+    """A component's library, and libkokoro."""
     path = library_of(RECIPE, scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     content[len(content) // 4] ^= 1
@@ -131,7 +131,7 @@ def test_a_byte_that_was_changed_is_found_by_the_signature(from_c: bool, tmp_pat
     assert caught.value.exit_code == 5
 
 
-def test_it_is_run_with_linux_libraries_and_brings_macos_own() -> None:
+def test_runner_uses_linux_libraries_and_bundles_bring_macos_ones() -> None:
     tools = tools_for(recipe_of(RECIPE).target)
     for libraries, suffix, platform in (
         (tools.runtime_libraries(), ".dylib", "macosx_11_0_arm64"),
@@ -144,15 +144,13 @@ def test_it_is_run_with_linux_libraries_and_brings_macos_own() -> None:
             assert library.platforms == (platform,)
 
 
-def test_where_there_is_no_emulator_the_package_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_version_names_the_missing_emulator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BuildError, match=r"no working qemu-aarch64 .*apt-get install qemu-user") as caught:
         MachORunner("max").version()
     assert caught.value.exit_code == 3
 
 
-def test_what_code_may_take_of_macos_is_what_its_stub_has() -> None:
+def test_stub_exports_all_imported_functions() -> None:
     for owner in ("libc", "libm"):
         assert all(f" _{name}" in macho._STUB for name in IMPORTED[owner])

@@ -1,4 +1,4 @@
-"""Node: what is its own, beside what test_served.py shows of every runner."""
+"""The runner in Node; test_served.py covers what all runners share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def server(runner_runtime: Callable[[str], list[Path]]) -> Iterator[RunnerProces
 
 @needs_node
 @pytest.mark.parametrize("place", ["aligned", "end", "start"])
-def test_arrays_lie_where_they_are_wanted(server: RunnerProcess, place: Place, tmp_path: Path) -> None:
+def test_arrays_lie_at_the_requested_place(server: RunnerProcess, place: Place, tmp_path: Path) -> None:
     number = server.open(library_of(RECIPE, scaled(), tmp_path), "module")
     x, y = server.call(number, "scaled", [X, np.zeros(64, np.float32)], result="arguments", place=place)
     assert np.array_equal(x, X)
@@ -40,9 +40,7 @@ def test_arrays_lie_where_they_are_wanted(server: RunnerProcess, place: Place, t
 
 
 @needs_node
-def test_a_symbol_that_is_missing_is_named_when_the_library_is_loaded(
-    server: RunnerProcess, tmp_path: Path
-) -> None:
+def test_undefined_symbol_is_named_at_loading(server: RunnerProcess, tmp_path: Path) -> None:
     source, made = tmp_path / "lacking.c", tmp_path / "lacking.o"
     f = '__attribute__((export_name("f"))) int f(void) { return nobody_has_this(); }'
     source.write_text(f"int nobody_has_this(void);\n{f}\n", encoding="utf-8")
@@ -53,7 +51,7 @@ def test_a_symbol_that_is_missing_is_named_when_the_library_is_loaded(
 
 
 @needs_node
-def test_a_module_that_is_no_library_is_refused(server: RunnerProcess, tmp_path: Path) -> None:
+def test_invalid_module_is_refused(server: RunnerProcess, tmp_path: Path) -> None:
     (tmp_path / "program.wasm").write_bytes(b"\0asm\1\0\0\0")  # which has nothing in it
     with pytest.raises(BundleError, match=r"it has no section dylink\.0"):
         server.open(tmp_path / "program.wasm", "module")
@@ -62,24 +60,24 @@ def test_a_module_that_is_no_library_is_refused(server: RunnerProcess, tmp_path:
         server.open(tmp_path / "cut.wasm", "module")
 
 
-def test_an_old_node_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_refuses_an_old_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node, "version_of_runner", lambda program, package: "v16.20.2")
     with pytest.raises(BuildError, match=r"Node 16\.20\.2 is too old .* install 18 or newer"):
         NODE.version()
 
 
-def test_without_the_javascript_the_folder_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_check_names_the_missing_javascript(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(served, "WEB", tmp_path)
     assert str(NODE.check()).startswith(f"{tmp_path} lacks the JavaScript that runs the code")
 
 
 @needs_node
-def test_it_has_what_browsers_have(server: RunnerProcess) -> None:
+def test_node_has_the_features_of_browsers(server: RunnerProcess) -> None:
     assert set(server.features()) == {"atomics", "relaxed-simd", "simd128"}
 
 
 @pytest.mark.parametrize(("version", "options"), [("v20.20.2", 1), ("v21.0.0", 0), ("v22.3.0-nightly", 0)])
-def test_relaxed_simd_is_asked_for_where_it_has_to_be(
+def test_options_request_relaxed_simd_if_necessary(
     version: str, options: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node, "version_of_runner", lambda *words: version)

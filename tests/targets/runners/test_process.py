@@ -1,4 +1,4 @@
-"""Servers that do not answer as they should: each is found, and named."""
+"""Servers that fail to answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_stages import call_in
 
-from kokoro_tvm.builder.engine.child import WorkerError
+from kokoro_tvm.builder.engine.worker import WorkerError
 from kokoro_tvm.common.errors import BundleError
 
 READ = "read line; "
@@ -25,14 +25,14 @@ READ = "read line; "
     ],
     ids=["signal", "instruction", "emulated", "status", "cut-short", "nonsense"],
 )
-def test_one_that_ends_is_named_with_its_end(script: str, ending: str, tmp_path: Path) -> None:
+def test_ended_server_is_reported_with_its_status(script: str, ending: str, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"stub 1\.0 could not run decoder") as caught:
         call_in(tmp_path, "call_server", script=script)
     assert ending in str(caught.value)
     assert caught.value.exit_code == 5
 
 
-def test_one_that_hangs_is_ended_with_its_stage_and_the_log_names_it(tmp_path: Path) -> None:
+def test_hanging_server_is_reported_with_its_stage(tmp_path: Path) -> None:
     script = "sleep 1000"
     with pytest.raises(WorkerError, match=r"cpu\.stage: did not end within 5 s") as caught:
         call_in(tmp_path, "call_server", timeout_s=5, script=script)

@@ -1,4 +1,4 @@
-"""QEMU: what is its own, beside what test_served.py shows of every runner."""
+"""The runner under QEMU; test_served.py covers what all runners share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def serve(runner_runtime: Callable[[str], list[Path]]) -> Iterator[Serve]:
 
 
 @needs_qemu
-def test_the_same_instructions_give_the_same_bits(serve: Serve, tmp_path: Path) -> None:
+def test_emulated_code_computes_the_same_bits(serve: Serve, tmp_path: Path) -> None:
     path = library_of(RECIPE, scaled(), tmp_path)
     server = serve(OLD)
     number = server.open(path, "module")
@@ -58,7 +58,7 @@ def test_the_same_instructions_give_the_same_bits(serve: Serve, tmp_path: Path) 
 
 
 @needs_qemu
-def test_an_instruction_that_the_cpu_lacks_is_named(serve: Serve, tmp_path: Path) -> None:
+def test_illegal_instruction_is_reported(serve: Serve, tmp_path: Path) -> None:
     path = library_of(RECIPE, scaled(), tmp_path, machine=machine_of("x86-64-v3", X86))
     arguments = [X, np.zeros(64, np.float32)]
     server = serve(NEWER)
@@ -76,7 +76,7 @@ def test_an_instruction_that_the_cpu_lacks_is_named(serve: Serve, tmp_path: Path
 
 
 @needs_qemu
-def test_a_bundle_for_another_cpu_is_refused_with_the_features_name(serve: Serve) -> None:
+def test_bundle_for_a_newer_cpu_is_refused_by_features(serve: Serve) -> None:
     needs = tuple(sorted(PORTABLE["x86-64-v3"]))
     bundle: Any = SimpleNamespace(root="bundle", recipe="newer", cpu_features=needs)
     assert PORTABLE["x86-64-v3"] <= serve(NEWER).features()
@@ -89,7 +89,7 @@ def test_a_bundle_for_another_cpu_is_refused_with_the_features_name(serve: Serve
 
 
 @pytest.mark.skipif(obstacle(SERVER) is not None, reason=str(obstacle(SERVER)))
-def test_a_bundle_for_servers_is_refused_with_the_features_names(
+def test_bundle_for_servers_is_refused_by_features(
     runner_runtime: Callable[[str], list[Path]],
 ) -> None:
     needs = machine_for(SERVER).required
@@ -110,7 +110,7 @@ def test_a_bundle_for_servers_is_refused_with_the_features_names(
 
 
 @needs_qemu
-def test_a_symbol_that_is_missing_is_named_when_the_library_is_loaded(serve: Serve, tmp_path: Path) -> None:
+def test_undefined_symbol_is_named_at_loading(serve: Serve, tmp_path: Path) -> None:
     source = tmp_path / "lacking.c"
     source.write_text("extern int nobody_has_this(void);\nint f(void) { return nobody_has_this(); }\n")
     command = ["gcc", "-shared", "-fPIC", "-Wl,-z,now", str(source), "-o", str(tmp_path / "lacking.so")]
@@ -119,7 +119,7 @@ def test_a_symbol_that_is_missing_is_named_when_the_library_is_loaded(serve: Ser
         serve(OLD).open(tmp_path / "lacking.so", "module")
 
 
-def test_where_there_is_no_emulator_the_package_is_named() -> None:
+def test_version_names_the_missing_emulator() -> None:
     missing = Qemu("sparc64v9", "anything")
     with pytest.raises(BuildError) as caught:
         missing.version()
@@ -129,7 +129,7 @@ def test_where_there_is_no_emulator_the_package_is_named() -> None:
     assert str(missing.check()) == str(caught.value)
 
 
-def test_a_target_says_what_it_is_emulated_as() -> None:
+def test_find_runner_returns_the_emulated_cpu() -> None:
     found, reason = find_runner(
         {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-gnu", "emulate": "cortex-a53"}
     )

@@ -1,4 +1,4 @@
-"""Code in a program of another platform: kernels and errors, as if they ran here, under every such runner."""
+"""Behaviour that all runners with a server process share: kernels, arrays and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def serve(recipe: str, runner_runtime: Callable[[str], list[Path]]) -> Serve:
 
 @pytest.fixture(scope="module")
 def server(serve: Serve) -> Iterator[RunnerProcess]:
-    """One that tests share which do not end it."""
+    """Return a server that several tests share, which must not end it."""
     server = serve()
     yield server
     server.close()
@@ -49,13 +49,13 @@ def call(server: RunnerProcess, path: Path, *arguments: Any, **options: Any) -> 
     return server.call(server.open(path, "module"), path.stem, arguments, result="arguments", **options)
 
 
-def test_a_kernel_gives_what_it_should(recipe: str, server: RunnerProcess, tmp_path: Path) -> None:
+def test_kernel_computes_the_expected_result(recipe: str, server: RunnerProcess, tmp_path: Path) -> None:
     path = library_of(recipe, scaled(), tmp_path)
     _, y = call(server, path, X, np.full(64, np.nan, np.float32))
     assert np.allclose(y, EXPECTED, rtol=1e-5)
 
 
-def test_an_array_can_stay(recipe: str, server: RunnerProcess, tmp_path: Path) -> None:
+def test_array_can_be_kept(recipe: str, server: RunnerProcess, tmp_path: Path) -> None:
     number = server.open(library_of(recipe, scaled(), tmp_path), "module")
     kept = server.keep(X)
     for _ in range(2):
@@ -64,15 +64,17 @@ def test_an_array_can_stay(recipe: str, server: RunnerProcess, tmp_path: Path) -
         assert np.allclose(y, EXPECTED, rtol=1e-5)
 
 
-def test_libraries_may_have_functions_of_one_name(recipe: str, server: RunnerProcess, tmp_path: Path) -> None:
-    """As the buckets of a component have."""
+def test_libraries_may_have_functions_of_equal_names(
+    recipe: str, server: RunnerProcess, tmp_path: Path
+) -> None:
+    """The buckets of a component do."""
     for kernel, expected in ((scaled(), EXPECTED), (halved(), X / 2), (scaled(), EXPECTED)):
         number = server.open(library_of(recipe, kernel, tmp_path, f"library-{expected[0]}"), "module")
         _, y = server.call(number, "scaled", [X, np.zeros(64, np.float32)], result="arguments")
         assert np.allclose(y, expected, rtol=1e-5)
 
 
-def test_a_kernel_that_leaves_its_arguments_is_found(recipe: str, serve: Serve, tmp_path: Path) -> None:
+def test_access_outside_of_arguments_ends_the_server(recipe: str, serve: Serve, tmp_path: Path) -> None:
     path = library_of(recipe, beyond(), tmp_path)
     arguments = [np.ones(4, np.float32), np.zeros(4, np.float32)]
     server = serve()
@@ -83,7 +85,7 @@ def test_a_kernel_that_leaves_its_arguments_is_found(recipe: str, serve: Serve, 
     assert server.name in str(caught.value)
 
 
-def test_what_tvm_raises_is_an_error_and_the_server_goes_on(
+def test_tvm_error_is_reported_and_the_server_continues(
     recipe: str, server: RunnerProcess, tmp_path: Path
 ) -> None:
     with pytest.raises(BundleError, match=r"could not load none.so: .*none.so"):
@@ -95,8 +97,8 @@ def test_what_tvm_raises_is_an_error_and_the_server_goes_on(
     assert np.allclose(y, EXPECTED, rtol=1e-5)
 
 
-def test_what_the_cpu_has_is_what_it_says_itself(recipe: str, server: RunnerProcess) -> None:
-    """Not what this machine's /proc/cpuinfo says, which an emulated program reads."""
+def test_features_are_those_of_the_emulated_cpu(recipe: str, server: RunnerProcess) -> None:
+    """An emulated program would read the host's /proc/cpuinfo."""
     assert set(machine_for(recipe).required) <= server.features()
     if recipe in PORTABLE:
         assert server.features() == PORTABLE[recipe]

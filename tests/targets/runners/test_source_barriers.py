@@ -1,4 +1,4 @@
-"""Barriers of kernels run from source: those that are missing, races, threads that never reach one."""
+"""Barriers of kernels run from source: missing ones, races, unreached ones."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
 @kinds
 @pytest.mark.parametrize("order", Order)
 @pytest.mark.parametrize("cores", [1, 2])
-def test_a_right_kernel_gives_the_same_in_every_order(kind: str, order: Order, cores: int) -> None:
+def test_correct_kernel_is_independent_of_order(kind: str, order: Order, cores: int) -> None:
     x, y = run(kind, ROTATION, 20011, order=order, cores=cores)
     assert np.array_equal(y, rotated(x))
 
 
 @kinds
-def test_a_missing_barrier_shows_in_another_order(kind: str) -> None:
+def test_missing_barrier_depends_on_order(kind: str) -> None:
     body = ROTATION.replace("BARRIER", "")
     kernels = load(code_of(kind, body.replace("(t + 63) % 64", "t > 0 ? t - 1 : 0")))
     x = np.arange(64, dtype=np.float32)
@@ -44,7 +44,7 @@ def test_a_missing_barrier_shows_in_another_order(kind: str) -> None:
 
 
 @kinds
-def test_a_missing_barrier_before_memory_is_written_again_shows(kind: str) -> None:
+def test_missing_barrier_before_reuse_depends_on_order(kind: str) -> None:
     body = """
   float sum = 0.0f;
   for (int r = 0; r < 3; ++r) {
@@ -63,8 +63,8 @@ def test_a_missing_barrier_before_memory_is_written_again_shows(kind: str) -> No
 
 @kinds
 @pytest.mark.parametrize("races", [False, True])
-def test_shared_memory_as_another_type(kind: str, races: bool) -> None:
-    """As TVM prints arrays of one size that it puts in one place."""
+def test_shared_memory_can_be_read_as_another_type(kind: str, races: bool) -> None:
+    """TVM prints arrays of equal size at one place like this."""
     at = f"(({'threadgroup ' if kind == 'metal' else ''}uint*)s)["
     body = f"  {at}t] = (uint)(t + 1);\n  BARRIER\n  y[i] = (float)({at}63 - t] * 2u);"
     kernels = load(code_of(kind, body), races=races)
@@ -81,7 +81,7 @@ RACES = {
 
 @kinds
 @pytest.mark.parametrize("mistake", RACES)
-def test_races_are_found_in_every_order(kind: str, mistake: str) -> None:
+def test_races_are_detected_in_every_order(kind: str, mistake: str) -> None:
     before, after, words = RACES[mistake]
     right = load(code_of(kind, ROTATION), races=True)
     wrong = load(code_of(kind, ROTATION.replace(before, after)), races=True)
@@ -95,7 +95,7 @@ def test_races_are_found_in_every_order(kind: str, mistake: str) -> None:
 
 
 @kinds
-def test_threads_that_never_reach_a_barrier_are_named(kind: str) -> None:
+def test_unreached_barrier_is_named(kind: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         run(
             kind,
@@ -111,13 +111,13 @@ def test_threads_that_never_reach_a_barrier_are_named(kind: str) -> None:
 
 
 @kinds
-def test_barriers_of_two_branches_are_not_one(kind: str) -> None:
+def test_barriers_of_two_branches_differ(kind: str) -> None:
     body = "  if (t < 32) {\n  BARRIER\n  } else {\n  BARRIER\n  }"
     with pytest.raises(RuntimeError, match=r"thread 0 waits at the barrier in line \d+, others at"):
         run(kind, body)
 
 
-def test_modules_do_not_share_their_order() -> None:
+def test_modules_have_separate_orders() -> None:
     body = ROTATION.replace("BARRIER", "").replace("(t + 63) % 64", "t > 0 ? t - 1 : 0")
     forwards, backwards = (
         load(code_of("cuda", body), order, 1) for order in (Order.FORWARDS, Order.BACKWARDS)
@@ -128,7 +128,7 @@ def test_modules_do_not_share_their_order() -> None:
 
 
 @kinds
-def test_kernels_go_on_after_one_has_failed(kind: str) -> None:
+def test_kernel_runs_after_a_failure(kind: str) -> None:
     kernels = load(code_of(kind, ROTATION.replace("BARRIER", "if (n == 64 || t < 8) BARRIER")))
     x, y = np.ones(63, np.float32), np.zeros(63, np.float32)
     for _ in range(2):

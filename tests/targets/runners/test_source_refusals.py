@@ -1,4 +1,4 @@
-"""What the source runner refuses: kernels it cannot execute, and machines without a compiler."""
+"""Refusals of the source runner."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kokoro_tvm.targets.runners.source.program import load
 pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
 
 
-def test_where_there_is_no_compiler_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_names_the_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BuildError, match=r"no working g\+\+ to execute GPU .*apt-get install g\+\+"):
         load(code_of("cuda", ROTATION))
 
 
 @kinds
-def test_what_the_compiler_refuses_is_quoted(kind: str) -> None:
+def test_load_quotes_the_compilers_message(kind: str) -> None:
     with pytest.raises(BuildError) as caught:
         load(code_of(kind, "\n  y[i] = warp_speed(x[i]);"))
     line = FRAMES[kind].partition("BODY")[0].count("\n") + 2
@@ -39,18 +39,18 @@ def test_what_the_compiler_refuses_is_quoted(kind: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["nearbyint", "erf"])
-def test_functions_that_metal_lacks_are_refused(function: str) -> None:
+def test_load_refuses_functions_that_metal_lacks(function: str) -> None:
     with pytest.raises(BuildError, match=rf"use of deleted function .*{function}"):
         load(code_of("metal", f"  y[i] = {function}(x[i]);"))
 
 
-def test_machine_code_is_refused() -> None:
+def test_load_refuses_machine_code() -> None:
     code = DeviceCode("cuda", "cubin", {}, {"": b"\x7fELF"})
     with pytest.raises(BuildError, match="kernels for cuda as cubin have no source to execute"):
         load(code)
 
 
-def test_an_unknown_parameter_is_refused() -> None:
+def test_load_refuses_an_unknown_parameter() -> None:
     code = code_of("metal", ROTATION)
     text = code.source.replace("thread_position_in_threadgroup", "my own")
     with pytest.raises(
@@ -59,14 +59,14 @@ def test_an_unknown_parameter_is_refused() -> None:
         load(DeviceCode("metal", "metal", code.functions, {"k": text.encode()}))
 
 
-def test_an_unknown_kind_of_launch_is_refused() -> None:
+def test_load_refuses_an_unknown_launch_tag() -> None:
     code = code_of("cuda", ROTATION)
     function = DeviceFunction("k", code.functions["k"].arguments, ("clusterIdx.x",), ())
     with pytest.raises(BuildError, match=r"k: a launch with clusterIdx\.x cannot be executed from source"):
         load(DeviceCode("cuda", "cuda", {"k": function}, code.code))
 
 
-def test_too_many_threads_are_refused() -> None:
+def test_launch_refuses_too_many_threads() -> None:
     kernels = load(code_of("cuda", ROTATION))
     x = np.ones(64, np.float32)
     with pytest.raises(RuntimeError, match="k: 1025 threads, a workgroup has at most 1024"):

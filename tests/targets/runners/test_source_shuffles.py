@@ -1,4 +1,4 @@
-"""Shuffles of kernels run from source: their lanes, segments and subgroups."""
+"""Shuffles of kernels run from source: lanes, segments and subgroups."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
 
 @kinds
 @pytest.mark.parametrize("order", [Order.FORWARDS, Order.BACKWARDS, Order.SHUFFLED])
-def test_shuffles(kind: str, order: Order) -> None:
+def test_shuffles_return_values_of_other_lanes(kind: str, order: Order) -> None:
     x, y = run(kind, SUM, 128, 4, order)
     assert np.allclose(y, x.reshape(4, 32).sum(1), rtol=1e-5)
 
 
-def test_a_shuffle_of_the_wrong_width_shows() -> None:
+def test_shuffle_of_a_wrong_width_changes_the_result() -> None:
     x, y = run("cuda", SUM.replace("SHUFFLE(v, d)", "__shfl_down_sync(__activemask(), v, d, 16)"), 64, 2)
     assert not np.isclose(y, x.reshape(2, 32).sum(1), rtol=0.1).any()
 
 
-def test_a_shuffle_from_beyond_the_subgroup_gives_poison() -> None:
+def test_shuffle_from_outside_of_the_subgroup_is_poisoned() -> None:
     body = "  y[i] = simd_shuffle_down(x[i], 1);"
     x, y = run("metal", body)
     beyond = np.arange(64) % 32 == 31
@@ -51,13 +51,13 @@ def test_a_shuffle_from_beyond_the_subgroup_gives_poison() -> None:
         ("__shfl_xor_sync(0, x[i], 8, 8)", lambda t: t ^ 8 if t & 8 else t),
     ],
 )
-def test_shuffles_of_segments(call: str, lanes: Callable[[int], int]) -> None:
+def test_shuffles_of_segments_return_values_of_their_lanes(call: str, lanes: Callable[[int], int]) -> None:
     x, y = run("cuda", f"  y[i] = {call};")
     assert np.array_equal(y, x[[t // 32 * 32 + lanes(t % 32) for t in range(64)]])
 
 
 @kinds
-def test_a_lane_that_does_not_reach_a_shuffle_is_named(kind: str) -> None:
+def test_unreached_shuffle_is_named(kind: str) -> None:
     body = "  float v = x[i]; int d = 1;\n  if (t != 37) v = SHUFFLE(v, d);\n  y[i] = v;"
     with pytest.raises(RuntimeError) as caught:
         run(kind, body)
@@ -69,7 +69,7 @@ def test_a_lane_that_does_not_reach_a_shuffle_is_named(kind: str) -> None:
 
 
 @pytest.mark.parametrize("body", [ROTATION, SUM], ids=["barrier", "shuffle"])
-def test_without_assembly(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_run_without_assembly(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options: Sequence[str] = (*program.OPTIONS, "-DGROUP_PORTABLE")
     with_assembly = run("cuda", body, 6400)
     monkeypatch.setattr(program, "OPTIONS", options)

@@ -1,4 +1,4 @@
-"""Changing stacks: what a call preserves is preserved, with each architecture's assembly and without."""
+"""Stack switches of the source runner, with each architecture's assembly and without."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ int main() {{
 @pytest.mark.parametrize("options", [(), ("-DGROUP_PORTABLE",)])
 @pytest.mark.parametrize("optimised", ["-O0", "-O3"])
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
-def test_registers_are_preserved(
+def test_switch_preserves_registers(
     architecture: str, optimised: str, options: tuple[str, ...], tmp_path: Path
 ) -> None:
     own = architecture == platform.machine()

@@ -1,4 +1,4 @@
-"""The instructions of AMX, where the CPU has none: bits, shapes, threads, and what is illegal there too."""
+"""Emulated AMX instructions: bits, shapes, threads, and illegal uses."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def at(array: NDArray[Any]) -> ctypes.c_void_p:
 def multiplied(
     code: Any, a: NDArray[np.uint16], b: NDArray[np.uint16], c: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """c + the product; a (rows, pairs, 2), b (pairs, columns, 2), c (rows, columns)."""
+    """Return c + a * b; a (rows, pairs, 2), b (pairs, columns, 2), c (rows, columns)."""
     (rows, pairs, _), columns = a.shape, b.shape[1]
     config = configuration([rows, rows, pairs], [4 * columns, 4 * pairs, 4 * columns])
     result = c.copy()
@@ -101,7 +101,7 @@ def multiplied(
 
 
 def expected(a: NDArray[np.uint16], b: NDArray[np.uint16], c: NDArray[np.float32]) -> NDArray[np.float32]:
-    """As the manual has it: products are exact in float32, and each half's sum is rounded step by step."""
+    """Compute as the manual: products are exact in float32, and each half's sum is rounded at every step."""
     left, right = to_float32(a), to_float32(b)
     halves = np.zeros((2, *c.shape), np.float32)
     for k in range(a.shape[1]):
@@ -116,14 +116,14 @@ def pairs_of(random: np.random.Generator, *shape: int) -> NDArray[np.uint16]:
 
 @settings(max_examples=examples(60))
 @given(*[st.integers(1, 16)] * 3, st.integers(0, 99))
-def test_products_of_every_shape(code: Any, rows: int, pairs: int, columns: int, seed: int) -> None:
+def test_products_match_the_manual(code: Any, rows: int, pairs: int, columns: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     a, b = pairs_of(random, rows, pairs), pairs_of(random, pairs, columns)
     c = random.standard_normal((rows, columns)).astype(np.float32)
     assert np.array_equal(multiplied(code, a, b, c), expected(a, b, c))
 
 
-def test_rows_that_lie_apart(code: Any) -> None:
+def test_tiles_load_rows_with_a_stride(code: Any) -> None:
     random = np.random.default_rng(1)
     a, b = pairs_of(random, 16, 40)[:, 7:23], pairs_of(random, 16, 32)[:, 16:]
     c = random.standard_normal((16, 16)).astype(np.float32)
@@ -131,7 +131,7 @@ def test_rows_that_lie_apart(code: Any) -> None:
 
 
 def test_subnormal_numbers_are_zero(code: Any) -> None:
-    """Read so, and written so."""
+    """As inputs and as results."""
     tiny = np.float32(2.0**-130)
     a, b = np.zeros((2, 1, 2), np.uint16), np.zeros((1, 1, 2), np.uint16)
     a[0], b[0] = round_to_bfloat16(np.full((1, 2), tiny, np.float32)), 0x3F80
@@ -140,14 +140,14 @@ def test_subnormal_numbers_are_zero(code: Any) -> None:
     assert np.array_equal(multiplied(code, a, b, np.full((2, 1), tiny))[0], [0])
 
 
-def test_zeros(code: Any) -> None:
+def test_tilezero_clears_a_tile(code: Any) -> None:
     c = np.ones((16, 16), np.float32)
     code.zero(at(ALL), at(c))
     assert not c.any()
     code.release()
 
 
-def test_every_thread_has_tiles_of_its_own(code: Any) -> None:
+def test_threads_have_separate_tiles(code: Any) -> None:
     step, both = ctypes.c_long(64), threading.Barrier(2)
     found: dict[int, NDArray[np.float32]] = {}
 
@@ -183,7 +183,7 @@ ILLEGAL = {
 
 
 @pytest.mark.parametrize("name", ILLEGAL)
-def test_what_is_illegal_stays_illegal(name: str, library: Path) -> None:
+def test_illegal_instructions_stay_illegal(name: str, library: Path) -> None:
     script = (
         "import ctypes\nfrom kokoro_tvm.targets.runners.tiles import emulate\nemulate()\n"
         f"code = ctypes.CDLL({str(library)!r})\n"
@@ -194,7 +194,7 @@ def test_what_is_illegal_stays_illegal(name: str, library: Path) -> None:
     assert done.returncode == -signal.SIGILL, done.stderr
 
 
-def test_it_says_what_it_is() -> None:
+def test_tiles_describes_itself() -> None:
     assert TILES.way == "with AMX emulated"
     assert TILES.version().startswith("AMX emulated, gcc")
     assert TILES.check() is None

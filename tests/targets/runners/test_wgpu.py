@@ -1,4 +1,4 @@
-"""WebGPU kernels on Vulkan: what differs from other kinds of GPU is how they are launched."""
+"""WebGPU kernels on Vulkan."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def launch(
 
 @needs_vulkan
 @pytest.mark.parametrize("n", [1, 64, 1000])
-def test_arguments_of_every_kind(n: int) -> None:
+def test_launch_passes_arguments_of_every_kind(n: int) -> None:
     x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
     kernels = wgpu_kernels.load(code_of(ROTATION))
     for scale, most in ((0.5, 3), (-2.0, (1 << 32) - 1)):
@@ -52,7 +52,7 @@ def test_arguments_of_every_kind(n: int) -> None:
 
 
 @needs_vulkan
-def test_two_modules_keep_their_kernels_apart() -> None:
+def test_modules_have_separate_kernels() -> None:
     kernels = [
         wgpu_kernels.load(code_of(f"  if (i < podArgs.n) {{ y[i] = x[i] + {k}.0f; }}")) for k in (1, 2)
     ]
@@ -61,7 +61,7 @@ def test_two_modules_keep_their_kernels_apart() -> None:
 
 
 @needs_vulkan
-def test_launches_of_more_workgroups_than_an_axis_has() -> None:
+def test_launch_folds_large_grids() -> None:
     n = 64 * 65537 - 5
     x = np.arange(n, dtype=np.float32) % 1000
     y = launch(wgpu_kernels.load(code_of(ROTATION)), x, np.full(n, np.nan, np.float32))
@@ -72,18 +72,18 @@ def test_launches_of_more_workgroups_than_an_axis_has() -> None:
     ("groups", "launched"),
     [(1, (1, 1)), (65535, (65535, 1)), (65536, (32768, 2)), (65537, (32769, 2)), (200001, (50001, 4))],
 )
-def test_grids_are_folded_as_tvmjs_folds_them(groups: int, launched: tuple[int, int]) -> None:
+def test_launched_folds_grids_as_tvmjs(groups: int, launched: tuple[int, int]) -> None:
     assert wgpu_kernels.launched(groups) == launched
 
 
 @needs_vulkan
-def test_what_is_refused_is_quoted() -> None:
+def test_load_quotes_the_compilers_message() -> None:
     with pytest.raises(BuildError, match=r"wgpu .* refuses the kernel k: (.|\n)*unknown_thing"):
         wgpu_kernels.load(code_of("  y[i] = unknown_thing(x[i]);"))
 
 
 @needs_vulkan
-def test_a_grid_along_z_is_refused() -> None:
+def test_launch_refuses_a_grid_along_z() -> None:
     tags = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", WRITES)
     kernels = wgpu_kernels.load(code_of(ROTATION, tags))
     x = np.ones(3, np.float32)
@@ -91,15 +91,15 @@ def test_a_grid_along_z_is_refused() -> None:
         launch(kernels, x, x.copy(), extents=(1, 1, 2, 64))
 
 
-def test_where_wgpu_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapter_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wgpu", None)
     with pytest.raises(BuildError, match=r"pip install 'kokoro-tvm\[webgpu\]'"):
         adapter.__wrapped__()
 
 
 @needs_vulkan
-def test_adapters_are_found_in_silence() -> None:
-    """Outside of a desktop's session too, where EGL misses a folder."""
+def test_adapter_prints_nothing() -> None:
+    """Outside of a desktop session, EGL misses a folder."""
     code = "from kokoro_tvm.targets.runners.wgpu import WGPU; print(WGPU.version())"
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The adapter that WebGPU kernels run on."""
+"""The Vulkan adapter of wgpu."""
 
 from __future__ import annotations
 

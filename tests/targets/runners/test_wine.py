@@ -1,4 +1,4 @@
-"""Wine: what is its own, beside what test_served.py shows of every runner."""
+"""The runner under Wine; test_served.py covers what all runners share."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Runtime = Callable[[str], list[Path]]
 
 
 @needs_wine
-def test_it_runs_as_if_this_were_windows(
+def test_wine_runs_windows_code_in_its_own_folder(
     runner_runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an empty folder of its own, which is gone afterwards, and nothing of the user's Wine."""
+    """The folder is empty at first and removed afterwards; the user's Wine is not used."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setenv("WINEPREFIX", str(tmp_path / "users"))
@@ -51,7 +51,7 @@ def test_it_runs_as_if_this_were_windows(
 
 
 @needs_wine
-def test_a_function_may_have_more_than_a_page_of_stack(runner_runtime: Runtime, tmp_path: Path) -> None:
+def test_function_may_use_more_than_a_page_of_stack(runner_runtime: Runtime, tmp_path: Path) -> None:
     """Windows grows the stack page by page, so such a function calls `__chkstk` first."""
     path = library_of(RECIPE, reordered(), tmp_path)
     assert b"__chkstk" in path.read_bytes()
@@ -66,7 +66,7 @@ def test_a_function_may_have_more_than_a_page_of_stack(runner_runtime: Runtime, 
 
 
 def reordered() -> Any:
-    """y[r, at[i]] = x[r, i], by way of eight arrays that stay on the stack, because their places are data."""
+    """Return a kernel y[r, at[i]] = x[r, i] with eight arrays that stay on the stack."""
     k = CpuKernel("reordered", 1)
     with k:
         at, x, y = k.param("at", (200,), "int32"), k.param("x", (8, 200)), k.param("y", (8, 200))
@@ -81,7 +81,7 @@ def reordered() -> Any:
 
 
 @needs_wine
-def test_a_library_of_another_platform_is_refused(runner_runtime: Runtime, tmp_path: Path) -> None:
+def test_library_of_another_platform_is_refused(runner_runtime: Runtime, tmp_path: Path) -> None:
     server = WINE.serve(runner_runtime(RECIPE), 2)
     elf = library_of("x86-64-v3", scaled(), tmp_path)
     with pytest.raises(BundleError, match=r"wine \S+ could not load scaled.so"):
@@ -91,7 +91,7 @@ def test_a_library_of_another_platform_is_refused(runner_runtime: Runtime, tmp_p
     server.close()
 
 
-def test_where_there_is_no_wine_the_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_version_names_the_missing_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("kokoro_tvm.targets.runners.wine._LOADERS", (str(tmp_path / "wine64"),))
     with pytest.raises(BuildError) as caught:
         Wine().version()
@@ -102,14 +102,14 @@ def test_where_there_is_no_wine_the_package_is_named(monkeypatch: pytest.MonkeyP
 
 
 @needs_wine
-def test_where_there_is_no_compiler_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_the_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     loader = WINE.program
     monkeypatch.setattr("kokoro_tvm.targets.runners.wine._LOADERS", (loader,))
     monkeypatch.setenv("PATH", "")
     assert "apt-get install gcc-mingw-w64-x86-64" in str(Wine().check())
 
 
-def test_it_runs_windows_code_of_this_machines_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_runner_requires_the_architecture_of_windows_code(monkeypatch: pytest.MonkeyPatch) -> None:
     target = recipe_of(RECIPE).target.model_dump(mode="json")
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     assert find_runner(target) == (WINE, "")
@@ -117,8 +117,8 @@ def test_it_runs_windows_code_of_this_machines_architecture(monkeypatch: pytest.
     assert find_runner(target) == (None, "nothing on this machine runs code for llvm x86-64-v3")
 
 
-def test_the_cpu_must_have_what_the_code_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs at the speed of this machine, on this machine's instructions."""
+def test_lacking_checks_this_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wine executes code on this CPU."""
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr("kokoro_tvm.targets.cpu_tools.features_of_cpu", lambda: frozenset({"sse2", "avx"}))
     assert "avx2" in tools_for(recipe_of(RECIPE).target).lacking("float32")

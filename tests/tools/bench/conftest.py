@@ -1,4 +1,4 @@
-"""Worker processes find the fake engine where the tests do."""
+"""Worker processes import the fake engine from the folder of the tests."""
 
 from __future__ import annotations
 

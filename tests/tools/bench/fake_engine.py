@@ -1,8 +1,8 @@
-"""An engine without a model, for worker processes of tests; its path says how it behaves.
+"""An engine without a model for worker processes of tests; its path decides how it behaves.
 
-"refuse": does not open. "crash": dies of a signal when it speaks. "chatty": prints where answers go.
-"environment": shows a variable of its environment. Anything else: speaks 100 frames an utterance, with a
-component "decoder" that takes a hundredth of a second.
+"refuse": does not open. "crash": dies of a signal when it speaks. "chatty": prints to standard output.
+"environment": returns an environment variable as details. Anything else: returns 100 frames an utterance, and
+0.01 s for the component "decoder".
 """
 
 from __future__ import annotations

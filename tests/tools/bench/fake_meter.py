@@ -1,7 +1,7 @@
-"""Measures the peak of a machine that does not exist: a teraflop in float32."""
+"""Meter of a machine with a teraflop in float32."""
 
 from __future__ import annotations
 
-from kokoro_tvm.tools.bench.serve import serve
+from kokoro_tvm.tools.bench.worker import serve
 
 serve(lambda request: ({}, lambda _: {"float32": 1e12}))

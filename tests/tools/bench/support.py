@@ -1,4 +1,4 @@
-"""What these tests share: systems around the fake engine, and a result with everything in it."""
+"""Shared by these tests: systems with the fake engine, and a result with every field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kokoro_tvm.tools.bench.systems import System
 
 
 def fake_system(name: str, path: str = "", ours: bool = False, precision: str = "float32") -> System:
-    spec = EngineSpec("benchmarking.fake_engine:FakeEngine", path, 2, precision)
+    spec = EngineSpec("tools.bench.fake_engine:FakeEngine", path, 2, precision)
     return System(name, name.capitalize(), ours, precision, spec, ("json",), {"fake": "1.0"}, 1000)
 
 
@@ -57,7 +57,7 @@ def absent(name: str, problem: str) -> SystemResult:
 
 
 def complete_result() -> Result:
-    """Two bundles, two peers that ran, one that is missing and one that failed half-way."""
+    """Return two bundles, two peers that ran, one that is missing and one that failed."""
     texts = (TextInfo(name="short", tokens=(15,)), TextInfo(name="minute", tokens=(345, 340)))
     decoder = ComponentResult(
         component="decoder", seconds_s=0.2, flops=82_000_000_000, flops_per_s=4.1e11, share_of_peak=0.82

@@ -1,4 +1,4 @@
-"""The picture."""
+"""Chart of a result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-def test_a_png_of_readable_size(tmp_path: Path) -> None:
+def test_draw_chart_writes_a_png(tmp_path: Path) -> None:
     draw_chart(tmp_path / "bench.png", complete_result())
     head = (tmp_path / "bench.png").read_bytes()[:24]
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
@@ -25,6 +25,6 @@ def test_a_png_of_readable_size(tmp_path: Path) -> None:
     assert 500 < width < 2000 and 200 < height < 2000
 
 
-def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
+def test_draw_chart_refuses_a_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         draw_chart(tmp_path / "missing" / "bench.png", complete_result())

@@ -1,4 +1,4 @@
-"""The engines around real libraries, with models of one line."""
+"""Engines with real libraries and tiny models."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.runtime import Speech
 from kokoro_tvm.tools.bench.child import environment
 from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineSpec, open_engine
-from kokoro_tvm.tools.bench.systems import HELD_BY
+from kokoro_tvm.tools.bench.systems import ISA_VARIABLES
 
 SHORT, LONG = BenchUtterance((0, 7, 0), (0.5,) * 256), BenchUtterance((0, 7, 8, 9, 0), (0.5,) * 256)
 
 
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
-    """An ONNX file with the inputs of the export, whose waveform is its token ids times the speed."""
+    """Write an ONNX file with the inputs of the export; its waveform is the token ids times the speed."""
     from onnx import TensorProto, helper, save
 
     inputs = [
@@ -47,7 +47,7 @@ def export(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", ["OnnxRuntimeEngine", "OpenVinoEngine"])
 def test_onnx_engines(export: Path, name: str, precision: str) -> None:
     pytest.importorskip(name.removesuffix("Engine").lower())
-    engine = open_engine(EngineSpec(f"kokoro_tvm.tools.bench.engines.onnx:{name}", str(export), 1, precision))
+    engine = open_engine(EngineSpec(f"kokoro_tvm.tools.bench.engines:{name}", str(export), 1, precision))
     first, second = engine.speak([LONG, SHORT]).audio
     assert first.tolist() == [0.0, 3.5, 4.0, 4.5, 0.0]
     assert second.tolist() == [0.0, 3.5, 0.0]
@@ -55,18 +55,18 @@ def test_onnx_engines(export: Path, name: str, precision: str) -> None:
 
 
 @pytest.mark.slow("needs the peers' packages")
-def test_openvino_can_be_held_to_float32(export: Path) -> None:
+def test_openvino_computes_in_float32(export: Path) -> None:
     pytest.importorskip("openvino")
     engine = open_engine(
-        EngineSpec("kokoro_tvm.tools.bench.engines.onnx:OpenVinoEngine", str(export), 1, "float32")
+        EngineSpec("kokoro_tvm.tools.bench.engines:OpenVinoEngine", str(export), 1, "float32")
     )
     assert engine.details == "f32"
 
 
 @pytest.mark.slow("needs the peers' packages")
 @pytest.mark.skipif("avx512f" not in (features_of_cpu() or ()), reason="this CPU has no more than AVX2")
-@pytest.mark.parametrize("held", [False, True])
-def test_pytorch_and_openvino_follow_the_variables_that_hold_them(held: bool) -> None:
+@pytest.mark.parametrize("restricted", [False, True])
+def test_pytorch_and_openvino_follow_the_isa_variables(restricted: bool) -> None:
     pytest.importorskip("openvino")
     code = (
         "import openvino, torch\n"
@@ -74,17 +74,20 @@ def test_pytorch_and_openvino_follow_the_variables_that_hold_them(held: bool) ->
         "torch.nn.functional.conv1d(torch.ones(1, 64, 512), torch.ones(64, 64, 3))\n"
         "print('WINOGRAD' in openvino.Core().get_property('CPU', 'OPTIMIZATION_CAPABILITIES'))\n"
     )
-    variables = {**environment(1, HELD_BY["avx2"] if held else {}), "ONEDNN_VERBOSE": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    variables = {**environment(1, ISA_VARIABLES["avx2"] if restricted else {}), "ONEDNN_VERBOSE": "1"}
+    command = [sys.executable, "-c", code]
+    process = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    lines = process.stdout.splitlines()
     convolutions = {line.split(",")[6] for line in lines if ",exec,cpu,convolution," in line}
-    assert (lines[0], convolutions) == (("AVX2", {"jit:avx2"}) if held else ("AVX512", {"jit:avx512_core"}))
-    assert lines[-1] == str(not held)  # it has Winograd where it finds AVX-512
+    assert (lines[0], convolutions) == (
+        ("AVX2", {"jit:avx2"}) if restricted else ("AVX512", {"jit:avx512_core"})
+    )
+    assert lines[-1] == str(not restricted)  # it has Winograd with AVX-512
 
 
 def test_bundle_engine_sums_components_over_utterances(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Pretender:
+    class FakeSynthesizer:
         def __init__(self, path: str, threads: int) -> None:
             self.bundle = self
             self.components = ("bert", "decoder")
@@ -95,25 +98,22 @@ def test_bundle_engine_sums_components_over_utterances(monkeypatch: pytest.Monke
             timings = {"bert": 0.25, "decoder": len(tokens) / 2}
             return Speech(np.zeros(len(tokens), np.float32), 24000, np.ones(1, np.int64), timings)
 
-    monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", Pretender)
-    engine = open_engine(
-        EngineSpec("kokoro_tvm.tools.bench.engines.bundle:BundleEngine", "a/bundle", 3, "float32")
-    )
-    spoken = engine.speak([SHORT, LONG])
+    monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", FakeSynthesizer)
+    engine = open_engine(EngineSpec("kokoro_tvm.tools.bench.engines:BundleEngine", "a/bundle", 3, "float32"))
+    output = engine.speak([SHORT, LONG])
     assert engine.details == "a/bundle 3"
-    assert [audio.size for audio in spoken.audio] == [3, 5]
-    assert spoken.components == {"bert": 0.5, "decoder": 4.0}
+    assert [audio.size for audio in output.audio] == [3, 5]
+    assert output.components == {"bert": 0.5, "decoder": 4.0}
 
 
-def test_workers_import_nothing_that_a_system_does_not_need() -> None:
+def test_workers_import_only_what_a_system_needs() -> None:
     code = """
 import sys
-import kokoro_tvm.tools.bench.worker, kokoro_tvm.tools.bench.once
-from kokoro_tvm.tools.bench.engines import bundle, onnx, stock
+import kokoro_tvm.tools.bench.worker, kokoro_tvm.tools.bench.engines
 print({name.partition(".")[0] for name in sys.modules}
-      & set("torch tvm tvm_ffi kokoro transformers onnxruntime openvino pydantic rich typer yaml".split()))
+      & set("torch tvm tvm_ffi kokoro transformers onnxruntime openvino pydantic rich typer psutil".split()))
 import kokoro_tvm.runtime
 print({"torch", "tvm", "pydantic"} & set(sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == ["set()", "set()"]
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.split("\n")[:2] == ["set()", "set()"]

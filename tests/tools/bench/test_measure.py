@@ -1,7 +1,9 @@
-"""The whole measurement with systems that only pretend."""
+"""A whole measurement with fake systems."""
 
 from __future__ import annotations
 
+import re
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +14,11 @@ from tools.bench.support import absent, fake_system
 
 from kokoro_tvm.tools.bench import contender
 from kokoro_tvm.tools.bench import measure as measuring
-from kokoro_tvm.tools.bench.child import MeasuredProcessError
-from kokoro_tvm.tools.bench.cold import cold_command, cold_start
-from kokoro_tvm.tools.bench.contender import Contender, SpeechTiming
+from kokoro_tvm.tools.bench.contender import Contender, SpeechTiming, cold_command
 from kokoro_tvm.tools.bench.engine import BenchUtterance
-from kokoro_tvm.tools.bench.measure import BenchPlan, measure, rotated
+from kokoro_tvm.tools.bench.measure import BenchPlan, measure, rotate
 from kokoro_tvm.tools.bench.results import Result, SystemResult, TextInfo
-from kokoro_tvm.tools.bench.systems import HELD_BY, System
+from kokoro_tvm.tools.bench.systems import ISA_VARIABLES, System
 from kokoro_tvm.validation.measure.flops import component_flops
 
 HELLO = BenchUtterance((0, 1, 2, 0), (0.25,) * 256)
@@ -27,12 +27,12 @@ LONG = BenchUtterance((0, *range(1, 30), 0), (0.25,) * 256)
 
 @pytest.fixture(autouse=True)
 def _fake_meter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "METER", "benchmarking.fake_meter")
+    monkeypatch.setattr(measuring, "METER", "tools.bench.fake_meter")
 
 
 def run(*systems: System | SystemResult, cold: int = 0) -> Result:
-    spoken = {"short": (HELLO,), "minute": (LONG, LONG)}
-    return measure(BenchPlan(systems, spoken, HELLO, threads=2, rounds=2, cold=cold))
+    utterances = {"short": (HELLO,), "minute": (LONG, LONG)}
+    return measure(BenchPlan(systems, utterances, HELLO, threads=2, rounds=2, cold=cold))
 
 
 def only(result: Result) -> SystemResult:
@@ -40,7 +40,7 @@ def only(result: Result) -> SystemResult:
     return system
 
 
-def test_what_is_measured() -> None:
+def test_measure_fills_the_result() -> None:
     result = run(fake_system("cpu", ours=True), cold=0)
     system = only(result)
     assert (result.threads, result.rounds, result.peak_flops_per_s) == (2, 2, {"float32": 1e12})
@@ -58,25 +58,24 @@ def test_what_is_measured() -> None:
     assert decoder.share_of_peak == decoder.flops_per_s / 1e12
 
 
-def test_only_the_decoder_is_held_against_a_peak_below_float32() -> None:
-    """All other components compute in float32, whatever the bundle's precision."""
+def test_only_the_decoder_has_a_peak_below_float32() -> None:
     text = TextInfo(name="short", tokens=(4,))
-    answer = SpeechTiming(1.0, [60_000], {"bert": 0.1, "decoder": 0.2}, None)
+    timing = SpeechTiming(1.0, [60_000], {"bert": 0.1, "decoder": 0.2}, None)
     peaks = {"float32": 1e12, "bfloat16": 2e12}
     shares = {
-        each.component: each.share_of_peak / each.flops_per_s
-        for each in contender._components(text, [answer], "bfloat16", peaks)
-        if each.share_of_peak is not None
+        result.component: result.share_of_peak / result.flops_per_s
+        for result in contender._component_results(text, [timing], "bfloat16", peaks)
+        if result.share_of_peak is not None
     }
     assert shares == {"bert": pytest.approx(1 / 1e12), "decoder": pytest.approx(1 / 2e12)}
 
 
-def test_a_precision_without_a_peak_has_no_share() -> None:
+def test_share_of_peak_is_none_without_a_peak() -> None:
     short, _ = only(run(fake_system("cpu-bf16", precision="bfloat16"))).texts
     assert short.components[0].share_of_peak is None
 
 
-def test_one_that_fails_leaves_the_others_alone() -> None:
+def test_failing_system_does_not_affect_others() -> None:
     missing = absent("openvino", "not run: it is not there")
     result = run(
         fake_system("good"), fake_system("bad", "crash"), fake_system("shy", "refuse"), missing, cold=1
@@ -92,13 +91,13 @@ def test_one_that_fails_leaves_the_others_alone() -> None:
     assert [system.name for system in result.systems] == ["good", "bad", "shy", "openvino"]
 
 
-def test_systems_take_turns_on_every_text_and_another_begins_each_round(
+def test_systems_take_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    spoken: list[str] = []
+    calls: list[str] = []
 
     def speak(self: Contender, text: str, utterances: object) -> None:
-        spoken.append(f"{self.system.name} {text}")
+        calls.append(f"{self.system.name} {text}")
 
     monkeypatch.setattr(Contender, "speak", speak)
     lines: list[str] = []
@@ -111,7 +110,7 @@ def test_systems_take_turns_on_every_text_and_another_begins_each_round(
         cold=0,
     )
     measure(plan, lines.append)
-    assert spoken == [
+    assert calls == [
         *("a short", "b short", "c short", "a minute", "b minute", "c minute"),
         *("b short", "c short", "a short", "b minute", "c minute", "a minute"),
     ]
@@ -122,27 +121,27 @@ def test_systems_take_turns_on_every_text_and_another_begins_each_round(
 
 
 @given(st.lists(st.integers()), st.integers(0, 100))
-def test_rotated(items: list[int], by: int) -> None:
-    turned = rotated(items, by)
-    assert sorted(turned) == sorted(items)
-    assert rotated(turned, -by) == items
+def test_rotate(items: list[int], by: int) -> None:
+    result = rotate(items, by)
+    assert sorted(result) == sorted(items)
+    assert rotate(result, -by) == items
     if items:
-        assert turned[0] == items[by % len(items)]
+        assert result[0] == items[by % len(items)]
 
 
-def test_what_is_finished_is_kept_round_by_round() -> None:
-    kept: list[Result] = []
+def test_measure_keeps_every_round() -> None:
+    results: list[Result] = []
     plan = BenchPlan(
         (fake_system("cpu", ours=True),), {"short": (HELLO,)}, HELLO, threads=2, rounds=3, cold=0
     )
-    last = measure(plan, keep=kept.append)
-    assert [len(only(result).texts[0].seconds_s) for result in kept] == [1, 2, 3]
-    assert [result.complete for result in (*kept, last)] == [False, False, False, True]
-    assert kept[-1].model_copy(update={"complete": True, "others_cores": last.others_cores}) == last
+    last = measure(plan, keep=results.append)
+    assert [len(only(result).texts[0].seconds_s) for result in results] == [1, 2, 3]
+    assert [result.complete for result in (*results, last)] == [False, False, False, True]
+    assert results[-1].model_copy(update={"complete": True, "others_cores": last.others_cores}) == last
 
 
-def test_what_is_finished_is_kept_when_the_run_is_interrupted() -> None:
-    kept: list[Result] = []
+def test_measure_keeps_finished_rounds_of_an_interrupted_run() -> None:
+    results: list[Result] = []
 
     def log(line: str) -> None:
         if line.startswith("round 2"):
@@ -152,23 +151,23 @@ def test_what_is_finished_is_kept_when_the_run_is_interrupted() -> None:
         (fake_system("cpu", ours=True),), {"short": (HELLO,)}, HELLO, threads=2, rounds=3, cold=1
     )
     with pytest.raises(KeyboardInterrupt):
-        measure(plan, log, kept.append)
-    (result,) = kept
+        measure(plan, log, results.append)
+    (result,) = results
     assert len(only(result).texts[0].seconds_s) == 1
     assert not result.complete
 
 
-def test_a_peer_is_held_by_its_environment_and_ours_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_isa_restricts_peers_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
-    held = replace(fake_system("pytorch", "environment"), variables=HELD_BY["avx2"])
-    systems = (fake_system("cpu", "environment", ours=True), held)
+    restricted = replace(fake_system("pytorch", "environment"), variables=ISA_VARIABLES["avx2"])
+    systems = (fake_system("cpu", "environment", ours=True), restricted)
     result = measure(BenchPlan(systems, {"short": (HELLO,)}, HELLO, threads=2, rounds=1, cold=0, isa="avx2"))
     assert [system.details for system in result.systems] == ["ONEDNN_MAX_CPU_ISA=", "ONEDNN_MAX_CPU_ISA=AVX2"]
-    assert [system.variables for system in result.systems] == [{}, HELD_BY["avx2"]]
+    assert [system.variables for system in result.systems] == [{}, ISA_VARIABLES["avx2"]]
     assert result.isa == "avx2"
 
 
-def test_comparisons_are_of_medians() -> None:
+def test_comparisons_use_medians() -> None:
     result = run(fake_system("cpu", ours=True), fake_system("pytorch"), fake_system("int", precision="int8"))
     assert {(c.text, c.against) for c in result.comparisons} == {
         (text, against)
@@ -181,19 +180,24 @@ def test_comparisons_are_of_medians() -> None:
 
 
 def test_cold_start_of_a_peer_writes_a_wav(tmp_path: Path) -> None:
-    wav = tmp_path / "hello.wav"
-    command = cold_command(fake_system("one", "chatty"), HELLO, tmp_path, wav)
-    assert cold_start(command, 2, wav, tmp_path / "log") > 0
-    assert wav.stat().st_size == 44 + 2 * 60000
+    contender = Contender.start(fake_system("one", "chatty"), tmp_path)
+    with closing(contender.child):
+        contender.start_cold(HELLO, is_warmup=False)
+    assert contender.problem is None
+    assert contender.cold_starts[0] > 0 and contender.imports[0] > 0
+    assert (tmp_path / "hello.wav").stat().st_size == 44 + 2 * 60000
 
 
-def test_cold_start_of_ours_is_the_command_people_use(tmp_path: Path) -> None:
-    command = cold_command(fake_system("cpu", "a/bundle", ours=True), HELLO, tmp_path, tmp_path / "h.wav")
-    assert command[3:] == [
+def test_cold_start_of_a_bundle_is_the_command_say(tmp_path: Path) -> None:
+    system = fake_system("cpu", "a/bundle", ours=True)
+    assert cold_command(system, tmp_path / "hello.wav")[3:] == [
         *("say", "--phonemes", "həlˈO wˈɜɹld.", "--bundle", "a/bundle", "--voice", "af_heart", "-o"),
-        str(tmp_path / "h.wav"),
+        str(tmp_path / "hello.wav"),
     ]
-    with pytest.raises(
-        MeasuredProcessError, match=r"the cold start ended with exit status 5: .*no bundle at a/bundle"
-    ):
-        cold_start(command, 2, tmp_path / "h.wav", tmp_path / "log")
+    contender = Contender.start(system, tmp_path)
+    with closing(contender.child):
+        contender.start_cold(HELLO, is_warmup=False)
+    assert re.match(
+        r"failed: the cold start ended with exit status 5: .*no bundle at a/bundle", str(contender.problem)
+    )
+    assert contender.cold_starts == []

@@ -1,22 +1,22 @@
-"""The loop that measures the machine's peak."""
+"""Loops that measure the machine's peak."""
 
 from __future__ import annotations
 
 from kokoro_tvm.common.cpu_features import features_of_cpu
-from kokoro_tvm.tools.bench.peak import loops, opened
+from kokoro_tvm.tools.bench.peak import build_loops, open_meter
 
 
-def test_measures_every_precision_the_machine_multiplies() -> None:
-    _, answer = opened({"threads": 1})
-    found = answer({})
-    assert ("bfloat16" in found) == ("avx512bf16" in (features_of_cpu() or ()))
-    assert "float32" in found
-    assert all(flops > 1e8 for flops in found.values())
+def test_meter_measures_every_precision() -> None:
+    _, respond = open_meter({"threads": 1})
+    peaks = respond({})
+    assert ("bfloat16" in peaks) == ("avx512bf16" in (features_of_cpu() or ()))
+    assert "float32" in peaks
+    assert all(flops > 1e8 for flops in peaks.values())
 
 
-def test_the_loop_is_computed_not_skipped() -> None:
-    """After many rounds of s * 0.5 + 1 every sum is 2; every round in bfloat16 adds half."""
-    for precision, loop in loops(threads=2).items():
+def test_loop_computes_every_round() -> None:
+    """After many rounds of s * 0.5 + 1 every sum is 2; a round in bfloat16 adds a half."""
+    for precision, loop in build_loops(threads=2).items():
         loop._rounds = 1000
         loop._seconds()
         sums = loop._sums.numpy()

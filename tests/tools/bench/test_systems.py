@@ -1,4 +1,4 @@
-"""Which systems there are, and how one that cannot run says so."""
+"""Choice of systems, and results of those that cannot run."""
 
 from __future__ import annotations
 
@@ -51,44 +51,44 @@ def models(tmp_path: Path) -> PeerModels:
 
 
 def gpu_bundle() -> Bundle:
-    """One for a kind of GPU that no TVM runtime is for."""
+    """Return a bundle for a kind of GPU that no TVM runtime supports."""
     file = FileRef(Path("decoder"), 1, "0")
     library = Library(5120, file, file)
     component = Component("decoder", "frames", "decoder_forward", (), (), (), file, (library,), 1)
     return replace(bundle("a", "cuda"), components={"decoder": component}, target={"kind": "vulkan"})
 
 
-def test_a_bundle_for_a_gpu_that_is_not_here_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundle_for_a_missing_gpu_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(device.DEVICE_TYPES, "vulkan", 7)
-    (found,) = bundle_systems([gpu_bundle()], 1)
-    assert isinstance(found, SystemResult) and found.ours
+    (result,) = bundle_systems([gpu_bundle()], 1)
+    assert isinstance(result, SystemResult) and result.ours
     problem = "not run: This bundle computes on a GPU, and the TVM runtime for vulkan is not"
-    assert str(found.problem).startswith(problem)
+    assert str(result.problem).startswith(problem)
 
 
-def test_a_peer_on_a_gpu_runs_where_there_is_one(models: PeerModels) -> None:
+def test_peer_on_a_gpu_needs_one(models: PeerModels) -> None:
     (gpu,) = (p for p in PEERS if p.on_gpu)
     assert gpu not in choose_peers(None)
     assert gpu in choose_peers(None, gpu=True)
     assert choose_peers([gpu.name]) == (gpu,)
-    found = peer_system(replace(peer("numpy"), missing=lambda: "no GPU"), models, 1)
-    assert isinstance(found, SystemResult) and found.problem == "not run: no GPU"
+    result = peer_system(replace(peer("numpy"), missing=lambda: "no GPU"), models, 1)
+    assert isinstance(result, SystemResult) and result.problem == "not run: no GPU"
     assert isinstance(peer_system(peer("numpy"), models, 1), System)
 
 
-def test_bundles_go_by_their_recipes() -> None:
+def test_bundles_are_named_by_recipe() -> None:
     (system,) = bundle_systems([bundle("a/b", "cpu-bf16")], 3)
     assert (system.name, system.title, system.ours) == ("cpu-bf16", "kokoro-tvm cpu-bf16", True)
     assert (system.precision, system.engine.path, system.engine.threads) == ("bfloat16", "a/b", 3)
     assert system.disk_bytes == 0  # voices do not count
 
 
-def test_two_bundles_of_one_recipe_go_by_their_paths() -> None:
+def test_bundles_of_one_recipe_are_named_by_path() -> None:
     systems = bundle_systems([bundle("a/cpu", "cpu"), bundle("b/cpu", "cpu"), bundle("c", "mine")], 1)
     assert [system.name for system in systems] == ["a/cpu", "b/cpu", "mine"]
 
 
-def test_a_peer_that_is_all_there(models: PeerModels) -> None:
+def test_peer_system_is_complete(models: PeerModels) -> None:
     system = peer_system(peer("numpy"), models, 2)
     assert isinstance(system, System)
     assert set(system.versions) == {"numpy"}
@@ -96,30 +96,30 @@ def test_a_peer_that_is_all_there(models: PeerModels) -> None:
     assert (system.ours, system.engine.precision) == (False, "int8")
 
 
-def test_a_missing_package_is_named_with_how_to_install_it(models: PeerModels) -> None:
-    found = peer_system(peer("numpy", "no-such-package"), models, 2)
-    assert isinstance(found, SystemResult)
-    assert found.problem == (
+def test_missing_package_says_how_to_install_it(models: PeerModels) -> None:
+    result = peer_system(peer("numpy", "no-such-package"), models, 2)
+    assert isinstance(result, SystemResult)
+    assert result.problem == (
         "not run: the package no-such-package is not installed; run `pip install '.[lab]'` in the repository"
     )
 
 
-def test_a_missing_model_says_why(models: PeerModels) -> None:
-    found = peer_system(peer("numpy", fails=True), models, 2)
-    assert isinstance(found, SystemResult)
-    assert found.problem == "not run: its model cannot be had: npm is not installed."
+def test_missing_model_says_why(models: PeerModels) -> None:
+    result = peer_system(peer("numpy", fails=True), models, 2)
+    assert isinstance(result, SystemResult)
+    assert result.problem == "not run: its model cannot be had: npm is not installed."
 
 
-def test_a_peer_that_cannot_be_held_to_an_instruction_set_is_not_run(models: PeerModels) -> None:
-    held = peer_system(peer("numpy"), models, 2, "avx2")
-    assert isinstance(held, System) and held.variables["ONEDNN_MAX_CPU_ISA"] == "AVX2"
-    found = peer_system(replace(peer("numpy"), can_be_held=False), models, 2, "avx2")
-    assert isinstance(found, SystemResult)
-    assert found.problem == "not run: it cannot be held to AVX2: ONNX Runtime has no switch for that"
-    assert [p.name for p in PEERS if not p.can_be_held] == ["onnxruntime", "onnxruntime-int8"]
+def test_peer_that_ignores_isa_is_not_run(models: PeerModels) -> None:
+    restricted = peer_system(peer("numpy"), models, 2, "avx2")
+    assert isinstance(restricted, System) and restricted.variables["ONEDNN_MAX_CPU_ISA"] == "AVX2"
+    result = peer_system(replace(peer("numpy"), follows_isa=False), models, 2, "avx2")
+    assert isinstance(result, SystemResult)
+    assert result.problem == "not run: it cannot be held to AVX2: ONNX Runtime has no switch for that"
+    assert [p.name for p in PEERS if not p.follows_isa] == ["onnxruntime", "onnxruntime-int8"]
 
 
-def test_choice() -> None:
+def test_choose_peers() -> None:
     assert choose_peers(None, gpu=True) == PEERS
     assert choose_peers([]) == ()
     assert [p.name for p in choose_peers(["openvino", "pytorch"])] == ["pytorch", "openvino"]

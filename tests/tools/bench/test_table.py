@@ -1,4 +1,4 @@
-"""What is printed, to the letter."""
+"""Printed tables of the benchmark."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kokoro_tvm.tools.bench.table import print_result
 GOLDEN = Path(__file__).parent / "golden/table.txt"
 
 
-def test_as_it_stands_in_the_golden_file() -> None:
+def test_print_result_equals_the_golden_file() -> None:
     out = io.StringIO()
     print_result(complete_result(), Console(file=out, width=132, color_system=None))
     lines = "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
     assert lines == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_a_run_that_was_cut_off_and_peers_that_were_held_say_so() -> None:
+def test_print_result_shows_interruption_and_isa() -> None:
     result = complete_result()
     systems = tuple(
         system if system.ours else system.model_copy(update={"variables": {"ONEDNN_MAX_CPU_ISA": "AVX2"}})

@@ -1,4 +1,4 @@
-"""Kernels of two bundles beside one another: paired by their work, judged by median and minimum."""
+"""Kernels of two bundles: paired by their work, judged by median and minimum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from kokoro_tvm.runtime.session.profiler import Call, Kernel
-from kokoro_tvm.tools.lab.regressions import KernelGroup, compare, seconds_by_kind
+from kokoro_tvm.tools.lab.regressions import KernelGroup, compare, sum_by_group
 
 CONV = KernelGroup("decoder", "conv1d", 1000.0)
 LSTM = KernelGroup("f0n", "lstm", 0.0)
@@ -17,12 +17,10 @@ def call(name: str, seconds: float, component: str = "decoder") -> Call:
     return Call(component, f"{component}_{name}", 0.0, seconds, 8, 10)
 
 
-def test_kernels_are_paired_by_their_work() -> None:
-    """Another build gives them other numbers."""
+def test_sum_by_group_ignores_numbers_of_kernels() -> None:
     calls = [call("conv1d_4", 0.25), call("conv1d_4", 0.25), call("conv1d_9", 0.5), call("sum_3", 0.125)]
     kernels = {("decoder", f"decoder_conv1d_{n}"): Kernel("conv1d", 1000.0) for n in (4, 9)}
-    found = seconds_by_kind(calls, kernels)
-    assert found == {CONV: 1.0, KernelGroup("decoder", "sum", 0.0): 0.125}
+    assert sum_by_group(calls, kernels) == {CONV: 1.0, KernelGroup("decoder", "sum", 0.0): 0.125}
 
 
 @pytest.mark.parametrize(
@@ -35,15 +33,15 @@ def test_kernels_are_paired_by_their_work() -> None:
         ((1.0, 1.0, 1.0), (0.5, 0.5, 0.5), False),
     ],
 )
-def test_slower_is_what_median_and_minimum_agree_on(
+def test_slower_needs_median_and_minimum(
     before: tuple[float, ...], now: tuple[float, ...], slower: bool
 ) -> None:
-    found = compare([{CONV: s} for s in before], [{CONV: s} for s in now])
-    assert [each.slower for each in found.kernels] == [slower]
-    assert found.alone == ()
+    result = compare([{CONV: s} for s in before], [{CONV: s} for s in now])
+    assert [comparison.slower for comparison in result.kernels] == [slower]
+    assert result.alone == ()
 
 
-def test_the_longest_come_first_and_those_alone_are_named() -> None:
+def test_compare_sorts_by_time_and_lists_unpaired_groups() -> None:
     before = [{CONV: 1.0, LSTM: 2.0, KernelGroup("bert", "gelu", 0.0): 1.0}]
     now = [
         {
@@ -53,13 +51,13 @@ def test_the_longest_come_first_and_those_alone_are_named() -> None:
             KernelGroup("bert", "tiny", 0.0): 1e-3,
         }
     ]
-    found = compare(before, now)
-    assert [each.kind for each in found.kernels] == [CONV, LSTM]
-    assert [each.share for each in found.kernels] == pytest.approx([0.3, 0.2], abs=1e-3)
-    assert [kind.operation for kind in found.alone] == ["gelu", "softmax", "tiny"]
+    result = compare(before, now)
+    assert [comparison.kind for comparison in result.kernels] == [CONV, LSTM]
+    assert [comparison.share for comparison in result.kernels] == pytest.approx([0.3, 0.2], abs=1e-3)
+    assert [group.operation for group in result.alone] == ["gelu", "softmax", "tiny"]
 
 
-def test_what_takes_less_than_a_hundredth_is_not_judged() -> None:
+def test_compare_leaves_out_small_groups() -> None:
     tiny = dataclasses.replace(CONV, operation="tiny")
-    found = compare([{CONV: 1.0, tiny: 1e-4}], [{CONV: 1.0, tiny: 9e-3}])
-    assert [each.kind for each in found.kernels] == [CONV]
+    result = compare([{CONV: 1.0, tiny: 1e-4}], [{CONV: 1.0, tiny: 9e-3}])
+    assert [comparison.kind for comparison in result.kernels] == [CONV]

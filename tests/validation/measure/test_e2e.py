@@ -16,7 +16,7 @@ from rich.console import Console
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.parts import UtteranceSpec
-from kokoro_tvm.validation.measure.e2e import CEILINGS, compare_bundles, likeness
+from kokoro_tvm.validation.measure.e2e import CEILINGS, compare_bundles, measure_likeness
 from kokoro_tvm.validation.measure.e2e_table import print_end_to_end
 from kokoro_tvm.validation.measure.gates import write_report
 from kokoro_tvm.validation.reference.compute import compute_speech
@@ -110,7 +110,7 @@ def test_a_file_keeps_every_bit(speeches: list[SpeechReference], tmp_path: Path)
 
 def test_likeness_of_the_truth_itself(speeches: list[SpeechReference]) -> None:
     truth = speeches[0].truth
-    same = likeness(truth, speeches[0])
+    same = measure_likeness(truth, speeches[0])
     assert (same["snr_db"], same["gain_db"]) == (np.inf, np.inf)
     assert (same["lag_samples"], same["loudness_ratio_db"], same["durations_off"], same["samples_off"]) == (
         0,
@@ -123,19 +123,19 @@ def test_likeness_of_the_truth_itself(speeches: list[SpeechReference]) -> None:
 
 def test_what_goes_wrong_is_seen_where_it_should(speeches: list[SpeechReference]) -> None:
     truth = speeches[1].truth
-    late = likeness(replace(truth, audio=np.roll(truth.audio, 7)), speeches[1])
+    late = measure_likeness(replace(truth, audio=np.roll(truth.audio, 7)), speeches[1])
     assert late["lag_samples"] == 7
-    loud = likeness(replace(truth, audio=truth.audio * 1.15), speeches[1])
+    loud = measure_likeness(replace(truth, audio=truth.audio * 1.15), speeches[1])
     assert loud["loudness_ratio_db"] == pytest.approx(1.21, abs=0.01)
     assert loud["magnitude_correlation"] == pytest.approx(1.0)
-    flat = likeness(replace(truth, f0=truth.f0 + 3.0), speeches[1])
+    flat = measure_likeness(replace(truth, f0=truth.f0 + 3.0), speeches[1])
     assert flat["f0_rmse_hz"] == pytest.approx(3.0)
-    short = likeness(replace(truth, audio=truth.audio[:-600]), speeches[1])
+    short = measure_likeness(replace(truth, audio=truth.audio[:-600]), speeches[1])
     assert short["samples_off"] == 600
     assert np.isnan([short["snr_db"], short["gain_db"], short["log_mel_correlation"]]).all()
     durations = truth.durations.copy()
     durations[:2] += (1, -1)
-    shifted = likeness(replace(truth, durations=durations), speeches[1])
+    shifted = measure_likeness(replace(truth, durations=durations), speeches[1])
     assert shifted["durations_off"] == 2
 
 

@@ -23,8 +23,8 @@ from kokoro_tvm.validation.measure.expectations import (
     SEGMENTS,
     Expectation,
     Fingerprint,
-    expectations,
-    fingerprint,
+    compute_fingerprint,
+    read_expectations,
     write_expectations,
 )
 from kokoro_tvm.validation.reference.corpus import corpus, utterance_digest
@@ -42,7 +42,7 @@ def speech(seed: int = 0, frames: int = 60, pitch: float = 120.0) -> np.ndarray:
 
 
 def expectation(audio: np.ndarray) -> Expectation:
-    return Expectation("", audio.size // FRAME, fingerprint(audio))
+    return Expectation("", audio.size // FRAME, compute_fingerprint(audio))
 
 
 @given(st.integers(0, 50), st.integers(30, 1000), st.integers(0, 2**32 - 1))
@@ -82,7 +82,7 @@ def test_missed_says_by_how_much() -> None:
 
 @given(st.integers(1, 5000), st.integers(0, 2**32 - 1))
 def test_any_length_has_one_and_json_keeps_it(samples: int, seed: int) -> None:
-    made = fingerprint(np.random.default_rng(seed).normal(size=samples))
+    made = compute_fingerprint(np.random.default_rng(seed).normal(size=samples))
     assert np.array(made.levels_db).shape == (SEGMENTS, BANDS)
     assert 0 <= made.centroid_ms <= samples / 24
     assert Fingerprint.from_json(json.loads(json.dumps(made.to_json()))) == made
@@ -91,11 +91,11 @@ def test_any_length_has_one_and_json_keeps_it(samples: int, seed: int) -> None:
 def test_levels_and_centroid_are_what_they_say() -> None:
     click = np.zeros(2400)
     click[1200] = 1.0
-    assert fingerprint(click).centroid_ms == 50.0
-    silent = fingerprint(np.zeros(2400))
+    assert compute_fingerprint(click).centroid_ms == 50.0
+    silent = compute_fingerprint(np.zeros(2400))
     assert silent.centroid_ms == 0.0
     assert {level for row in silent.levels_db for level in row} == {FLOOR_DB}
-    loud, louder = fingerprint(100 * speech()), fingerprint(1000 * speech())
+    loud, louder = compute_fingerprint(100 * speech()), compute_fingerprint(1000 * speech())
     assert louder.level_distance_db(loud) == pytest.approx(20.0, abs=0.11)
 
 
@@ -110,14 +110,14 @@ def test_what_is_no_fingerprint_is_refused(data: dict) -> None:
 
 def test_what_has_no_fingerprint() -> None:
     with pytest.raises(ValueError, match="not finite"):
-        fingerprint(np.array([1.0, np.nan]))
+        compute_fingerprint(np.array([1.0, np.nan]))
     with pytest.raises(ValueError, match="samples"):
-        fingerprint(np.zeros((1, 5)))
+        compute_fingerprint(np.zeros((1, 5)))
 
 
 def test_every_utterance_has_the_expectation_made_of_it() -> None:
     """If not: kokoro-tvm validate corpus --update"""
-    kept = expectations()
+    kept = read_expectations()
     assert [(u.name, utterance_digest(u)) for u in corpus()] == [(n, e.utterance) for n, e in kept.items()]
     assert all(
         expected.frames >= len(u.phonemes) + 2 for u, expected in zip(corpus(), kept.values(), strict=True)
@@ -125,13 +125,13 @@ def test_every_utterance_has_the_expectation_made_of_it() -> None:
 
 
 def test_fingerprints_tell_the_utterances_apart() -> None:
-    prints = [e.fingerprint for e in expectations().values()]
+    prints = [e.fingerprint for e in read_expectations().values()]
     nearest = min(a.level_distance_db(b) for i, a in enumerate(prints) for b in prints[:i])
     assert nearest > 3.0
 
 
 def test_the_file_is_what_would_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = expectations()
+    kept = read_expectations()
     before = module._FILE.read_bytes()
     monkeypatch.setattr(module, "_FILE", tmp_path / "expectations.json")
     write_expectations(kept)

@@ -16,10 +16,10 @@ from kokoro_tvm.validation.measure import recogniser
 from kokoro_tvm.validation.measure.intelligibility import (
     SENTENCES,
     VOICES,
-    Heard,
+    Transcript,
     english_voices,
+    split_words,
     validate_intelligibility,
-    words,
 )
 
 GATE = {"max_word_error_increase": 0.01}
@@ -28,7 +28,7 @@ GATE = {"max_word_error_increase": 0.01}
 def test_24_sentences_in_4_voices() -> None:
     assert len(set(SENTENCES)) == 24
     assert len(set(VOICES)) == 4
-    assert all(len(words(sentence)) >= 6 for sentence in SENTENCES)
+    assert all(len(split_words(sentence)) >= 6 for sentence in SENTENCES)
 
 
 def test_voices_are_the_bundles() -> None:
@@ -42,7 +42,7 @@ def test_voices_are_the_bundles() -> None:
 
 
 def test_words_are_what_is_left_without_case_and_punctuation() -> None:
-    assert words("It’s easy, to tell… THE depth!") == ["it's", "easy", "to", "tell", "the", "depth"]
+    assert split_words("It’s easy, to tell… THE depth!") == ["it's", "easy", "to", "tell", "the", "depth"]
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,17 @@ def distance(a: list[str], b: list[str]) -> int:
 
 def rate(sentence: str, understood: str) -> float:
     """The word error rate of one sentence."""
-    report = validate_intelligibility([Heard("a", sentence, understood, sentence)], GATE)
+    report = validate_intelligibility([Transcript("a", sentence, understood, sentence)], GATE)
     return (report.utterances[0].outputs or {})["all"]["word_error_rate"]
 
 
-def heard(ours: int, stock: int) -> list[Heard]:
+def heard(ours: int, stock: int) -> list[Transcript]:
     """200 words in two voices, so many of them in the first misheard of each."""
 
     def spoilt(count: int) -> str:
         return " ".join(["um"] * count + ["word"] * (100 - count))
 
-    return [Heard("a", spoilt(0), spoilt(ours), spoilt(stock)), Heard("b", *[spoilt(0)] * 3)]
+    return [Transcript("a", spoilt(0), spoilt(ours), spoilt(stock)), Transcript("b", *[spoilt(0)] * 3)]
 
 
 @pytest.mark.parametrize(

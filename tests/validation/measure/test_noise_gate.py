@@ -27,7 +27,7 @@ def test_the_noise_passes() -> None:
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
 def test_of_any_seed_and_piece(seed: int, piece: int) -> None:
     """Once in some 100,000 noise is further off than five standard errors."""
-    assert judged.deviation(seed, piece) < 6
+    assert judged.measure_deviation(seed, piece) < 6
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,13 @@ from rapidfuzz.distance import Levenshtein
 
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.validation.measure.phonemes import BETTER, IntendedDifference, Read, distance, judge_phonemes
+from kokoro_tvm.validation.measure.phonemes import (
+    INTENDED,
+    IntendedDifference,
+    SentenceReading,
+    edit_distance,
+    judge_phonemes,
+)
 from kokoro_tvm.validation.reference.phonemes import ReferenceWord, sentences
 
 LIMITS: dict[str, float | None] = {"max_known_word_errors": 0, "max_phoneme_error_rate": 0.002}
@@ -20,10 +26,10 @@ strings = st.text("ˈæbk ", max_size=12)
 
 @given(one=strings, other=strings)
 def test_distance_is_levenshteins(one: str, other: str) -> None:
-    assert distance(one, other) == Levenshtein.distance(one, other)
+    assert edit_distance(one, other) == Levenshtein.edit_distance(one, other)
 
 
-def sentence(count: int = 1000) -> Read:
+def sentence(count: int = 1000) -> SentenceReading:
     """ "cat xyzzy." again and again: a word of the lexicon, one of espeak-ng, a mark."""
     reference = [
         ReferenceWord("cat", "kˈæt", " ", False),
@@ -35,10 +41,10 @@ def sentence(count: int = 1000) -> Read:
         Token(word.text, 0, 1, word.phonemes, word.space, origin=origin)
         for word, origin in zip(reference, origins, strict=True)
     ]
-    return Read("cat xyzzy. ", reference * count, ours * count)
+    return SentenceReading("cat xyzzy. ", reference * count, ours * count)
 
 
-def spoiled(place: int, **changes: str) -> Read:
+def spoiled(place: int, **changes: str) -> SentenceReading:
     whole = sentence()
     ours = list(whole.ours)
     ours[place] = replace(ours[place], **changes)
@@ -83,14 +89,14 @@ def test_too_many_wrong_symbols_fail() -> None:
         judge_phonemes({"English": [replace(whole, ours=ours)]}, LIMITS).require()
 
 
-@pytest.mark.parametrize("better", BETTER, ids=lambda better: better.example)
+@pytest.mark.parametrize("better", INTENDED, ids=lambda better: better.example)
 def test_what_is_read_better_has_a_reason_and_a_source(better: IntendedDifference) -> None:
     assert better.reason.endswith(".")
     assert better.source
     assert better.reference != better.ours
 
 
-@pytest.mark.parametrize("better", [b for b in BETTER if b.concerns], ids=lambda better: better.example)
+@pytest.mark.parametrize("better", [b for b in INTENDED if b.pattern], ids=lambda better: better.example)
 def test_sentences_with_what_is_read_better_are_passed_over(better: IntendedDifference) -> None:
     wrong = replace(spoiled(0, phonemes="x"), sentence=f"It is {better.example}.")
     report = judge_phonemes({"English": [sentence(), wrong]}, LIMITS)
@@ -102,7 +108,7 @@ def test_sentences_with_what_is_read_better_are_passed_over(better: IntendedDiff
     ("word", "reference", "ours", "british", "errors"),
     [
         ("read", "ɹˈid", "ɹˈɛd", False, 0),
-        ("Read", "ɹˈiːd", "ɹˈɛd", True, 0),
+        ("SentenceReading", "ɹˈiːd", "ɹˈɛd", True, 0),
         ("live-action", "lˌɪvˈækʃən", "lˌIvˈækʃən", False, 0),
         ("read", "ɹˈid", "ɹˈiːd", False, 1),  # the other English's
         ("read", "ɹˈid", "ɹɛd", False, 1),
@@ -113,7 +119,7 @@ def test_sentences_with_what_is_read_better_are_passed_over(better: IntendedDiff
 def test_a_word_of_two_readings_may_have_either(
     word: str, reference: str, ours: str, british: bool, errors: int
 ) -> None:
-    read = Read(
+    read = SentenceReading(
         f"{word} it",
         [ReferenceWord(word, reference, " ", False), ReferenceWord("it", "ɪt", "", False)],
         [Token(word, 0, 1, ours, " ", origin="lexicon"), Token("it", 1, 2, "ɪt", "", origin="lexicon")],

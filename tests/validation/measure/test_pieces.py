@@ -15,14 +15,12 @@ from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.speech import joins, planning, rendering
 from kokoro_tvm.runtime.speech.piece import Piece
-from kokoro_tvm.validation.measure.pieces import JudgedText, judge_text, texts_of
+from kokoro_tvm.validation.measure.pieces import JudgedText, choose_texts, judge_text
 
-TEXT = JudgedText("text", ("həlo pəɹl.", "həl.", "həlo pəɹl."), "am_adam", 1.25, 7)
+PIECES = ("həlo pəɹl.", "həl.", "həlo pəɹl.")
+SPEED = 1.25
+Statuses = Callable[[], dict[str, str]]
 PASSED = {"max_durations_off": "passed", "max_samples_off": "passed", "max_pauses_off": "passed"}
-
-
-def statuses(tts: Synthesizer) -> dict[str, str]:
-    return {verdict.gate: verdict.status for verdict in judge_text(tts, TEXT).verdicts}
 
 
 @pytest.fixture(scope="module")
@@ -31,37 +29,50 @@ def tts(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
     return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle))
 
 
+@pytest.fixture(scope="module")
+def text(tts: Synthesizer) -> JudgedText:
+    speeches = [tts.from_phonemes(phonemes, voice="am_adam", speed=SPEED) for phonemes in PIECES]
+    return JudgedText("text", PIECES, tuple(s.durations for s in speeches), "am_adam", SPEED, 7)
+
+
+@pytest.fixture
+def statuses(tts: Synthesizer, text: JudgedText) -> Callable[[], dict[str, str]]:
+    return lambda: {verdict.gate: verdict.status for verdict in judge_text(tts, text).verdicts}
+
+
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 class TestJudgeText:
-    def test_a_sound_text_passes(self, tts: Synthesizer) -> None:
-        assert statuses(tts) == PASSED
+    def test_correct_text_passes(self, statuses: Statuses) -> None:
+        assert statuses() == PASSED
 
-    def test_durations_rounded_down_fail(self, tts: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole = rendering.frame_durations
-        monkeypatch.setattr(rendering, "frame_durations", lambda d, speed: whole(np.floor(d / 2), speed))
-        assert statuses(tts)["max_durations_off"] == "failed"
+    def test_halved_durations_fail(self, statuses: Statuses, monkeypatch: pytest.MonkeyPatch) -> None:
+        original = rendering.frame_durations
+        monkeypatch.setattr(rendering, "frame_durations", lambda d, speed: original(np.floor(d / 2), speed))
+        assert statuses()["max_durations_off"] == "failed"
 
-    def test_noise_of_the_first_piece_fails(self, tts: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_noise_of_the_first_piece_fails(
+        self, statuses: Statuses, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(planning, "Piece", lambda words, style, noise: Piece(words, style, noise=0))
-        assert statuses(tts) == PASSED | {"max_samples_off": "failed"}
+        assert statuses() == PASSED | {"max_samples_off": "failed"}
 
     @pytest.mark.parametrize("factor", [0.9, 1.1])
     def test_scaled_pauses_fail(
-        self, factor: float, tts: Synthesizer, monkeypatch: pytest.MonkeyPatch
+        self, factor: float, statuses: Statuses, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         scaled: Callable[..., Any] = lambda seconds, rate: joins.pause_after(factor * seconds, rate)  # noqa: E731
         monkeypatch.setattr(planning, "pause_after", scaled)
-        assert statuses(tts) == PASSED | {"max_pauses_off": "failed"}
+        assert statuses() == PASSED | {"max_pauses_off": "failed"}
 
-    def test_another_row_of_the_style_fails(self, tts: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
-        planned = planning._predicted
+    def test_other_style_row_fails(self, statuses: Statuses, monkeypatch: pytest.MonkeyPatch) -> None:
+        original = planning._predicted
 
         def predict(model: Any, part: Any, style: Any, number: int) -> Any:
-            return planned(model, part, replace(style, table=lambda voice: style.table(voice)[1:]), number)
+            return original(model, part, replace(style, table=lambda voice: style.table(voice)[1:]), number)
 
         monkeypatch.setattr(planning, "_predicted", predict)
-        assert "failed" in statuses(tts).values()
+        assert "failed" in statuses().values()
 
 
-def test_texts_of_slow_references_alone_are_none() -> None:
-    assert texts_of([]) == []
+def test_choose_texts_without_references_is_empty() -> None:
+    assert choose_texts([]) == []

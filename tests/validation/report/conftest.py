@@ -1,4 +1,4 @@
-"""A small bundle's facts: two utterances of sines and noise, one artifact that fails, one gate not run."""
+"""Facts of a small bundle: two utterances of sines and noise, a failed artifact, a gate that was not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as a browser shows it: light and dark, wide and narrow. Skipped where there is no Chromium."""
+"""The page in a browser: light and dark, wide and narrow. Skipped without Chromium."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow("opens pages in Chromium")
 
 
 def shown(browser: Any, page: Path, folder: Path, scheme: str, width: int) -> dict[str, Any]:
-    """What a window of this width shows: a screenshot, colours, what is too wide, what went wrong."""
+    """Return the screenshot, colours, overflowing elements and errors in a window of this width."""
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, offline=True)
     tab, wrong = context.new_page(), []
     tab.on("console", lambda message: wrong.append(message.text))
@@ -48,7 +48,7 @@ def shown(browser: Any, page: Path, folder: Path, scheme: str, width: int) -> di
 
 
 @pytest.mark.parametrize("width", [375, 1280])
-def test_the_page_in_a_browser(browser: Any, page: Path, tmp_path: Path, width: int) -> None:
+def test_page_fits_the_window_in_light_and_dark(browser: Any, page: Path, tmp_path: Path, width: int) -> None:
     light, dark = (shown(browser, page, tmp_path, scheme, width) for scheme in ("light", "dark"))
     for found in (light, dark):
         assert found["wrong"] == []
@@ -64,5 +64,5 @@ def test_the_page_in_a_browser(browser: Any, page: Path, tmp_path: Path, width: 
 
 
 def brightness(color: str) -> float:
-    """Of `rgb(251, 250, 247)`, 0 to 255."""
+    """Return the brightness, 0 to 255, of a colour such as `rgb(251, 250, 247)`."""
     return sum(map(int, color.removeprefix("rgb(").removesuffix(")").split(","))) / 3

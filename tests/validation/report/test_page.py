@@ -17,7 +17,7 @@ from .conftest import report, verdict
 
 
 class Elements(HTMLParser):
-    """Every element with its attributes, and the text in between."""
+    """Collects every element with its attributes, and the text."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()
@@ -35,8 +35,8 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def test_it_needs_nothing_but_itself(page: Path) -> None:
-    """No address of anything that would be fetched; only logs are linked to, beside it."""
+def test_page_loads_nothing_else(page: Path) -> None:
+    """The only addresses are links to logs."""
     elements = Elements(page)
     addresses = [a[key] or "" for _, a in elements.found for key in ("src", "href", "xlink:href") if key in a]
     assert addresses
@@ -46,7 +46,7 @@ def test_it_needs_nothing_but_itself(page: Path) -> None:
     assert not elements.of("script")
 
 
-def test_it_can_be_read_aloud(page: Path) -> None:
+def test_page_is_accessible(page: Path) -> None:
     elements = Elements(page)
     assert elements.of("html")[0]["lang"] == "en"
     assert all(i.get("alt") for i in elements.of("img"))
@@ -56,7 +56,7 @@ def test_it_can_be_read_aloud(page: Path) -> None:
     assert len(elements.of("h1")) == 1
 
 
-def test_every_utterance_can_be_seen_and_heard(page: Path, facts: BundleFacts) -> None:
+def test_page_has_audio_and_picture_of_every_utterance(page: Path, facts: BundleFacts) -> None:
     elements = Elements(page)
     count = len(facts.utterances)
     assert (len(elements.of("img")), len(elements.of("audio")), len(elements.of("svg"))) == (
@@ -72,13 +72,13 @@ def test_every_utterance_can_be_seen_and_heard(page: Path, facts: BundleFacts) -
     assert np.abs(heard - facts.utterances[0].audio).max() <= 2**-15
 
 
-def test_what_is_reported_is_text(page: Path) -> None:
-    """Phonemes are anybody's: none of it becomes markup."""
+def test_page_escapes_text(page: Path) -> None:
+    """Phonemes are input of a user, so they must not become markup."""
     assert "<b>one</b>" not in page.read_text(encoding="utf-8")
     assert "<b>one</b> & ˈ" in Elements(page).text
 
 
-def test_the_matrix_tells_gate_value_and_status(page: Path) -> None:
+def test_page_has_value_and_status_of_every_gate(page: Path) -> None:
     text = re.sub(r"\s+", " ", Elements(page).text)
     assert "audio: gain_db 3, at least 10 failed" in text
     assert "audio: gain_db 3, no limit not run" in text
@@ -91,14 +91,13 @@ def test_the_matrix_tells_gate_value_and_status(page: Path) -> None:
     assert "toy failed" in text
 
 
-def test_a_bundle_that_passed_says_so(facts: BundleFacts, tmp_path: Path) -> None:
+def test_page_of_a_bundle_that_passed(facts: BundleFacts, tmp_path: Path) -> None:
     good = [r for r in facts.reports if r["passed"]]
     text = Elements(write_page(replace(facts, reports=good), tmp_path / "report.html")).text
     assert "toy passed" in re.sub(r"\s+", " ", text)
 
 
-def test_audio_of_another_length_is_shown(facts: BundleFacts, tmp_path: Path) -> None:
-    """A bundle whose durations are wrong is what one wants to look at most."""
+def test_page_shows_audio_of_another_length(facts: BundleFacts, tmp_path: Path) -> None:
     one = facts.utterances[0]
     for samples in (one.audio.size - 600, one.audio.size + 600):
         cut = replace(one, audio=np.resize(one.audio, samples), durations=one.durations + np.array([1, 0]))
@@ -106,7 +105,7 @@ def test_audio_of_another_length_is_shown(facts: BundleFacts, tmp_path: Path) ->
         assert "1 tokens differ" in text
 
 
-def test_silence_and_equal_audio_are_shown(facts: BundleFacts, tmp_path: Path) -> None:
+def test_page_shows_silence_and_equal_audio(facts: BundleFacts, tmp_path: Path) -> None:
     one = facts.utterances[0]
     truth = one.reference.truth
     silent = replace(one.reference, truth=replace(truth, audio=0 * truth.audio, f0=0 * truth.f0))
@@ -119,7 +118,7 @@ def test_silence_and_equal_audio_are_shown(facts: BundleFacts, tmp_path: Path) -
         assert "nan" not in text.lower().replace("nano", "")
 
 
-def test_the_worst_of_all_utterances() -> None:
+def test_worst_value_of_all_utterances() -> None:
     result = report("f0n", 64, verdict("min_snr_db", 100.0, 80.0, "passed"))
     result["utterances"][1]["verdicts"] = [verdict("min_snr_db", 79.0, 80.0, "failed")]
     (cell,) = worst(result)

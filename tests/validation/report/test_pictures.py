@@ -12,7 +12,7 @@ from kokoro_tvm.validation.report.pictures import curve, envelope, palette_png, 
 
 
 def pixels(png: bytes) -> np.ndarray:
-    """(rows, columns) indices of a PNG as `palette_png` writes it, every checksum looked at."""
+    """Return the (rows, columns) indices of a PNG by `palette_png`, and verify its checksums."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     chunks, at = {}, 8
     while at < len(png):
@@ -29,13 +29,13 @@ def pixels(png: bytes) -> np.ndarray:
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
-def test_png_holds_what_was_drawn(height: int, width: int) -> None:
+def test_png_has_the_indices(height: int, width: int) -> None:
     drawn = np.random.default_rng(height * width).integers(0, 4, (height, width)).astype(np.uint8)
     assert np.array_equal(pixels(palette_png(drawn, np.zeros((4, 3), np.uint8))), drawn)
 
 
-def test_a_tone_is_a_line_at_its_height() -> None:
-    """3 kHz is a quarter of the way up; what is 90 dB below is black."""
+def test_spectrogram_of_a_tone_is_a_line() -> None:
+    """3 kHz is a quarter of the way up; 90 dB below the loudest bin is black."""
     tone = np.sin(2 * np.pi * 3000 * np.arange(24000) / 24000)
     drawn = pixels(spectrogram(tone, float(magnitude_spectrum(tone).max())))
     rows, columns = drawn.shape
@@ -47,7 +47,7 @@ def test_a_tone_is_a_line_at_its_height() -> None:
 
 
 @given(st.integers(1, 5000))
-def test_an_envelope_stays_within_its_height(samples: int) -> None:
+def test_envelope_stays_within_its_height(samples: int) -> None:
     audio = np.random.default_rng(samples).uniform(-1, 1, samples)
     points = np.array([[float(v) for v in p.split(",")] for p in envelope(audio, 600, 1.0, 120).split()])
     assert len(points) == 2 * min(600, samples)
@@ -55,6 +55,6 @@ def test_an_envelope_stays_within_its_height(samples: int) -> None:
     assert points[:, 0].min() >= 0 and points[:, 0].max() <= 600
 
 
-def test_a_curve_is_cut_where_it_is_unvoiced() -> None:
+def test_curve_is_cut_at_unvoiced_steps() -> None:
     lines = curve(np.array([0.0, 100, 200, 0, 0, 600, 0]), 600, 500, 100)
     assert lines == ["100.0,80.0 200.0,60.0", "500.0,0.0"]

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate: one module per command of the group."""
+"""kokoro-tvm validate: one module for each command of the group."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import typer
 
 __all__ = ["register"]
 
-# Modules of this folder in the order --help lists them; each has a function of its own name.
+# Modules of this folder in the order of --help; each has a function of its own name.
 _COMMANDS = ("steps", "e2e", "corpus", "lengths", "tails", "intelligibility")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command group `validate`."""
+    """Add the command group `validate`."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
     for name in _COMMANDS:
         group.command(name)(getattr(import_module(f"kokoro_tvm.cli.develop.validate.{name}"), name))

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate corpus: compares a bundle with the expectations of the regression corpus."""
+"""kokoro-tvm validate corpus: compares a bundle with the expectations of the corpus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def corpus(
         typer.Option(
             "--utterance",
             metavar="NAME",
-            help="Check only this utterance. May be repeated.",
+            help="Check this utterance alone. May be repeated.",
             show_default="all 60",
         ),
     ] = None,
@@ -36,9 +36,10 @@ def corpus(
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Compare a bundle with the frame counts and spectral fingerprints of the corpus.
+    """Compare a bundle with the corpus of expectations.
 
-    This needs the bundle only: no checkpoint, no PyTorch run.
+    The corpus has the frame counts and spectral fingerprints of 60 utterances. Only the bundle is needed: no
+    checkpoint, no PyTorch.
     """
     from kokoro_tvm.common.errors import InputError
     from kokoro_tvm.runtime import Synthesizer

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate e2e: compares whole utterances of bundles with the stock model in float64."""
+"""kokoro-tvm validate e2e: compares whole utterances of bundles with the stock model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def e2e(
         typer.Option(
             "--bundle",
             metavar="DIR",
-            help="Folder of a bundle. May be repeated. The tables show its last part.",
+            help="Folder of a bundle. May be repeated. The tables show its name.",
             show_default=str(BUNDLE),
         ),
     ] = None,
@@ -36,7 +36,7 @@ def e2e(
     corpus: Annotated[bool, typer.Option("--corpus", help="Use all 60 utterances of the corpus.")] = False,
     text: Annotated[
         str | None,
-        typer.Option("--text", help="Text to speak instead, one paragraph, in the language of the voice."),
+        typer.Option("--text", help="Text to speak instead: one paragraph, in the language of the voice."),
     ] = None,
     phonemes: Annotated[str | None, typer.Option("--phonemes", help="Phonemes to speak instead.")] = None,
     voice: Annotated[
@@ -51,22 +51,23 @@ def e2e(
 ) -> None:
     """Compare whole utterances with the stock model in float64.
 
-    PyTorch float32, and the float64 run with other noise, are compared likewise."""
+    PyTorch float32 and a float64 run with other noise are compared in the same way.
+    """
     from kokoro_tvm.runtime import read_bundle
-    from kokoro_tvm.tools.lab.e2e import choose_utterances, end_to_end
-    from kokoro_tvm.tools.lab.setting import Lab, utterance_of
+    from kokoro_tvm.tools.lab.e2e import choose_utterances, compare_end_to_end
+    from kokoro_tvm.tools.lab.setting import Lab, build_utterance
     from kokoro_tvm.validation.measure.e2e_table import print_end_to_end
 
     # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
-    given = []
+    own = []
     if text is not None or phonemes is not None:
         with noted():
             first = read_bundle((bundle or [BUNDLE])[0])
-            given.append(utterance_of(phonemes, text, voice, speed, seed, first))
+            own.append(build_utterance(phonemes, text, voice, speed, seed, first))
     labs = [Lab.open(folder, root, threads, progress) for folder in bundle or [BUNDLE]]
-    chosen = choose_utterances(labs[0], utterance or [], corpus) if utterance or corpus or not given else []
-    found = end_to_end(labs, [*chosen, *given])
-    print_end_to_end(found, console())
-    write_json(json_file, found.to_json())
-    found.require()
+    chosen = choose_utterances(labs[0], utterance or [], corpus) if utterance or corpus or not own else []
+    result = compare_end_to_end(labs, [*chosen, *own])
+    print_end_to_end(result, console())
+    write_json(json_file, result.to_json())
+    result.require()

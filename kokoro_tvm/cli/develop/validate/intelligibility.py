@@ -1,11 +1,9 @@
-"""kokoro-tvm validate intelligibility: compares how well a recogniser understands a bundle and PyTorch."""
+"""kokoro-tvm validate intelligibility: compares word error rates of a bundle and of PyTorch."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from kokoro_tvm.cli._output import (
     JsonFileOption,
@@ -25,28 +23,20 @@ if TYPE_CHECKING:
 
 __all__ = ["intelligibility"]
 
-_MOST = 0.01
+_MAX_INCREASE = 0.01
 
 
 def intelligibility(
     bundle: BundleOption = BUNDLE,
-    most: Annotated[
-        float | None,
-        typer.Option(
-            "--max-increase",
-            min=0.0,
-            max=1.0,
-            help="Largest increase of the word error rate over stock PyTorch's; 0.01 is 1 %.",
-            show_default=f"the recipe's gate, or {_MOST}",
-        ),
-    ] = None,
     json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Compare how well a speech recogniser understands the bundle and stock PyTorch.
+    """Compare the word error rates of a bundle and of PyTorch.
 
-    Both speak the same 24 sentences, in 4 of its English voices."""
+    Both speak the same 24 sentences in 4 English voices of the bundle, and a speech recogniser listens. The
+    increase may be what the recipe's gate allows, else 0.01 (1 %).
+    """
     from dataclasses import asdict
 
     from kokoro_tvm.tools.lab.setting import Lab
@@ -54,29 +44,25 @@ def intelligibility(
     from kokoro_tvm.validation.measure.intelligibility import validate_intelligibility
 
     check_file(json_file)
-    ears = recogniser.open_recogniser()
+    listener = recogniser.open_recogniser()
     lab = Lab.open(bundle, root, threads, progress)
-    if most is None:
-        most = lab.recipe.gates.intelligibility.max_word_error_increase
-    limits = {"max_word_error_increase": _MOST if most is None else most}
+    gate = lab.recipe.gates.intelligibility.max_word_error_increase
+    limits = {"max_word_error_increase": _MAX_INCREASE if gate is None else gate}
     with noted():
-        heard = listening.listen(bundle, *lab.model, ears, threads=lab.threads, progress=progress)
+        heard = listening.listen(bundle, *lab.model, listener, threads=lab.threads, progress=progress)
     report = validate_intelligibility(heard, limits)
-    (utterance,) = report.utterances
+    (utterance,) = report.utterances  # the 24 sentences are judged as one
     out = console()
-    out.print(rates_table(utterance.outputs or {}))
+    out.print(_table(utterance.outputs or {}))
     for verdict in utterance.verdicts:
         out.print(f"{verdict}: {verdict.status}", highlight=False, soft_wrap=True)
     write_json(json_file, report.to_json() | {"heard": [asdict(h) for h in heard]})
     report.require()
 
 
-def rates_table(rates: Mapping[str, Mapping[str, float]]) -> Table:
-    """Word error rates by voice."""
-    made = table("word error rate", ("kokoro-tvm", "PyTorch float32", "increase"))
-    for voice, found in rates.items():
-        ours, stock, more = (
-            found[key] for key in ("word_error_rate", "stock_word_error_rate", "word_error_increase")
-        )
-        made.add_row(voice, f"{ours:.2%}", f"{stock:.2%}", f"{more:+.2%}")
-    return made
+def _table(rates: Mapping[str, Mapping[str, float]]) -> Table:
+    rows = table("word error rate", ("kokoro-tvm", "PyTorch float32", "increase"))
+    for voice, values in rates.items():
+        own, stock = values["word_error_rate"], values["stock_word_error_rate"]
+        rows.add_row(voice, f"{own:.2%}", f"{stock:.2%}", f"{values['word_error_increase']:+.2%}")
+    return rows

@@ -17,7 +17,12 @@ from kokoro_tvm.cli._output import (
     write_json,
 )
 from kokoro_tvm.cli._speech import BundleOption, ThreadsOption
-from kokoro_tvm.cli.develop.validate._options import ComponentOption, UtteranceOption, chosen_components, span
+from kokoro_tvm.cli.develop.validate._options import (
+    ComponentOption,
+    UtteranceOption,
+    parse_components,
+    parse_lengths,
+)
 
 __all__ = ["tails"]
 
@@ -37,7 +42,7 @@ def tails(
     count: Annotated[
         int,
         typer.Option(
-            "--count", min=1, help="Number of random tails for each of three valid lengths of each bucket."
+            "--count", min=1, help="Number of random tails for each of the three valid lengths of a bucket."
         ),
     ] = 50,
     utterance: UtteranceOption = None,
@@ -45,17 +50,17 @@ def tails(
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Check that values behind the valid part of inputs change no output.
+    """Check that values behind the valid length have no effect.
 
     The bundle must have masked lengths. Not a bit of the outputs may change.
     """
     from kokoro_tvm.common.errors import InputError
-    from kokoro_tvm.tools.lab.lengths import TailsReport, lengths_within, tail_trials
+    from kokoro_tvm.tools.lab.lengths import TailsReport, choose_lengths, try_tails
     from kokoro_tvm.tools.lab.setting import Lab
 
     check_file(json_file)
-    names = chosen_components(component)
-    wanted = span(buckets, "--buckets") if buckets else ()
+    names = parse_components(component)
+    chosen = parse_lengths(buckets, "--buckets") if buckets else ()
     lab = Lab.open(bundle, root, threads, progress)
     if lab.bundle.length != "masked":
         raise InputError(
@@ -66,22 +71,21 @@ def tails(
     trials = []
     for name in names:
         for bucket in lab.tvm.buckets(name):
-            if wanted and bucket not in wanted:
+            if chosen and bucket not in chosen:
                 continue
             progress(f"{name}-{bucket}: {count} tails")
-            for length in lengths_within(bucket):
-                trials.append(tail_trials(lab.tvm, reference, name, bucket, length, count))
+            for length in choose_lengths(bucket):
+                trials.append(try_tails(lab.tvm, reference, name, bucket, length, count))
     if not trials:
         raise InputError(f"{bundle} has no bucket of --buckets {buckets}.")
     report = TailsReport(str(bundle), lab.tvm.policy, tuple(trials))
     headings = ("bucket", "length", "tails", "bit for bit equal", "outputs behind it")
-    made = table("component", headings, "tails", "verdict")
+    rows = table("component", headings, "tails", "verdict")
     for trial in trials:
         verdict = "[green]passed[/]" if trial.status == "passed" else "[bold red]FAILED[/]"
-        behind = "zeros" if trial.silent else "not zeros"
+        tail = "zeros" if trial.silent else "not zeros"
         cells = (trial.bucket, trial.length, trial.tails, trial.equal)
-        made.add_row(trial.component, *map(str, cells), behind, verdict)
-    out = console()
-    out.print(made, "")
+        rows.add_row(trial.component, *map(str, cells), tail, verdict)
+    console().print(rows, "")
     write_json(json_file, report.to_json())
     report.require()

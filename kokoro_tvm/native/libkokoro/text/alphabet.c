@@ -1,4 +1,4 @@
-/* The alphabet and the rules are those of misaki 0.9.4 (hexgrad, Apache-2.0). */
+/* Alphabet and rules of misaki 0.9.4 (hexgrad, Apache-2.0). */
 #include "lexicon.h"
 
 int is_vowel(int32_t symbol) { return is_one_of(symbol, "AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻ"); }
@@ -10,31 +10,31 @@ size_t weight_of(string phonemes) {
   return weight;
 }
 
-/* Without secondary stress, or with another in its place; with another than the primary. 0: without. */
+/* Replace the marks of primary and secondary stress; 0 removes the secondary one. */
 static string with_marks(work *w, string phonemes, int32_t primary, int32_t secondary) {
-  builder made = {0};
+  builder result = {0};
   for (size_t i = 0; i < phonemes.size; ++i) {
     int32_t symbol = phonemes.at[i];
     symbol = symbol == PRIMARY ? primary : symbol == SECONDARY ? secondary : symbol;
-    if (symbol) put_char(w, &made, symbol);
+    if (symbol) put_char(w, &result, symbol);
   }
-  return some(BUILT(made));
+  return some(BUILT(result));
 }
 
-string restress(work *w, string phonemes, stress wanted) {
-  int primary = holds(phonemes, PRIMARY), secondary = holds(phonemes, SECONDARY);
-  if (wanted == AS_IT_IS) return phonemes;
-  if (wanted == MUTED) return with_marks(w, phonemes, 0, 0);
-  if (wanted == LOWERED || (wanted <= UNSTRESSED && primary)) return with_marks(w, phonemes, SECONDARY, 0);
-  if (!primary && !secondary && wanted >= UNSTRESSED) {
-    builder made = {0};
+string restress(work *w, string phonemes, stress expected) {
+  int primary = contains(phonemes, PRIMARY), secondary = contains(phonemes, SECONDARY);
+  if (expected == AS_IT_IS) return phonemes;
+  if (expected == MUTED) return with_marks(w, phonemes, 0, 0);
+  if (expected == LOWERED || (expected <= UNSTRESSED && primary)) return with_marks(w, phonemes, SECONDARY, 0);
+  if (!primary && !secondary && expected >= UNSTRESSED) {
+    builder result = {0};
     size_t vowel = 0;
     while (vowel < phonemes.size && !is_vowel(phonemes.at[vowel])) ++vowel;
     if (vowel == phonemes.size) return phonemes;
-    put(w, &made, slice(phonemes, 0, vowel));
-    put_char(w, &made, wanted > STRESSED ? PRIMARY : SECONDARY);
-    put(w, &made, slice(phonemes, vowel, phonemes.size));
-    return BUILT(made);
+    put(w, &result, slice(phonemes, 0, vowel));
+    put_char(w, &result, expected > STRESSED ? PRIMARY : SECONDARY);
+    put(w, &result, slice(phonemes, vowel, phonemes.size));
+    return BUILT(result);
   }
-  return wanted >= STRESSED && !primary ? with_marks(w, phonemes, PRIMARY, PRIMARY) : phonemes;
+  return expected >= STRESSED && !primary ? with_marks(w, phonemes, PRIMARY, PRIMARY) : phonemes;
 }

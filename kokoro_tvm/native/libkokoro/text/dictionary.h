@@ -1,4 +1,4 @@
-/* Words to entries in the bundle's front-end file (runtime/text/frontend/dictionary.py says how they are laid out). */
+/* Words to entries in the bundle's front-end file; see runtime/text/frontend/dictionary.py for the format. */
 #ifndef KOKORO_DICTIONARY_H
 #define KOKORO_DICTIONARY_H
 
@@ -13,20 +13,20 @@ typedef struct dictionary {
   const uint8_t *index, *words, *stream;
 } dictionary;
 
-/* Checks the index, not what is packed. Fails with KOKORO_BUNDLE where there is no such tensor, or a damaged one. */
+/* Check the index, but not the packed blocks. Fails with FAILURE_BUNDLE if the tensor is missing or damaged. */
 dictionary open_dictionary(scope *s, const tensors *file, const char *name);
 
-/* Bytes of its longest word. Fails with KOKORO_BUNDLE where it is damaged. */
+/* Return the bytes of the longest word. Fails with FAILURE_BUNDLE if a block is damaged. */
 size_t longest_word(scope *s, const dictionary *from);
 
 /* A dictionary with the blocks that a call has unpacked. */
 typedef struct opened {
   work *w;
   const dictionary *from;
-  struct plain *plain; /* blocks, empty until they are used */
+  struct plain *plain; /* blocks, empty until their first use */
 } opened;
 
-/* What stands beside a word; `at` is NULL where there is no such word. */
+/* The value of a word. at: NULL if the word is missing. */
 typedef struct entry {
   const uint8_t *at;
   size_t size;
@@ -34,12 +34,12 @@ typedef struct entry {
 } entry;
 
 opened use_dictionary(work *w, const dictionary *from);
-/* The entry of a word as it is written here, capitals and all. Fails with KOKORO_BUNDLE where its block is damaged. */
+/* Return the entry of exactly this spelling. Fails with FAILURE_BUNDLE if its block is damaged. */
 entry find_entry(opened *in, string word);
-/* Whether an entry has texts by name; whether it has a name; its one text, or that of a name, NONE without one. */
-int is_named(entry found);
-int has_name(entry found, string name);
-string text_of(work *w, entry found);
-string text_of_name(work *w, entry found, string name);
+/* Whether an entry has texts by name; whether it has one name; its only text; the text of a name or NONE. */
+int is_named(entry result);
+int has_name(entry result, string name);
+string text_of(work *w, entry result);
+string text_of_name(work *w, entry result, string name);
 
 #endif

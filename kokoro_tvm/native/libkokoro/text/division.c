@@ -1,6 +1,6 @@
-/* Where an utterance is divided: at clauses, else at spaces, near the middle. */
+/* Division of an utterance near its middle: at clauses, else at spaces. */
 #include "patterns.h"
-#include "speech.h"
+#include "text.h"
 
 enum { BOUNDARIES = 5 };
 static const string SPACE = {(const int32_t[]){' '}, 1};
@@ -14,32 +14,32 @@ string symbols_of(work *w, const words *all) {
   return BUILT(out);
 }
 
-int is_spoken(const word *each) {
-  for (size_t i = 0; i < each->phonemes.size; ++i)
-    if (is_alpha(each->phonemes.at[i])) return 1;
+int is_spoken(const word *element) {
+  for (size_t i = 0; i < element->phonemes.size; ++i)
+    if (is_alpha(element->phonemes.at[i])) return 1;
   return 0;
 }
 
-/* The place nearest to the middle at a boundary of the best kind there is, with a sound at both sides; 0: there is none. */
+/* Return the place nearest to the middle at the best kind of boundary with a sound on both sides, or 0. */
 static size_t middle_cut(work *w, string symbols) {
   size_t first = 0, last = symbols.size, best = 0;
   while (first < symbols.size && !is_alpha(symbols.at[first])) ++first;
   if (first == symbols.size) return 0;
   while (!is_alpha(symbols.at[last - 1])) --last;
   for (int kind = 0; kind < BOUNDARIES && !best; ++kind)
-    for (match found = FIRST_MATCH; next_match(w, &PATTERNS[PHONEMES_BOUNDARIES + kind], symbols, &found);) {
-      size_t twice = 2 * found.end, off = twice > symbols.size ? twice - symbols.size : symbols.size - twice;
+    for (match result = FIRST_MATCH; next_match(w, &PATTERNS[PHONEMES_BOUNDARIES + kind], symbols, &result);) {
+      size_t twice = 2 * result.end, off = twice > symbols.size ? twice - symbols.size : symbols.size - twice;
       size_t of_best = 2 * best > symbols.size ? 2 * best - symbols.size : symbols.size - 2 * best;
-      if (first < found.end && found.end < last && (!best || off < of_best)) best = found.end;
+      if (first < result.end && result.end < last && (!best || off < of_best)) best = result.end;
     }
   return best;
 }
 
 breath first_words(work *w, const words *all, size_t count) {
-  breath made = {.ends = CLAUSE};
-  for (size_t i = 0; i < count; ++i) PUSH(w, made.words, all->all[i]);
-  made.words.all[count - 1].space.size = 0;
-  return made;
+  breath result = {.ends = CLAUSE};
+  for (size_t i = 0; i < count; ++i) PUSH(w, result.words, all->all[i]);
+  result.words.all[count - 1].space.size = 0;
+  return result;
 }
 
 int halve(work *w, const breath *whole, breath *before, breath *after) {
@@ -47,20 +47,20 @@ int halve(work *w, const breath *whole, breath *before, breath *after) {
   words left = {0}, right = {0};
   if (!cut) return 0;
   for (size_t i = 0; i < whole->words.count; ++i) {
-    word each = whole->words.all[i];
-    size_t end = place + each.phonemes.size + each.space.size;
+    word element = whole->words.all[i];
+    size_t end = place + element.phonemes.size + element.space.size;
     if (end <= cut) {
-      PUSH(w, left, each);
+      PUSH(w, left, element);
     } else if (place >= cut) {
-      PUSH(w, right, each);
-    } else { /* a word of several, such as a number */
-      string begin = slice(each.phonemes, 0, cut - place);
-      word part = each;
-      part.phonemes = right_stripped(begin);
+      PUSH(w, right, element);
+    } else { /* a word of several words, such as a number */
+      string begin = slice(element.phonemes, 0, cut - place);
+      word part = element;
+      part.phonemes = strip_spaces_right(begin);
       part.space = slice(begin, part.phonemes.size, begin.size);
       PUSH(w, left, part);
-      each.phonemes = slice(each.phonemes, cut - place, each.phonemes.size);
-      PUSH(w, right, each);
+      element.phonemes = slice(element.phonemes, cut - place, element.phonemes.size);
+      PUSH(w, right, element);
     }
     place = end;
   }
@@ -70,10 +70,10 @@ int halve(work *w, const breath *whole, breath *before, breath *after) {
   return 1;
 }
 
-static int ends_clause(const word *each) {
-  if (is_spoken(each) || !each->space.size) return 0;
-  for (size_t i = 0; i < each->phonemes.size; ++i)
-    if (is_one_of(each->phonemes.at[i], ",;:—.!?…")) return 1;
+static int ends_clause(const word *element) {
+  if (is_spoken(element) || !element->space.size) return 0;
+  for (size_t i = 0; i < element->phonemes.size; ++i)
+    if (is_one_of(element->phonemes.at[i], ",;:—.!?…")) return 1;
   return 0;
 }
 

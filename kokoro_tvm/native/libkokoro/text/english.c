@@ -1,4 +1,4 @@
-/* English text to phonemes: tokenizer, tagger, lexicon, and letters for what no lexicon has (english.py). */
+/* English text to phonemes: tokenizer, tagger, lexicon, and letter-to-sound for unknown words (english.py). */
 #include "english.h"
 
 #include "parts.h"
@@ -14,7 +14,7 @@ struct english {
   dictionary gold, silver, letters;
 };
 
-/* A text being read; `word`: the memory of one word of it. */
+/* State of one text. word: allocator of the current word. */
 typedef struct call {
   work *w, word;
   const english *of;
@@ -23,24 +23,24 @@ typedef struct call {
 } call;
 
 english *open_english(scope *s, const tensors *file, int british) {
-  english *made = take(s, s->kept, 1, sizeof *made);
+  english *result = take(s, s->kept, 1, sizeof *result);
   const tensor *layout = get_tensor(s, file, "format", "I32", 1);
-  int found = layout->elements == 1 ? *(const int32_t *)layout->data : 0;
-  if (found != FORMAT)
-    fail(s, KOKORO_BUNDLE,
+  int candidate = layout->elements == 1 ? *(const int32_t *)layout->data : 0;
+  if (candidate != FORMAT)
+    fail(s, FAILURE_BUNDLE,
          "The front end has layout %d, and this version reads %d. Build the bundle with this version.",
-         found, FORMAT);
-  made->british = british;
-  made->tokenizer = open_tokenizer(s, file);
-  made->tagger = open_tagger(s, file);
-  made->has_homographs = open_homographs(s, file, british, made->tagger.channels, &made->homographs);
-  made->gold = open_dictionary(s, file, british ? "lexicon.gb.gold" : "lexicon.us.gold");
-  made->silver = open_dictionary(s, file, british ? "lexicon.gb.silver" : "lexicon.us.silver");
-  made->letters = open_dictionary(s, file, british ? "letters.gb" : "letters.us");
-  return made;
+         candidate, FORMAT);
+  result->british = british;
+  result->tokenizer = open_tokenizer(s, file);
+  result->tagger = open_tagger(s, file);
+  result->has_homographs = open_homographs(s, file, british, result->tagger.channels, &result->homographs);
+  result->gold = open_dictionary(s, file, british ? "lexicon.gb.gold" : "lexicon.us.gold");
+  result->silver = open_dictionary(s, file, british ? "lexicon.gb.silver" : "lexicon.us.silver");
+  result->letters = open_dictionary(s, file, british ? "letters.gb" : "letters.us");
+  return result;
 }
 
-/* Begins the memory of the next word. */
+/* Start the allocator of the next word. */
 static work *next_word(call *c) {
   release(c->word.memory);
   c->word = WORK(c->w->s, c->word.memory);
@@ -49,30 +49,30 @@ static work *next_word(call *c) {
 
 static void release_memory(void *memory) { release(memory); }
 
-/* Memory that is released before the call ends, and with it where it fails. */
-static work passing(work *w) {
+/* Return an allocator that is released before the call ends. */
+static work temporary_memory(work *w) {
   arena *memory = take(w->s, &w->s->scratch, 1, sizeof *memory);
   give(w->s, &w->s->scratch, release_memory, memory);
   return WORK(w->s, memory);
 }
 
-/* Phonemes that outlive what is passing. */
-static string lasting(call *c, string phonemes) { return some(joined(c->w, phonemes, (string){0})); }
+/* Copy phonemes to the call's allocator. */
+static string keep_phonemes(call *c, string phonemes) { return some(join(c->w, phonemes, (string){0})); }
 
-/* ---- capitals.py: words in capitals among words in capitals ---- */
+/* ---- capitals.py: words in a run of words in capitals ---- */
 
 static int is_apostrophe(int32_t c) { return c == '\'' || c == 0x2018 || c == 0x2019; }
 
-/* Whether a text is letters, apostrophes aside, all of them capitals. */
+/* Return whether a text consists of capitals and apostrophes. */
 static int is_large(work *w, string text) {
   builder letters = {0};
   for (size_t i = 0; i < text.size; ++i)
     if (!is_apostrophe(text.at[i])) put_char(w, &letters, text.at[i]);
-  string found = BUILT(letters), large = upper(w, found);
-  return all_alpha(found) && same(found, large) && !same(large, lower(w, found));
+  string result = BUILT(letters), large = upper(w, result);
+  return all_alpha(result) && is_same(result, large) && !is_same(large, lower(w, result));
 }
 
-/* Which pieces are words of a run of words in capitals, one of which is no initialism; returns whether any is. */
+/* Mark the pieces in runs of words in capitals that are no initialisms; return whether there are any. */
 static int find_capitals(call *c, const pieces *all, char *large) {
   size_t begin = 0, any = 0; /* of the run, whose words are marked 2 */
   for (size_t place = 0; place <= all->count; ++place) {
@@ -98,8 +98,7 @@ static int is_any(string text, const char *const *of) {
   return 0;
 }
 
-/* Tags of pieces, given those that they have in small letters and those as they stand: what would be a pronoun where
- * none stands, after an article or before a noun, is none. */
+/* Choose between tags in lower case and as written. A pronoun after an article or before a noun is none. */
 static void tag_capitals(const pieces *all, const string *small, string *tags, const char *large) {
   static const char *const no_pronoun_after[] = {"DT", "JJ", "PRP$", NULL};
   static const char *const adverbs[] = {"TODAY", "TONIGHT", "TOMORROW", "YESTERDAY", NULL};
@@ -113,28 +112,28 @@ static void tag_capitals(const pieces *all, const string *small, string *tags, c
 
 /* ---- english.py ---- */
 
-/* The pieces, cut where phonemes are given for a part of one: the rest of it is read too. */
+/* Cut pieces where a link gives phonemes for a part of one. The rest is read too. */
 static pieces cut_at_links(work *w, const pieces *all, const links *links) {
-  pieces made = {0};
-  size_t edge = 0; /* of all, two a link */
+  pieces result = {0};
+  size_t edge = 0; /* two per link */
   if (!links->count) return *all;
   for (size_t i = 0; i < all->count; ++i) {
-    piece each = all->all[i], rest = each;
-    size_t end = each.start + each.text.size;
+    piece element = all->all[i], rest = element;
+    size_t end = element.start + element.text.size;
     for (; edge < 2 * links->count; ++edge) {
       const text_link *l = &links->all[edge / 2];
       size_t place = edge % 2 ? l->end : l->start;
       if (place >= end) break;
       if (place <= rest.start || IS_NONE(l->phonemes)) continue;
-      PUSH(w, made, (piece){.text = slice(rest.text, 0, place - rest.start), .start = rest.start});
-      rest = (piece){.text = slice(rest.text, place - rest.start, rest.text.size), .start = place, .space = each.space};
+      PUSH(w, result, (piece){.text = slice(rest.text, 0, place - rest.start), .start = rest.start});
+      rest = (piece){.text = slice(rest.text, place - rest.start, rest.text.size), .start = place, .space = element.space};
     }
-    PUSH(w, made, rest);
+    PUSH(w, result, rest);
   }
-  return made;
+  return result;
 }
 
-/* Parts of a text with their tags, and with what links ask of them. */
+/* Return the tagged parts of a text with the requests of links. */
 static part_list tag_text(call *c, string text, const links *links) {
   work *w = c->w;
   const english *e = c->of;
@@ -149,14 +148,14 @@ static part_list tag_text(call *c, string text, const links *links) {
       if (large[i]) small.all[i].text = lower(w, all.all[i].text);
     }
   }
-  work tagging = passing(w);
-  tagged found = tag_pieces(&tagging, &e->tagger, &c->norms, &c->symbols, &small);
+  work tagging = temporary_memory(w);
+  tagged candidate = tag_pieces(&tagging, &e->tagger, &c->norms, &c->symbols, &small);
   string *readings = NULL;
-  if (e->has_homographs) readings = read_homographs(&tagging, &e->homographs, &c->readings, &small, &found);
+  if (e->has_homographs) readings = read_homographs(&tagging, &e->homographs, &c->readings, &small, &candidate);
   if (any) {
     string *tags = tag_pieces(&tagging, &e->tagger, &c->norms, &c->symbols, &all).tags;
-    tag_capitals(&all, found.tags, tags, large);
-    found.tags = tags;
+    tag_capitals(&all, candidate.tags, tags, large);
+    candidate.tags = tags;
   }
   part_list parts = {0};
   for (size_t i = 0; i < all.count; ++i) {
@@ -165,65 +164,65 @@ static part_list tag_text(call *c, string text, const links *links) {
       if (parts.count) parts.all[parts.count - 1].space = 1;
       continue;
     }
-    part made = {.text = p->text, .tag = found.tags[i], .start = p->start, .end = p->start + p->text.size};
-    made.space = p->space;
-    made.large = large[i];
-    if (readings && !IS_NONE(readings[i])) made.reading = lasting(c, readings[i]);
-    while (next < last && next->end <= made.start) ++next;
-    if (next < last && next->start < made.end) {
-      made.stress = next->stress;
-      if (next == spoken) { /* what a link spans is one word */
-        settle_part(&made, (string){0}, FROM_GIVEN);
-        part both[] = {parts.all[parts.count - 1], made};
+    part result = {.text = p->text, .tag = candidate.tags[i], .start = p->start, .end = p->start + p->text.size};
+    result.space = p->space;
+    result.large = large[i];
+    if (readings && !IS_NONE(readings[i])) result.reading = keep_phonemes(c, readings[i]);
+    while (next < last && next->end <= result.start) ++next;
+    if (next < last && next->start < result.end) {
+      result.stress = next->stress;
+      if (next == spoken) { /* a link spans one word */
+        settle_part(&result, (string){0}, FROM_GIVEN);
+        part both[] = {parts.all[parts.count - 1], result};
         parts.all[parts.count - 1] = join_parts(w, both, 2);
         continue;
       }
       if (!IS_NONE(next->phonemes)) {
-        settle_part(&made, next->phonemes, FROM_GIVEN);
+        settle_part(&result, next->phonemes, FROM_GIVEN);
         spoken = next;
       }
     }
-    PUSH(w, parts, made);
+    PUSH(w, parts, result);
   }
   release(tagging.memory);
   return parts;
 }
 
-/* Phonemes by lexicon; NONE where it has none. */
+/* Return phonemes of the lexicon, or NONE. */
 static string look_up(call *c, const part *p, context after) {
   work *w = &c->word;
   builder spelled = {0};
   for (size_t i = 0; i < p->text.size; ++i)
     put_char(w, &spelled, is_apostrophe(p->text.at[i]) ? '\'' : p->text.at[i]);
   string text = nfkc(w, BUILT(spelled));
-  stress wanted = p->large ? AS_IT_IS : stress_of(w, text);
-  string found = p->reading;
-  if (IS_NONE(found)) found = read_word(w, &c->lexicon, text, p->tag, after, wanted);
-  else found = restress(w, found, wanted);
-  return IS_NONE(found) ? found : restress(w, found, p->stress);
+  stress expected = p->large ? AS_IT_IS : stress_of(w, text);
+  string result = p->reading;
+  if (IS_NONE(result)) result = read_word(w, &c->lexicon, text, p->tag, after, expected);
+  else result = restress(w, result, expected);
+  return IS_NONE(result) ? result : restress(w, result, p->stress);
 }
 
-/* The context of what stands before a part, which says `phonemes` and is followed by `after`. */
+/* Return the context before a part that says `phonemes` and is followed by `after`. */
 static context before(context after, string phonemes, const part *p) {
-  context made = {after.vowel, is_ascii_text(p->text, "to") || is_ascii_text(p->text, "To")};
-  if (is_ascii_text(p->text, "TO")) made.to = is_ascii_text(p->tag, "TO") || is_ascii_text(p->tag, "IN");
+  context result = {after.vowel, is_ascii_text(p->text, "to") || is_ascii_text(p->text, "To")};
+  if (is_ascii_text(p->text, "TO")) result.to = is_ascii_text(p->tag, "TO") || is_ascii_text(p->tag, "IN");
   for (size_t i = 0; i < phonemes.size; ++i) {
     int32_t symbol = phonemes.at[i];
     int vowel = is_vowel(symbol);
     if (!is_pause(symbol) && !vowel && !is_consonant(symbol)) continue;
-    made.vowel = is_pause(symbol) ? PAUSE : vowel ? VOWEL : CONSONANT;
+    result.vowel = is_pause(symbol) ? PAUSE : vowel ? VOWEL : CONSONANT;
     break;
   }
-  return made;
+  return result;
 }
 
-/* Gives a word of one part its phonemes; the result is what it is to others. */
+/* Read a word of one part and return the context before it. */
 static context read_part(call *c, part *p, context after) {
   if (IS_NONE(p->phonemes)) {
     int origin = FROM_LEXICON;
-    string found = look_up(c, p, after);
-    if (IS_NONE(found)) found = guess(&c->word, &c->lexicon, p->text, &origin);
-    if (!IS_NONE(found)) settle_part(p, lasting(c, found), origin);
+    string result = look_up(c, p, after);
+    if (IS_NONE(result)) result = guess(&c->word, &c->lexicon, p->text, &origin);
+    if (!IS_NONE(result)) settle_part(p, keep_phonemes(c, result), origin);
   }
   if (IS_NONE(p->phonemes) && p->text.size == 1 && is_pause(p->text.at[0])) settle_part(p, p->text, FROM_MARK);
   return before(after, p->phonemes, p);
@@ -239,25 +238,25 @@ static void settle_all(part *parts, size_t count, string phonemes, int origin) {
   for (size_t i = 0; i < count; ++i) settle_part(&parts[i], i ? (string){0} : phonemes, origin);
 }
 
-/* The longest parts a lexicon knows, from the end of the word to its beginning. */
-static context read_parts(call *c, word *each, context after) {
-  part *parts = each->parts;
-  int guessed = 0; /* whether the whole word was: it stays unknown */
-  for (size_t right = each->count; right;) {
+/* Look up the longest known parts from the end of the word to its beginning. */
+static context read_parts(call *c, word *element, context after) {
+  part *parts = element->parts;
+  int guessed = 0; /* whether the whole word was guessed: it stays unknown */
+  for (size_t right = element->count; right;) {
     size_t left = right > LONGEST ? right - LONGEST : 0;
-    string found = NONE;
+    string result = NONE;
     next_word(c);
-    for (; left < right && IS_NONE(found); ++left) {
+    for (; left < right && IS_NONE(result); ++left) {
       if (!all_open(parts + left, right - left)) continue;
       part whole = join_parts(&c->word, parts + left, right - left);
-      found = look_up(c, &whole, after);
-      if (IS_NONE(found)) continue;
-      settle_all(parts + left, right - left, lasting(c, found), FROM_LEXICON);
-      after = before(after, found, &whole);
+      result = look_up(c, &whole, after);
+      if (IS_NONE(result)) continue;
+      settle_all(parts + left, right - left, keep_phonemes(c, result), FROM_LEXICON);
+      after = before(after, result, &whole);
       right = left;
       break;
     }
-    if (!IS_NONE(found)) continue;
+    if (!IS_NONE(result)) continue;
     part *last = &parts[--right];
     if (!IS_NONE(last->phonemes)) continue;
     if (all_joints(last->text)) {
@@ -266,30 +265,30 @@ static context read_parts(call *c, word *each, context after) {
     }
     if (guessed++) continue;
     int origin;
-    found = guess(&c->word, &c->lexicon, join_parts(&c->word, parts, each->count).text, &origin);
-    if (IS_NONE(found)) continue;
-    settle_all(parts, each->count, lasting(c, found), origin);
+    result = guess(&c->word, &c->lexicon, join_parts(&c->word, parts, element->count).text, &origin);
+    if (IS_NONE(result)) continue;
+    settle_all(parts, element->count, keep_phonemes(c, result), origin);
     return after;
   }
-  settle_word(c->w, each);
+  settle_word(c->w, element);
   return after;
 }
 
-/* The symbols that the model knows of the tap of American "better" and of the glottal stop. */
-static string written(work *w, string phonemes) {
-  builder made = {0};
+/* Replace symbols that the model lacks: the tap of American "better" and the glottal stop. */
+static string replace_symbols(work *w, string phonemes) {
+  builder result = {0};
   for (size_t i = 0; i < phonemes.size; ++i) {
     int32_t symbol = phonemes.at[i];
-    put_char(w, &made, symbol == 0x27E ? 'T' : symbol == 0x294 ? 't' : symbol);
+    put_char(w, &result, symbol == 0x27E ? 'T' : symbol == 0x294 ? 't' : symbol);
   }
-  return BUILT(made);
+  return BUILT(result);
 }
 
 tokens read_english(work *w, const english *e, const source *from) {
   static const int32_t space[] = {' '};
   size_t lead = 0;
   while (lead < from->text.size && is_space(from->text.at[lead])) ++lead;
-  call c = {.w = w, .word = passing(w), .of = e};
+  call c = {.w = w, .word = temporary_memory(w), .of = e};
   c.lexicon = (lexicon){use_dictionary(w, &e->gold), use_dictionary(w, &e->silver), use_dictionary(w, &e->letters),
                         e->british};
   c.exceptions = use_dictionary(w, &e->tokenizer.exceptions);
@@ -307,19 +306,19 @@ tokens read_english(work *w, const english *e, const source *from) {
   word_list words = group_parts(w, &parts);
   context after = {PAUSE, 0};
   for (size_t i = words.count; i--;) {
-    word *each = &words.all[i];
+    word *element = &words.all[i];
     next_word(&c);
-    after = each->count > 1 ? read_parts(&c, each, after) : read_part(&c, each->parts, after);
+    after = element->count > 1 ? read_parts(&c, element, after) : read_part(&c, element->parts, after);
   }
-  tokens made = {0};
+  tokens result = {0};
   for (size_t i = 0; i < words.count; ++i) {
     part whole = join_parts(w, words.all[i].parts, words.all[i].count);
-    token found = {.text = whole.text, .tag = whole.tag, .origin = whole.origin};
-    found.phonemes = written(w, whole.phonemes);
-    found.space = (string){space, whole.space ? 1 : 0};
-    span_of(from, lead + whole.start, lead + whole.end, &found.start, &found.end);
-    PUSH(w, made, found);
+    token candidate = {.text = whole.text, .tag = whole.tag, .origin = whole.origin};
+    candidate.phonemes = replace_symbols(w, whole.phonemes);
+    candidate.space = (string){space, whole.space ? 1 : 0};
+    span_of(from, lead + whole.start, lead + whole.end, &candidate.start, &candidate.end);
+    PUSH(w, result, candidate);
   }
   release(c.word.memory);
-  return made;
+  return result;
 }

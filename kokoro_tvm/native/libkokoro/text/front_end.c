@@ -8,37 +8,50 @@
 #include "scanner.h"
 #include "scripts.h"
 
-enum { MOST_WORDS = 20 }; /* that a message lists */
+enum { MOST_WORDS = 20 }; /* words in a message */
 
-static const char *script_of(int32_t c) { /* of a letter or figure; NULL: a rare one */
+/* Return the script of a letter or digit; NULL for a rare one. */
+static const char *script_of(int32_t c) {
   for (size_t i = 0; i < sizeof SCRIPTS / sizeof *SCRIPTS; ++i)
     if (SCRIPTS[i].first <= c && c <= SCRIPTS[i].last) return SCRIPTS[i].name;
   return NULL;
 }
 
-/* The slot of a text, or the free one where it would be. FNV-1a, by code points. */
-static size_t *slot_of(const notes *notices, string text) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (size_t i = 0; i < text.size; ++i) hash = (hash ^ (uint32_t)text.at[i]) * 0x100000001B3u;
-  for (size_t place = (size_t)(hash ^ hash >> 32);; ++place) {
-    size_t *slot = &notices->slots[place & (notices->slot_count - 1)];
-    if (!*slot || same(notices->all[*slot - 1], text)) return slot;
-  }
+/* A character of a text as a number above 0; 0 after its end. */
+static uint32_t unit_of(string text, size_t place) {
+  return place < text.size ? (uint32_t)text.at[place] + 1 : 0;
+}
+
+static int bit_of(string text, size_t bit) { return unit_of(text, bit / 32) >> (31 - bit % 32) & 1; }
+
+/* Return the first bit in which two different texts differ. */
+static size_t first_difference(string a, string b) {
+  size_t place = 0, bit = 0;
+  while (unit_of(a, place) == unit_of(b, place)) ++place;
+  for (uint32_t bits = unit_of(a, place) ^ unit_of(b, place); !(bits >> 31); bits <<= 1) ++bit;
+  return 32 * place + bit;
 }
 
 void add_notice(work *w, notes *notices, string notice) {
-  if (2 * notices->count >= notices->slot_count) { /* at most half of the slots are taken */
-    notices->slot_count = notices->slot_count ? 2 * notices->slot_count : 16;
-    notices->slots = room(w, notices->slot_count, sizeof *notices->slots);
-    for (size_t i = 0; i < notices->count; ++i) *slot_of(notices, notices->all[i]) = i + 1;
+  size_t leaf = notices->root;
+  while (leaf & 1) leaf = notices->branches[leaf / 2].children[bit_of(notice, notices->branches[leaf / 2].bit)];
+  if (notices->count) {
+    if (is_same(notices->all[leaf / 2], notice)) return;
+    size_t bit = first_difference(notices->all[leaf / 2], notice), number = notices->count - 1;
+    size_t *link = &notices->root;
+    while (*link & 1 && notices->branches[*link / 2].bit < bit)
+      link = &notices->branches[*link / 2].children[bit_of(notice, notices->branches[*link / 2].bit)];
+    branch added = {.bit = bit};
+    added.children[bit_of(notice, bit)] = 2 * notices->count;
+    added.children[!bit_of(notice, bit)] = *link;
+    *link = 2 * number + 1; /* before the branches move */
+    notices->branches = grow_list(w, notices->branches, number, &notices->branch_room, sizeof *notices->branches);
+    notices->branches[number] = added;
   }
-  size_t *slot = slot_of(notices, notice);
-  if (*slot) return;
   PUSH(w, *notices, notice);
-  *slot = notices->count;
 }
 
-string in_script(work *w, string text) {
+string format_scripts(work *w, string text) {
   const char *names[sizeof SCRIPTS / sizeof *SCRIPTS];
   size_t count = 0;
   builder out = {0};
@@ -55,18 +68,18 @@ string in_script(work *w, string text) {
   return BUILT(out);
 }
 
-string truncated(work *w, string text, size_t most) {
-  return text.size <= most ? text : joined(w, slice(text, 0, most), decoded(w, "…"));
+string shorten_text(work *w, string text, size_t most) {
+  return text.size <= most ? text : join(w, slice(text, 0, most), decode_utf8(w, "…"));
 }
 
-/* Words once each, as a sentence: "Left out: a b." */
+/* Add a notice that lists words, such as "Left out: a b." */
 static void add_list(work *w, notes *notices, const char *begin, const notes *words, const char *between, const char *end) {
   builder out = {0};
   if (!words->count) return;
   put_ascii(w, &out, begin);
   for (size_t i = 0; i < words->count && i < MOST_WORDS; ++i) {
     if (i) put_ascii(w, &out, between);
-    put(w, &out, truncated(w, words->all[i], MOST_SHOWN));
+    put(w, &out, shorten_text(w, words->all[i], MOST_SHOWN));
   }
   if (words->count > MOST_WORDS) put_ascii(w, &out, format(w->s, w->memory, " and %zu more", words->count - MOST_WORDS));
   put_ascii(w, &out, end);
@@ -74,52 +87,53 @@ static void add_list(work *w, notes *notices, const char *begin, const notes *wo
 }
 
 const reader *open_reader(scope *s, const tensors *file, char letter, const reader *american) {
-  static const char *const names[] = {"en", "en", "es", "fr", "hi", "it", "pt"}; /* of READ_LANGUAGES */
-  const char *found = letter ? strchr(READ_LANGUAGES, letter) : NULL;
-  if (!found) return NULL;
-  const char *name = names[found - READ_LANGUAGES];
-  reader *made = take(s, s->kept, 1, sizeof *made);
-  if (letter == 'a' || letter == 'b') made->english = open_english(s, file, letter == 'b');
-  else if (!(made->sounds = open_sounds(s, file, name))) return NULL;
-  made->american = american;
+  static const char *const names[] = {"en", "en", "es", "fr", "hi", "it", "pt"}; /* in the order of READ_LANGUAGES */
+  const char *candidate = letter ? strchr(READ_LANGUAGES, letter) : NULL;
+  if (!candidate) return NULL;
+  const char *name = names[candidate - READ_LANGUAGES];
+  reader *result = take(s, s->kept, 1, sizeof *result);
+  if (letter == 'a' || letter == 'b') result->english = open_english(s, file, letter == 'b');
+  else if (!(result->sounds = open_sounds(s, file, name))) return NULL;
+  result->american = american;
   for (size_t i = 0; i < sizeof LANGUAGES / sizeof *LANGUAGES; ++i)
-    if (LANGUAGES[i].letter == letter) made->name = LANGUAGES[i].name;
-  made->forms = open_language(s, file, name, letter);
-  return made;
+    if (LANGUAGES[i].letter == letter) result->name = LANGUAGES[i].name;
+  result->forms = open_language(s, file, name, letter);
+  return result;
 }
 
 normalized normalize(work *w, source from, const reader *r, notes *notices) {
   edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, apostrophes, dashes, emoji_names};
   notes words = {0};
-  size_t count = sizeof steps / sizeof *steps - !r->english; /* names of emoji are English */
+  size_t count = sizeof steps / sizeof *steps - !r->english; /* the last step is English: names of emoji */
   for (size_t i = 0; i < count; ++i) {
-    edits made = steps[i](w, from.text);
-    from = freely_edited(w, from, &made);
+    edits part = steps[i](w, from.text);
+    from = apply_free_edits(w, from, &part);
   }
-  normalized found = {from, from};
+  normalized result = {from, from};
   if (r->forms) {
     changes changed = {0};
-    edits made = scan_forms(w, r->forms, &from, &changed);
-    found.source = edited(w, from, &made);
+    edits part = scan_forms(w, r->forms, &from, &changed);
+    result.source = apply_edits(w, from, &part);
     for (size_t i = 0; i < changed.count; ++i) {
-      builder each = {0};
-      put(w, &each, changed.all[i].key);
-      put_ascii(w, &each, " as ");
-      put(w, &each, changed.all[i].value);
-      add_notice(w, &words, BUILT(each));
+      builder element = {0};
+      put(w, &element, changed.all[i].key);
+      put_ascii(w, &element, " as ");
+      put(w, &element, changed.all[i].value);
+      add_notice(w, &words, BUILT(element));
     }
     add_list(w, notices, "Read with other letters: ", &words, ", ", "");
   }
-  edits divided = divided_words(w, found.source.text);
+  edits divided = divided_words(w, result.source.text);
   notes long_words = {0};
   for (size_t i = 0; i < divided.count; ++i)
-    add_notice(w, &long_words, slice(found.source.text, divided.all[i].start, divided.all[i].end));
+    add_notice(w, &long_words, slice(result.source.text, divided.all[i].start, divided.all[i].end));
   add_list(w, notices, "Divided, because it is too long for a word: ", &long_words, " ", "");
-  found.source = freely_edited(w, found.source, &divided);
-  return found;
+  result.source = apply_free_edits(w, result.source, &divided);
+  return result;
 }
 
-static int has_sound(const token *t) { /* whether it speaks what it stands for */
+/* Return whether the token speaks its text. */
+static int has_sound(const token *t) {
   for (size_t i = 0; i < t->phonemes.size; ++i)
     if (!is_one_of(t->phonemes.at[i], ";:,.!?—…\"()“”«»¡¿ ")) return 1;
   return 0;
@@ -131,15 +145,14 @@ static int any_of(const char *spoken, size_t start, size_t end, int value) {
   return 0;
 }
 
-static int is_lost(int32_t c, int within) { /* within: behind what is lost */
+static int is_lost(int32_t c, int within) { /* within: after a lost character */
   int kind = category(c);
   int sign = kind == CATEGORY('S', 'c') || kind == CATEGORY('S', 'm') || kind == CATEGORY('S', 'o');
   return is_alnum(c) || sign || (within && (kind == CATEGORY('M', 'c') || kind == CATEGORY('M', 'n')));
 }
 
-/* Letters and figures of a text without markup that none of its tokens speaks, as far as they stand together, and signs
- * that have a name. */
-static void find_left_out(work *w, const source *plain, const tokens *made, notes *lost) {
+/* Find runs of letters and digits, and signs with a name, that no token speaks. */
+static void find_left_out(work *w, const source *plain, const tokens *result, notes *lost) {
   size_t first = (size_t)-1, last = 0;
   for (size_t i = 0; i < plain->text.size; ++i) {
     if (plain->starts[i] < first) first = plain->starts[i];
@@ -147,9 +160,9 @@ static void find_left_out(work *w, const source *plain, const tokens *made, note
   }
   if (!plain->text.size) return;
   char *spoken = room(w, last - first, 1);
-  const token *done = NULL; /* each word of a long number spans all of its figures */
-  for (size_t i = 0; i < made->count; ++i) {
-    const token *t = &made->all[i];
+  const token *done = NULL; /* each word of a long number spans all of its digits */
+  for (size_t i = 0; i < result->count; ++i) {
+    const token *t = &result->all[i];
     if (done && t->start == done->start && t->end == done->end) continue;
     if (t->origin != FROM_GIVEN && !has_sound(t)) continue;
     for (size_t place = t->start; place < t->end; ++place) spoken[place - first] = 1;
@@ -171,18 +184,18 @@ static void find_left_out(work *w, const source *plain, const tokens *made, note
   }
 }
 
-/* Reads words in Latin letters as American English, with spaces at both sides of them. */
-static void read_latin(work *w, const reader *american, int marked, tokens *made, notes *notices) {
+/* Read words in Latin letters as American English, with spaces around them. */
+static void read_latin(work *w, const reader *american, int marked, tokens *result, notes *notices) {
   static const int32_t space[] = {' '};
-  int english = 0; /* whether the last token is */
-  for (size_t i = 0; i < made->count; ++i) {
-    token *each = &made->all[i], *last = each - 1;
-    int latin = each->origin == FROM_LATIN;
-    if (i && (latin || english) && !last->space.size && last->origin != FROM_MARK && each->origin != FROM_MARK)
+  int english = 0; /* whether the last token was read so */
+  for (size_t i = 0; i < result->count; ++i) {
+    token *element = &result->all[i], *last = element - 1;
+    int latin = element->origin == FROM_LATIN;
+    if (i && (latin || english) && !last->space.size && last->origin != FROM_MARK && element->origin != FROM_MARK)
       last->space = (string){space, 1};
     english = latin;
     if (!latin) continue;
-    source word = source_of(w, nfkc(w, each->text));
+    source word = source_of(w, nfkc(w, element->text));
     word.marked = marked;
     utterances read = read_text(w, american, &word, notices);
     builder phonemes = {0};
@@ -193,9 +206,9 @@ static void read_latin(work *w, const reader *american, int marked, tokens *made
         put(w, &spoken, read.all[j].all[k].space);
       }
       if (j) put_char(w, &phonemes, ' ');
-      put(w, &phonemes, stripped(BUILT(spoken)));
+      put(w, &phonemes, strip_spaces(BUILT(spoken)));
     }
-    each->phonemes = BUILT(phonemes);
+    element->phonemes = BUILT(phonemes);
   }
 }
 
@@ -204,28 +217,28 @@ static const char NO_STRESS[] =
     "such links and <emphasis> change nothing.";
 
 utterances read_text(work *w, const reader *r, const source *whole, notes *notices) {
-  utterances found = {0};
+  utterances candidate = {0};
   notes guessed = {0}, lost = {0}, of_latin = {0};
   sources parts = paragraphs(w, whole);
-  int unmet = 0; /* whether a link asks for what this language does not have */
+  int unmet = 0; /* whether a link requests something that this language lacks */
   for (size_t i = 0; i < parts.count; ++i) {
     normalized part = normalize(w, parts.all[i], r, notices);
-    tokens made = r->english ? read_english(w, r->english, &part.source) : read_sounds(w, r->sounds, &part.source);
+    tokens result = r->english ? read_english(w, r->english, &part.source) : read_sounds(w, r->sounds, &part.source);
     for (size_t j = 0; j < part.source.links.count && !r->english; ++j) unmet |= IS_NONE(part.source.links.all[j].phonemes);
-    if (r->american) read_latin(w, r->american, whole->marked, &made, &of_latin);
-    for (size_t j = 0; j < made.count; ++j)
-      if (made.all[j].origin == FROM_LETTERS || made.all[j].origin == FROM_SPELLED)
-        add_notice(w, &guessed, made.all[j].text);
-    find_left_out(w, &part.plain, &made, &lost);
-    PUSH(w, found, made);
+    if (r->american) read_latin(w, r->american, whole->marked, &result, &of_latin);
+    for (size_t j = 0; j < result.count; ++j)
+      if (result.all[j].origin == FROM_LETTERS || result.all[j].origin == FROM_SPELLED)
+        add_notice(w, &guessed, result.all[j].text);
+    find_left_out(w, &part.plain, &result, &lost);
+    PUSH(w, candidate, result);
   }
-  if (unmet) add_notice(w, notices, decoded(w, NO_STRESS));
+  if (unmet) add_notice(w, notices, decode_utf8(w, NO_STRESS));
   for (size_t i = 0; i < of_latin.count; ++i) add_notice(w, notices, of_latin.all[i]);
   add_list(w, notices, "Read by their letters, because the lexicon does not have them: ", &guessed, " ",
            whole->marked ? ". Give their phonemes, [word](/phonemes/)." : ". Give their phonemes.");
   builder all_lost = {0};
   for (size_t i = 0; i < lost.count; ++i) put(w, &all_lost, lost.all[i]);
   add_list(w, notices, format(w->s, w->memory, "Left out, because %s has no phonemes for it: ", r->name), &lost, " ",
-           encoded(w, in_script(w, BUILT(all_lost))));
-  return found;
+           encode_utf8(w, format_scripts(w, BUILT(all_lost))));
+  return candidate;
 }

@@ -1,11 +1,11 @@
-/* The hash that spaCy's strings are known by: MurmurHash64A by Austin Appleby, in the public domain. */
+/* The hash of spaCy's strings: MurmurHash64A by Austin Appleby, public domain. */
 #include "tagger.h"
 
 #define FACTOR 0xC6A4A7935BD1E995u
 
 uint64_t hash_text(work *w, string text) {
   if (!text.size) return 0;
-  const unsigned char *data = (const unsigned char *)encoded(w, text);
+  const unsigned char *data = (const unsigned char *)encode_utf8(w, text);
   uint64_t size = 0;
   for (size_t i = 0; i < text.size; ++i)
     size += text.at[i] < 0x80 ? 1 : text.at[i] < 0x800 ? 2 : text.at[i] < 0x10000 ? 3 : 4;

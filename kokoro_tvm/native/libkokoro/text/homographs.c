@@ -6,27 +6,27 @@
 
 enum { NEAR = 2, FAR = 8, PART = 0x1E, ZERO = 128 };
 
-int open_homographs(scope *s, const tensors *file, int british, size_t channels, homographs *made) {
+int open_homographs(scope *s, const tensors *file, int british, size_t channels, homographs *result) {
   const char *words = british ? "homographs.gb" : "homographs.us";
   if (!find_tensor(file, words)) return 0;
   const tensor *weights = get_tensor(s, file, "homographs.weights", "U8", 2);
   const char *names[] = {"homographs.mean", "homographs.deviation", "homographs.scales", "homographs.biases"};
-  const float **into[] = {&made->mean, &made->deviation, &made->scales, &made->biases};
-  made->weights = weights->data;
-  made->channels = channels;
-  made->readings = (size_t)weights->shape[0];
-  made->width = (size_t)weights->shape[1];
+  const float **into[] = {&result->mean, &result->deviation, &result->scales, &result->biases};
+  result->weights = weights->data;
+  result->channels = channels;
+  result->readings = (size_t)weights->shape[0];
+  result->width = (size_t)weights->shape[1];
   for (int i = 0; i < 4; ++i) {
-    const tensor *found = get_tensor(s, file, names[i], "F32", 1);
-    if ((size_t)found->elements != (i < 2 ? 3 * channels : made->readings) || made->width <= 3 * channels)
-      fail(s, KOKORO_BUNDLE, "The front end has %s of another shape. Build the bundle with this version.", names[i]);
-    *into[i] = found->data;
+    const tensor *candidate = get_tensor(s, file, names[i], "F32", 1);
+    if ((size_t)candidate->elements != (i < 2 ? 3 * channels : result->readings) || result->width <= 3 * channels)
+      fail(s, FAILURE_BUNDLE, "The front end has %s of another shape. Build the bundle with this version.", names[i]);
+    *into[i] = candidate->data;
   }
-  made->words = open_dictionary(s, file, words);
+  result->words = open_dictionary(s, file, words);
   return 1;
 }
 
-/* The scores of the readings of a word, which the names around it add to. */
+/* Scores of the readings of a word, to which the surrounding features add. */
 typedef struct scores {
   work *w;
   const homographs *of;
@@ -42,8 +42,8 @@ static void add_name(scores *to, builder *name) {
     to->all[i] += (float)h->weights[(to->first + i) * h->width + bucket] - ZERO;
 }
 
-/* A name: a kind in ASCII, and one text or two with a space between them. */
-static void add(scores *to, const char *kind, string text, const string *more) {
+/* Add a feature: a kind in ASCII and one or two texts. */
+static void add_feature(scores *to, const char *kind, string text, const string *more) {
   builder name = {0};
   put_ascii(to->w, &name, kind);
   put(to->w, &name, text);
@@ -54,35 +54,35 @@ static void add(scores *to, const char *kind, string text, const string *more) {
   add_name(to, &name);
 }
 
-/* The text at a place and so many steps; "<>" outside. */
-static string at(const string *texts, size_t count, size_t place, int step) {
+/* Return the text at an offset from a place; "<>" outside. */
+static string text_at(const string *texts, size_t count, size_t place, int step) {
   static const int32_t nothing[] = {'<', '>'};
-  int64_t found = (int64_t)place + step;
-  return found >= 0 && (size_t)found < count ? texts[found] : (string){nothing, 2};
+  int64_t result = (int64_t)place + step;
+  return result >= 0 && (size_t)result < count ? texts[result] : (string){nothing, 2};
 }
 
 static void add_names(scores *to, size_t place, string text, const string *lowered, const string *tags, size_t count) {
   char kind[16];
   for (int step = -FAR; step <= FAR; ++step) {
-    string word = at(lowered, count, place, step), tag = at(tags, count, place, step);
+    string word = text_at(lowered, count, place, step), tag = text_at(tags, count, place, step);
     if (!step) continue;
-    if (!is_ascii_text(word, "<>")) add(to, "c:", word, NULL);
+    if (!is_ascii_text(word, "<>")) add_feature(to, "c:", word, NULL);
     if (step < -NEAR || step > NEAR) continue;
     snprintf(kind, sizeof kind, "%d:", step);
-    add(to, kind, word, NULL);
+    add_feature(to, kind, word, NULL);
     snprintf(kind, sizeof kind, "t%d:", step);
-    add(to, kind, tag, NULL);
+    add_feature(to, kind, tag, NULL);
   }
-  string before = at(tags, count, place, -1), here = tags[place], after = at(tags, count, place, 1);
-  add(to, "w:", text, NULL);
-  add(to, "t:", here, NULL);
-  add(to, "t<:", before, &here);
-  add(to, "t>:", here, &after);
-  add(to, "t<>:", before, &after);
+  string before = text_at(tags, count, place, -1), here = tags[place], after = text_at(tags, count, place, 1);
+  add_feature(to, "w:", text, NULL);
+  add_feature(to, "t:", here, NULL);
+  add_feature(to, "t<:", before, &here);
+  add_feature(to, "t>:", here, &after);
+  add_feature(to, "t<>:", before, &after);
 }
 
 static float feature(const homographs *h, const float *states, size_t count, size_t place, size_t i) {
-  size_t word = place + i / h->channels; /* one more */
+  size_t word = place + i / h->channels; /* skip the word itself */
   float state = word && word <= count ? states[(word - 1) * h->channels + i % h->channels] : 0;
   return (state - h->mean[i]) / h->deviation[i];
 }
@@ -103,7 +103,7 @@ static string choose(scores *to, const string *readings, const float *features) 
   return readings[best];
 }
 
-string *read_homographs(work *w, const homographs *h, opened *words, const pieces *all, const tagged *found) {
+string *read_homographs(work *w, const homographs *h, opened *words, const pieces *all, const tagged *result) {
   string *read = room(w, all->count + 1, sizeof *read), *lowered = room(w, all->count + 1, sizeof *lowered);
   float *features = room(w, 3 * h->channels, sizeof *features);
   for (size_t i = 0; i < all->count; ++i) lowered[i] = lower(w, all->all[i].text);
@@ -123,10 +123,10 @@ string *read_homographs(work *w, const homographs *h, opened *words, const piece
       to.first = to.first * 10 + (size_t)(first.at[i] - '0');
     to.count = readings.count - 1;
     if (!to.count || to.first > h->readings || to.count > h->readings - to.first)
-      fail(w->s, KOKORO_BUNDLE, "The front end's words of two readings are damaged. Build the bundle again.");
+      fail(w->s, FAILURE_BUNDLE, "The front end's words of two readings are damaged. Build the bundle again.");
     to.all = room(w, to.count, sizeof *to.all);
-    for (size_t i = 0; i < 3 * h->channels; ++i) features[i] = feature(h, found->states, all->count, place, i);
-    add_names(&to, place, all->all[place].text, lowered, found->tags, all->count);
+    for (size_t i = 0; i < 3 * h->channels; ++i) features[i] = feature(h, result->states, all->count, place, i);
+    add_names(&to, place, all->all[place].text, lowered, result->tags, all->count);
     read[place] = choose(&to, readings.all + 1, features);
   }
   return read;

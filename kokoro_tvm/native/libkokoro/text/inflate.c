@@ -6,18 +6,18 @@ enum { LONGEST = 15, QUICK = 9, LITERALS = 288, DISTANCES = 32, LENGTHS = 19, EN
 
 typedef struct input {
   const uint8_t *at, *end;
-  uint32_t bits; /* the next ones, the lowest first */
+  uint32_t bits; /* unread bits, the next one lowest */
   int count;
-  int missing; /* bytes that were needed behind the end */
+  int missing; /* bytes needed after the end */
 } input;
 
-/* A Huffman code: its symbols by the length of their codes, in order; and what the next bits begin with, as
- * 16 * symbol + length, 0 where that takes more than QUICK bits. */
+/* A Huffman code: symbols in order of their codes, by length; and a table of the next QUICK bits with 16 * symbol +
+ * length, 0 for longer codes. */
 typedef struct code {
   uint16_t counts[LONGEST + 1], symbols[LITERALS], quick[1 << QUICK];
 } code;
 
-/* Makes sure of so many bits, which are 0 behind the end. */
+/* Buffer `count` bits; after the end they are 0. */
 static void need(input *in, int count) {
   for (; in->count < count; in->count += 8)
     if (in->at < in->end) in->bits |= (uint32_t)*in->at++ << in->count;
@@ -26,41 +26,41 @@ static void need(input *in, int count) {
 
 static uint32_t take_bits(input *in, int count) {
   need(in, count);
-  uint32_t taken = in->bits & ((1u << count) - 1);
+  uint32_t removed = in->bits & ((1u << count) - 1);
   in->bits >>= count;
   in->count -= count;
-  return taken;
+  return removed;
 }
 
-/* Whether bits were taken that are not there. */
+/* Return whether bits after the end were used. */
 static int is_over(const input *in) { return 8 * in->missing > in->count; }
 
-/* Whether lengths are those of a code: none has more codes than there are. */
-static int make_code(code *made, const uint8_t *lengths, int count) {
+/* Return whether the lengths form a code. */
+static int make_code(code *result, const uint8_t *lengths, int count) {
   uint16_t first[LONGEST + 2] = {0};
   int left = 1, next[LONGEST + 2] = {0};
-  memset(made->counts, 0, sizeof made->counts);
-  for (int i = 0; i < count; ++i) ++made->counts[lengths[i]];
-  made->counts[0] = 0;
+  memset(result->counts, 0, sizeof result->counts);
+  for (int i = 0; i < count; ++i) ++result->counts[lengths[i]];
+  result->counts[0] = 0;
   for (int length = 1; length <= LONGEST; ++length) {
-    left = 2 * left - made->counts[length];
+    left = 2 * left - result->counts[length];
     if (left < 0) return 0;
-    first[length + 1] = (uint16_t)(first[length] + made->counts[length]);
-    next[length + 1] = (next[length] + made->counts[length]) << 1;
+    first[length + 1] = (uint16_t)(first[length] + result->counts[length]);
+    next[length + 1] = (next[length] + result->counts[length]) << 1;
   }
-  memset(made->quick, 0, sizeof made->quick);
+  memset(result->quick, 0, sizeof result->quick);
   for (int i = 0; i < count; ++i) {
     int length = lengths[i], bits = 0;
     if (!length) continue;
-    made->symbols[first[length]++] = (uint16_t)i;
+    result->symbols[first[length]++] = (uint16_t)i;
     for (int bit = 0; bit < length; ++bit) bits |= (next[length] >> bit & 1) << (length - 1 - bit);
     ++next[length];
-    for (; length <= QUICK && bits < 1 << QUICK; bits += 1 << length) made->quick[bits] = (uint16_t)(16 * i + length);
+    for (; length <= QUICK && bits < 1 << QUICK; bits += 1 << length) result->quick[bits] = (uint16_t)(16 * i + length);
   }
   return 1;
 }
 
-/* The next symbol, -1 for bits that are none. */
+/* Return the next symbol, or -1. */
 static int symbol_of(input *in, const code *from) {
   int bits = 0, first = 0, index = 0;
   need(in, QUICK);
@@ -120,7 +120,7 @@ static int read_compressed(input *in, const code *literals, const code *distance
       out[(*size)++] = (uint8_t)symbol;
       continue;
     }
-    /* Lengths go in fours of one width, distances in twos; the longest of all has a symbol of its own. */
+    /* lengths come in groups of four with one width, distances in groups of two; the longest length has its own symbol */
     int place = symbol - END - 1, more = place < 8 ? 0 : (place >> 2) - 1;
     if (place > 28) return 0;
     size_t length = place == 28 ? 258 : place < 8 ? (size_t)place + 3 : (((size_t)(place & 3) + 4) << more) + 3;
@@ -142,8 +142,8 @@ size_t inflate(const uint8_t *packed, size_t packed_size, uint8_t *out, size_t m
   for (int last = 0; !last && in.at < in.end + in.count / 8;) {
     last = (int)take_bits(&in, 1);
     int kind = (int)take_bits(&in, 2);
-    if (kind == 0) { /* as it is: its length, and the complement of it */
-      in.at -= in.count / 8; /* whole bytes that were read ahead */
+    if (kind == 0) { /* a stored block: its length, and the complement */
+      in.at -= in.count / 8; /* give back the whole bytes of the buffer */
       if (in.missing) return (size_t)-1;
       in.bits = 0, in.count = 0;
       if (in.end - in.at < 4) return (size_t)-1;

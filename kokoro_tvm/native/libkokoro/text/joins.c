@@ -1,9 +1,9 @@
-/* What is between two utterances: how sound goes over into silence (runtime/speech/joins.py, piece.py). */
+/* Joins of utterances: transitions from sound to silence (runtime/speech/joins.py, piece.py). */
 #include <math.h>
 
-#include "speech.h"
+#include "text.h"
 
-enum { LAST_SOUND = 5 }; /* frames that the last phoneme before a pause is heard at most: runtime/speech/piece.py */
+enum { LAST_SOUND = 5 }; /* maximum frames of the last phoneme before a pause, see runtime/speech/piece.py */
 static const double FADE = 0.010;
 
 static int64_t sum(const int64_t *all, size_t count) {
@@ -12,9 +12,9 @@ static int64_t sum(const int64_t *all, size_t count) {
   return total;
 }
 
-/* Frames from the first sound of a word to its last, where a pause follows. */
-static int64_t heard(const word *each, const int64_t *durations) {
-  size_t last = each->phonemes.size - 1;
+/* Return the frames from the first to the last sound of a word before a pause. */
+static int64_t audible_frames(const word *element, const int64_t *durations) {
+  size_t last = element->phonemes.size - 1;
   return sum(durations, last) + (durations[last] < LAST_SOUND ? durations[last] : LAST_SOUND);
 }
 
@@ -22,11 +22,11 @@ void cuts_of(const piece *p, int64_t samples_per_frame, int64_t *before, int64_t
   int64_t first = -1, place = p->durations[0], end = 0, total = sum(p->durations, p->tokens);
   const int64_t *durations = p->durations + 1;
   for (size_t i = 0; i < p->words.count; ++i) {
-    const word *each = &p->words.all[i];
-    size_t symbols = each->phonemes.size + each->space.size;
-    if (is_spoken(each)) {
+    const word *element = &p->words.all[i];
+    size_t symbols = element->phonemes.size + element->space.size;
+    if (is_spoken(element)) {
       if (first < 0) first = place;
-      end = place + heard(each, durations);
+      end = place + audible_frames(element, durations);
     }
     place += sum(durations, symbols);
     durations += symbols;
@@ -58,14 +58,14 @@ static void mute_marks(const piece *p, float *audio, int64_t samples_per_frame, 
   const int64_t *durations = p->durations + 1;
   int sounding = 0, marked = 1;
   for (size_t i = 0; i < p->words.count; ++i) {
-    const word *each = &p->words.all[i];
-    size_t symbols = each->phonemes.size + each->space.size;
-    if (is_spoken(each)) {
+    const word *element = &p->words.all[i];
+    size_t symbols = element->phonemes.size + element->space.size;
+    if (is_spoken(element)) {
       int64_t end = place * samples_per_frame - attack;
       if (marked && end > begin + 2 * fade) silence(audio, begin, end, samples, fade);
-      begin = (place + heard(each, durations)) * samples_per_frame + release;
+      begin = (place + audible_frames(element, durations)) * samples_per_frame + release;
       sounding = 1, marked = 0;
-    } else if (each->phonemes.size) {
+    } else if (element->phonemes.size) {
       marked = 1;
     }
     place += sum(durations, symbols);

@@ -3,81 +3,81 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Figures that may have a name; characters before a form that it may depend on; bytes of a file. */
+/* Limits: digits of a number with a name, characters of context before a form, bytes of a file. */
 enum { LONGEST = 66, BEFORE = 40, MOST_BYTES = 1 << 22 };
 
-static int by_key(const void *a, const void *b) { return compared(((const pair *)a)->key, ((const pair *)b)->key); }
-static int by_word(const void *a, const void *b) { return compared(((const item *)a)->word, ((const item *)b)->word); }
+static int by_key(const void *a, const void *b) { return compare(((const pair *)a)->key, ((const pair *)b)->key); }
+static int by_word(const void *a, const void *b) { return compare(((const item *)a)->word, ((const item *)b)->word); }
 
 pairs read_pairs(work *w, const json *object) {
-  pairs made = {room(w, (size_t)object->count, sizeof(pair)), 0};
-  for (const json *each = object->first; each; each = each->next)
-    if (each->kind == TEXT) made.all[made.count++] = (pair){decoded(w, each->key), decoded(w, each->text)};
-  if (made.count) qsort(made.all, made.count, sizeof *made.all, by_key);
-  return made;
+  pairs result = {room(w, (size_t)object->count, sizeof(pair)), 0};
+  for (const json *element = object->first; element; element = element->next)
+    if (element->kind == TEXT) result.all[result.count++] = (pair){decode_utf8(w, element->key), decode_utf8(w, element->text)};
+  if (result.count) qsort(result.all, result.count, sizeof *result.all, by_key);
+  return result;
 }
 
 const string *value_of(const pairs *all, string key) {
-  pair wanted = {.key = key}, *found = all->count ? bsearch(&wanted, all->all, all->count, sizeof wanted, by_key) : NULL;
-  return found ? &found->value : NULL;
+  pair expected = {.key = key}, *result = all->count ? bsearch(&expected, all->all, all->count, sizeof expected, by_key) : NULL;
+  return result ? &result->value : NULL;
 }
 
 const items *find_list(const language *l, string name) {
   for (size_t i = 0; i < l->list_count; ++i)
-    if (same(l->lists[i].name, name)) return &l->lists[i];
+    if (is_same(l->lists[i].name, name)) return &l->lists[i];
   return NULL;
 }
 
 const item *find_item(const items *list, string word) {
-  item wanted = {.word = word};
-  return list->count ? bsearch(&wanted, list->all, list->count, sizeof wanted, by_word) : NULL;
+  item expected = {.word = word};
+  return list->count ? bsearch(&expected, list->all, list->count, sizeof expected, by_word) : NULL;
 }
 
 static string optional(scope *s, work *w, const json *object, const char *key) {
-  const json *found = find(s, object, key, TEXT);
-  return found ? decoded(w, found->text) : (string){0};
+  const json *result = find(s, object, key, TEXT);
+  return result ? decode_utf8(w, result->text) : (string){0};
 }
 
 static items read_list(scope *s, work *w, const json *list) {
-  items made = {decoded(w, list->key), room(w, (size_t)list->count, sizeof(item)), 0};
-  for (const json *each = list->first; each; each = each->next) {
-    item *to = &made.all[made.count++];
-    to->word = decoded(w, each->key);
-    to->is_text = each->kind == TEXT;
+  items result = {decode_utf8(w, list->key), room(w, (size_t)list->count, sizeof(item)), 0};
+  for (const json *element = list->first; element; element = element->next) {
+    item *to = &result.all[result.count++];
+    to->word = decode_utf8(w, element->key);
+    to->is_text = element->kind == TEXT;
     if (to->is_text) {
-      to->text = decoded(w, each->text);
+      to->text = decode_utf8(w, element->text);
     } else {
-      to->one = optional(s, w, each, "one");
-      to->other = optional(s, w, each, "other");
-      to->minor_one = optional(s, w, each, "minor_one");
-      to->minor_other = optional(s, w, each, "minor_other");
-      to->gender = optional(s, w, each, "gender");
+      to->one = optional(s, w, element, "one");
+      to->other = optional(s, w, element, "other");
+      to->minor_one = optional(s, w, element, "minor_one");
+      to->minor_other = optional(s, w, element, "minor_other");
+      to->gender = optional(s, w, element, "gender");
     }
   }
-  if (made.count) qsort(made.all, made.count, sizeof *made.all, by_word);
-  return made;
+  if (result.count) qsort(result.all, result.count, sizeof *result.all, by_word);
+  return result;
 }
 
 static spellings read_set(work *w, const json *set) {
-  spellings made = {decoded(w, set->key), room(w, (size_t)set->count, sizeof(spelling)), 0};
-  for (const json *each = set->first; each; each = each->next) {
-    const json *least = each->first, *divisor = least->next;
-    made.all[made.count++] =
-        (spelling){decoded(w, least->text), decoded(w, divisor->text), decoded(w, divisor->next->text)};
+  spellings result = {decode_utf8(w, set->key), room(w, (size_t)set->count, sizeof(spelling)), 0};
+  for (const json *element = set->first; element; element = element->next) {
+    const json *least = element->first, *divisor = least->next;
+    result.all[result.count++] =
+        (spelling){decode_utf8(w, least->text), decode_utf8(w, divisor->text), decode_utf8(w, divisor->next->text)};
   }
-  return made;
+  return result;
 }
 
 static void read_groups(work *w, rule *r, const char *names, size_t size) {
-  LIST(string) found = {0};
+  LIST(string) result = {0};
   for (size_t start = 0, end; start < size; start = end + 1) {
     for (end = start; end < size && names[end] != ' ';) ++end;
     builder name = {0};
     for (size_t i = start; i < end; ++i) put_char(w, &name, (unsigned char)names[i]);
-    PUSH(w, found, BUILT(name));
+    PUSH(w, result, BUILT(name));
   }
-  r->groups = found.all;
-  r->group_count = found.count;
+  r->groups = result.all;
+  r->group_count = result.count;
 }
 
 void add_char(charset *to, int32_t c) {
@@ -87,20 +87,20 @@ void add_char(charset *to, int32_t c) {
 
 static rule read_rule(scope *s, work *w, const json *from) {
   const json *kind = find(s, from, "begins", TEXT), *where = find(s, from, "where", TEXT), *needs = find(s, from, "needs", LIST);
-  rule made = {.say = decoded(w, get_text(s, from, "say")), .first = optional(s, w, from, "first")};
-  made.begins = format(s, s->kept, "%s", kind ? kind->text : "");
-  made.where = !where || strcmp(where->text, "word") == 0 ? AT_WORD : strcmp(where->text, "loose") == 0 ? LOOSE : INSIDE;
-  made.types = read_pairs(w, get(s, from, "types", OBJECT));
+  rule result = {.say = decode_utf8(w, get_text(s, from, "say")), .first = optional(s, w, from, "first")};
+  result.begins = format(s, s->kept, "%s", kind ? kind->text : "");
+  result.where = !where || strcmp(where->text, "word") == 0 ? AT_WORD : strcmp(where->text, "loose") == 0 ? LOOSE : INSIDE;
+  result.types = read_pairs(w, get(s, from, "types", OBJECT));
   charset *sets = room(w, needs ? (size_t)needs->count : 0, sizeof *sets);
-  for (const json *each = needs ? needs->first : NULL; each; each = each->next, ++made.need_count) {
-    string chars = decoded(w, each->text);
-    for (size_t i = 0; i < chars.size; ++i) add_char(&sets[made.need_count], chars.at[i]);
+  for (const json *element = needs ? needs->first : NULL; element; element = element->next, ++result.need_count) {
+    string chars = decode_utf8(w, element->text);
+    for (size_t i = 0; i < chars.size; ++i) add_char(&sets[result.need_count], chars.at[i]);
   }
-  made.needs = sets;
-  return made;
+  result.needs = sets;
+  return result;
 }
 
-/* Rules with what is compiled of them; those of another variant are left out. */
+/* Read the rules with their compiled expressions, without those of other variants. */
 static void read_rules(scope *s, work *w, const tensors *file, const char *name, char code, const json *rules, language *l) {
 #define PART(part) format(s, &s->scratch, "text.%s." part, name)
   const tensor *packed = get_tensor(s, file, PART("code"), "U8", 1), *sizes = get_tensor(s, file, PART("sizes"), "I32", 1);
@@ -108,7 +108,7 @@ static void read_rules(scope *s, work *w, const tensors *file, const char *name,
   const int32_t *size = sizes->data;
   int64_t count = sizes->elements == 3 ? (int64_t)size[0] + size[1] + size[2] : 0;
   if (!count || count > MOST_BYTES || size[2] != 2 + 3 * rules->count || rules->count >= NO_RULE)
-    fail(s, KOKORO_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
+    fail(s, FAILURE_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
   int32_t *codes = room(w, (size_t)count, sizeof *codes), *sets = codes + size[0], *place = sets + size[1];
   unpack(s, packed, codes, (size_t)count * sizeof *codes);
   const char *line = groups->data, *end = line + groups->size;
@@ -117,13 +117,13 @@ static void read_rules(scope *s, work *w, const tensors *file, const char *name,
   l->singular = COMPILED(place + 1);
   l->rules = room(w, (size_t)rules->count, sizeof *l->rules);
   place += 2;
-  for (const json *each = rules->first; each; each = each->next, place += 3) {
+  for (const json *element = rules->first; element; element = element->next, place += 3) {
     const char *behind = memchr(line, '\n', (size_t)(end - line));
     if (!behind) behind = end;
-    const json *only = find(s, each, "only", TEXT);
+    const json *only = find(s, element, "only", TEXT);
     if (!only || strchr(only->text, code)) {
       rule *to = &l->rules[l->rule_count++];
-      *to = read_rule(s, w, each);
+      *to = read_rule(s, w, element);
       to->pattern = COMPILED(place);
       to->after = COMPILED(place + 1);
       to->not_after = COMPILED(place + 2);
@@ -140,7 +140,7 @@ char kind_of(int32_t c) {
 }
 
 int may_begin_with(const rule *r, int32_t c, char kind, int pointed) {
-  return holds(r->first, c) || strchr(r->begins, pointed ? 's' : kind) || (pointed && strchr(r->begins, 'p'));
+  return contains(r->first, c) || strchr(r->begins, pointed ? 's' : kind) || (pointed && strchr(r->begins, 'p'));
 }
 
 static void index_rules(work *w, language *l) {
@@ -157,14 +157,14 @@ static void index_rules(work *w, language *l) {
 
 static void read_numbers(scope *s, work *w, const json *numbers, language *l) {
   const json *figures = find(s, numbers, "figures", LIST);
-  l->joint = decoded(w, get_text(s, numbers, "joint"));
-  l->point = decoded(w, get_text(s, numbers, "point"));
+  l->joint = decode_utf8(w, get_text(s, numbers, "joint"));
+  l->point = decode_utf8(w, get_text(s, numbers, "point"));
   l->decimal = *get_text(s, numbers, "decimal");
   l->decimals_by_figure = strcmp(get_text(s, numbers, "decimals"), "figures") == 0;
   const json *figure = figures ? figures->first : NULL;
   for (int i = 0; i < 10; ++i) {
     int32_t written[] = {'0' + i};
-    l->figures[i] = figure ? decoded(w, figure->text) : in_words(w, l, (string){written, 1}, "cardinal", (string){0});
+    l->figures[i] = figure ? decode_utf8(w, figure->text) : in_words(w, l, (string){written, 1}, "cardinal", (string){0});
     figure = figure ? figure->next : NULL;
   }
 }
@@ -178,25 +178,25 @@ const language *open_language(scope *s, const tensors *file, const char *name, c
   const json *lists = get(s, data, "lists", OBJECT), *types = get(s, data, "types", OBJECT);
   const json *spellout = get(s, data, "spellout", OBJECT), *sets = get(s, spellout, "sets", OBJECT);
   l->lists = room(&w, (size_t)lists->count, sizeof *l->lists);
-  for (const json *each = lists->first; each; each = each->next) l->lists[l->list_count++] = read_list(s, &w, each);
+  for (const json *element = lists->first; element; element = element->next) l->lists[l->list_count++] = read_list(s, &w, element);
   l->says.all = room(&w, (size_t)types->count, sizeof *l->says.all);
-  for (const json *each = types->first; each; each = each->next)
-    l->says.all[l->says.count++] = (pair){decoded(&w, each->key), optional(s, &w, each, "say")};
+  for (const json *element = types->first; element; element = element->next)
+    l->says.all[l->says.count++] = (pair){decode_utf8(&w, element->key), optional(s, &w, element, "say")};
   if (l->says.count) qsort(l->says.all, l->says.count, sizeof *l->says.all, by_key);
   l->signs = read_pairs(&w, get(s, data, "signs", OBJECT));
   l->replacements = read_pairs(&w, get(s, data, "replacements", OBJECT));
   l->names = read_pairs(&w, get(s, spellout, "names", OBJECT));
   l->sets = room(&w, (size_t)sets->count, sizeof *l->sets);
-  for (const json *each = sets->first; each; each = each->next) l->sets[l->set_count++] = read_set(&w, each);
+  for (const json *element = sets->first; element; element = element->next) l->sets[l->set_count++] = read_set(&w, element);
   read_rules(s, &w, file, name, code, get(s, data, "rules", LIST), l);
   index_rules(&w, l);
   read_numbers(s, &w, get(s, data, "numbers", OBJECT), l);
   return l;
 }
 
-int match_rule(work *w, const rule *r, string text, size_t place, match *found) {
+int match_rule(work *w, const rule *r, string text, size_t place, match *result) {
   match ignored;
-  if (!match_at(w, &r->pattern, text, place, found) || found->end == place) return 0;
+  if (!match_at(w, &r->pattern, text, place, result) || result->end == place) return 0;
   string before = slice(text, place > BEFORE ? place - BEFORE : 0, place);
   if (r->after.code && !search(w, &r->after, before, 0, &ignored)) return 0;
   return !r->not_after.code || !search(w, &r->not_after, before, 0, &ignored);
@@ -208,10 +208,10 @@ static const string *set_named(work *w, const language *l, const char *name, str
   size_t bare = key.count;
   put_char(w, &key, '-');
   put(w, &key, gender);
-  const string *found = value_of(&l->names, BUILT(key));
-  if (!found) found = value_of(&l->names, (string){key.all, bare});
-  if (!found) fail(w->s, KOKORO_BUNDLE, "The bundle has no numbers of the kind '%s'. Build the bundle again.", name);
-  return found;
+  const string *result = value_of(&l->names, BUILT(key));
+  if (!result) result = value_of(&l->names, (string){key.all, bare});
+  if (!result) fail(w->s, FAILURE_BUNDLE, "The bundle has no numbers of the kind '%s'. Build the bundle again.", name);
+  return result;
 }
 
 string in_words(work *w, const language *l, string figures, const char *name, string gender) {
@@ -247,7 +247,7 @@ string in_number(work *w, const language *l, string plain, string gender) {
   while (point < plain.size && plain.at[point] != '.') ++point;
   string whole = slice(plain, 0, point), rest = slice(plain, point + 1, plain.size);
   if (whole.size && !all_decimal(whole))
-    fail(w->s, KOKORO_BUNDLE, "A rule of the bundle has a number that is none. Build the bundle again.");
+    fail(w->s, FAILURE_BUNDLE, "A rule of the bundle has a number that is none. Build the bundle again.");
   if (whole.size) put_word(w, l, &out, in_words(w, l, whole, "cardinal", gender));
   if (point == plain.size) return BUILT(out);
   put_word(w, l, &out, l->point);
@@ -288,9 +288,9 @@ string plain_number(work *w, const language *l, string written) {
 
 int counts_one(work *w, const language *l, string number) {
   static const int32_t zero[] = {'0'};
-  match found;
+  match result;
   while (number.size && *number.at == '0') ++number.at, --number.size;
-  return full_match(w, &l->singular, number.size ? number : (string){zero, 1}, &found);
+  return full_match(w, &l->singular, number.size ? number : (string){zero, 1}, &result);
 }
 
 int has_verb(const language *l, const char *name) {

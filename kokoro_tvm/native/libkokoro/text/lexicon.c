@@ -1,9 +1,9 @@
-/* The rules are those of misaki 0.9.4 (hexgrad, Apache-2.0; misaki/en.py): the voices were trained on what they give. */
+/* Rules of misaki 0.9.4 (hexgrad, Apache-2.0; misaki/en.py), on whose output the voices were trained. */
 #include "lexicon.h"
 
 #include <string.h>
 
-static const char TAPPING[] = "AIOWYiuæɑəɛɪɹʊʌ"; /* sounds after which an American t between vowels is tapped */
+static const char TAPPING[] = "AIOWYiuæɑəɛɪɹʊʌ"; /* sounds after which American English taps a t between vowels */
 
 int begins_with(string text, const char *ascii) {
   size_t size = strlen(ascii);
@@ -18,37 +18,37 @@ int ends_with(string text, const char *ascii) {
 static int is(string text, const char *ascii) { return is_ascii_text(text, ascii); }
 static string end_cut(string text, size_t count) { return slice(text, 0, text.size - count); }
 
-static string with(work *w, string text, const char *utf8) { return joined(w, text, decoded(w, utf8)); }
+static string with(work *w, string text, const char *utf8) { return join(w, text, decode_utf8(w, utf8)); }
 
 stress stress_of(work *w, string word) {
-  return same(word, lower(w, word)) ? AS_IT_IS : same(word, upper(w, word)) ? STRONG : SLIGHT;
+  return is_same(word, lower(w, word)) ? AS_IT_IS : is_same(word, upper(w, word)) ? STRONG : SLIGHT;
 }
 
-/* The part of speech of a tag as the lexicon names it; the tag where it has no other. */
+/* Return the lexicon's part of speech for a tag, or the tag. */
 static string class_of(work *w, string tag) {
   static const char *const classes[][2] = {{"VB", "VERB"}, {"NN", "NOUN"}, {"ADV", "ADV"},
                                            {"RB", "ADV"},  {"ADJ", "ADJ"}, {"JJ", "ADJ"}};
   for (size_t i = 0; i < sizeof classes / sizeof *classes; ++i)
-    if (begins_with(tag, classes[i][0])) return decoded(w, classes[i][1]);
+    if (begins_with(tag, classes[i][0])) return decode_utf8(w, classes[i][1]);
   return tag;
 }
 
-/* The phonemes of an entry as a part of speech; of one that knows a form before a pause, that form. */
-static string choose(work *w, entry found, string tag, const context *after) {
-  if (!found.at || !is_named(found)) return text_of(w, found);
-  string pause = decoded(w, "None");
-  if (after && after->vowel == PAUSE && has_name(found, pause)) return text_of_name(w, found, pause);
-  if (!has_name(found, tag)) tag = class_of(w, tag);
-  return text_of_name(w, found, has_name(found, tag) ? tag : decoded(w, "DEFAULT"));
+/* Return an entry's phonemes for a part of speech, in the form before a pause if there is one. */
+static string choose(work *w, entry result, string tag, const context *after) {
+  if (!result.at || !is_named(result)) return text_of(w, result);
+  string pause = decode_utf8(w, "None");
+  if (after && after->vowel == PAUSE && has_name(result, pause)) return text_of_name(w, result, pause);
+  if (!has_name(result, tag)) tag = class_of(w, tag);
+  return text_of_name(w, result, has_name(result, tag) ? tag : decode_utf8(w, "DEFAULT"));
 }
 
-/* The entry of a word, or of the same one with or without a capital first letter. */
+/* Return the entry of a word with or without a capital first letter. */
 static entry entry_of(work *w, opened *in, string word) {
-  entry found = find_entry(in, word);
-  if (found.at || word.size < 2) return found;
+  entry result = find_entry(in, word);
+  if (result.at || word.size < 2) return result;
   string small = lower(w, word);
-  if (same(word, small)) return find_entry(in, capitalized(w, word));
-  return same(word, capitalized(w, small)) ? find_entry(in, small) : found;
+  if (is_same(word, small)) return find_entry(in, capitalize(w, word));
+  return is_same(word, capitalize(w, small)) ? find_entry(in, small) : result;
 }
 
 static int has(work *w, lexicon *l, string word) {
@@ -67,39 +67,38 @@ string spell(work *w, lexicon *l, string word) {
   }
   if (none) return NONE;
   string spoken = restress(w, some(BUILT(names)), UNSTRESSED);
-  builder made = {0};
-  put(w, &made, spoken);
-  for (size_t i = made.count; i--;) {
-    if (made.all[i] != SECONDARY) continue;
-    made.all[i] = PRIMARY;
+  builder result = {0};
+  put(w, &result, spoken);
+  for (size_t i = result.count; i--;) {
+    if (result.all[i] != SECONDARY) continue;
+    result.all[i] = PRIMARY;
     break;
   }
-  return some(BUILT(made));
+  return some(BUILT(result));
 }
 
-/* The entry of a word of the lexicon, or its letters; NONE where a letter has no name. after: NULL where nothing is
- * known of what follows. */
-static string look_up(work *w, lexicon *l, string word, string tag, stress wanted, const context *after) {
+/* Return the lexicon's phonemes or the names of the letters, or NONE. after: NULL if unknown. */
+static string look_up(work *w, lexicon *l, string word, string tag, stress expected, const context *after) {
   int is_name = 0;
-  if (same(word, upper(w, word)) && !entry_of(w, &l->gold, word).at) {
+  if (is_same(word, upper(w, word)) && !entry_of(w, &l->gold, word).at) {
     word = lower(w, word);
     is_name = is(tag, "NNP");
   }
-  entry found = entry_of(w, &l->gold, word);
-  if (!found.at && !is_name) found = entry_of(w, &l->silver, word);
-  string phonemes = choose(w, found, tag, after);
-  if (IS_NONE(phonemes) || (is_name && !holds(phonemes, PRIMARY))) {
+  entry result = entry_of(w, &l->gold, word);
+  if (!result.at && !is_name) result = entry_of(w, &l->silver, word);
+  string phonemes = choose(w, result, tag, after);
+  if (IS_NONE(phonemes) || (is_name && !contains(phonemes, PRIMARY))) {
     string spelled = spell(w, l, word);
     if (!IS_NONE(spelled) || IS_NONE(phonemes)) return spelled;
   }
-  return restress(w, phonemes, wanted);
+  return restress(w, phonemes, expected);
 }
 
 int is_initialism(work *w, lexicon *l, string word) {
   return find_entry(&l->gold, word).at != NULL || !has(w, l, lower(w, word));
 }
 
-/* Phonemes with the sound of the ending -s. */
+/* Append the sound of -s. */
 static string plural(work *w, const lexicon *l, string phonemes) {
   int32_t last = phonemes.at[phonemes.size - 1];
   if (is_one_of(last, "ptkfθ")) return with(w, phonemes, "s");
@@ -111,7 +110,7 @@ static int is_tapped(string phonemes) {
   return phonemes.size > 1 && is_one_of(phonemes.at[phonemes.size - 2], TAPPING);
 }
 
-/* Phonemes with the sound of the ending -ed. */
+/* Append the sound of -ed. */
 static string past(work *w, const lexicon *l, string phonemes) {
   int32_t last = phonemes.at[phonemes.size - 1];
   if (is_one_of(last, "pkfθʃsʧ")) return with(w, phonemes, "t");
@@ -121,7 +120,7 @@ static string past(work *w, const lexicon *l, string phonemes) {
   return is_tapped(phonemes) ? with(w, end_cut(phonemes, 1), "ɾᵻd") : with(w, phonemes, "ᵻd");
 }
 
-/* Phonemes with the sound of the ending -ing; NONE for what a British stem has lost before it. */
+/* Append the sound of -ing; NONE for British stems that lost a sound before it. */
 static string progressive(work *w, const lexicon *l, string phonemes) {
   int32_t last = phonemes.at[phonemes.size - 1];
   if (l->british && is_one_of(last, "əː")) return NONE;
@@ -131,16 +130,16 @@ static string progressive(work *w, const lexicon *l, string phonemes) {
 
 static int is_symbol(string word) { return word.size == 1 && is_one_of(word.at[0], "%&+@"); }
 
-/* Whether `look_up` has phonemes for it: words, symbols, single letters, words in capitals. */
-static int knows(work *w, lexicon *l, string word) {
+/* Return whether `look_up` knows a word: words, symbols, single letters, words in capitals. */
+static int is_known(work *w, lexicon *l, string word) {
   if (is_symbol(word) || has(w, l, word)) return 1;
   if (!all_alpha(word) || !all_ascii(word)) return 0;
-  if (word.size == 1 || (same(word, upper(w, word)) && entry_of(w, &l->gold, lower(w, word)).at)) return 1;
+  if (word.size == 1 || (is_same(word, upper(w, word)) && entry_of(w, &l->gold, lower(w, word)).at)) return 1;
   string rest = slice(word, 1, word.size);
-  return same(rest, upper(w, rest));
+  return is_same(rest, upper(w, rest));
 }
 
-/* How a word is looked up: as a part of speech, with a stress, before something. */
+/* The context of a lookup: part of speech, stress, following word. */
 typedef struct reading {
   work *w;
   lexicon *l;
@@ -149,11 +148,11 @@ typedef struct reading {
   context after;
 } reading;
 
-/* A stem with an ending, the first of at most three that is known; NONE where none is, or it has no phonemes. */
+/* Try at most three stems with an ending; return the first known one, or NONE. */
 typedef string (*ending)(work *, const lexicon *, string);
 static string with_ending(const reading *r, const string *stems, const int *possible, ending add) {
   for (int i = 0; i < 3; ++i) {
-    if (!possible[i] || !knows(r->w, r->l, stems[i])) continue;
+    if (!possible[i] || !is_known(r->w, r->l, stems[i])) continue;
     string phonemes = look_up(r->w, r->l, stems[i], r->tag, r->wanted, &r->after);
     return phonemes.size ? add(r->w, r->l, phonemes) : NONE;
   }
@@ -186,12 +185,12 @@ static string with_ing(const reading *r, string word) {
   return with_ending(r, stems, possible, progressive);
 }
 
-/* Letters with points between them, one or two at a time: U.S., e.g. */
+/* Return whether a word is one or two letters between points: U.S., e.g. */
 static int is_abbreviation(string word) {
   size_t points = 0, run = 0, first = 0, last = word.size;
   while (first < last && word.at[first] == '.') ++first;
   while (last > first && word.at[last - 1] == '.') --last;
-  if (!holds(slice(word, first, last), '.')) return 0;
+  if (!contains(slice(word, first, last), '.')) return 0;
   for (size_t i = 0; i < word.size; ++i) {
     int point = word.at[i] == '.';
     if (!point && (!is_alpha(word.at[i]) || ++run > 2)) return 0;
@@ -203,49 +202,49 @@ static int is_abbreviation(string word) {
 static string am(const reading *r, string word) {
   if (begins_with(r->tag, "NN")) return spell(r->w, r->l, word);
   if (r->after.vowel == PAUSE || !is(word, "am") || r->wanted >= SLIGHT)
-    return choose(r->w, find_entry(&r->l->gold, decoded(r->w, "am")), (string){0}, NULL);
-  return decoded(r->w, "ɐm");
+    return choose(r->w, find_entry(&r->l->gold, decode_utf8(r->w, "am")), (string){0}, NULL);
+  return decode_utf8(r->w, "ɐm");
 }
 
-static string named(const reading *r, const char *word, stress wanted) {
-  return look_up(r->w, r->l, decoded(r->w, word), (string){0}, wanted, &r->after);
+static string look_up_name(const reading *r, const char *word, stress expected) {
+  return look_up(r->w, r->l, decode_utf8(r->w, word), (string){0}, expected, &r->after);
 }
 
-/* Words whose sound depends on more than their spelling and part of speech. */
-static string special(const reading *r, string word) {
+/* Read words whose sound depends on more than spelling and part of speech. */
+static string read_special(const reading *r, string word) {
   work *w = r->w;
   string tag = r->tag;
-  if (is(tag, "ADD") && is(word, ".")) return named(r, "dot", WEAKER);
-  if (is(tag, "ADD") && is(word, "/")) return named(r, "slash", WEAKER);
+  if (is(tag, "ADD") && is(word, ".")) return look_up_name(r, "dot", WEAKER);
+  if (is(tag, "ADD") && is(word, "/")) return look_up_name(r, "slash", WEAKER);
   if (is_symbol(word))
-    return named(r, is(word, "%") ? "percent" : is(word, "&") ? "and" : is(word, "+") ? "plus" : "at", AS_IT_IS);
+    return look_up_name(r, is(word, "%") ? "percent" : is(word, "&") ? "and" : is(word, "+") ? "plus" : "at", AS_IT_IS);
   if (is_abbreviation(word)) return spell(w, r->l, word);
   if (is(tag, "IN") && (word.size == 2 || (word.size == 3 && word.at[2] == '.')) && is_one_of(word.at[0], "vV") &&
       is_one_of(word.at[1], "sSſ"))
-    return named(r, "versus", AS_IT_IS);
+    return look_up_name(r, "versus", AS_IT_IS);
   string small = lower(w, word);
-  /* Of capitals alone it is a word only as the part of speech that the word has. */
-  if (!same(word, small) && !same(word, capitalized(w, small)) && !same(word, upper(w, small))) return NONE;
-  if (is(small, "a")) return decoded(w, is(tag, "DT") ? "ɐ" : "ˈA");
+  /* An entry that is only in capitals counts for its own part of speech. */
+  if (!is_same(word, small) && !is_same(word, capitalize(w, small)) && !is_same(word, upper(w, small))) return NONE;
+  if (is(small, "a")) return decode_utf8(w, is(tag, "DT") ? "ɐ" : "ˈA");
   if (is(small, "am")) return am(r, word);
-  if (is(small, "an")) return is(word, "AN") && begins_with(tag, "NN") ? spell(w, r->l, word) : decoded(w, "ɐn");
-  if (is(small, "i") && is(word, "I") && is(tag, "PRP")) return decoded(w, "ˌI");
-  if (is(small, "by") && is(class_of(w, tag), "ADV")) return decoded(w, "bˈI");
+  if (is(small, "an")) return is(word, "AN") && begins_with(tag, "NN") ? spell(w, r->l, word) : decode_utf8(w, "ɐn");
+  if (is(small, "i") && is(word, "I") && is(tag, "PRP")) return decode_utf8(w, "ˌI");
+  if (is(small, "by") && is(class_of(w, tag), "ADV")) return decode_utf8(w, "bˈI");
   if (is(small, "to") && (!is(word, "TO") || is(tag, "TO") || is(tag, "IN"))) {
     if (r->after.vowel == PAUSE) return look_up(w, r->l, small, (string){0}, AS_IT_IS, NULL);
-    return decoded(w, r->after.vowel == VOWEL ? "tʊ" : "tə");
+    return decode_utf8(w, r->after.vowel == VOWEL ? "tʊ" : "tə");
   }
   if (is(small, "in") && (!is(word, "IN") || !is(tag, "NNP")))
-    return decoded(w, r->after.vowel != PAUSE && is(tag, "IN") ? "ɪn" : "ˈɪn");
-  if (is(small, "the") && (!is(word, "THE") || is(tag, "DT"))) return decoded(w, r->after.vowel == VOWEL ? "ði" : "ðə");
+    return decode_utf8(w, r->after.vowel != PAUSE && is(tag, "IN") ? "ɪn" : "ˈɪn");
+  if (is(small, "the") && (!is(word, "THE") || is(tag, "DT"))) return decode_utf8(w, r->after.vowel == VOWEL ? "ði" : "ðə");
   if (is(small, "used")) {
     int past_tense = (is(tag, "VBD") || is(tag, "JJ")) && r->after.to;
-    return choose(w, find_entry(&r->l->gold, small), decoded(w, past_tense ? "VBD" : "DEFAULT"), NULL);
+    return choose(w, find_entry(&r->l->gold, small), decode_utf8(w, past_tense ? "VBD" : "DEFAULT"), NULL);
   }
   return NONE;
 }
 
-/* Whether a word unknown with its capitals may be a known one written large; short names are not. */
+/* Return whether an unknown word in capitals may be a known word; short names are not. */
 static int is_capitalised(const reading *r, string word) {
   work *w = r->w;
   size_t letters = 0;
@@ -253,19 +252,19 @@ static int is_capitalised(const reading *r, string word) {
     if (word.at[i] != '\'' && !is_alpha(word.at[i])) return 0;
     letters += word.at[i] != '\'';
   }
-  if (word.size < 2 || !letters || same(word, lower(w, word)) || (is(r->tag, "NNP") && word.size <= 7)) return 0;
+  if (word.size < 2 || !letters || is_same(word, lower(w, word)) || (is(r->tag, "NNP") && word.size <= 7)) return 0;
   string rest = slice(word, 1, word.size);
-  return !has(w, r->l, word) && (same(word, upper(w, word)) || same(rest, lower(w, rest)));
+  return !has(w, r->l, word) && (is_same(word, upper(w, word)) || is_same(rest, lower(w, rest)));
 }
 
 static int knows_lower(const reading *r, string word) {
   return has(r->w, r->l, word) || with_s(r, word).size || with_ed(r, word).size || with_ing(r, word).size;
 }
 
-string read_word(work *w, lexicon *l, string word, string tag, context after, stress wanted) {
-  reading r = {w, l, tag, wanted, after};
-  string found = special(&r, word);
-  if (!IS_NONE(found)) return found;
+string read_word(work *w, lexicon *l, string word, string tag, context after, stress expected) {
+  reading r = {w, l, tag, expected, after};
+  string result = read_special(&r, word);
+  if (!IS_NONE(result)) return result;
   if (is_capitalised(&r, word) && knows_lower(&r, lower(w, word))) word = lower(w, word);
   string spellings[3] = {word};
   int count = 1;
@@ -276,10 +275,10 @@ string read_word(work *w, lexicon *l, string word, string tag, context after, st
     spellings[count++] = end_cut(word, 1);
   }
   for (int i = 0; i < count; ++i)
-    if (knows(w, l, spellings[i])) return look_up(w, l, spellings[i], tag, wanted, &after);
-  found = with_s(&r, word);
-  if (!found.size) found = with_ed(&r, word);
-  if (found.size) return found;
-  if (wanted == AS_IT_IS) r.wanted = SLIGHT;
+    if (is_known(w, l, spellings[i])) return look_up(w, l, spellings[i], tag, expected, &after);
+  result = with_s(&r, word);
+  if (!result.size) result = with_ed(&r, word);
+  if (result.size) return result;
+  if (expected == AS_IT_IS) r.wanted = SLIGHT;
   return with_ing(&r, word);
 }

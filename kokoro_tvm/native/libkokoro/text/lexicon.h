@@ -1,4 +1,4 @@
-/* Words to phonemes: by lexicon (runtime/text/frontend/lexicon.py), else by their letters (letters.py, unknown.py). */
+/* Words to phonemes by the lexicon (runtime/text/frontend/lexicon.py) or by letters (letters.py, unknown.py). */
 #ifndef KOKORO_LEXICON_H
 #define KOKORO_LEXICON_H
 
@@ -7,37 +7,37 @@
 
 enum { PRIMARY = 0x2C8, SECONDARY = 0x2CC };
 
-/* alphabet.c: the phonemes of both Englishes and how stress is put on them (alphabet.py). */
+/* alphabet.c: phonemes of American and British English, and their stress (alphabet.py). */
 int is_vowel(int32_t symbol);
 int is_consonant(int32_t symbol);
-size_t weight_of(string phonemes); /* how long they take to say */
+size_t weight_of(string phonemes); /* time to say them */
 
-string restress(work *w, string phonemes, stress wanted);
+string restress(work *w, string phonemes, stress expected);
 
-/* What is spoken after a word: begins with a vowel or not, or is a pause or nothing; whether it is "to". */
+/* What follows a word: its first sound (a pause if nothing follows), and whether it is "to". */
 enum { PAUSE = -1, CONSONANT, VOWEL };
 typedef struct context {
   int vowel, to;
 } context;
 
-/* One English in a call; `w` holds what outlives a word. */
+/* One English in a call. Its allocators outlive a word. */
 typedef struct lexicon {
   opened gold, silver, letters;
   int british;
 } lexicon;
 
-/* Phonemes of a word as a part of speech; NONE where neither it nor its stem is known. */
-string read_word(work *w, lexicon *l, string word, string tag, context after, stress wanted);
-/* Whether a word in capitals may be more than a known one written large. */
+/* Return the phonemes of a word as a part of speech; NONE if word and stem are unknown. */
+string read_word(work *w, lexicon *l, string word, string tag, context after, stress expected);
+/* Return whether a word in capitals may be an initialism. */
 int is_initialism(work *w, lexicon *l, string word);
-/* The names of the letters of a word, the last of them stressed; NONE where one has none. */
+/* Return the names of a word's letters, the last one stressed; NONE if a letter has no name. */
 string spell(work *w, lexicon *l, string word);
-/* The stress that its capitals give a word. */
+/* Return the stress of a word from its capitals. */
 stress stress_of(work *w, string word);
 int begins_with(string text, const char *ascii);
 int ends_with(string text, const char *ascii);
 
-/* letters.c: phonemes of a word that no lexicon has, and where they are from (source.h); NONE for none. */
+/* letters.c: guess the phonemes of an unknown word, or NONE; `origin` gets their source. */
 string guess(work *w, lexicon *l, string word, int *origin);
 
 #endif

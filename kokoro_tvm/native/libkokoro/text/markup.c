@@ -6,11 +6,11 @@
 #include "patterns.h"
 #include "word_tables.h"
 
-enum { MOST_BYTES = 128, PIECE = 24, MOST_ALIKE = 3 }; /* of a word, and of its pieces */
+enum { MOST_BYTES = 128, PIECE = 24, MOST_ALIKE = 3 }; /* bytes of a word, characters of its pieces, repetitions */
 
-/* Puts words in the place of a match, unless it has them. */
-static void replace(work *w, edits *made, string text, const match *found, string words) {
-  if (!same(words, slice(text, found->start, found->end))) PUSH(w, *made, (edit){found->start, found->end, words});
+/* Replace a match by words unless it has them already. */
+static void replace(work *w, edits *result, string text, const match *candidate, string words) {
+  if (!is_same(words, slice(text, candidate->start, candidate->end))) PUSH(w, *result, (edit){candidate->start, candidate->end, words});
 }
 
 static const string NOTHING_SAID = {0};
@@ -27,68 +27,68 @@ static int is_inline_tag(work *w, string name) {
 }
 
 edits tags(work *w, string text) {
-  edits made = {0};
-  for (match found = FIRST_MATCH; next_match(w, &PATTERNS[MARKDOWN_TAG], text, &found);)
-    replace(w, &made, text, &found,
-            is_inline_tag(w, group_of(text, &found, MARKDOWN_TAG_NAME)) ? NOTHING_SAID : decoded(w, " "));
-  return made;
+  edits result = {0};
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[MARKDOWN_TAG], text, &candidate);)
+    replace(w, &result, text, &candidate,
+            is_inline_tag(w, group_of(text, &candidate, MARKDOWN_TAG_NAME)) ? NOTHING_SAID : decode_utf8(w, " "));
+  return result;
 }
 
 static int by_name(const void *name, const void *entry) { return strcmp(name, *(const char *const *)entry); }
 
-static const char *named_entity(const char *name) { /* NULL: there is none */
-  const void *found = bsearch(name, ENTITIES, sizeof ENTITIES / sizeof *ENTITIES, sizeof *ENTITIES, by_name);
-  return found ? ((const char *const *)found)[1] : NULL;
+static const char *named_entity(const char *name) { /* or NULL */
+  const void *result = bsearch(name, ENTITIES, sizeof ENTITIES / sizeof *ENTITIES, sizeof *ENTITIES, by_name);
+  return result ? ((const char *const *)result)[1] : NULL;
 }
 
-/* What html.unescape makes of an entity with its marks; 0 where it leaves it. */
+/* As html.unescape for an entity with its marks; 0 if it stays. */
 static int unescape(work *w, string text, string *out) {
-  builder made = {0};
+  builder result = {0};
   if (text.at[1] == '#') {
     int hexadecimal = text.at[2] == 'x' || text.at[2] == 'X';
     int32_t number = 0;
     size_t first = hexadecimal ? 3 : 2, i = first;
-    for (int32_t c; (c = text.at[i]) != ';' && c < 128; ++i) /* figures of other scripts stay */
+    for (int32_t c; (c = text.at[i]) != ';' && c < 128; ++i) /* digits of other scripts stay */
       number = hexadecimal ? 16 * number + (c <= '9' ? c - '0' : (c | 32) - 'a' + 10) : 10 * number + c - '0';
     if (i == first) return 0;
-    if (number < (int32_t)(sizeof LOW_ENTITIES / sizeof *LOW_ENTITIES)) put(w, &made, decoded(w, LOW_ENTITIES[number]));
-    else if ((number >= 0xD800 && number < 0xE000) || number > 0x10FFFF) put_char(w, &made, 0xFFFD);
-    else put_char(w, &made, number); /* what is no character is not printable either */
-    put(w, &made, slice(text, i + (text.at[i] == ';'), text.size));
+    if (number < (int32_t)(sizeof LOW_ENTITIES / sizeof *LOW_ENTITIES)) put(w, &result, decode_utf8(w, LOW_ENTITIES[number]));
+    else if ((number >= 0xD800 && number < 0xE000) || number > 0x10FFFF) put_char(w, &result, 0xFFFD);
+    else put_char(w, &result, number); /* other numbers are not printable either */
+    put(w, &result, slice(text, i + (text.at[i] == ';'), text.size));
   } else {
-    char *name = encoded(w, slice(text, 1, text.size));
-    const char *found = named_entity(name);
+    char *name = encode_utf8(w, slice(text, 1, text.size));
+    const char *candidate = named_entity(name);
     size_t size = text.size - 1;
-    while (!found && --size > 1) { /* the longest that it begins with */
+    while (!candidate && --size > 1) { /* the longest known beginning */
       char cut = name[size];
       name[size] = 0;
-      found = named_entity(name);
+      candidate = named_entity(name);
       name[size] = cut;
     }
-    if (!found) return 0;
-    put(w, &made, decoded(w, found));
-    put(w, &made, slice(text, 1 + size, text.size));
+    if (!candidate) return 0;
+    put(w, &result, decode_utf8(w, candidate));
+    put(w, &result, slice(text, 1 + size, text.size));
   }
-  *out = BUILT(made);
+  *out = BUILT(result);
   return 1;
 }
 
 edits entities(work *w, string text) {
-  edits made = {0};
+  edits result = {0};
   string said;
-  for (match found = FIRST_MATCH; next_match(w, &PATTERNS[MARKDOWN_ENTITY], text, &found);) {
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[MARKDOWN_ENTITY], text, &candidate);) {
     builder kept = {0};
-    if (!unescape(w, slice(text, found.start, found.end), &said)) continue;
+    if (!unescape(w, slice(text, candidate.start, candidate.end), &said)) continue;
     for (size_t i = 0; i < said.size; ++i) {
       if (is_space(said.at[i])) put_char(w, &kept, ' ');
       else if (is_printable(said.at[i])) put_char(w, &kept, said.at[i]);
     }
-    replace(w, &made, text, &found, BUILT(kept));
+    replace(w, &result, text, &candidate, BUILT(kept));
   }
-  return made;
+  return result;
 }
 
-/* Runs of a mark that wait for the run that ends them, one list for each kind. */
+/* Runs of a mark that are not closed, one list per kind. */
 typedef LIST(span) waiting;
 enum { LONGEST_RUN = 3 };
 static const char RUN_MARKS[] = "*_~`";
@@ -96,12 +96,12 @@ static const char RUN_MARKS[] = "*_~`";
 static int is_letter_at(string text, size_t place) { return place < text.size && is_alnum(text.at[place]); }
 static int is_space_at(string text, size_t place) { return place >= text.size || is_space(text.at[place]); }
 
-/* Whether a run ends another, which `opening` gets then; else it may wait itself. */
+/* Close an earlier run, which `opening` gets; else the run may wait itself. */
 static int close_run(work *w, string text, span run, waiting opened[4][LONGEST_RUN], span *opening) {
   int32_t mark = text.at[run.start];
   size_t size = run.end - run.start, kind = (size_t)(strchr(RUN_MARKS, mark) - RUN_MARKS);
   if (size > (mark == '~' ? 2 : LONGEST_RUN) || (mark == '~' && size == 1)) return 0;
-  size_t before = run.start - 1, after = run.end; /* before: past the end where there is nothing */
+  size_t before = run.start - 1, after = run.end; /* past the end if there is nothing */
   if (before < text.size && is_digit(text.at[before]) && after < text.size && is_digit(text.at[after])) return 0;
   waiting *list = &opened[kind][size - 1];
   if (list->count && (!is_space_at(text, before) || mark == '`')) {
@@ -122,39 +122,39 @@ static int by_start(const void *a, const void *b) {
 }
 
 edits marks(work *w, string text) {
-  edits made = {0};
+  edits result = {0};
   waiting opened[4][LONGEST_RUN] = {{{0}}};
-  for (match found = FIRST_MATCH; next_match(w, &PATTERNS[MARKDOWN_MARKS], text, &found);) {
-    span whole = {found.start, found.end}, opening;
-    if (took_part(&found, MARKDOWN_MARKS_RUN)) {
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[MARKDOWN_MARKS], text, &candidate);) {
+    span whole = {candidate.start, candidate.end}, opening;
+    if (has_group(&candidate, MARKDOWN_MARKS_RUN)) {
       if (!close_run(w, text, whole, opened, &opening)) continue;
-      PUSH(w, made, (edit){opening.start, opening.end, {0}});
-      PUSH(w, made, (edit){whole.start, whole.end, {0}});
+      PUSH(w, result, (edit){opening.start, opening.end, {0}});
+      PUSH(w, result, (edit){whole.start, whole.end, {0}});
       continue;
     }
-    string kept = group_of(text, &found, MARKDOWN_MARKS_ADDRESS);
-    if (!kept.size) kept = group_of(text, &found, MARKDOWN_MARKS_WORDS);
-    if (!kept.size) kept = group_of(text, &found, MARKDOWN_MARKS_CHAR);
-    if (took_part(&found, MARKDOWN_MARKS_CELL)) kept = decoded(w, ", ");
-    PUSH(w, made, (edit){whole.start, whole.end, kept});
+    string kept = group_of(text, &candidate, MARKDOWN_MARKS_ADDRESS);
+    if (!kept.size) kept = group_of(text, &candidate, MARKDOWN_MARKS_WORDS);
+    if (!kept.size) kept = group_of(text, &candidate, MARKDOWN_MARKS_CHAR);
+    if (has_group(&candidate, MARKDOWN_MARKS_CELL)) kept = decode_utf8(w, ", ");
+    PUSH(w, result, (edit){whole.start, whole.end, kept});
   }
-  if (made.count) qsort(made.all, made.count, sizeof *made.all, by_start); /* no two begin at one place */
-  return made;
+  if (result.count) qsort(result.all, result.count, sizeof *result.all, by_start); /* no two begin at one place */
+  return result;
 }
 
 edits composed_letters(work *w, string text) {
-  edits made = {0};
-  if (all_ascii(text)) return made;
-  for (match found = FIRST_MATCH; next_match(w, &PATTERNS[CHARACTERS_DECOMPOSED], text, &found);)
-    replace(w, &made, text, &found, nfc(w, slice(text, found.start, found.end)));
-  return made;
+  edits result = {0};
+  if (all_ascii(text)) return result;
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[CHARACTERS_DECOMPOSED], text, &candidate);)
+    replace(w, &result, text, &candidate, nfc(w, slice(text, candidate.start, candidate.end)));
+  return result;
 }
 
 static edits constant(work *w, string text, int expression, const char *words) {
-  edits made = {0};
-  for (match found = FIRST_MATCH; next_match(w, &PATTERNS[expression], text, &found);)
-    replace(w, &made, text, &found, decoded(w, words));
-  return made;
+  edits result = {0};
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[expression], text, &candidate);)
+    replace(w, &result, text, &candidate, decode_utf8(w, words));
+  return result;
 }
 
 edits apostrophes(work *w, string text) { return constant(w, text, CHARACTERS_APOSTROPHE, "'"); }
@@ -168,9 +168,9 @@ static size_t utf8_size(string text) {
 }
 
 edits divided_words(work *w, string text) {
-  edits made = {0};
-  for (match found = FIRST_MATCH; next_match(w, &PATTERNS[CHARACTERS_WORD], text, &found);) {
-    string word = slice(text, found.start, found.end);
+  edits result = {0};
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[CHARACTERS_WORD], text, &candidate);) {
+    string word = slice(text, candidate.start, candidate.end);
     builder out = {0};
     size_t alike = 0, kept = 0;
     if (utf8_size(word) <= MOST_BYTES) continue;
@@ -181,9 +181,9 @@ edits divided_words(work *w, string text) {
       put_char(w, &out, word.at[i]);
       ++kept;
     }
-    replace(w, &made, text, &found, BUILT(out));
+    replace(w, &result, text, &candidate, BUILT(out));
   }
-  return made;
+  return result;
 }
 
 static int by_picture(const void *picture, const void *entry) {
@@ -192,14 +192,14 @@ static int by_picture(const void *picture, const void *entry) {
 }
 
 static string picture_name(work *w, int32_t c) {
-  const void *found = bsearch(&c, PICTURES, sizeof PICTURES / sizeof *PICTURES, sizeof *PICTURES, by_picture);
-  return found ? decoded(w, PICTURES[((const char *)found - (const char *)PICTURES) / (ptrdiff_t)sizeof *PICTURES].name)
+  const void *result = bsearch(&c, PICTURES, sizeof PICTURES / sizeof *PICTURES, sizeof *PICTURES, by_picture);
+  return result ? decode_utf8(w, PICTURES[((const char *)result - (const char *)PICTURES) / (ptrdiff_t)sizeof *PICTURES].name)
                : NOTHING_SAID;
 }
 
-/* The names of joined pictures, each once; 0 where none has one. */
+/* Collect the names of joined pictures, each once; 0 if one has none. */
 static int joined_names(work *w, string pictures, string *said) {
-  enum { MOST = 64 }; /* as many as are joined, and more */
+  enum { MOST = 64 }; /* more than are ever joined */
   string names[MOST];
   size_t count = 0;
   builder out = {0};
@@ -209,7 +209,7 @@ static int joined_names(work *w, string pictures, string *said) {
     if (pictures.at[i] != 0x200D && !match_at(w, &PATTERNS[EMOJI_MODIFIER], pictures, i, &change))
       name = picture_name(w, pictures.at[i]);
     for (size_t j = 0; j < count && name.size; ++j)
-      if (same(names[j], name)) name = NOTHING_SAID;
+      if (is_same(names[j], name)) name = NOTHING_SAID;
     if (!name.size || count == MOST) continue;
     names[count++] = name;
     if (out.count) put_char(w, &out, ' ');
@@ -219,43 +219,43 @@ static int joined_names(work *w, string pictures, string *said) {
   return count > 0;
 }
 
-static int emoji_name(work *w, string text, const match *found, string *said) { /* 0: it has none */
+static int emoji_name(work *w, string text, const match *result, string *said) { /* 0: no name */
   builder out = {0};
-  string whole = slice(text, found->start, found->end);
-  if (took_part(found, EMOJI_EMOJI_FLAG)) {
+  string whole = slice(text, result->start, result->end);
+  if (has_group(result, EMOJI_EMOJI_FLAG)) {
     put_ascii(w, &out, "flag");
     for (size_t i = 0; i < whole.size; ++i) put_char(w, &out, ' '), put_char(w, &out, whole.at[i] - 0x1F1E6 + 'A');
-  } else if (took_part(found, EMOJI_EMOJI_KEYCAP)) {
+  } else if (has_group(result, EMOJI_EMOJI_KEYCAP)) {
     if (*whole.at == '#') put_ascii(w, &out, "hash");
     else if (*whole.at == '*') put_ascii(w, &out, "star");
     else put_char(w, &out, *whole.at);
-  } else if (!took_part(found, EMOJI_EMOJI_CHANGE)) {
-    return joined_names(w, group_of(text, found, EMOJI_EMOJI_JOINED), said);
+  } else if (!has_group(result, EMOJI_EMOJI_CHANGE)) {
+    return joined_names(w, group_of(text, result, EMOJI_EMOJI_JOINED), said);
   }
   *said = BUILT(out);
   return 1;
 }
 
 edits emoji_names(work *w, string text) {
-  edits made = {0};
+  edits result = {0};
   size_t last_end = (size_t)-1;
   string last = NOTHING_SAID, name;
-  for (match found = FIRST_MATCH; next_match(w, &PATTERNS[EMOJI_EMOJI], text, &found);) {
-    if (!emoji_name(w, text, &found, &name) || same(name, slice(text, found.start, found.end))) continue;
-    int follows = found.start == last_end, again = follows && name.size && same(name, last);
+  for (match candidate = FIRST_MATCH; next_match(w, &PATTERNS[EMOJI_EMOJI], text, &candidate);) {
+    if (!emoji_name(w, text, &candidate, &name) || is_same(name, slice(text, candidate.start, candidate.end))) continue;
+    int follows = candidate.start == last_end, again = follows && name.size && is_same(name, last);
     if (follows || name.size) {
       if (name.size) last = name;
-      last_end = found.end;
+      last_end = candidate.end;
     }
     if (again || !name.size) {
-      PUSH(w, made, (edit){found.start, found.end, {0}});
+      PUSH(w, result, (edit){candidate.start, candidate.end, {0}});
       continue;
     }
     builder out = {0};
-    if (found.start && !is_space(text.at[found.start - 1])) put_char(w, &out, ' ');
+    if (candidate.start && !is_space(text.at[candidate.start - 1])) put_char(w, &out, ' ');
     put(w, &out, name);
-    if (found.end < text.size && (is_alnum(text.at[found.end]) || text.at[found.end] > 127)) put_char(w, &out, ' ');
-    PUSH(w, made, (edit){found.start, found.end, BUILT(out)});
+    if (candidate.end < text.size && (is_alnum(text.at[candidate.end]) || text.at[candidate.end] > 127)) put_char(w, &out, ' ');
+    PUSH(w, result, (edit){candidate.start, candidate.end, BUILT(out)});
   }
-  return made;
+  return result;
 }

@@ -1,5 +1,5 @@
-/* What is no language: markup inside a line, and how characters are written (runtime/text/frontend/normalization/
- * markdown.py, characters.py, emoji.py). Each gives what is put in the place of what. */
+/* Normalization independent of the language: markup inside a line and spellings of characters
+ * (runtime/text/frontend/normalization/ markdown.py, characters.py, emoji.py). Each function returns edits. */
 #ifndef KOKORO_MARKUP_H
 #define KOKORO_MARKUP_H
 

@@ -1,4 +1,4 @@
-/* Paragraphs, and the blocks of Markdown inside them (runtime/text/frontend/paragraphs.py, blocks.py). */
+/* Paragraphs, and blocks of Markdown in them (runtime/text/frontend/paragraphs.py, blocks.py). */
 #ifndef KOKORO_PARAGRAPHS_H
 #define KOKORO_PARAGRAPHS_H
 
@@ -6,16 +6,16 @@
 
 typedef LIST(source) sources;
 
-enum { MOST_OF_BLOCK = 8 }; /* characters of a line that show whether it begins a block */
+enum { MOST_OF_BLOCK = 8 }; /* characters of a line that decide whether it begins a block */
 typedef enum block_kind { NO_BLOCK, HEADING, RULE, ITEM, NUMBERED, ROW, FENCE } block_kind;
 
-/* Whether a line with this first character may begin a block. */
+/* Return whether a line with this first character may begin a block. */
 int may_begin_block(int32_t c);
-/* The block that begins at `place`, the first character of a line that is no space, and where its mark ends. numbered:
- * whether an item may have any number, and not 1 alone. */
+/* Return the block that begins at `place`, the first non-space of a line, and the end of its mark. numbered: whether an
+ * item may have a number other than 1. */
 block_kind block_at(work *w, string text, size_t place, int numbered, size_t *end);
 
-/* Parts of a text that may be spoken, with every run of whitespace as one space, and without the marks of blocks. */
+/* Return the speakable parts of a text, with single spaces and without block marks. */
 sources paragraphs(work *w, const source *whole);
 
 #endif

@@ -1,4 +1,4 @@
-/* How words are cut and grouped is misaki's way (hexgrad, Apache-2.0; misaki/en.py). */
+/* Cutting and grouping follow misaki (hexgrad, Apache-2.0; misaki/en.py). */
 #include "parts.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ void settle_part(part *p, string phonemes, int origin) {
   p->origin = origin;
 }
 
-/* The class of a character as subtokens.py writes it. */
+/* Return the class of a character as subtokens.py writes it. */
 static int32_t class_of(int32_t c) {
   switch (c) {
   case '-': case '_': case '.': case ',': case '\'': return c;
@@ -35,18 +35,18 @@ static int32_t class_of(int32_t c) {
   }
 }
 
-/* The parts of a token: at capitals, figures, hyphens and apostrophes (subtokens.py). */
+/* Cut a token at capitals, digits, hyphens and apostrophes (subtokens.py). */
 static void cut(work *w, const part *token, part_list *into) {
   builder classes = {0};
-  match found = FIRST_MATCH;
+  match candidate = FIRST_MATCH;
   size_t first = into->count;
   for (size_t i = 0; i < token->text.size; ++i) put_char(w, &classes, class_of(token->text.at[i]));
-  while (next_match(w, &PATTERNS[SUBTOKENS_PARTS], BUILT(classes), &found)) {
-    part made = {.text = slice(token->text, found.start, found.end), .tag = token->tag, .large = token->large};
-    made.stress = token->stress;
-    made.start = token->start + found.start;
-    made.end = token->start + found.end;
-    PUSH(w, *into, made);
+  while (next_match(w, &PATTERNS[SUBTOKENS_PARTS], BUILT(classes), &candidate)) {
+    part result = {.text = slice(token->text, candidate.start, candidate.end), .tag = token->tag, .large = token->large};
+    result.stress = token->stress;
+    result.start = token->start + candidate.start;
+    result.end = token->start + candidate.end;
+    PUSH(w, *into, result);
   }
   if (into->count == first + 1) into->all[first].reading = token->reading;
   if (into->count > first) into->all[into->count - 1].space = token->space;
@@ -59,12 +59,12 @@ static int is_mark_tag(string tag) {
   return 0;
 }
 
-/* What a mark is spoken as: of some tags always the same. */
+/* Return the spoken form of a mark; some tags always have the same. */
 static string mark_of(work *w, const part *p) {
   static const char *const by_tag[][2] = {{"-LRB-", "("}, {"-RRB-", ")"}, {"``", "“"}, {"\"\"", "”"}, {"''", "”"}};
   builder marks = {0};
   for (size_t i = 0; i < sizeof by_tag / sizeof *by_tag; ++i)
-    if (is_ascii_text(p->tag, by_tag[i][0])) return decoded(w, by_tag[i][1]);
+    if (is_ascii_text(p->tag, by_tag[i][0])) return decode_utf8(w, by_tag[i][1]);
   for (size_t i = 0; i < p->text.size; ++i)
     if (is_pause(p->text.at[i]) || is_one_of(p->text.at[i], "\"“”")) put_char(w, &marks, p->text.at[i]);
   return BUILT(marks);
@@ -79,9 +79,9 @@ word_list group_parts(work *w, const part_list *all) {
     else PUSH(w, parts, all->all[i]);
   for (size_t i = 0; i < parts.count; ++i) {
     part *p = &parts.all[i];
-    if (!IS_NONE(p->phonemes)) growing = 0; /* a link gave them */
+    if (!IS_NONE(p->phonemes)) growing = 0; /* from a link */
     else if (is_ascii_text(p->tag, ":") && p->text.size == 1 && is_one_of(p->text.at[0], "-–"))
-      settle_part(p, decoded(w, "—"), FROM_MARK);
+      settle_part(p, decode_utf8(w, "—"), FROM_MARK);
     else if (is_mark_tag(p->tag) && !any_alnum(p->text))
       settle_part(p, mark_of(w, p), FROM_MARK);
     int open = IS_NONE(p->phonemes);
@@ -95,9 +95,9 @@ word_list group_parts(work *w, const part_list *all) {
   return words;
 }
 
-static int is_small(work *w, string c) { return *c.at < 0x80 ? *c.at < 'A' || *c.at > 'Z' : same(c, lower(w, c)); }
+static int is_small(work *w, string c) { return *c.at < 0x80 ? *c.at < 'A' || *c.at > 'Z' : is_same(c, lower(w, c)); }
 
-/* Where the phonemes of a word come from: a guess where one of its parts does, else its first sound's. */
+/* Return the origin of a word's phonemes: a guess if a part is guessed, else that of its first sound. */
 static int origin_of(const part *parts, size_t count) {
   int first = -1, sound = -1;
   for (size_t i = 0; i < count; ++i) {
@@ -114,8 +114,8 @@ static int origin_of(const part *parts, size_t count) {
 part join_parts(work *w, const part *parts, size_t count) {
   const part *last = &parts[count - 1];
   if (count == 1) return *parts;
-  part made = {.start = parts->start, .end = last->end, .space = last->space, .apart = parts->apart, .large = 1};
-  int several = 0; /* stresses */
+  part result = {.start = parts->start, .end = last->end, .space = last->space, .apart = parts->apart, .large = 1};
+  int several = 0; /* more than one stress */
   builder text = {0}, phonemes = {0};
   size_t heaviest = 0;
   int known = 0;
@@ -125,24 +125,24 @@ part join_parts(work *w, const part *parts, size_t count) {
     put(w, &text, p->text);
     if (i + 1 < count && p->space) put_char(w, &text, ' ');
     for (size_t c = 0; c < p->text.size; ++c) letters += is_small(w, slice(p->text, c, c + 1)) ? 1 : 2;
-    if (letters > heaviest || !i) made.tag = p->tag, heaviest = letters;
-    made.large = made.large && p->large;
-    several = several || (p->stress != AS_IT_IS && made.stress != AS_IT_IS && p->stress != made.stress);
-    if (p->stress != AS_IT_IS) made.stress = p->stress;
+    if (letters > heaviest || !i) result.tag = p->tag, heaviest = letters;
+    result.large = result.large && p->large;
+    several = several || (p->stress != AS_IT_IS && result.stress != AS_IT_IS && p->stress != result.stress);
+    if (p->stress != AS_IT_IS) result.stress = p->stress;
     if (IS_NONE(p->phonemes)) continue;
     known = 1;
     if (p->apart && phonemes.count && p->phonemes.size && !is_space(phonemes.all[phonemes.count - 1]))
       put_char(w, &phonemes, ' ');
     put(w, &phonemes, p->phonemes);
   }
-  if (several) made.stress = AS_IT_IS;
-  made.text = BUILT(text);
-  made.phonemes = known ? some(BUILT(phonemes)) : NONE;
-  made.origin = origin_of(parts, count);
-  return made;
+  if (several) result.stress = AS_IT_IS;
+  result.text = BUILT(text);
+  result.phonemes = known ? some(BUILT(phonemes)) : NONE;
+  result.origin = origin_of(parts, count);
+  return result;
 }
 
-/* What a part adds to its word's sound. */
+/* A part's weight in the word's sound. */
 typedef struct sound {
   size_t stressed, weight, index;
 } sound;
@@ -154,16 +154,16 @@ static int weaker_first(const void *a, const void *b) {
   return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* Whether the parts of a word are spoken with a space between them: of several kinds of characters. */
+/* Return whether parts are spoken with spaces between them, because their kinds of characters differ. */
 static int are_apart(const word *done) {
   int kinds = 0;
   for (size_t i = 0; i < done->count; ++i) {
     const part *p = &done->parts[i];
     if (p->space && i + 1 < done->count) return 1;
     for (size_t c = 0; c < p->text.size; ++c) {
-      int32_t each = p->text.at[c];
-      if (each == '/' || each == ' ') return 1;
-      if (!is_joint(each)) kinds |= is_alpha(each) ? 1 : each >= '0' && each <= '9' ? 2 : 4;
+      int32_t element = p->text.at[c];
+      if (element == '/' || element == ' ') return 1;
+      if (!is_joint(element)) kinds |= is_alpha(element) ? 1 : element >= '0' && element <= '9' ? 2 : 4;
     }
   }
   return (kinds & (kinds - 1)) != 0;
@@ -182,9 +182,9 @@ void settle_word(work *w, word *done) {
     else if (all_joints(p->text))
       settle_part(p, (string){0}, FROM_MARK);
     if (!p->phonemes.size) continue;
-    sound found = {(size_t)holds(p->phonemes, PRIMARY), weight_of(p->phonemes), i};
-    stressed += found.stressed;
-    PUSH(w, sounds, found);
+    sound result = {(size_t)contains(p->phonemes, PRIMARY), weight_of(p->phonemes), i};
+    stressed += result.stressed;
+    PUSH(w, sounds, result);
   }
   if (apart || sounds.count < 2) return;
   if (sounds.count == 2 && done->parts[sounds.all[0].index].text.size == 1) {

@@ -1,29 +1,29 @@
-/* An interpreter of regular expressions: it tries what Python's engine tries, in the same order, and takes back what
- * does not fit. It calls itself only for lookaround, as deep as an expression has it. */
-#include "text.h"
+/* An interpreter of regular expressions. It tries alternatives in the order of Python's engine and backtracks. It
+ * recurses only for lookaround. */
+#include "characters.h"
 
 #include <string.h>
 
-/* What follows each in the code; OPERATIONS of kokoro_tvm/native/libkokoro/patterns.py. Places are of the code. */
+/* Operands of each operation; OPERATIONS of kokoro_tvm/native/libkokoro/patterns.py. Places are of the code. */
 enum {
   MATCH,
   CHAR,      /* character */
   SET,       /* class */
-  SPLIT,     /* place: goes on, and there if that fails */
+  SPLIT,     /* place: continue, and there on a failure */
   JUMP,      /* place */
   SAVE,      /* slot: gets the place in the text */
-  RUN,       /* class, least, most (-1: any): as many as there are, then fewer */
-  LAZY_RUN,  /* the same: as few as may be, then more */
-  ENTER,     /* slot: counts from 0 */
-  LOOP,      /* slot, least, most, place behind: once more, else there */
-  LAZY_LOOP, /* the same: there, else once more */
-  COUNT,     /* slot: one more, at the beginning of what a loop repeats */
-  AHEAD,     /* place behind: what follows as far as MATCH is to fit here */
+  RUN,       /* class, least, most (-1: any): greedy */
+  LAZY_RUN,  /* the same, lazy */
+  ENTER,     /* slot: set the counter to 0 */
+  LOOP,      /* slot, least, most, place of the end: once more, else the end */
+  LAZY_LOOP, /* the same: the end, else once more */
+  COUNT,     /* slot: increment, at the beginning of the loop's body */
+  AHEAD,     /* place of the end: the code up to MATCH has to match here */
   NOT_AHEAD,
-  BEHIND, /* width, place behind */
+  BEHIND, /* width, place of the end */
   NOT_BEHIND,
   AT,     /* see below */
-  SAME,   /* group: what it took, once more */
+  SAME,   /* group: its text once more */
   SWITCH, /* count, place for others, then (character, place) in order */
 };
 enum { BEGINNING, END, END_STRING, BOUNDARY, NOT_BOUNDARY };
@@ -31,10 +31,10 @@ enum { BEGINNING, END, END_STRING, BOUNDARY, NOT_BOUNDARY };
 enum { HEAD = 3, MOST_SLOTS = 128, STEPS = 4096 };
 static const size_t UNSET = (size_t)-1;
 
-/* What is taken back where nothing fits any more. */
+/* An alternative to return to. */
 typedef struct choice {
   enum { GO_ON, RESTORE, FEWER, MORE } kind;
-  int32_t code;  /* where it goes on; RESTORE: the slot */
+  int32_t code;  /* where to continue; RESTORE: the slot */
   size_t at, end; /* in the text; FEWER: from `end` down to `at`, MORE: from `at` up to `end`. RESTORE: `at` is the value */
 } choice;
 
@@ -42,7 +42,7 @@ typedef struct matcher {
   work *w;
   const int32_t *head, *code, *sets;
   string text;
-  choice *choices; /* of the call's memory, which one expression after the other uses */
+  choice *choices; /* in the call's memory, shared by all expressions */
   size_t count;
   size_t slots[MOST_SLOTS];
   uint64_t steps, most;
@@ -62,11 +62,11 @@ static int takes(const matcher *m, int32_t set, int32_t c) {
 
 static void step(matcher *m) {
   if (++m->steps > m->most)
-    fail(m->w->s, KOKORO_INPUT, "The text takes too long to read: an expression takes more than %d steps a character.", STEPS);
+    fail(m->w->s, FAILURE_INPUT, "The text takes too long to read: an expression takes more than %d steps a character.", STEPS);
 }
 
 static void later(matcher *m, int kind, int32_t code, size_t at, size_t end) {
-  m->choices = m->w->choices = grown(m->w, m->choices, m->count, &m->w->choices_room, sizeof *m->choices);
+  m->choices = m->w->choices = grow_list(m->w, m->choices, m->count, &m->w->choices_room, sizeof *m->choices);
   m->choices[m->count++] = (choice){kind, code, at, end};
 }
 
@@ -87,7 +87,8 @@ static int is_at(const matcher *m, int32_t where, size_t place) {
   return (is_word(m, place - 1) != is_word(m, place)) == (where == BOUNDARY);
 }
 
-static int32_t chosen(const int32_t *table, int32_t c) { /* by a SWITCH; c: -1 at the end of the text */
+/* Return the place of a SWITCH for a character. c: -1 at the end of the text. */
+static int32_t select_place(const int32_t *table, int32_t c) {
   int32_t low = 0, high = table[0];
   while (low < high) {
     int32_t middle = (low + high) / 2;
@@ -97,15 +98,16 @@ static int32_t chosen(const int32_t *table, int32_t c) { /* by a SWITCH; c: -1 a
   return low < table[0] && table[2 + 2 * low] == c ? table[3 + 2 * low] : table[1];
 }
 
-static size_t counted(matcher *m, int32_t set, size_t place, int32_t most) { /* characters of a class from a place on */
+/* Count characters of a class from a place on. */
+static size_t count_characters(matcher *m, int32_t set, size_t place, int32_t most) {
   size_t end = most < 0 || (size_t)most > m->text.size - place ? m->text.size : place + (size_t)most, at = place;
   while (at < end && takes(m, set, m->text.at[at])) ++at;
   m->steps += at - place;
   return at - place;
 }
 
-/* Takes back until something else can be tried; 0: nothing was left above `base`. */
-static int back(matcher *m, size_t base, int32_t *code, size_t *place) {
+/* Backtrack to the next alternative above `base`; 0 if there is none. */
+static int backtrack(matcher *m, size_t base, int32_t *code, size_t *place) {
   while (m->count > base) {
     choice *last = &m->choices[m->count - 1];
     if (last->kind == RESTORE) {
@@ -139,7 +141,8 @@ static void loop(matcher *m, int32_t *code, size_t place) {
   *code = count >= (size_t)at[2] && (ends || lazy) ? behind : again;
 }
 
-/* Whether the code fits from a place on, to the end of the text if `whole`, and where that ends. What it saved stays, and can be taken back. */
+/* Match the code from a place on, up to the end of the text if `whole`. `end` gets the end of the match. Saved slots
+ * stay and can be restored. */
 static int run(matcher *m, int32_t code, size_t place, int whole, size_t *end) {
   size_t base = m->count, inner;
   for (;;) {
@@ -174,7 +177,7 @@ static int run(matcher *m, int32_t code, size_t place, int whole, size_t *end) {
         break;
       case RUN:
       case LAZY_RUN: {
-        size_t count = counted(m, at[1], place, at[3]), least = (size_t)at[2];
+        size_t count = count_characters(m, at[1], place, at[3]), least = (size_t)at[2];
         code += 4;
         if (!(fits = count >= least)) break;
         if (count > least) later(m, *at == RUN ? FEWER : MORE, code, place + least, place + count);
@@ -197,14 +200,14 @@ static int run(matcher *m, int32_t code, size_t place, int whole, size_t *end) {
       case NOT_AHEAD:
       case BEHIND:
       case NOT_BEHIND: {
-        int looks_back = *at == BEHIND || *at == NOT_BEHIND, wanted = *at == AHEAD || *at == BEHIND;
+        int looks_back = *at == BEHIND || *at == NOT_BEHIND, expected = *at == AHEAD || *at == BEHIND;
         size_t width = looks_back ? (size_t)at[1] : 0, before = m->count;
-        int found = width <= place && run(m, code + 2 + looks_back, place - width, 0, &inner);
-        size_t kept = before; /* what was saved inside is kept; what else could have been tried there is not */
+        int result = width <= place && run(m, code + 2 + looks_back, place - width, 0, &inner);
+        size_t kept = before; /* keep what was saved inside, but drop its alternatives */
         for (size_t i = before; i < m->count; ++i)
           if (m->choices[i].kind == RESTORE) m->choices[kept++] = m->choices[i];
         m->count = kept;
-        fits = found == wanted;
+        fits = result == expected;
         code = at[1 + looks_back];
         break;
       }
@@ -215,33 +218,33 @@ static int run(matcher *m, int32_t code, size_t place, int whole, size_t *end) {
       case SAME: {
         size_t start = m->slots[2 * at[1]], behind = m->slots[2 * at[1] + 1], size = behind - start;
         fits = start != UNSET && behind != UNSET && size <= m->text.size - place &&
-               same((string){m->text.at + start, size}, (string){m->text.at + place, size});
+               is_same((string){m->text.at + start, size}, (string){m->text.at + place, size});
         m->steps += fits ? size : 0;
         code += 2, place += fits ? size : 0;
         break;
       }
       default: /* SWITCH */
-        code = chosen(at + 1, c);
+        code = select_place(at + 1, c);
     }
-    if (!fits && !back(m, base, &code, &place)) return 0;
+    if (!fits && !backtrack(m, base, &code, &place)) return 0;
   }
 }
 
-static int attempt(matcher *m, size_t place, int whole, match *found) {
+static int attempt(matcher *m, size_t place, int whole, match *result) {
   int32_t c = place < m->text.size ? m->text.at[place] : -1;
   step(m);
   if (m->head[2] >= 0 && (c < 0 || !takes(m, m->head[2], c))) return 0;
   for (int32_t i = 0; i < m->head[1]; ++i) m->slots[i] = UNSET;
   m->count = 0;
-  if (!run(m, 0, place, whole, &found->end)) return 0;
-  found->start = place;
+  if (!run(m, 0, place, whole, &result->end)) return 0;
+  result->start = place;
   for (int32_t i = 1; i < m->head[0]; ++i) {
-    int whole = m->slots[2 * i + 1] != UNSET; /* a group that has begun and not ended took no part */
-    found->groups[i].start = whole ? m->slots[2 * i] : UNSET;
-    found->groups[i].end = whole ? m->slots[2 * i + 1] : UNSET;
+    int whole = m->slots[2 * i + 1] != UNSET; /* a group that began and did not end took no part */
+    result->groups[i].start = whole ? m->slots[2 * i] : UNSET;
+    result->groups[i].end = whole ? m->slots[2 * i + 1] : UNSET;
   }
-  found->groups[0].start = found->start;
-  found->groups[0].end = found->end;
+  result->groups[0].start = result->start;
+  result->groups[0].end = result->end;
   return 1;
 }
 
@@ -257,43 +260,43 @@ static void begin(matcher *m, work *w, const pattern *p, string text) {
   m->most = STEPS * ((uint64_t)text.size + 16);
 }
 
-int match_at(work *w, const pattern *p, string text, size_t place, match *found) {
+int match_at(work *w, const pattern *p, string text, size_t place, match *result) {
   matcher m;
   begin(&m, w, p, text);
-  int fits = attempt(&m, place, 0, found);
+  int fits = attempt(&m, place, 0, result);
   w->steps += m.steps;
   return fits;
 }
 
-int full_match(work *w, const pattern *p, string text, match *found) {
+int full_match(work *w, const pattern *p, string text, match *result) {
   matcher m;
   begin(&m, w, p, text);
-  int fits = attempt(&m, 0, 1, found);
+  int fits = attempt(&m, 0, 1, result);
   w->steps += m.steps;
   return fits;
 }
 
-int search(work *w, const pattern *p, string text, size_t place, match *found) {
-  return search_until(w, p, text, place, text.size, found);
+int search(work *w, const pattern *p, string text, size_t place, match *result) {
+  return search_until(w, p, text, place, text.size, result);
 }
 
-int search_until(work *w, const pattern *p, string text, size_t place, size_t last, match *found) {
+int search_until(work *w, const pattern *p, string text, size_t place, size_t last, match *result) {
   matcher m;
   int fits = 0;
   begin(&m, w, p, text);
-  for (; place <= last && place <= text.size && !fits; ++place) fits = attempt(&m, place, 0, found);
+  for (; place <= last && place <= text.size && !fits; ++place) fits = attempt(&m, place, 0, result);
   w->steps += m.steps;
   return fits;
 }
 
-int next_match(work *w, const pattern *p, string text, match *found) {
-  size_t place = found->groups[0].start == UNSET ? 0 : found->end + (found->end == found->start);
-  return search(w, p, text, place, found);
+int next_match(work *w, const pattern *p, string text, match *result) {
+  size_t place = result->groups[0].start == UNSET ? 0 : result->end + (result->end == result->start);
+  return search(w, p, text, place, result);
 }
 
-string group_of(string text, const match *found, int number) {
-  if (!took_part(found, number)) return (string){text.at, 0};
-  return slice(text, found->groups[number].start, found->groups[number].end);
+string group_of(string text, const match *result, int number) {
+  if (!has_group(result, number)) return (string){text.at, 0};
+  return slice(text, result->groups[number].start, result->groups[number].end);
 }
 
-int took_part(const match *found, int number) { return found->groups[number].start != UNSET; }
+int has_group(const match *result, int number) { return result->groups[number].start != UNSET; }

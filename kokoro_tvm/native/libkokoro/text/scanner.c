@@ -5,9 +5,9 @@
 
 #include "patterns.h"
 
-enum { DEEPEST = 3, TAKEN = 0xE000 }; /* DEEPEST: parts that are read again within parts; TAKEN: what a link has */
+enum { DEEPEST = 3, TAKEN = 0xE000 }; /* DEEPEST: nesting of parts that are read again; TAKEN: placeholder of a link's text */
 
-/* A scan of a text: what is found of it. */
+/* State of a scan and its results. */
 typedef struct scan {
   work *w;
   const language *l;
@@ -20,67 +20,67 @@ typedef struct scan {
 
 static void run(scan *s);
 
-static int32_t fold(int32_t c) {
+static int32_t fold_character(int32_t c) {
   if (is_space(c)) return ' ';
   if (c >= 0xFF01 && c <= 0xFF5E) return c - 0xFEE0;
   if (c == 0x2010 || c == 0x2011 || c == 0x2212) return '-';
   return c > 127 && is_decimal(c) ? '0' + decimal_of(c) : c;
 }
 
-/* The text as rules read it, character by character. */
-static string folded(work *w, string text) {
-  int32_t *made = room(w, text.size, sizeof *made);
+/* Return the text as rules read it, character by character. */
+static string fold(work *w, string text) {
+  int32_t *result = room(w, text.size, sizeof *result);
   int ascii = all_ascii(text);
-  for (size_t i = 0; i < text.size; ++i) made[i] = fold(text.at[i]);
+  for (size_t i = 0; i < text.size; ++i) result[i] = fold_character(text.at[i]);
   for (size_t i = 1; !ascii && i + 1 < text.size; ++i)
-    if (is_one_of(made[i], "’ʼ´`＇‘") && is_alpha(made[i - 1]) && is_alpha(made[i + 1])) made[i] = '\'';
-  return (string){made, text.size};
+    if (is_one_of(result[i], "’ʼ´`＇‘") && is_alpha(result[i - 1]) && is_alpha(result[i + 1])) result[i] = '\'';
+  return (string){result, text.size};
 }
 
 static int touches(int32_t c, int32_t other) { return kind_of(c) != 's' && kind_of(other) != 's' && !is_space(other); }
 
-/* The edits with spaces where their words would touch others. */
-static edits spaced(work *w, const language *l, const edits *made, string text) {
-  edits found = {0};
+/* Return the edits with spaces where words would touch others. */
+static edits add_spaces(work *w, const language *l, const edits *part, string text) {
+  edits result = {0};
   size_t done = (size_t)-1;
   int32_t last = 0;
-  for (size_t i = 0; i < made->count; ++i) {
-    edit each = made->all[i];
-    if (l->joint.size && each.text.size) {
-      int follows = done == each.start;
-      int32_t before = follows ? last : each.start ? text.at[each.start - 1] : ' ';
-      int32_t after = each.end < text.size ? text.at[each.end] : ' ';
+  for (size_t i = 0; i < part->count; ++i) {
+    edit element = part->all[i];
+    if (l->joint.size && element.text.size) {
+      int follows = done == element.start;
+      int32_t before = follows ? last : element.start ? text.at[element.start - 1] : ' ';
+      int32_t after = element.end < text.size ? text.at[element.end] : ' ';
       builder out = {0};
-      if ((follows || touches(*each.text.at, before)) && before != ' ' && *each.text.at != ' ') put_char(w, &out, ' ');
-      put(w, &out, each.text);
-      if (touches(each.text.at[each.text.size - 1], after)) put_char(w, &out, ' ');
-      each.text = BUILT(out);
-      done = each.end;
-      last = each.text.at[each.text.size - 1];
+      if ((follows || touches(*element.text.at, before)) && before != ' ' && *element.text.at != ' ') put_char(w, &out, ' ');
+      put(w, &out, element.text);
+      if (touches(element.text.at[element.text.size - 1], after)) put_char(w, &out, ' ');
+      element.text = BUILT(out);
+      done = element.end;
+      last = element.text.at[element.text.size - 1];
     }
-    PUSH(w, found, each);
+    PUSH(w, result, element);
   }
-  return found;
+  return result;
 }
 
 static scan scan_of(const scan *outer, string text, int depth) {
-  scan made = {.w = outer->w, .l = outer->l, .text = text, .changed = outer->changed, .depth = depth};
-  for (size_t i = 0; i < text.size; ++i) add_char(&made.chars, text.at[i]);
-  return made;
+  scan result = {.w = outer->w, .l = outer->l, .text = text, .changed = outer->changed, .depth = depth};
+  for (size_t i = 0; i < text.size; ++i) add_char(&result.chars, text.at[i]);
+  return result;
 }
 
-/* A part of a form in words. */
+/* Read a part of a form. */
 static string read_part(void *with, string part) {
   const scan *outer = with;
   scan inner = scan_of(outer, part, outer->depth + 1);
   builder out = {0};
   size_t done = 0;
   run(&inner);
-  edits made = spaced(inner.w, inner.l, &inner.made, part);
-  for (size_t i = 0; i < made.count; ++i) {
-    put(inner.w, &out, slice(part, done, made.all[i].start));
-    put(inner.w, &out, made.all[i].text);
-    done = made.all[i].end;
+  edits result = add_spaces(inner.w, inner.l, &inner.made, part);
+  for (size_t i = 0; i < result.count; ++i) {
+    put(inner.w, &out, slice(part, done, result.all[i].start));
+    put(inner.w, &out, result.all[i].text);
+    done = result.all[i].end;
   }
   put(inner.w, &out, slice(part, done, part.size));
   return BUILT(out);
@@ -94,15 +94,15 @@ static int may_fit(const scan *s, const rule *r) {
   return 1;
 }
 
-/* The form of a rule, which ends before a link: an address may run on into it. */
-static int match_form(scan *s, const rule *r, size_t place, match *found) {
-  if (!match_rule(s->w, r, s->text, place, found)) return 0;
-  for (size_t i = place; i < found->end; ++i)
-    if (s->text.at[i] == TAKEN) return match_rule(s->w, r, slice(s->text, 0, i), place, found);
+/* Match a form that ends before the next link: an address may run on into it. */
+static int match_form(scan *s, const rule *r, size_t place, match *result) {
+  if (!match_rule(s->w, r, s->text, place, result)) return 0;
+  for (size_t i = place; i < result->end; ++i)
+    if (s->text.at[i] == TAKEN) return match_rule(s->w, r, slice(s->text, 0, i), place, result);
   return 1;
 }
 
-/* Says the form that begins at a place by the first rule that fits; 0: none does. */
+/* Read the form at a place by the first matching rule; 0 if there is none. */
 static int find_form(scan *s, size_t place, char kind) {
   string text = s->text;
   int32_t before = place ? text.at[place - 1] : 0;
@@ -114,27 +114,27 @@ static int find_form(scan *s, size_t place, char kind) {
     size_t chosen = next ? *next++ : number;
     if (next ? chosen == NO_RULE : number == s->l->rule_count) return 0;
     const rule *r = &s->l->rules[chosen];
-    match found;
+    match result;
     if (!next && !may_begin_with(r, text.at[place], kind, 0)) continue;
     if (inside != (r->where == INSIDE) || (joined && r->where == AT_WORD) || !may_fit(s, r)) continue;
-    if (!match_form(s, r, place, &found)) continue;
-    form f = {s->w, s->l, r, text, &found, read_part, s};
-    PUSH(s->w, s->made, (edit){place, found.end, say_form(&f)});
+    if (!match_form(s, r, place, &result)) continue;
+    form f = {s->w, s->l, r, text, &result, read_part, s};
+    PUSH(s->w, s->made, (edit){place, result.end, say_form(&f)});
     return 1;
   }
 }
 
 static size_t end_of(scan *s, int expression, size_t place) {
-  match found;
-  return match_at(s->w, &PATTERNS[expression], s->text, place, &found) && found.end > place ? found.end : place + 1;
+  match result;
+  return match_at(s->w, &PATTERNS[expression], s->text, place, &result) && result.end > place ? result.end : place + 1;
 }
 
 static int in_letters_of(const scan *s, string word) {
-  match found;
-  return full_match(s->w, &s->l->letters, word, &found);
+  match result;
+  return full_match(s->w, &s->l->letters, word, &result);
 }
 
-static string plain_letter(const scan *s, int32_t c) { /* without its accents */
+static string plain_letter(const scan *s, int32_t c) { /* without accents */
   string plain = slice(nfkd(s->w, (string){&c, 1}), 0, 1);
   int32_t *kept = room(s->w, 1, sizeof *kept);
   *kept = *plain.at;
@@ -159,11 +159,11 @@ static int any_alpha(string text) {
   return 0;
 }
 
-/* A word that stays as it is, as far as its letters are the language's; where it ends. */
+/* Read an unchanged word as far as its letters belong to the language; return its end. */
 static size_t read_word(scan *s, size_t place) {
   size_t end = s->l->joint.size ? end_of(s, SCANNER_WORD, place) : place + 1;
   string word = slice(s->text, place, end), said = with_own_letters(s, word);
-  if (same(said, word)) return end;
+  if (is_same(said, word)) return end;
   if (!any_alpha(said)) said = NONE;
   PUSH(s->w, s->made, (edit){place, end, said});
   if (said.size) PUSH(s->w, *s->changed, (pair){word, said});
@@ -172,14 +172,14 @@ static size_t read_word(scan *s, size_t place) {
 
 static void read_sign(scan *s, size_t place) {
   string sign = slice(s->text, place, place + 1), said = NONE;
-  const string *found = value_of(&s->l->signs, sign);
-  int is_number = !found && *sign.at > 127 && category(*sign.at) >> 8 == 'N';
-  if (!found && !is_number) return;
-  if (found) {
-    said = *found;
+  const string *result = value_of(&s->l->signs, sign);
+  int is_number = !result && *sign.at > 127 && category(*sign.at) >> 8 == 'N';
+  if (!result && !is_number) return;
+  if (result) {
+    said = *result;
   } else {
-    string plain = folded(s->w, nfkc(s->w, sign));
-    if (!same(plain, sign) && s->depth < DEEPEST) said = read_part(s, plain);
+    string plain = fold(s->w, nfkc(s->w, sign));
+    if (!is_same(plain, sign) && s->depth < DEEPEST) said = read_part(s, plain);
     if (!any_alpha(said)) said = NONE;
   }
   PUSH(s->w, s->made, (edit){place, place + 1, said});
@@ -207,25 +207,25 @@ static void run(scan *s) {
   }
 }
 
-/* A number as a link wants it: with "&" as "a hundred and five" where it has "a" too. */
-static string flagged(work *w, const language *l, string figures, string flags) {
-  int full = has_verb(l, "full") && (holds(flags, '&') || holds(flags, 'n'));
-  string words = in_words(w, l, figures, full ? "full" : "cardinal", (string){0}), one = decoded(w, "one ");
-  if (!holds(flags, 'a') || !starts_with(words, one)) return words;
-  return joined(w, decoded(w, "a "), slice(words, one.size, words.size));
+/* Return a number as a link requests it: "&" adds "and", "a" replaces "one". */
+static string apply_flags(work *w, const language *l, string figures, string flags) {
+  int full = has_verb(l, "full") && (contains(flags, '&') || contains(flags, 'n'));
+  string words = in_words(w, l, figures, full ? "full" : "cardinal", (string){0}), one = decode_utf8(w, "one ");
+  if (!contains(flags, 'a') || !starts_with(words, one)) return words;
+  return join(w, decode_utf8(w, "a "), slice(words, one.size, words.size));
 }
 
-/* Takes what links give phonemes for, and their numbers, out of a text. */
+/* Remove texts with phonemes of links, and their numbers. */
 static string without_links(work *w, const language *l, string text, const links *links, edits *numbers) {
   if (!links->count) return text;
   int32_t *left = room(w, text.size, sizeof *left);
   memcpy(left, text.at, text.size * sizeof *left);
   for (size_t i = 0; i < links->count; ++i) {
-    const text_link *each = &links->all[i];
-    string written = slice((string){left, text.size}, each->start, each->end);
-    int is_number = each->flags.size && all_decimal(written);
-    if (is_number) PUSH(w, *numbers, (edit){each->start, each->end, flagged(w, l, written, each->flags)});
-    for (size_t place = each->start; place < each->end && (is_number || is_fixed(each)); ++place) left[place] = TAKEN;
+    const text_link *element = &links->all[i];
+    string written = slice((string){left, text.size}, element->start, element->end);
+    int is_number = element->flags.size && all_decimal(written);
+    if (is_number) PUSH(w, *numbers, (edit){element->start, element->end, apply_flags(w, l, written, element->flags)});
+    for (size_t place = element->start; place < element->end && (is_number || is_fixed(element)); ++place) left[place] = TAKEN;
   }
   return (string){left, text.size};
 }
@@ -238,9 +238,9 @@ static int by_start(const void *a, const void *b) { /* no two begin at one place
 edits scan_forms(work *w, const language *l, const source *from, changes *changed) {
   scan outer = {.w = w, .l = l, .changed = changed};
   edits numbers = {0};
-  scan s = scan_of(&outer, without_links(w, l, folded(w, from->text), &from->links, &numbers), 0);
+  scan s = scan_of(&outer, without_links(w, l, fold(w, from->text), &from->links, &numbers), 0);
   run(&s);
   for (size_t i = 0; i < numbers.count; ++i) PUSH(w, s.made, numbers.all[i]);
   if (numbers.count) qsort(s.made.all, s.made.count, sizeof *s.made.all, by_start);
-  return spaced(w, l, &s.made, s.text);
+  return add_spaces(w, l, &s.made, s.text);
 }

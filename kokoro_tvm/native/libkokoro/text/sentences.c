@@ -1,5 +1,5 @@
 /* From a passage of a text to the words of its sentences. */
-#include "sentences.h"
+#include "text.h"
 
 #include <stdlib.h>
 
@@ -15,40 +15,40 @@ static word placed(string text, size_t offset, size_t begin, size_t end, string 
   return (word){slice(text, begin, end), phonemes, space, offset + begin, offset + end};
 }
 
-/* The words of an utterance. Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks
- * between. */
+/* Return the words of an utterance. Tokens of the same characters ("two", "dollars" for "$2") become one word, with the
+ * marks between them. */
 static words words_of(work *w, const tokens *all, string text, size_t offset) {
-  words made = {0};
+  words result = {0};
   size_t begin = 0, end = 0;
   for (size_t i = 0; i < all->count; ++i) {
     const token *t = &all->all[i];
     int alike = t->start == begin && t->end == end;
     if (begin <= t->start && t->start < end && (alike || !is_mark(t->phonemes))) {
-      word *last = &made.all[made.count - 1];
+      word *last = &result.all[result.count - 1];
       if (t->end > end) end = t->end;
-      *last = placed(text, offset, begin, end, joined(w, joined(w, last->phonemes, last->space), t->phonemes), t->space);
+      *last = placed(text, offset, begin, end, join(w, join(w, last->phonemes, last->space), t->phonemes), t->space);
     } else {
       begin = t->start, end = t->end;
-      PUSH(w, made, placed(text, offset, begin, end, t->phonemes, t->space));
+      PUSH(w, result, placed(text, offset, begin, end, t->phonemes, t->space));
     }
   }
-  return made;
+  return result;
 }
 
 static int has_phonemes(const tokens *all) {
   for (size_t i = 0; i < all->count; ++i)
-    if (stripped(all->all[i].phonemes).size) return 1;
+    if (strip_spaces(all->all[i].phonemes).size) return 1;
   return 0;
 }
 
-string quoted(work *w, string text, size_t most) {
+string quote(work *w, string text, size_t most) {
   builder out = {0}, words = {0};
-  text = stripped(text);
+  text = strip_spaces(text);
   for (size_t i = 0; i < text.size && words.count <= most; ++i)
     if (!is_space(text.at[i])) put_char(w, &words, text.at[i]);
     else if (!is_space(text.at[i - 1])) put_char(w, &words, ' ');
   put_char(w, &out, '\'');
-  put(w, &out, truncated(w, BUILT(words), most));
+  put(w, &out, shorten_text(w, BUILT(words), most));
   put_char(w, &out, '\'');
   return BUILT(out);
 }
@@ -58,7 +58,7 @@ static int by_code(const void *a, const void *b) {
   return first < second ? -1 : first > second;
 }
 
-/* Signs of a text without a letter or a digit that are more than marks. */
+/* Add a notice about signs in a text without letters and digits. */
 static void note_signs(work *w, string text, notes *notices) {
   builder signs = {0}, out = {0};
   for (size_t i = 0; i < text.size; ++i) {
@@ -80,39 +80,39 @@ static void note_signs(work *w, string text, notes *notices) {
   add_notice(w, notices, BUILT(out));
 }
 
-static int has_category(string text, int wanted) {
+static int has_category(string text, int expected) {
   for (size_t i = 0; i < text.size; ++i)
-    if (category(text.at[i]) == wanted) return 1;
+    if (category(text.at[i]) == expected) return 1;
   return 0;
 }
 
 utterances read_passage(work *w, const reader *r, const source *from, notes *notices) {
-  utterances made = {0};
-  source spoken = aliased(w, *from);
+  utterances result = {0};
+  source spoken = apply_aliases(w, *from);
   int speakable = is_speakable(w, &spoken);
-  if (holds(speakable ? spoken.text : from->text, 0))
-    fail(w->s, KOKORO_INPUT, "The text holds a NUL byte, so it is probably not text. Remove it first.");
-  if (!speakable) return note_signs(w, from->text, notices), made;
+  if (contains(speakable ? spoken.text : from->text, 0))
+    fail(w->s, FAILURE_INPUT, "The text holds a NUL byte, so it is probably not text. Remove it first.");
+  if (!speakable) return note_signs(w, from->text, notices), result;
   if (has_category(spoken.text, CATEGORY('C', 's')))
-    fail(w->s, KOKORO_INPUT, "The text is not valid UTF-8. Convert it to UTF-8 first.");
-  utterances found = read_text(w, r, &spoken, notices);
-  for (size_t i = 0; i < found.count; ++i)
-    if (has_phonemes(&found.all[i])) PUSH(w, made, found.all[i]);
-  if (!made.count)
-    add_notice(w, notices, joined(w, decoded(w, "Left out, because no phonemes came of it: "), quoted(w, from->text, MOST_SHOWN)));
-  return made;
+    fail(w->s, FAILURE_INPUT, "The text is not valid UTF-8. Convert it to UTF-8 first.");
+  utterances candidate = read_text(w, r, &spoken, notices);
+  for (size_t i = 0; i < candidate.count; ++i)
+    if (has_phonemes(&candidate.all[i])) PUSH(w, result, candidate.all[i]);
+  if (!result.count)
+    add_notice(w, notices, join(w, decode_utf8(w, "Left out, because no phonemes came of it: "), quote(w, from->text, MOST_SHOWN)));
+  return result;
 }
 
 breath_list read_sentences(work *w, const reader *r, string text, size_t offset, boundary ends, notes *notices) {
-  breath_list made = {0};
+  breath_list result = {0};
   source own = source_of(w, text);
-  utterances found = read_passage(w, r, &own, notices);
-  for (size_t i = 0; i < found.count; ++i) {
-    words all = words_of(w, &found.all[i], text, offset);
+  utterances candidate = read_passage(w, r, &own, notices);
+  for (size_t i = 0; i < candidate.count; ++i) {
+    words all = words_of(w, &candidate.all[i], text, offset);
     if (!all.count) continue;
     all.all[all.count - 1].space = NONE;
-    PUSH(w, made, (breath){all, SENTENCE, 0});
+    PUSH(w, result, (breath){all, SENTENCE, 0});
   }
-  if (made.count) made.all[made.count - 1].ends = ends;
-  return made;
+  if (result.count) result.all[result.count - 1].ends = ends;
+  return result;
 }

@@ -1,5 +1,5 @@
 /* Numbers in words by the spellout rules of Unicode CLDR (runtime/text/frontend/normalization/spellout.py). Numbers are
- * figures without zeros in front: they may have more than a machine's numbers hold. */
+ * digits without leading zeros, because they may exceed integers. */
 #include "language.h"
 
 #include "patterns.h"
@@ -13,18 +13,18 @@ typedef struct speller {
 
 static int apply(speller *sp, string number, const spellings *set, size_t place, builder *words);
 
-static string bare(string figures) { /* without zeros in front */
+static string strip_zeros(string figures) { /* without leading zeros */
   while (figures.size > 1 && *figures.at == '0') ++figures.at, --figures.size;
   return figures;
 }
 
 static int at_least(string number, string least) {
-  return number.size != least.size ? number.size > least.size : compared(number, least) >= 0;
+  return number.size != least.size ? number.size > least.size : compare(number, least) >= 0;
 }
 
 static int is_zero(string number) { return number.size == 1 && *number.at == '0'; }
 
-/* A number by a power of ten, or by what fits into 31 bits: quotient and remainder. */
+/* Divide by a power of ten or by a number of 31 bits. */
 static void divide(speller *sp, string number, string divisor, string *quotient, string *rest) {
   static const int32_t zero[] = {'0'};
   size_t zeros = 0;
@@ -33,10 +33,10 @@ static void divide(speller *sp, string number, string divisor, string *quotient,
   if (*divisor.at == '1' && zeros + 1 == divisor.size) {
     size_t whole = number.size > zeros ? number.size - zeros : 0;
     *quotient = whole ? slice(number, 0, whole) : (string){zero, 1};
-    *rest = whole < number.size ? bare(slice(number, whole, number.size)) : (string){zero, 1};
+    *rest = whole < number.size ? strip_zeros(slice(number, whole, number.size)) : (string){zero, 1};
     return;
   }
-  if (divisor.size > 9) fail(sp->w->s, KOKORO_BUNDLE, "The bundle's numbers have a divisor that this version does not read.");
+  if (divisor.size > 9) fail(sp->w->s, FAILURE_BUNDLE, "The bundle's numbers have a divisor that this version does not read.");
   for (size_t i = 0; i < divisor.size; ++i) by = 10 * by + (uint64_t)(divisor.at[i] - '0');
   builder out = {0}, remainder = {0};
   for (size_t i = 0; i < number.size; ++i) {
@@ -48,67 +48,67 @@ static void divide(speller *sp, string number, string divisor, string *quotient,
   do *end++ = (char)('0' + left % 10);
   while (left /= 10);
   while (end > figures) put_char(sp->w, &remainder, *--end);
-  *quotient = bare(BUILT(out));
+  *quotient = strip_zeros(BUILT(out));
   *rest = BUILT(remainder);
 }
 
 static const spellings *find_set(const language *l, string name) {
   for (size_t i = 0; i < l->set_count; ++i)
-    if (same(l->sets[i].name, name)) return &l->sets[i];
+    if (is_same(l->sets[i].name, name)) return &l->sets[i];
   return NULL;
 }
 
 static int by_set(speller *sp, string number, const spellings *set, builder *words) {
-  if (!set) fail(sp->w->s, KOKORO_BUNDLE, "The bundle's numbers name rules that are not there. Build the bundle again.");
+  if (!set) fail(sp->w->s, FAILURE_BUNDLE, "The bundle's numbers name rules that are not there. Build the bundle again.");
   size_t place = 0;
   while (place < set->count && at_least(number, set->all[place].least)) ++place;
   return place && apply(sp, number, set, place - 1, words);
 }
 
-static int part(speller *sp, string text, const match *found, string number, const spellings *set, size_t place,
+static int part(speller *sp, string text, const match *result, string number, const spellings *set, size_t place,
                 builder *words);
 
 static int text_of(speller *sp, string text, string number, const spellings *set, size_t place, builder *words) {
   size_t done = 0;
-  for (match found = FIRST_MATCH; next_match(sp->w, &PATTERNS[SPELLOUT_PART], text, &found); done = found.end) {
-    put(sp->w, words, slice(text, done, found.start));
-    if (!part(sp, text, &found, number, set, place, words)) return 0;
+  for (match result = FIRST_MATCH; next_match(sp->w, &PATTERNS[SPELLOUT_PART], text, &result); done = result.end) {
+    put(sp->w, words, slice(text, done, result.start));
+    if (!part(sp, text, &result, number, set, place, words)) return 0;
   }
   put(sp->w, words, slice(text, done, text.size));
   return 1;
 }
 
-static int part(speller *sp, string text, const match *found, string number, const spellings *set, size_t place,
+static int part(speller *sp, string text, const match *result, string number, const spellings *set, size_t place,
                 builder *words) {
   string quotient, rest, name;
   divide(sp, number, set->all[place].divisor, &quotient, &rest);
-  if (took_part(found, SPELLOUT_PART_ONE)) {
+  if (has_group(result, SPELLOUT_PART_ONE)) {
     int one = quotient.size == 1 && *quotient.at == '1';
-    put(sp->w, words, group_of(text, found, one ? SPELLOUT_PART_ONE : SPELLOUT_PART_OTHER));
+    put(sp->w, words, group_of(text, result, one ? SPELLOUT_PART_ONE : SPELLOUT_PART_OTHER));
     return 1;
   }
-  if (took_part(found, SPELLOUT_PART_REST))
-    return is_zero(rest) || text_of(sp, group_of(text, found, SPELLOUT_PART_REST), number, set, place, words);
-  if (took_part(found, SPELLOUT_PART_HIGH)) {
-    name = group_of(text, found, SPELLOUT_PART_BY);
+  if (has_group(result, SPELLOUT_PART_REST))
+    return is_zero(rest) || text_of(sp, group_of(text, result, SPELLOUT_PART_REST), number, set, place, words);
+  if (has_group(result, SPELLOUT_PART_HIGH)) {
+    name = group_of(text, result, SPELLOUT_PART_BY);
     return by_set(sp, quotient, name.size ? find_set(sp->l, name) : set, words);
   }
-  if (took_part(found, SPELLOUT_PART_BEFORE)) return place && apply(sp, rest, set, place - 1, words);
-  if (took_part(found, SPELLOUT_PART_LOW)) {
-    name = group_of(text, found, SPELLOUT_PART_WITH);
+  if (has_group(result, SPELLOUT_PART_BEFORE)) return place && apply(sp, rest, set, place - 1, words);
+  if (has_group(result, SPELLOUT_PART_LOW)) {
+    name = group_of(text, result, SPELLOUT_PART_WITH);
     return by_set(sp, rest, name.size ? find_set(sp->l, name) : set, words);
   }
-  const spellings *other = find_set(sp->l, group_of(text, found, SPELLOUT_PART_AS));
+  const spellings *other = find_set(sp->l, group_of(text, result, SPELLOUT_PART_AS));
   return other && by_set(sp, number, other, words);
 }
 
 static int apply(speller *sp, string number, const spellings *set, size_t place, builder *words) {
   string quotient, rest, of_base;
-  if (++sp->depth > DEEPEST) fail(sp->w->s, KOKORO_BUNDLE, "The bundle's numbers go round in circles. Build the bundle again.");
-  for (;; --place) { /* a rule for a remainder does not fit where there is none */
+  if (++sp->depth > DEEPEST) fail(sp->w->s, FAILURE_BUNDLE, "The bundle's numbers go round in circles. Build the bundle again.");
+  for (;; --place) { /* skip rules for a remainder if there is none */
     divide(sp, number, set->all[place].divisor, &quotient, &rest);
     divide(sp, set->all[place].least, set->all[place].divisor, &quotient, &of_base);
-    if (!place || !is_zero(rest) || is_zero(of_base) || !holds(set->all[place].text, 0x2192)) break;
+    if (!place || !is_zero(rest) || is_zero(of_base) || !contains(set->all[place].text, 0x2192)) break;
   }
   int spelled = text_of(sp, set->all[place].text, number, set, place, words);
   --sp->depth;
@@ -118,7 +118,7 @@ static int apply(speller *sp, string number, const spellings *set, size_t place,
 int spell_out(work *w, const language *l, string number, string set, string *words) {
   speller sp = {w, l, 0};
   builder out = {0};
-  int spelled = by_set(&sp, bare(number), find_set(l, set), &out);
+  int spelled = by_set(&sp, strip_zeros(number), find_set(l, set), &out);
   *words = BUILT(out);
   return spelled;
 }

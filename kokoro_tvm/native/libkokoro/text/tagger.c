@@ -8,19 +8,19 @@ enum { NORM, FIRST_LETTER, LAST_THREE, SHAPE, SPACE_AFTER, IS_SPACE };
 static const float EPSILON = 1e-8f;
 
 static NORETURN void another(scope *s, const char *name) {
-  fail(s, KOKORO_BUNDLE, "The front end has a tagger of another shape (%s). Build the bundle with this version.", name);
+  fail(s, FAILURE_BUNDLE, "The front end has a tagger of another shape (%s). Build the bundle with this version.", name);
 }
 
 static const float *vector(scope *s, const tensors *file, const char *name, size_t size) {
-  const tensor *found = get_tensor(s, file, name, "F32", 1);
-  if ((size_t)found->elements != size) another(s, name);
-  return found->data;
+  const tensor *result = get_tensor(s, file, name, "F32", 1);
+  if ((size_t)result->elements != size) another(s, name);
+  return result->data;
 }
 
 static layer open_layer(scope *s, const tensors *file, const char *name, size_t outputs, size_t inputs) {
-  const char *each[] = {"weight", "bias", "scale", "shift"};
+  const char *element[] = {"weight", "bias", "scale", "shift"};
   char *full[4];
-  for (int i = 0; i < 4; ++i) full[i] = format(s, &s->scratch, "%s.%s", name, each[i]);
+  for (int i = 0; i < 4; ++i) full[i] = format(s, &s->scratch, "%s.%s", name, element[i]);
   const tensor *weight = get_tensor(s, file, full[0], "F32", 3), *bias = get_tensor(s, file, full[1], "F32", 2);
   if (weight->shape[0] < 1 || (size_t)weight->shape[1] != outputs || (size_t)weight->shape[2] != inputs ||
       bias->elements != weight->shape[0] * weight->shape[1])
@@ -35,8 +35,8 @@ static layer open_layer(scope *s, const tensors *file, const char *name, size_t 
 }
 
 static string *open_labels(scope *s, const tensors *file, size_t count) {
-  const tensor *found = get_tensor(s, file, "labels", "U8", 1);
-  const char *at = found->data, *end = at + found->size;
+  const tensor *result = get_tensor(s, file, "labels", "U8", 1);
+  const char *at = result->data, *end = at + result->size;
   string *labels = take(s, s->kept, count, sizeof *labels);
   for (size_t i = 0; i < count; ++i) {
     const char *next = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
@@ -53,28 +53,28 @@ static string *open_labels(scope *s, const tensors *file, size_t count) {
 tagger open_tagger(scope *s, const tensors *file) {
   const tensor *embeddings = get_tensor(s, file, "embeddings", "F32", 2);
   const tensor *rows = get_tensor(s, file, "rows", "I32", 1), *scores = get_tensor(s, file, "scores.weight", "F32", 2);
-  tagger made = {.embeddings = embeddings->data, .weight = scores->data};
-  made.channels = (size_t)embeddings->shape[1];
-  made.label_count = (size_t)scores->shape[0];
+  tagger result = {.embeddings = embeddings->data, .weight = scores->data};
+  result.channels = (size_t)embeddings->shape[1];
+  result.label_count = (size_t)scores->shape[0];
   if (rows->elements != TAGGER_TABLES) another(s, "rows");
-  if (made.channels < 1 || made.channels > TAGGER_WIDEST || embeddings->shape[0] > 1 << 24) another(s, "embeddings");
-  if ((size_t)scores->shape[1] != made.channels || made.label_count < 1) another(s, "scores.weight");
+  if (result.channels < 1 || result.channels > TAGGER_WIDEST || embeddings->shape[0] > 1 << 24) another(s, "embeddings");
+  if ((size_t)scores->shape[1] != result.channels || result.label_count < 1) another(s, "scores.weight");
   int64_t left = embeddings->shape[0];
   for (int i = 0; i < TAGGER_TABLES; ++i) {
     int32_t count = ((const int32_t *)rows->data)[i];
     if (count < 1 || count > left) another(s, "rows");
-    made.starts[i] = (uint32_t)(embeddings->shape[0] - left);
-    made.rows[i] = (uint32_t)count;
+    result.starts[i] = (uint32_t)(embeddings->shape[0] - left);
+    result.rows[i] = (uint32_t)count;
     left -= count;
   }
-  made.bias = vector(s, file, "scores.bias", made.label_count);
-  made.mix = open_layer(s, file, "mix", made.channels, TAGGER_TABLES * made.channels);
+  result.bias = vector(s, file, "scores.bias", result.label_count);
+  result.mix = open_layer(s, file, "mix", result.channels, TAGGER_TABLES * result.channels);
   for (int i = 0; i < TAGGER_LAYERS; ++i)
-    made.layers[i] = open_layer(s, file, format(s, &s->scratch, "layer.%d", i), made.channels, 3 * made.channels);
-  made.labels = open_labels(s, file, made.label_count);
-  made.norms = open_dictionary(s, file, "norms");
-  made.symbols = open_dictionary(s, file, "symbols");
-  return made;
+    result.layers[i] = open_layer(s, file, format(s, &s->scratch, "layer.%d", i), result.channels, 3 * result.channels);
+  result.labels = open_labels(s, file, result.label_count);
+  result.norms = open_dictionary(s, file, "norms");
+  result.symbols = open_dictionary(s, file, "symbols");
+  return result;
 }
 
 typedef float lanes __attribute__((vector_size(16)));
@@ -85,12 +85,12 @@ static lanes load(const float *from) {
   return loaded;
 }
 
-static float sum_of(lanes each) { return (each[0] + each[1]) + (each[2] + each[3]); }
+static float sum_of(lanes element) { return (element[0] + element[1]) + (element[2] + element[3]); }
 
-/* Dot products of one row with the inputs of four words, which begin `step` apart: a row is read once for them all. */
+/* Add dot products of one row with the inputs of four words at distance `step`: the row is loaded once. */
 static void dots(const float *row, const float *inputs, size_t step, size_t count, float sums[WORDS]) {
   const float *more[WORDS] = {inputs, inputs + step, inputs + 2 * step, inputs + 3 * step};
-  lanes a = {0}, b = {0}, c = {0}, d = {0}; /* not an array: that would be kept in memory */
+  lanes a = {0}, b = {0}, c = {0}, d = {0}; /* not an array, which would be kept in memory */
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
     lanes weights = load(row + i);
@@ -104,7 +104,7 @@ static void dots(const float *row, const float *inputs, size_t step, size_t coun
     for (size_t word = 0; word < WORDS; ++word) sums[word] += row[i] * more[word][i];
 }
 
-/* Maxout and layer normalisation of several words, whose inputs begin `step` apart, added to their outputs. */
+/* Add maxout and layer normalization of several words, whose inputs have the distance `step`, to their outputs. */
 static void add_layer(const layer *l, const float *inputs, size_t step, float *out) {
   float best[WORDS][TAGGER_WIDEST];
   for (size_t o = 0; o < l->outputs; ++o)
@@ -133,7 +133,7 @@ static uint64_t finish(uint64_t state) {
   return state ^ state >> 33;
 }
 
-/* Adds the embedding of an id in a table: the rows that MurmurHash3_x64_128 (Austin Appleby, public domain) gives. */
+/* Add the embedding of an id: rows selected by MurmurHash3_x64_128 (Austin Appleby, public domain). */
 static void embed(const tagger *t, int table, uint64_t id, float *out) {
   uint64_t mark = (uint64_t)(FIRST_SEED + table) ^ 8, low = id * 0x87C37B91114253D5u;
   low = (low << 31 | low >> 33) * 0x4CF5AD432745937Fu;
@@ -160,7 +160,7 @@ static uint64_t id_of(work *w, opened *symbols, string text) {
 static string shape_of(work *w, string text) {
   builder shape = {0};
   int run = 0;
-  if (text.size >= LONG_WORD) return decoded(w, "LONG");
+  if (text.size >= LONG_WORD) return decode_utf8(w, "LONG");
   for (size_t i = 0; i < text.size; ++i) {
     int32_t c = text.at[i], kind = is_alpha(c) ? is_upper(c) ? 'X' : 'x' : is_digit(c) ? 'd' : c;
     run = shape.count && shape.all[shape.count - 1] == kind ? run + 1 : 1;
@@ -183,7 +183,7 @@ static int all_space(string text) {
   return text.size > 0;
 }
 
-/* The embeddings of a piece, one table's behind the other's, into zeros. */
+/* Add the embeddings of a piece to zeros, one table after the other. */
 static void embed_piece(work *w, const tagger *t, opened *norms, opened *symbols, const piece *p, float *out) {
   string text = p->text;
   string read = p->norm.size ? p->norm : norm_of(w, norms, symbols, text);
@@ -197,13 +197,13 @@ static void embed_piece(work *w, const tagger *t, opened *norms, opened *symbols
 }
 
 tagged tag_pieces(work *w, const tagger *t, opened *norms, opened *symbols, const pieces *all) {
-  /* A text is padded with a zero for every layer, which the layers fill as if they were words; and with a row in front
-   * and as many behind as are computed together, which stay zeros. */
+  /* A text is padded with a zero word per layer, which the layers compute like words, and with a row before and as many
+   * after as are computed together, which stay zero. */
   size_t channels = t->channels, wide = TAGGER_TABLES * channels, count = all->count, words = count + 2 * TAGGER_LAYERS;
   size_t size = (1 + words + WORDS) * channels;
   float *state = room(w, size, sizeof *state), *next = room(w, size, sizeof *next);
   float *embedded = room(w, WORDS * wide, sizeof *embedded), *mixed = room(w, WORDS * channels, sizeof *mixed);
-  tagged found = {room(w, count + 1, sizeof(string)), NULL};
+  tagged result = {room(w, count + 1, sizeof(string)), NULL};
   for (size_t i = 0; i < count; i += WORDS) {
     size_t some = count - i < WORDS ? count - i : WORDS;
     memset(embedded, 0, WORDS * wide * sizeof *embedded);
@@ -219,16 +219,16 @@ tagged tag_pieces(work *w, const tagger *t, opened *norms, opened *symbols, cons
     float *done = state;
     state = next, next = done;
   }
-  found.states = state + (1 + TAGGER_LAYERS) * channels;
+  result.states = state + (1 + TAGGER_LAYERS) * channels;
   for (size_t i = 0; i < count; ++i) {
     float highest = 0, sums[WORDS];
     for (size_t l = 0; l < t->label_count; ++l) {
-      dots(t->weight + l * channels, found.states + i * channels, 0, channels, sums);
+      dots(t->weight + l * channels, result.states + i * channels, 0, channels, sums);
       float score = sums[0] + t->bias[l];
       if (l && score <= highest) continue;
       highest = score;
-      found.tags[i] = t->labels[l];
+      result.tags[i] = t->labels[l];
     }
   }
-  return found;
+  return result;
 }

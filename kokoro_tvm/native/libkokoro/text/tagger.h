@@ -1,4 +1,4 @@
-/* Parts of speech (runtime/text/frontend/tagger.py), words of two readings (homographs.py), and their hashes. */
+/* Parts of speech (runtime/text/frontend/tagger.py), homographs (homographs.py), and their hashes. */
 #ifndef KOKORO_TAGGER_H
 #define KOKORO_TAGGER_H
 
@@ -21,10 +21,10 @@ typedef struct tagger {
   dictionary norms, symbols;
 } tagger;
 
-/* Fails with KOKORO_BUNDLE. */
+/* Fails with FAILURE_BUNDLE. */
 tagger open_tagger(scope *s, const tensors *file);
 
-/* The tag of every piece and the states (pieces, channels) that it is read from. */
+/* The tag of every piece, and the states (pieces, channels) from which it follows. */
 typedef struct tagged {
   string *tags;
   float *states;
@@ -32,7 +32,7 @@ typedef struct tagged {
 
 tagged tag_pieces(work *w, const tagger *t, opened *norms, opened *symbols, const pieces *all);
 
-uint64_t hash_text(work *w, string text); /* 64 bits of its UTF-8; 0 for the empty one */
+uint64_t hash_text(work *w, string text); /* 64-bit hash of its UTF-8; 0 for the empty text */
 
 typedef struct homographs {
   const float *mean, *deviation, *scales, *biases;
@@ -41,9 +41,9 @@ typedef struct homographs {
   dictionary words;
 } homographs;
 
-/* 0 where the file has none. Fails with KOKORO_BUNDLE where they are not of this tagger. */
-int open_homographs(scope *s, const tensors *file, int british, size_t channels, homographs *made);
-/* The phonemes of every piece that is a word of two readings; NONE for all others. */
-string *read_homographs(work *w, const homographs *h, opened *words, const pieces *all, const tagged *found);
+/* Return 0 if the file has none. Fails with FAILURE_BUNDLE if they belong to another tagger. */
+int open_homographs(scope *s, const tensors *file, int british, size_t channels, homographs *result);
+/* Return the phonemes of every piece that is a homograph, NONE for others. */
+string *read_homographs(work *w, const homographs *h, opened *words, const pieces *all, const tagged *result);
 
 #endif

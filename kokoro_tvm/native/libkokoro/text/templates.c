@@ -1,26 +1,27 @@
-/* What is said for a written form: a template, with the parts of the form in words. */
+/* Words of a written form: a template with the parts of the form in words. */
 #include "scanner.h"
 
 #include <string.h>
 
 #include "patterns.h"
 
-enum { DEEPEST = 16 }; /* brackets of a template */
+enum { DEEPEST = 16 }; /* nested brackets */
 
-static string written_as(const form *f, string group) { /* empty where it is not there */
+static string written_as(const form *f, string group) { /* empty if the group took no part */
   for (size_t i = 0; i < f->r->group_count; ++i)
-    if (same(f->r->groups[i], group)) return group_of(f->text, f->found, (int)i + 1);
+    if (is_same(f->r->groups[i], group)) return group_of(f->text, f->found, (int)i + 1);
   return NONE;
 }
 
 static string type_of(const form *f, string group) {
-  const string *found = value_of(&f->r->types, group);
-  return found ? *found : NONE;
+  const string *result = value_of(&f->r->types, group);
+  return result ? *result : NONE;
 }
 
-static string verb_of(const form *f, string group) { /* of its type */
-  const string *found = value_of(&f->l->says, type_of(f, group));
-  return found ? *found : NONE;
+/* Return the verb of the group's type. */
+static string verb_of(const form *f, string group) {
+  const string *result = value_of(&f->l->says, type_of(f, group));
+  return result ? *result : NONE;
 }
 
 static const item *item_of(const form *f, string group) {
@@ -29,8 +30,8 @@ static const item *item_of(const form *f, string group) {
 }
 
 static string gender_of(const form *f, string group) {
-  const item *found = group.size ? item_of(f, group) : NULL;
-  return found ? found->gender : NONE;
+  const item *result = group.size ? item_of(f, group) : NULL;
+  return result ? result->gender : NONE;
 }
 
 static string number_text(work *w, int64_t value) {
@@ -44,8 +45,8 @@ static string number_text(work *w, int64_t value) {
 static int roman_value(int32_t letter) {
   static const int values[] = {1, 5, 10, 50, 100, 500, 1000};
   static const char letters[] = "IVXLCDM";
-  const char *found = letter > 0 && letter < 128 ? strchr(letters, letter) : NULL;
-  return found ? values[found - letters] : 0;
+  const char *result = letter > 0 && letter < 128 ? strchr(letters, letter) : NULL;
+  return result ? values[result - letters] : 0;
 }
 
 static int64_t roman(work *w, string written) {
@@ -59,7 +60,7 @@ static int64_t roman(work *w, string written) {
   return sum;
 }
 
-/* The number a part stands for, as figures with a point. */
+/* Return the number of a part as digits with a point. */
 static string quantity(const form *f, string group, string verb) {
   string written = written_as(f, group);
   builder out = {0};
@@ -80,7 +81,7 @@ static string quantity(const form *f, string group, string verb) {
   return BUILT(out);
 }
 
-/* The form of a counted word. */
+/* Return the plural form of a counted word. */
 static string counted_form(const form *f, const item *of, string verb, string by) {
   if (of->is_text) return of->text;
   int one = is_ascii_text(verb, "one") || (by.size && counts_one(f->w, f->l, quantity(f, by, NONE)));
@@ -93,14 +94,14 @@ static void put_joined(const form *f, builder *out, int first, string word) {
   put(f->w, out, word);
 }
 
-/* Every word, number and sign of what has no spaces: signs by their names in a list. */
-static string in_pieces(const form *f, string written, int expression, string list) {
+/* Read every word, number and sign of a text without spaces, signs by their names. */
+static string read_pieces(const form *f, string written, int expression, string list) {
   const items *names = find_list(f->l, list);
   builder out = {0};
   int first = 1;
-  if (!names) fail(f->w->s, KOKORO_BUNDLE, "A rule of the bundle names a list that is not there. Build the bundle again.");
-  for (match found = FIRST_MATCH; next_match(f->w, &PATTERNS[expression], written, &found); first = 0) {
-    string piece = slice(written, found.start, found.end);
+  if (!names) fail(f->w->s, FAILURE_BUNDLE, "A rule of the bundle names a list that is not there. Build the bundle again.");
+  for (match result = FIRST_MATCH; next_match(f->w, &PATTERNS[expression], written, &result); first = 0) {
+    string piece = slice(written, result.start, result.end);
     const item *name = find_item(names, piece);
     if (!name || (name->is_text && !name->text.size)) name = find_item(names, lower(f->w, piece));
     if (name && name->is_text) {
@@ -131,28 +132,28 @@ static string spelled_out(const form *f, string written) {
   return BUILT(out);
 }
 
-/* A part as `verb` says it, or its type where there is none; empty for one that is not there. */
+/* Read a part as `verb` says, or as its type says; empty if it took no part. */
 static string part(const form *f, string group, string verb, string by) {
   string written = written_as(f, group);
   if (!written.size) return NONE;
   const items *list = find_list(f->l, type_of(f, group));
   if (list && (!verb.size || is_ascii_text(verb, "one") || is_ascii_text(verb, "form") || is_ascii_text(verb, "minor"))) {
-    const item *found = find_item(list, written);
-    if (!found) fail(f->w->s, KOKORO_BUNDLE, "A rule of the bundle has a word that is not in its list. Build the bundle again.");
-    return counted_form(f, found, verb, by);
+    const item *result = find_item(list, written);
+    if (!result) fail(f->w->s, FAILURE_BUNDLE, "A rule of the bundle has a word that is not in its list. Build the bundle again.");
+    return counted_form(f, result, verb, by);
   }
   if (!verb.size) verb = verb_of(f, group);
   if (is_ascii_text(verb, "number")) return in_number(f->w, f->l, quantity(f, group, NONE), gender_of(f, by));
   if (is_ascii_text(verb, "figures")) return in_figures(f->w, f->l, written);
   if (is_ascii_text(verb, "spelled")) return spelled_out(f, written);
-  if (is_ascii_text(verb, "pieces")) return in_pieces(f, written, TEMPLATES_PIECE, by);
-  if (is_ascii_text(verb, "parted")) return in_pieces(f, written, TEMPLATES_PARTED, by);
+  if (is_ascii_text(verb, "pieces")) return read_pieces(f, written, TEMPLATES_PIECE, by);
+  if (is_ascii_text(verb, "parted")) return read_pieces(f, written, TEMPLATES_PARTED, by);
   if (is_ascii_text(verb, "read")) return f->read(f->with, written);
   if (is_ascii_text(verb, "lower")) return lower(f->w, written);
   if (!verb.size) return written;
   int cardinal = is_ascii_text(verb, "roman") || is_ascii_text(verb, "hundredths") || is_ascii_text(verb, "raised") ||
                  is_ascii_text(verb, "whole");
-  return in_words(f->w, f->l, quantity(f, group, verb), cardinal ? "cardinal" : encoded(f->w, verb), gender_of(f, by));
+  return in_words(f->w, f->l, quantity(f, group, verb), cardinal ? "cardinal" : encode_utf8(f->w, verb), gender_of(f, by));
 }
 
 string say_form(const form *f) {
@@ -160,12 +161,12 @@ string say_form(const form *f) {
   int whole[DEEPEST] = {1}, depth = 0;
   string say = f->r->say;
   size_t done = 0;
-  for (match found = FIRST_MATCH; next_match(f->w, &PATTERNS[TEMPLATES_PART], say, &found); done = found.end) {
-    put(f->w, &words[depth], slice(say, done, found.start));
-    string mark = group_of(say, &found, TEMPLATES_PART_MARK);
+  for (match result = FIRST_MATCH; next_match(f->w, &PATTERNS[TEMPLATES_PART], say, &result); done = result.end) {
+    put(f->w, &words[depth], slice(say, done, result.start));
+    string mark = group_of(say, &result, TEMPLATES_PART_MARK);
     if (!mark.size) {
-      string spoken = part(f, group_of(say, &found, TEMPLATES_PART_GROUP), group_of(say, &found, TEMPLATES_PART_VERB),
-                           group_of(say, &found, TEMPLATES_PART_BY));
+      string spoken = part(f, group_of(say, &result, TEMPLATES_PART_GROUP), group_of(say, &result, TEMPLATES_PART_VERB),
+                           group_of(say, &result, TEMPLATES_PART_BY));
       put(f->w, &words[depth], spoken);
       whole[depth] = whole[depth] && spoken.size;
     } else if (*mark.at == '[' && depth + 1 < DEEPEST) {
@@ -175,7 +176,7 @@ string say_form(const form *f) {
       --depth;
       if (whole[depth + 1]) put(f->w, &words[depth], BUILT(words[depth + 1]));
     } else {
-      fail(f->w->s, KOKORO_BUNDLE, "A rule of the bundle has brackets that do not match. Build the bundle again.");
+      fail(f->w->s, FAILURE_BUNDLE, "A rule of the bundle has brackets that do not match. Build the bundle again.");
     }
   }
   put(f->w, &words[0], slice(say, done, say.size));

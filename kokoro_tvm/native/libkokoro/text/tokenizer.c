@@ -1,4 +1,4 @@
-/* The algorithm: "How spaCy's tokenizer works" of spaCy's documentation. */
+/* Algorithm: "How spaCy's tokenizer works" in spaCy's documentation. */
 #include "tokenizer.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@ enum { LONGEST_PART = 256, BETWEEN = 0x1E, WITHIN = 0x1F };
 
 typedef LIST(string) strings;
 
-/* What one call of `split` shares. */
+/* State of one call of `split`. */
 typedef struct splitting {
   work *w;
   const tokenizer *rules;
@@ -22,15 +22,15 @@ typedef struct span {
 typedef LIST(span) spans;
 
 tokenizer open_tokenizer(scope *s, const tensors *file) {
-  tokenizer made = {
+  tokenizer result = {
       .prefix = file_pattern(s, file, "tokenizer.prefix", "tokenizer.sets"),
       .suffix = file_pattern(s, file, "tokenizer.suffix", "tokenizer.sets"),
       .infix = file_pattern(s, file, "tokenizer.infix", "tokenizer.sets"),
       .url = file_pattern(s, file, "tokenizer.url", "tokenizer.sets"),
       .exceptions = open_dictionary(s, file, "exceptions"),
   };
-  made.longest = longest_word(s, &made.exceptions);
-  return made;
+  result.longest = longest_word(s, &result.exceptions);
+  return result;
 }
 
 static entry exception(splitting *to, string word) {
@@ -41,9 +41,9 @@ static void push(splitting *to, string text, size_t start, int space, string nor
   PUSH(to->w, to->all, (piece){text, norm, start, space});
 }
 
-/* The pieces of an exception from a place on; `space`: whether one follows the last. */
-static void push_exception(splitting *to, entry found, size_t start, int space) {
-  string rule = text_of(to->w, found);
+/* Push the pieces of an exception. space: whether a space follows the last one. */
+static void push_exception(splitting *to, entry result, size_t start, int space) {
+  string rule = text_of(to->w, result);
   for (size_t begin = 0; begin <= rule.size;) {
     size_t end = begin, middle;
     while (end < rule.size && rule.at[end] != BETWEEN) ++end;
@@ -55,57 +55,57 @@ static void push_exception(splitting *to, entry found, size_t start, int space) 
 }
 
 static size_t length(splitting *to, const pattern *p, string text) {
-  match found;
-  return search(to->w, p, text, 0, &found) ? found.end - found.start : 0;
+  match result;
+  return search(to->w, p, text, 0, &result) ? result.end - result.start : 0;
 }
 
-/* A word: prefixes, what is left, and suffixes, the last first. */
+/* A word without its prefixes and suffixes; the last suffix comes first. */
 typedef struct stripped_word {
   strings before, behind;
   string middle;
 } stripped_word;
 
-/* `exceptions`: whether one stops the search. */
+/* exceptions: whether an exception ends the search. */
 static stripped_word strip(splitting *to, string word, int exceptions) {
-  stripped_word made = {.middle = NONE};
+  stripped_word result = {.middle = NONE};
   while (word.size && !(exceptions && exception(to, word).at)) {
     size_t first = length(to, &to->rules->prefix, word);
     if (first && exceptions && exception(to, slice(word, first, word.size)).at) {
-      PUSH(to->w, made.before, slice(word, 0, first));
-      made.middle = slice(word, first, word.size);
-      return made;
+      PUSH(to->w, result.before, slice(word, 0, first));
+      result.middle = slice(word, first, word.size);
+      return result;
     }
     size_t last = length(to, &to->rules->suffix, slice(word, first, word.size)), size = word.size;
     if (last && exceptions && exception(to, slice(word, 0, size - last)).at) {
-      PUSH(to->w, made.behind, slice(word, size - last, size));
-      made.middle = slice(word, 0, size - last);
-      return made;
+      PUSH(to->w, result.behind, slice(word, size - last, size));
+      result.middle = slice(word, 0, size - last);
+      return result;
     }
-    if (first) PUSH(to->w, made.before, slice(word, 0, first));
+    if (first) PUSH(to->w, result.before, slice(word, 0, first));
     if (last && (!first || first + last <= size)) {
-      PUSH(to->w, made.behind, slice(word, size - last, size));
+      PUSH(to->w, result.behind, slice(word, size - last, size));
       word = slice(word, 0, size - last);
     }
     if (!first && !last) break;
     word = slice(word, first, word.size);
   }
-  made.middle = word;
-  return made;
+  result.middle = word;
+  return result;
 }
 
 static strings split_inside(splitting *to, string word) {
   strings parts = {0};
-  match found = FIRST_MATCH, whole;
+  match result = FIRST_MATCH, whole;
   size_t start = 0;
   if (match_at(to->w, &to->rules->url, word, 0, &whole)) {
     PUSH(to->w, parts, word);
     return parts;
   }
-  while (next_match(to->w, &to->rules->infix, word, &found)) {
-    if (found.start == 0) continue;
-    if (found.start != start) PUSH(to->w, parts, slice(word, start, found.start));
-    if (found.end > found.start) PUSH(to->w, parts, slice(word, found.start, found.end));
-    start = found.end;
+  while (next_match(to->w, &to->rules->infix, word, &result)) {
+    if (result.start == 0) continue;
+    if (result.start != start) PUSH(to->w, parts, slice(word, start, result.start));
+    if (result.end > result.start) PUSH(to->w, parts, slice(word, result.start, result.end));
+    start = result.end;
   }
   if (start < word.size) PUSH(to->w, parts, slice(word, start, word.size));
   return parts;
@@ -139,12 +139,12 @@ static void split_word(splitting *to, string word, size_t start) {
     push(to, parts.behind.all[i], start, 0, (string){0});
 }
 
-/* Whether the pieces from `start` to `end` are what an exception would be cut into where it was none. */
+/* Return whether the pieces are how a word that is an exception would be cut without it. */
 static int is_cut_so(splitting *to, string word, size_t start, size_t end) {
-  match found = FIRST_MATCH;
+  match result = FIRST_MATCH;
   const tokenizer *rules = to->rules;
-  if (!search(to->w, &rules->prefix, word, 0, &found) && !search(to->w, &rules->suffix, word, 0, &found) &&
-      !search(to->w, &rules->infix, word, 0, &found))
+  if (!search(to->w, &rules->prefix, word, 0, &result) && !search(to->w, &rules->suffix, word, 0, &result) &&
+      !search(to->w, &rules->infix, word, 0, &result))
     return 0;
   stripped_word parts = strip(to, word, 0);
   strings cut = parts.before;
@@ -154,12 +154,12 @@ static int is_cut_so(splitting *to, string word, size_t start, size_t end) {
   }
   for (size_t i = parts.behind.count; i--;) PUSH(to->w, cut, parts.behind.all[i]);
   int alike = cut.count == end - start;
-  for (size_t i = 0; alike && i < cut.count; ++i) alike = same(cut.all[i], to->all.all[start + i].text);
+  for (size_t i = 0; alike && i < cut.count; ++i) alike = is_same(cut.all[i], to->all.all[start + i].text);
   return alike;
 }
 
 static spans cut_exceptions(splitting *to) {
-  spans found = {0};
+  spans result = {0};
   for (size_t start = 0; start < to->all.count; ++start) {
     builder text = {0};
     for (size_t end = start; end < to->all.count;) {
@@ -167,13 +167,13 @@ static spans cut_exceptions(splitting *to) {
       if (next.size > to->rules->longest - text.count) break;
       put(to->w, &text, next);
       if (exception(to, BUILT(text)).at && is_cut_so(to, BUILT(text), start, end))
-        PUSH(to->w, found, (span){start, end});
+        PUSH(to->w, result, (span){start, end});
     }
   }
-  return found;
+  return result;
 }
 
-/* The longer first, then the earlier. */
+/* Longer first, then earlier. */
 static int order(const void *a, const void *b) {
   const span *left = a, *right = b;
   size_t size = left->end - left->start, other = right->end - right->start;
@@ -181,18 +181,18 @@ static int order(const void *a, const void *b) {
   return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* The pieces, with those that spell an exception replaced by its own. */
-static pieces restored(splitting *to) {
-  spans found = cut_exceptions(to);
+/* Return the pieces with spelled exceptions replaced by their own pieces. */
+static pieces restore_exceptions(splitting *to) {
+  spans result = cut_exceptions(to);
   pieces old = to->all;
-  if (!found.count) return old;
-  qsort(found.all, found.count, sizeof(span), order);
-  char *taken = room(to->w, old.count, 1);
+  if (!result.count) return old;
+  qsort(result.all, result.count, sizeof(span), order);
+  char *removed = room(to->w, old.count, 1);
   size_t *chosen = room(to->w, old.count, sizeof *chosen);
-  for (size_t i = 0; i < found.count; ++i) {
-    span each = found.all[i];
-    if (!taken[each.start] && !taken[each.end - 1]) chosen[each.start] = each.end;
-    for (size_t place = each.start; place < each.end; ++place) taken[place] = 1;
+  for (size_t i = 0; i < result.count; ++i) {
+    span element = result.all[i];
+    if (!removed[element.start] && !removed[element.end - 1]) chosen[element.start] = element.end;
+    for (size_t place = element.start; place < element.end; ++place) removed[place] = 1;
   }
   to->all = (pieces){0};
   for (size_t place = 0, end; place < old.count; place = end) {
@@ -227,5 +227,5 @@ pieces split(work *w, const tokenizer *t, opened *exceptions, string text) {
     }
     place = end;
   }
-  return restored(&to);
+  return restore_exceptions(&to);
 }

@@ -1,18 +1,18 @@
-/* Characters as Python's str and unicodedata have them, by tables that the build takes from Python. */
-#include "text.h"
+/* Characters as in Python's str and unicodedata, by generated tables. */
+#include "characters.h"
 
-/* Of a character: see generated.py. */
+/* Properties of a character, see generated.py. */
 typedef struct record {
   uint16_t flags, category;
   int8_t decimal, digit;
   uint8_t combining;
-  int32_t cases[3]; /* small, large, title: what is to be added, or of SPECIAL ones places in the pool */
+  int32_t cases[3]; /* lower, upper, title: differences, or places in the pool for SPECIAL characters */
 } record;
 
 #include "unicode_tables.h"
 
 enum { SMALL, LARGE, TITLE, PAGE = 128 };
-/* Hangul syllables are composed by counting: chapter 3.12 of the Unicode standard. */
+/* Hangul syllables are composed arithmetically: chapter 3.12 of the Unicode standard. */
 enum { S_BASE = 0xAC00, L_BASE = 0x1100, V_BASE = 0x1161, T_BASE = 0x11A7, L_COUNT = 19, V_COUNT = 21, T_COUNT = 28 };
 enum { S_COUNT = L_COUNT * V_COUNT * T_COUNT };
 
@@ -32,9 +32,9 @@ int decimal_of(int32_t c) { return of(c)->decimal; }
 int digit_of(int32_t c) { return of(c)->digit; }
 int category(int32_t c) { return of(c)->category; }
 
-static int all(string text, int (*each)(int32_t)) {
+static int all(string text, int (*is_in_class)(int32_t)) {
   for (size_t i = 0; i < text.size; ++i)
-    if (!each(text.at[i])) return 0;
+    if (!is_in_class(text.at[i])) return 0;
   return text.size > 0;
 }
 
@@ -54,19 +54,19 @@ int any_alnum(string text) {
   return 0;
 }
 
-static int one_case(string text, int (*wanted)(int32_t), int (*other)(int32_t)) {
-  int found = 0;
+static int one_case(string text, int (*is_case)(int32_t), int (*is_other)(int32_t)) {
+  int result = 0;
   for (size_t i = 0; i < text.size; ++i) {
-    if (other(text.at[i]) || category(text.at[i]) == CATEGORY('L', 't')) return 0;
-    found |= wanted(text.at[i]);
+    if (is_other(text.at[i]) || category(text.at[i]) == CATEGORY('L', 't')) return 0;
+    result |= is_case(text.at[i]);
   }
-  return found;
+  return result;
 }
 
 int text_is_upper(string text) { return one_case(text, is_upper, is_lower); }
 int text_is_lower(string text) { return one_case(text, is_lower, is_upper); }
 
-static int is_final(string text, size_t place) { /* whether a sigma there ends a word */
+static int is_final(string text, size_t place) { /* whether a sigma at the place ends a word */
   size_t before = place, after = place + 1;
   while (before > 0 && has(text.at[before - 1], IGNORED)) --before;
   if (!before || !has(text.at[before - 1], CASED)) return 0;
@@ -94,7 +94,7 @@ static string cased(work *w, string text, int first, int others) {
 
 string lower(work *w, string text) { return cased(w, text, SMALL, SMALL); }
 string upper(work *w, string text) { return cased(w, text, LARGE, LARGE); }
-string capitalized(work *w, string text) { return cased(w, text, TITLE, SMALL); }
+string capitalize(work *w, string text) { return cased(w, text, TITLE, SMALL); }
 
 static void put_decomposed(work *w, builder *out, int32_t c, int compatible) {
   if (c >= S_BASE && c < S_BASE + S_COUNT) {
@@ -117,8 +117,7 @@ static void put_decomposed(work *w, builder *out, int32_t c, int compatible) {
   put_pooled(w, out, decompositions[3 * low + 1 + (size_t)compatible]);
 }
 
-/* Marks in a row in the order of their combining classes, those of one class as they are. Marks of a row of unbounded
- * length are sorted by counting classes, so that the time is linear. */
+/* Sort runs of marks by combining class, stably. Counting classes keeps the time linear in the length of a run. */
 static void order(work *w, builder *text) {
   for (size_t start = 0; start < text->count;) {
     size_t end = start, sorted = 1;
@@ -135,7 +134,8 @@ static void order(work *w, builder *text) {
   }
 }
 
-static int32_t together(int32_t first, int32_t second) { /* 0: they are not composed */
+/* Return the composition of two characters, or 0. */
+static int32_t compose_pair(int32_t first, int32_t second) {
   if (first >= L_BASE && first < L_BASE + L_COUNT && second >= V_BASE && second < V_BASE + V_COUNT)
     return S_BASE + ((first - L_BASE) * V_COUNT + second - V_BASE) * T_COUNT;
   if (first >= S_BASE && first < S_BASE + S_COUNT && (first - S_BASE) % T_COUNT == 0 && second > T_BASE &&
@@ -152,14 +152,14 @@ static int32_t together(int32_t first, int32_t second) { /* 0: they are not comp
   return 0;
 }
 
-static string composed(const builder *text) { /* in place */
+static string compose(const builder *text) { /* in place */
   size_t kept = 0, starter = 0;
-  int last = -1; /* combining class of what stands between the starter and here; -1: nothing does */
+  int last = -1; /* combining class of the last mark after the starter; -1: none */
   int started = 0;
   for (size_t i = 0; i < text->count; ++i) {
     int32_t c = text->all[i], whole;
     int class = of(c)->combining;
-    if (started && last < class && (whole = together(text->all[starter], c)) != 0) {
+    if (started && last < class && (whole = compose_pair(text->all[starter], c)) != 0) {
       text->all[starter] = whole;
       continue;
     }
@@ -175,7 +175,7 @@ static string normalized(work *w, string text, int compatible, int composes) {
   if (all_ascii(text)) return text;
   for (size_t i = 0; i < text.size; ++i) put_decomposed(w, &out, text.at[i], compatible);
   order(w, &out);
-  return composes ? composed(&out) : BUILT(out);
+  return composes ? compose(&out) : BUILT(out);
 }
 
 string nfc(work *w, string text) { return normalized(w, text, 0, 1); }

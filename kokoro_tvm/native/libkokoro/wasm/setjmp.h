@@ -1,4 +1,4 @@
-/* WebAssembly has no longjmp: what fails traps, and whoever called restores the stack. */
+/* WebAssembly has no longjmp: a failure traps, and the caller restores the stack. */
 #ifndef SETJMP_H
 #define SETJMP_H
 

@@ -1,5 +1,5 @@
-/* Memory of tensors, as posix_memalign and free give it. The C library's own blocks have sizes of powers of two, and are
- * never joined again: utterances of many lengths would take twice the memory of the longest. */
+/* Allocator of tensors with the interface of posix_memalign and free. The C library's blocks have sizes of powers of
+ * two and are never joined: utterances of many lengths would take twice the memory of the longest. */
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ void vacate(uintptr_t address, size_t size) {
   vacant.emplace_hint(after, address, size);
 }
 
-/* The smallest that is large enough. */
+/* Return the smallest free block that is large enough. */
 Blocks::iterator find(size_t size) {
   auto found = vacant.end();
   for (auto each = vacant.begin(); each != vacant.end(); ++each) {
@@ -41,7 +41,7 @@ Blocks::iterator find(size_t size) {
   return found;
 }
 
-/* Makes room for a block at the end of the memory. */
+/* Extend the memory by a block at its end. */
 bool grow(size_t size) {
   size_t end = __builtin_wasm_memory_size(0) * kPage;
   if (!vacant.empty()) {

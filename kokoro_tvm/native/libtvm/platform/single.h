@@ -1,4 +1,4 @@
-/* Included before every source: what the C++ library lacks where a program has one thread. */
+/* Included before every source: parts that the C++ library lacks for programs with one thread. */
 #ifndef KOKORO_TVM_SINGLE_H
 #define KOKORO_TVM_SINGLE_H
 

@@ -1,4 +1,4 @@
-/* What TVM's sources take from the platform, where that is WebAssembly inside JavaScript. */
+/* Platform functions of TVM for WebAssembly inside JavaScript. */
 #include <dlfcn.h>
 #include <tvm/ffi/error.h>
 
@@ -8,13 +8,14 @@
 #define EXPORT extern "C" __attribute__((visibility("default")))
 #define HOST(name) extern "C" __attribute__((import_module("host"), import_name(#name)))
 
-/* What C++ exceptions are in WebAssembly: a tag with the address of what was thrown. */
+/* The tag of C++ exceptions in WebAssembly, with the address of the thrown object. */
 __asm__(
     ".globl __cpp_exception\n"
     ".tagtype __cpp_exception i32\n"
     "__cpp_exception:\n");
 
-/* Libraries are WebAssembly modules that JavaScript has instantiated in this memory: by their names, numbers from 1. */
+/* Libraries are WebAssembly modules that JavaScript instantiated in this memory. They have numbers from 1, looked up by
+ * name. */
 HOST(open_library) int open_library(const char* name);
 HOST(find_symbol) void* find_symbol(int library, const char* name);
 
@@ -32,7 +33,7 @@ struct TVMParallelGroupEnv {
 };
 using Task = int (*)(int, TVMParallelGroupEnv*, void*);
 
-/* Calls `run` for every task; it knows their number, and writes it into `group`. */
+/* Call `run` for every task. The host knows their number and writes it to `group`. */
 HOST(launch) int launch(Task run, TVMParallelGroupEnv* group, void* data);
 
 EXPORT int TVMBackendParallelLaunch(Task run, void* data, int) {
@@ -44,7 +45,8 @@ EXPORT int TVMBackendParallelBarrier(int, TVMParallelGroupEnv*) {
   return -1;
 }
 
-/* Of what TVM has, threads call these two alone, and as if there was one thread: see `wasm.py` for their names. */
+/* Threads call only these two functions of TVM, which is compiled for one thread: a lock wraps them. `wasm.py` has
+ * their names. */
 extern "C" void* kokoro_alloc_workspace(int device_type, int device, uint64_t size, int code, int bits);
 extern "C" int kokoro_free_workspace(int device_type, int device, void* data);
 
@@ -66,13 +68,13 @@ EXPORT int TVMBackendFreeWorkspace(int device_type, int device, void* data) {
   return kokoro_free_workspace(device_type, device, data);
 }
 
-/* Nobody can look up where a function was called from. */
+/* WebAssembly has no backtrace. */
 EXPORT const TVMFFIByteArray* TVMFFIBacktrace(const char*, int, const char*, int) {
   static const TVMFFIByteArray none{"", 0};
   return &none;
 }
 
-/* TVM knows one thread, whose locals are destroyed when the program ends: never. */
+/* TVM's only thread never ends, so its locals are never destroyed. */
 extern "C" int __cxa_thread_atexit(void (*)(void*), void*, void*) { return 0; }
 
 namespace tvm {

@@ -1,8 +1,7 @@
-/* A GPU that JavaScript drives (kokoro_tvm/web/runtime/gpu.js), as TVM's device `webgpu`.
+/* TVM's device `webgpu`: a GPU that JavaScript drives (kokoro_tvm/web/runtime/gpu.js).
  *
- * Memory of the GPU is buffers, which have numbers here in the place of addresses. Whatever is called here is queued: nothing
- * waits for the GPU, and nothing is read from it.
- */
+ * The GPU's memory consists of buffers with numbers in place of addresses. Calls are queued: nothing waits for the GPU,
+ * and nothing is read from it. */
 #include <tvm/ffi/extra/module.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
@@ -12,7 +11,7 @@
 
 GPU(allocate) void* gpu_allocate(size_t bytes);
 GPU(release) void gpu_release(void* buffer);
-/* The number of a kernel, from 1; 0 where the library of that number has none of the name. */
+/* Return the number of a kernel, from 1, or 0 if the library has none of that name. */
 GPU(find_kernel) int gpu_find_kernel(int library, const char* name);
 GPU(launch_kernel) void gpu_launch_kernel(int kernel, const TVMFFIAny* arguments, int count);
 
@@ -60,8 +59,8 @@ TVM_FFI_STATIC_INIT_BLOCK() {
              static WebGpu device;
              return static_cast<DeviceAPI*>(&device);
            })
-      /* Gives code its kernels: those of the library of a number in JavaScript. The instructions, which are what a library
-       * is loaded as, import the code. */
+      /* Give code the kernels of a library, by its number in JavaScript. The instructions, as which a library is
+       * loaded, import the code. */
       .def("kokoro.import_kernels", [](ffi::Module instructions, int library) {
         instructions->imports()[0].cast<ffi::Module>()->ImportModule(ffi::Module(ffi::make_object<Kernels>(library)));
       });

@@ -1,4 +1,4 @@
-// Integers of known sizes, under the names that TVM includes for NVRTC.
+// Integers of fixed sizes, under the names that TVM includes for NVRTC.
 #pragma once
 namespace cuda::std {
 typedef signed char int8_t;

@@ -1,4 +1,4 @@
-// Half precision for storage: conversions, and what the functions that TVM puts before kernels need.
+// Half precision for storage: conversions, and the needs of TVM's helper functions.
 #pragma once
 
 struct alignas(2) __half {

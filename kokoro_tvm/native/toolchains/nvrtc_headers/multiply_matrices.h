@@ -1,4 +1,4 @@
-// Units that multiply matrices: see `GpuKernel.multiply_matrices`.
+// Matrix units: see `GpuKernel.multiply_matrices`.
 #pragma once
 
 // sums (16 x 8) += a (16 x 16) b (16 x 8) for a warp: PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type".

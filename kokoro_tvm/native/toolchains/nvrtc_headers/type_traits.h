@@ -1,4 +1,4 @@
-// Names that TVM brings into std for NVRTC; no kernel of ours uses them.
+// Names that TVM imports into std for NVRTC; no kernel uses them.
 #pragma once
 namespace cuda::std {
 template <class A, class B>

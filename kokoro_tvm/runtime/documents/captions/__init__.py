@@ -1,4 +1,4 @@
-"""Captions of a speech: one function a format, all but TextGrid over the cues of `lines.py`."""
+"""Caption files: one function per format."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.documents.captions.lines import Cue, cues
+from kokoro_tvm.runtime.documents.captions.lines import Cue, split_into_cues
 from kokoro_tvm.runtime.speech.words import TimedPhoneme, TimedWord
 
-__all__ = ["CAPTIONS", "caption_format", "clock", "write_captions"]
+__all__ = ["CAPTIONS", "caption_format", "format_time", "write_captions"]
 
 _Interval: TypeAlias = tuple[float, float, str]
 
@@ -35,7 +35,7 @@ _ASS_ESCAPED = str.maketrans({"\\": "＼", "{": "｛", "}": "｝", "\n": " "})  
 
 
 def caption_format(path: str | PurePath) -> str:
-    """The suffix of CAPTIONS that a file's name has; raises InputError where it has none."""
+    """Return the suffix of a file's name; raises InputError unless it is one of CAPTIONS."""
     suffix = PurePath(path).suffix.lower()
     if suffix not in CAPTIONS:
         raise InputError(f"{path}: captions are written as {', '.join(sorted(CAPTIONS))}; name it so.")
@@ -43,15 +43,21 @@ def caption_format(path: str | PurePath) -> str:
 
 
 def write_captions(path: str | PurePath, timeline: Sequence[TimedWord], seconds: float) -> str:
-    """The captions that a file of this name holds, for words and marks of a speech of `seconds`.
+    """Return captions in the format of a file's name.
 
-    Raises InputError where the suffix is not one of CAPTIONS.
+    Args:
+        path: of the file, which is not written.
+        timeline: words and marks, such as `Speech.timeline`.
+        seconds: length of the speech.
+
+    Raises:
+        InputError: the suffix is not one of CAPTIONS.
     """
     return CAPTIONS[caption_format(path)](timeline, seconds)
 
 
-def clock(seconds: float, point: str, digits: int = 3) -> str:
-    """`HH:MM:SS.mmm` with another decimal `point`; hours go on beyond 99."""
+def format_time(seconds: float, point: str, digits: int = 3) -> str:
+    """Format seconds as `HH:MM:SS.mmm`, with the given decimal point; hours may exceed 99."""
     units = 10**digits
     total = round(seconds * units)
     whole, fraction = divmod(total, units)
@@ -59,44 +65,42 @@ def clock(seconds: float, point: str, digits: int = 3) -> str:
 
 
 def _srt(timeline: Sequence[TimedWord], seconds: float) -> str:
-    """Captions as SRT. Times are rounded to milliseconds."""
     blocks = [
-        f"{number}\n{clock(cue.start, ',')} --> {clock(cue.end, ',')}\n{cue.text}\n"
-        for number, cue in enumerate(cues(timeline), 1)
+        f"{number}\n{format_time(cue.start, ',')} --> {format_time(cue.end, ',')}\n{cue.text}\n"
+        for number, cue in enumerate(split_into_cues(timeline), 1)
     ]
     return "\n".join(blocks)
 
 
 def _webvtt(timeline: Sequence[TimedWord], seconds: float) -> str:
-    """Captions as WebVTT, with the time of every word, which browsers highlight with `::cue(:past)`.
-
-    Source: W3C, WebVTT: The Web Video Text Tracks Format.
-    """
+    # With the time of every word, which browsers highlight with `::cue(:past)`.
+    # Source: W3C, WebVTT: The Web Video Text Tracks Format.
     blocks = [
-        f"{clock(cue.start, '.')} --> {clock(cue.end, '.')}\n{_webvtt_text(cue)}\n" for cue in cues(timeline)
+        f"{format_time(cue.start, '.')} --> {format_time(cue.end, '.')}\n{_webvtt_text(cue)}\n"
+        for cue in split_into_cues(timeline)
     ]
     return "\n".join(["WEBVTT\n", *blocks])
 
 
 def _webvtt_text(cue: Cue) -> str:
-    """The lines with a timestamp before every word but the first; it has to lie inside the cue."""
+    """Write a timestamp, which has to lie inside the cue, before every word but the first."""
     lines = []
     for line in cue.lines:
-        written = ""
+        text = ""
         for place, word in enumerate(line):
-            stamp = f"<{clock(word.start, '.')}>" if cue.start < word.start < cue.end else ""
+            stamp = f"<{format_time(word.start, '.')}>" if cue.start < word.start < cue.end else ""
             space = " " if place and not word.joined else ""
-            written += space + stamp + html.escape(word.text, quote=False)
-        lines.append(written)
+            text += space + stamp + html.escape(word.text, quote=False)
+        lines.append(text)
     return "\n".join(lines)
 
 
 def _json(timeline: Sequence[TimedWord], seconds: float) -> str:
-    """Captions as JSON: seconds, samples, and characters of the source for every word."""
     node = {
         "duration": round(seconds, 6),
         "cues": [
-            {"text": c.text, "start": round(c.start, 6), "end": round(c.end, 6)} for c in cues(timeline)
+            {"text": c.text, "start": round(c.start, 6), "end": round(c.end, 6)}
+            for c in split_into_cues(timeline)
         ],
         "words": [
             {"text": word.text, "source": list(word.source), "spoken": word.spoken}
@@ -108,50 +112,49 @@ def _json(timeline: Sequence[TimedWord], seconds: float) -> str:
     return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
 
 
-def _times(thing: TimedWord | TimedPhoneme) -> dict[str, Any]:
+def _times(item: TimedWord | TimedPhoneme) -> dict[str, Any]:
     return {
-        "start": round(thing.start, 6),
-        "end": round(thing.end, 6),
-        "samples": [thing.start_sample, thing.end_sample],
+        "start": round(item.start, 6),
+        "end": round(item.end, 6),
+        "samples": [item.start_sample, item.end_sample],
     }
 
 
 def _ass(timeline: Sequence[TimedWord], seconds: float) -> str:
-    """Captions as Advanced SubStation Alpha with karaoke: words light up as they are spoken, by `\\k` tags in
-    hundredths of a second from word to word."""
+    """Write Advanced SubStation Alpha with karaoke: `\\k` tags, in 1/100 s, highlight words."""
     return _ASS_HEAD + "".join(
-        f"Dialogue: 0,{_ass_clock(cue.start)},{_ass_clock(cue.end)},Default,,0,0,0,,{_karaoke(cue)}\n"
-        for cue in cues(timeline)
+        f"Dialogue: 0,{_ass_time(cue.start)},{_ass_time(cue.end)},Default,,0,0,0,,{_karaoke(cue)}\n"
+        for cue in split_into_cues(timeline)
     )
 
 
 def _karaoke(cue: Cue) -> str:
     words = [word for line in cue.lines for word in line]
     first_of_line = {id(line[0]) for line in cue.lines[1:]}
-    # From start to start, so that what is rounded does not add up.
+    # From start to start, so that rounding errors do not add up.
     begin = round(cue.start * 100)
     starts = [*(round(word.start * 100) - begin for word in words[1:]), round(cue.end * 100) - begin]
-    written, reached = "", 0
+    text, reached = "", 0
     for place, (word, upto) in enumerate(zip(words, starts, strict=True)):
         if id(word) in first_of_line:
-            written += "\\N"
+            text += "\\N"
         elif place and not word.joined:
-            written += " "
-        written += f"{{\\k{upto - reached}}}{word.text.translate(_ASS_ESCAPED)}"
+            text += " "
+        text += f"{{\\k{upto - reached}}}{word.text.translate(_ASS_ESCAPED)}"
         reached = upto
-    return written
+    return text
 
 
-def _ass_clock(seconds: float) -> str:
-    return clock(seconds, ".", 2).removeprefix("0")
+def _ass_time(seconds: float) -> str:
+    return format_time(seconds, ".", 2).removeprefix("0")
 
 
 def _textgrid(timeline: Sequence[TimedWord], seconds: float) -> str:
-    """Tiers of words and phonemes as a long TextGrid of Praat; what is between them is empty."""
+    """Write tiers of words and phonemes as a long TextGrid of Praat."""
     words = [word for word in timeline if word.spoken]
     tiers = {
-        "words": _filled(((word, word.text) for word in words), seconds),
-        "phonemes": _filled(((p, p.symbol) for word in words for p in word.phonemes), seconds),
+        "words": _fill_gaps(((word, word.text) for word in words), seconds),
+        "phonemes": _fill_gaps(((p, p.symbol) for word in words for p in word.phonemes), seconds),
     }
     lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', ""]
     lines += ["xmin = 0", f"xmax = {seconds:.6f}", "tiers? <exists>", f"size = {len(tiers)}", "item []:"]
@@ -164,27 +167,27 @@ def _textgrid(timeline: Sequence[TimedWord], seconds: float) -> str:
         ]
         for place, (start, end, text) in enumerate(intervals, 1):
             lines += [f"        intervals [{place}]:", f"            xmin = {start:.6f}"]
-            lines += [f"            xmax = {end:.6f}", f'            text = "{_quoted(text)}"']
+            lines += [f"            xmax = {end:.6f}", f'            text = "{_escape_quotes(text)}"']
     return "\n".join(lines) + "\n"
 
 
-def _filled(things: Iterable[tuple[TimedWord | TimedPhoneme, str]], seconds: float) -> list[_Interval]:
-    """Intervals without gaps, as a tier needs them; what lasts no time is left out."""
+def _fill_gaps(items: Iterable[tuple[TimedWord | TimedPhoneme, str]], seconds: float) -> list[_Interval]:
+    """Return intervals without gaps, as a tier needs them; items without duration are left out."""
     intervals: list[_Interval] = []
     reached = 0.0
-    for thing, text in things:
-        if thing.end <= thing.start:
+    for item, text in items:
+        if item.end <= item.start:
             continue
-        if thing.start > reached:
-            intervals.append((reached, thing.start, ""))
-        intervals.append((thing.start, thing.end, text))
-        reached = thing.end
+        if item.start > reached:
+            intervals.append((reached, item.start, ""))
+        intervals.append((item.start, item.end, text))
+        reached = item.end
     if reached < seconds or not intervals:
         intervals.append((reached, seconds, ""))
     return intervals
 
 
-def _quoted(text: str) -> str:
+def _escape_quotes(text: str) -> str:
     return " ".join(text.split()).replace('"', '""')
 
 
@@ -195,4 +198,4 @@ CAPTIONS: Mapping[str, Callable[[Sequence[TimedWord], float], str]] = {
     ".ass": _ass,
     ".textgrid": _textgrid,
 }
-"""Suffix of a file -> what writes it, from a timeline and the seconds that the speech lasts."""
+"""Suffix of a file -> function from a timeline and the length of the speech in seconds to the text."""

@@ -1,58 +1,70 @@
-"""Documents to be spoken: plain texts, plans, and a module for every other kind."""
+"""Readers of documents: plain text, plans, and one module per other format."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.documents.readers import epub, html, srt
-from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, decoded
+from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, decode_text
+from kokoro_tvm.runtime.documents.readers.isolation import read_isolated
 from kokoro_tvm.runtime.speech.plan import Plan
 
 __all__ = ["READERS", "Document", "read_document"]
 
 
-def _text(data: bytes, path: Path) -> Document:
-    """Plain text as it is, one chapter, in UTF-8, or UTF-16 with a byte order mark. Raises InputError."""
-    return Document(path.stem, (Chapter("", decoded(data, path)),))
+def _read_text(data: bytes, path: Path) -> Document:
+    return Document(path.stem, (Chapter("", decode_text(data, path)),))
 
 
-def _plan(data: bytes, path: Path) -> Document:
-    """A plan that `kokoro-tvm say --save-plan` wrote, edited or not, and the words in it as its text."""
+def _read_plan(data: bytes, path: Path) -> Document:
     try:
-        plan = Plan.from_json(decoded(data, path))
+        plan = Plan.from_json(decode_text(data, path))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return Document("", (Chapter("", " ".join(word.text for word in plan.words)),), plan=plan)
 
 
-def _markdown(data: bytes, path: Path) -> Document:
-    from kokoro_tvm.runtime.documents.readers import markdown  # its parser takes tens of milliseconds to load
+def _by_module(name: str, is_isolated: bool = False) -> Callable[[bytes, Path], Document]:
+    """Return a reader that imports its module, and the parser that it needs, when it is called."""
+    module = f"{__name__}.{name}"
 
-    return markdown.read(data, path)
+    def read(data: bytes, path: Path) -> Document:
+        if is_isolated:
+            return read_isolated(module, data, path)
+        document: Document = importlib.import_module(module).read(data, path)
+        return document
 
+    return read
+
+
+_MARKDOWN, _HTML = _by_module("markdown"), _by_module("html")
 
 READERS: Mapping[str, Callable[[bytes, Path], Document]] = {
-    ".txt": _text,
-    ".text": _text,
-    ".ssml": _text,
-    ".md": _markdown,
-    ".markdown": _markdown,
-    ".html": html.read,
-    ".htm": html.read,
-    ".xhtml": html.read,
-    ".epub": epub.read,
-    ".srt": srt.read,
-    ".json": _plan,
+    ".txt": _read_text,
+    ".text": _read_text,
+    ".ssml": _read_text,
+    ".md": _MARKDOWN,
+    ".markdown": _MARKDOWN,
+    ".html": _HTML,
+    ".htm": _HTML,
+    ".xhtml": _HTML,
+    ".epub": _by_module("epub"),
+    ".pdf": _by_module("pdf", is_isolated=True),
+    ".docx": _by_module("docx", is_isolated=True),
+    ".srt": _by_module("srt"),
+    ".json": _read_plan,
 }
-"""Suffix of a file -> what reads it, from its bytes and its path."""
+"""Suffix of a file -> its reader, called with its bytes and its path."""
 
 
 def read_document(path: str | Path) -> Document:
-    """The text of a file, by its suffix.
+    """Read a file by its suffix.
 
-    Raises InputError where the file cannot be read, is of another kind or damaged, or has nothing to speak.
+    Raises:
+        InputError: the file cannot be read, is of another kind or damaged, has nothing to speak, or needs
+            the extra `documents`, which is not installed.
     """
     path = Path(path)
     reader = READERS.get(path.suffix.lower())

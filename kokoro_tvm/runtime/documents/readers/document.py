@@ -1,24 +1,35 @@
-"""What every reader makes of a file."""
+"""The document that every reader returns."""
 
 from __future__ import annotations
 
 import codecs
+import importlib
 import itertools
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.speech.plan import Plan
 
-__all__ = ["Chapter", "Document", "Slot", "decoded", "left_out"]
+__all__ = ["Chapter", "Document", "Slot", "decode_text", "import_parser", "omission"]
 
-_BETWEEN = "\n\n"
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_SEPARATOR = "\n\n"
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A title, "" where there is none, and the text, which includes the title where it is to be spoken."""
+    """A part of a document.
+
+    Attributes:
+        title: its headings, "" if it has none.
+        text: what is spoken, the headings included; blank lines separate paragraphs.
+    """
 
     title: str
     text: str
@@ -35,7 +46,15 @@ class Slot:
 
 @dataclass(frozen=True)
 class Document:
-    """Chapters in order, or slots, or a plan; notes: what was left out, in sentences."""
+    """A file's text.
+
+    Attributes:
+        title: "" if the file has none.
+        chapters: in reading order, at least one.
+        slots: subtitles; if there are any, they are spoken instead of the chapters.
+        notes: sentences that say what was left out.
+        plan: of a plan's file; it is spoken instead of the chapters.
+    """
 
     title: str
     chapters: tuple[Chapter, ...]
@@ -45,19 +64,23 @@ class Document:
 
     @property
     def text(self) -> str:
-        """All chapters, with blank lines between them."""
-        return _BETWEEN.join(chapter.text for chapter in self.chapters)
+        """The text of all chapters, with blank lines between them."""
+        return _SEPARATOR.join(chapter.text for chapter in self.chapters)
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """The place in `text` where each chapter begins."""
-        lengths = (len(chapter.text) + len(_BETWEEN) for chapter in self.chapters)
+        """The index in `text` at which each chapter begins."""
+        lengths = (len(chapter.text) + len(_SEPARATOR) for chapter in self.chapters)
         return tuple(itertools.accumulate(lengths, initial=0))[:-1]
 
 
-def decoded(data: bytes, path: Path, declared: str = "utf-8") -> str:
-    """Bytes as text, in the encoding of a byte order mark, else the one `declared`; raises InputError."""
-    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), declared)
+def decode_text(data: bytes, path: Path, encoding: str = "utf-8") -> str:
+    """Decode a file by its byte order mark, else by `encoding`; line ends become `\\n`.
+
+    Raises:
+        InputError: a byte is invalid in that encoding.
+    """
+    encoding = next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), encoding)
     try:
         return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -66,6 +89,18 @@ def decoded(data: bytes, path: Path, declared: str = "utf-8") -> str:
         ) from error
 
 
-def left_out(count: int, what: str, kind: str) -> str:
-    """The note about what is not read, such as 2 blocks of code; "" where there is none."""
-    return f"Left out: {count} {what}{'s' * (count > 1)} {kind}." if count else ""
+def omission(count: int, noun: str, kind: str) -> str:
+    """Return the note about what is left out, such as "Left out: 2 blocks of code.", or "" for none."""
+    return f"Left out: {count} {noun}{'s' * (count > 1)} {kind}." if count else ""
+
+
+def import_parser(module: str, path: Path) -> Any:
+    """Import a module of the extra `documents`; raises InputError if it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise InputError(
+            f"{path} cannot be read: {path.suffix.lower()} files need {package}, which is not installed. "
+            "Run `pip install 'kokoro-tvm[documents]'`."
+        ) from error

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kokoro_tvm.common.errors import InputError
+from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import in_word
@@ -110,7 +111,7 @@ def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
         if (length := max(len(word), len(phonemes))) > _MAX_CHARACTERS:
             raise node.span.error(f"this has {length} characters; {_MAX_CHARACTERS} are the most")
         if spelled in entries:
-            raise node.key.error(f"the word `{spelled}` stands here a second time; remove one of them")
+            raise node.key.error(f"the word `{shorten(spelled)}` stands here twice; remove one of them")
         try:
             entries[spelled] = check_symbols(phonemes, symbols)
         except InputError as error:

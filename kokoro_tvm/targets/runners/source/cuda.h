@@ -1,4 +1,4 @@
-// Enough of CUDA for the kernels that TVM prints to compile as C++: what their text includes as <cuda.h>.
+// The part of CUDA that TVM's kernels need to compile as C++; they include it as <cuda.h>.
 #pragma once
 #include "group.h"
 #include "rough.h"
@@ -13,7 +13,7 @@
 #define __syncthreads() here.barrier(__LINE__)
 #define __activemask() 0xffffffffu
 
-// Each reads from the lanes [first, end), and its own value where that is none of them.
+// Each lane reads from the lanes [first, end), or its own value if the source is outside.
 #define __shfl_sync(mask, value, lane, width) \
   cuda::shuffle(here, __LINE__, value, cuda::segment(here, width) + (lane) % (width), 0, group::kSubgroup)
 #define __shfl_up_sync(mask, value, delta, width) \

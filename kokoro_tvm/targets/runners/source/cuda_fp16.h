@@ -1,4 +1,4 @@
-// CUDA's half precision, as far as the kernels that TVM prints and the functions that TVM puts before them need it.
+// The part of CUDA's half precision that TVM's kernels and its helper functions need.
 #pragma once
 #include "vectors.h"
 

@@ -1,4 +1,4 @@
-"""Memory of the machine that builds, in the place of a GPU's."""
+"""Memory of the build machine in place of a GPU's."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["SIZES", "SourceDevice", "size_of", "stand_in"]
 _usable = ctypes.CDLL(None).malloc_usable_size
 _usable.restype, _usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
 SIZES: dict[int, int] = {}
-"""Bytes of memory that is not TVM's own, by its address."""
+"""Size in bytes of blocks that TVM did not allocate, by address."""
 
 
 def stand_in(kind: str) -> None:
-    """Lets TVM take this machine's memory for that of a GPU, in this process, until it ends."""
+    """Let TVM take this machine's memory for a GPU's until the process ends."""
     import tvm_ffi
 
     memory = tvm_ffi.get_global_func("device_api.cpu")
@@ -26,12 +26,12 @@ def stand_in(kind: str) -> None:
 
 
 def size_of(address: int) -> int:
-    """Bytes of the memory that starts there."""
+    """Return the size in bytes of the memory block at an address."""
     return SIZES.get(address) or int(_usable(address))
 
 
 class SourceDevice(Gpu):
-    """A GPU that this machine stands in for."""
+    """A GPU whose memory is this machine's."""
 
     runs_machine_code = False
 
@@ -39,4 +39,5 @@ class SourceDevice(Gpu):
         stand_in(self.kind)
 
     def load(self, kernels: bytes) -> Any:
+        """Compile a library's kernels as C++."""
         return load(DeviceCode.from_bytes(self.kind, kernels))

@@ -1,5 +1,5 @@
-// Runs the workgroups of a kernel on this machine's cores: the threads of a workgroup one after another, each on a
-// stack of its own where they wait for each other, so that a barrier lets nobody go on before all have come.
+// Executor of a kernel's workgroups on this machine's cores. The threads of a workgroup run one after another. If they
+// wait for each other, each has its own stack, so that a barrier continues when all threads have reached it.
 #pragma once
 #include <tvm/ffi/c_api.h>
 
@@ -16,11 +16,11 @@ namespace group {
 
 constexpr int kSubgroup = 32;
 constexpr int kMostThreads = 1024;
-// Not a power of two: stacks that lie at the same place of their pages would share few lines of the cache.
+// Not a power of two: stacks at equal offsets in their pages would share few cache lines.
 constexpr size_t kStack = (32 << 10) + 9 * 64;
-constexpr int kPoison = 0xff;  // not a number, as float16 and as float32
-constexpr size_t kZone = 64;   // of poison around each array of shared memory
-constexpr size_t kMostPosted = 48;  // bytes that a thread gives to its subgroup
+constexpr int kPoison = 0xff;  // NaN as float16 and as float32
+constexpr size_t kZone = 64;   // bytes of poison around each array of shared memory
+constexpr size_t kMostPosted = 48;  // maximum bytes that a thread passes to its subgroup
 
 struct Index {
   unsigned x, y, z;
@@ -33,7 +33,7 @@ struct Span {
   size_t start, end;
 };
 
-// The order in which threads run, and workgroups: a result that depends on it is wrong.
+// The order in which threads and workgroups run. A result that depends on it is wrong.
 enum Order : int64_t { kForwards, kBackwards, kShuffled, kEachLaunchAnother };
 
 enum class State : int { kReady, kAtBarrier, kAtShuffle, kDone };
@@ -43,14 +43,14 @@ struct Fiber {
   State state;
   int line;  // where it waits
   unsigned shuffles;
-  // By the parity of the number of shuffles: one rendezvous is enough for each.
+  // Indexed by the parity of the number of shuffles, so that each needs one rendezvous.
   alignas(16) char posted[2][kMostPosted];
 };
 
 struct Launch;
 struct Touch;
 
-// What one core runs: a workgroup at a time.
+// State of one core, which runs a workgroup at a time.
 struct Group {
   const Launch* launch;
   Index block;
@@ -60,7 +60,7 @@ struct Group {
   char* stacks;
   char* shared;
   size_t shared_bytes;
-  Touch* touches;  // of each byte of it where an element starts, see races.h
+  Touch* touches;  // per byte at which an element starts, see races.h
   unsigned stretch;  // between barriers, counted over all workgroups
 };
 
@@ -92,11 +92,11 @@ struct Thread {
 
   int lane() const { return number % kSubgroup; }
 
-  // What the lanes of the same subgroup give, when all have given.
+  // Return the values of all lanes of the subgroup, once all have arrived.
   template <class T>
   Given<T> give(int line, const T& value) const;
 
-  // The value that a lane of the same subgroup gives; poison where there is no such thread.
+  // Return the value of a lane of the subgroup, or poison if there is no such thread.
   template <class T>
   T exchange(int line, T value, int source) const;
 };
@@ -108,7 +108,7 @@ struct Launch {
   Index grid, block;
   const Span* arrays;
   int array_count;
-  // The rest is filled in when it runs.
+  // Set when it runs.
   Body body;
   const void* closure;
   int threads;
@@ -120,7 +120,7 @@ struct Launch {
 };
 
 constexpr int kMostCores = 64;
-inline Group* groups[kMostCores];  // whoever holds `busy` uses them
+inline Group* groups[kMostCores];  // guarded by `busy`
 inline int64_t chosen_order = kEachLaunchAnother;
 #ifndef GROUP_CORES
 #define GROUP_CORES 1
@@ -138,7 +138,7 @@ inline group_place* next(Group* group) {
   return &group->scheduler;
 }
 
-// By lane, until a thread of the subgroup has given twice more.
+// By lane; valid until a thread of the subgroup has passed two more values.
 template <class T>
 class Given {
  public:
@@ -183,7 +183,7 @@ inline void fail(Group* group, const char* format, ...) {
   pthread_mutex_unlock(&one);
 }
 
-// An array of shared memory; its elements as another type; what `watch` prepares for it.
+// An array of shared memory; its elements as another type; its preparation by `watch`.
 #ifdef GROUP_RACES
 }  // namespace group
 #include "races.h"
@@ -194,7 +194,7 @@ namespace group {
 inline void watch(Group*) {}
 #endif
 
-// Lets those go on that wait for nobody any more; false where there are none, all being done or in error.
+// Resume threads whose wait is over; return false if there are none, because all are done or stuck.
 inline bool release(Group* group) {
   const int threads = group->launch->threads;
   Fiber* fibers = group->fibers;
@@ -254,7 +254,7 @@ inline void check_shared(Group* group) {
   }
 }
 
-// The workgroups that nobody else has taken, with a stack for each thread, or on that of the caller.
+// Run the remaining workgroups, with a stack for each thread or on the caller's stack.
 template <bool kWaits>
 void run_groups(Launch& launch, Group* group) {
   current = group;
@@ -320,7 +320,7 @@ inline void arrange(Launch& launch) {
   }
 }
 
-// A call of TVM's: 0, or -1 with an error that TVM raises.
+// Run a launch for TVM: return 0, or -1 with an error that TVM raises.
 template <bool kWaits, class Closure>
 int run(Launch& launch, TVMFFIAny* result, const Closure& closure) {
   launch.body = [](const Thread& thread, const void* c) { (*static_cast<const Closure*>(c))(thread); };
@@ -339,7 +339,7 @@ int run(Launch& launch, TVMFFIAny* result, const Closure& closure) {
   size_t count = size_t(cores);
   if (count > kMostCores) count = kMostCores;
   if (count > launch.groups) count = launch.groups;
-  if (launch.groups * launch.threads < 4096) count = 1;  // it is over before a core has begun
+  if (launch.groups * launch.threads < 4096) count = 1;  // a second core would start too late
   Worker<kWaits> workers[kMostCores];
   pthread_t threads[kMostCores];
   size_t started = 0;
@@ -358,7 +358,7 @@ int run(Launch& launch, TVMFFIAny* result, const Closure& closure) {
   return -1;
 }
 
-// Arguments as TVM gives them.
+// Conversion of TVM's arguments.
 template <class T>
 struct As {
   static T from(const TVMFFIAny& given) { return static_cast<T>(given.v_int64); }
@@ -374,7 +374,7 @@ struct As<T*> {
 
 }  // namespace group
 
-// The same in every file of a library.
+// Equal in every file of a library.
 extern "C" __attribute__((visibility("default"), weak)) int __tvm_ffi_choose(
     void*, const TVMFFIAny* given, int32_t, TVMFFIAny* result) {
   group::chosen_order = given[0].v_int64;

@@ -1,4 +1,4 @@
-"""What differs between the languages that kernels are printed in."""
+"""Differences between the languages of kernels."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ POINTER = 3  # DLPack's number
 
 @dataclass(frozen=True)
 class ShaderLanguage:
-    """One of them. header: what stands for its own functions; head: the start of a kernel's definition or
-    declaration, with its name; shared: the word before a declaration of shared memory; waits: what a thread
-    waits for others with; text: the source of kernels by their names, maybe with others, its
-    lines numbered as they are printed; arguments: the values of a kernel's parameters, from their text."""
+    """A language of kernels.
+
+    Attributes:
+        header: The header that defines the language's functions.
+        head: Start of a kernel's definition or declaration, with its name.
+        shared: The word before a declaration of shared memory.
+        waits: Calls in which a thread waits for others.
+        text: Returns the source of kernels by name, with the line numbers of its print.
+        arguments: Returns the values of a kernel's parameters from their text.
+    """
 
     header: str
     head: re.Pattern[str]
@@ -29,13 +35,13 @@ class ShaderLanguage:
     arguments: Callable[[list[str], DeviceFunction], list[str]]
 
 
-def _given(kind: str, number: int) -> str:
+def _argument(kind: str, number: int) -> str:
     return f"group::As<{kind}>::from(given[{number}])"
 
 
 def _cuda_arguments(parameters: list[str], function: DeviceFunction) -> list[str]:
     kinds = [p.rpartition(" ")[0].replace("__restrict__", "").strip() for p in parameters]
-    return [_given(kind, number) for number, kind in enumerate(kinds)]
+    return [_argument(kind, number) for number, kind in enumerate(kinds)]
 
 
 _BUFFER = re.compile(r"(device|constant) (.+?)([*&]) \w+ \[\[ buffer\((\d+)\) \]\]")
@@ -43,21 +49,21 @@ _POSITION = re.compile(r"\w+ \w+ \[\[(\w+)\]\]")
 
 
 def _metal_arguments(parameters: list[str], function: DeviceFunction) -> list[str]:
-    """Buffers in their order, then a struct of all else, eight bytes each."""
+    """Return the values of buffers in order, then a struct of all other values, eight bytes each."""
     types = function.arguments
     buffers = [i for i, (code, _, _) in enumerate(types) if code == POINTER]
     values = [i for i, (code, _, _) in enumerate(types) if code != POINTER]
-    fields = ", ".join(f"{{{_given('float' if types[i][0] == 2 else 'int', i)}}}" for i in values)
+    fields = ", ".join(f"{{{_argument('float' if types[i][0] == 2 else 'int', i)}}}" for i in values)
     result = []
     for parameter in parameters:
         if position := _POSITION.fullmatch(parameter):
             result.append(f"{position[1]}(here)")
         elif (buffer := _BUFFER.fullmatch(parameter)) and buffer[3] == "*":
-            result.append(_given(f"{buffer[2]}*", buffers[int(buffer[4])]))
+            result.append(_argument(f"{buffer[2]}*", buffers[int(buffer[4])]))
         elif buffer:
             result.append(f"{buffer[2]}{{{fields}}}")
         else:
-            raise BuildError(f"{function.name}: no value is known for its parameter {parameter}")
+            raise BuildError(f"{function.name}: no value for its parameter {parameter}")
     return result
 
 
@@ -87,4 +93,4 @@ LANGUAGES = {
         arguments=_metal_arguments,
     ),
 }
-"""By kind of GPU."""
+"""Languages by kind of GPU."""

@@ -1,4 +1,4 @@
-// Enough of the Metal Shading Language for the kernels that TVM prints to compile as C++.
+// The part of the Metal Shading Language that TVM's kernels need to compile as C++.
 #pragma once
 #include "group.h"
 #include "rough.h"
@@ -20,7 +20,7 @@ typedef vectors::Vector<uint, 2> uint2;
 typedef vectors::Vector<uint, 4> uint4;
 typedef group::Index uint3;
 
-// A place in a grid or a workgroup, of as many dimensions as a kernel asks for.
+// A position in a grid or a workgroup with the dimensions of the kernel's parameter.
 struct Position {
   group::Index at;
   operator uint() const { return at.x; }
@@ -56,7 +56,7 @@ using rough::sin;
 using rough::tan;
 using rough::tanh;
 
-// C has them, Metal does not.
+// In C, but not in Metal.
 float nearbyint(float) = delete;
 float erf(float) = delete;
 
@@ -77,7 +77,7 @@ To as_type(From from) {
 #define threadgroup
 #define threadgroup_barrier(flags) here.barrier(__LINE__)
 
-// A lane beyond the subgroup's gives poison, which Metal leaves open.
+// A lane outside of the subgroup gives poison; Metal leaves it undefined.
 #define simd_shuffle(value, lane) here.exchange(__LINE__, value, int(lane))
 #define simd_broadcast(value, lane) here.exchange(__LINE__, value, int(lane))
 #define simd_shuffle_up(value, delta) here.exchange(__LINE__, value, here.lane() - int(delta))

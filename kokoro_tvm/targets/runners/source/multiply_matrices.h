@@ -1,4 +1,4 @@
-// What stands for units that multiply matrices.
+// Emulation of matrix units.
 #pragma once
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 namespace cuda {
 
-// What a lane gives of 16 x 16 and of 16 x 8 elements, in PTX's order.
+// A lane's part of 16 x 16 and of 16 x 8 elements, in PTX's order.
 struct Elements {
   float a[8], b[4];
 };
@@ -20,7 +20,7 @@ inline void widen(float* to, const int* words, int count) {
   for (int i = 0; i < count; ++i) to[i] = values[i];
 }
 
-// Sums over the channels in their order, in float32. A GPU adds up several products at once and cuts their bits off.
+// Sums over the channels in order, in float32. A GPU adds several products at once and truncates them.
 inline void multiply(const group::Thread& here, int line, float* sums, const int* a, const int* b) {
   Elements own;
   widen(own.a, a, 8);

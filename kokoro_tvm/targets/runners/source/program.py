@@ -1,7 +1,8 @@
-"""Kernels for a GPU as a library that TVM loads in the place of the GPU's own."""
+"""GPU kernels as a C++ library that TVM loads in place of the GPU's code."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 from collections.abc import Sequence
@@ -15,10 +16,12 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.targets.runners.source.compiler import PURPOSE
 from kokoro_tvm.targets.runners.source.languages import LANGUAGES, ShaderLanguage
 
-__all__ = ["Order", "compile_kernels", "load", "translated"]
+__all__ = ["PURPOSE", "Order", "compile_kernels", "headers_digest", "load", "translated"]
+
+PURPOSE = ("execute GPU kernels with",)
+"""Purpose of the compiler in messages, see `version_of`."""
 
 _FOLDER = Path(__file__).parent
 _AXES = [f"{of}.{axis}" for of in ("blockIdx", "threadIdx") for axis in "xyz"]
@@ -38,17 +41,22 @@ _LARGEST = 16
 OPTIONS = (
     *("-std=c++17", "-O3", "-fPIC", "-w", "-pthread"),
     "-fvisibility=hidden",  # or libraries would share what group.h keeps
-    # A GPU's compiler fuses multiplications with additions, too.
+    # A GPU's compiler fuses multiplications with additions too.
     "-ffp-contract=fast",
-    # Registers hold nothing at first.
+    # Registers are not initialized.
     "-ftrivial-auto-var-init=pattern",
     # A thread's stack has 32 KB.
     "-Werror=frame-larger-than=16384",
 )
 
 
+def headers_digest() -> str:
+    """Return the SHA-256 of the headers that kernels are compiled with."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_FOLDER.glob("*.h")))).hexdigest()
+
+
 class Order(IntEnum):
-    """In which order threads and workgroups run; a result that depends on it is wrong."""
+    """Order in which threads and workgroups run. A result that depends on it is wrong."""
 
     FORWARDS = 0
     BACKWARDS = 1
@@ -59,13 +67,20 @@ class Order(IntEnum):
 def load(
     code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int = 0, races: bool = False
 ) -> Any:
-    """The kernels as a TVM module.
+    """Compile kernels and load them as a TVM module.
 
-    cores: that compute, 0: all that this process may use. races: whether two threads at one element of shared
-    memory between two barriers, one of them writing it, are an error, which slows every kernel down.
+    A kernel whose threads wait forever raises RuntimeError when it is called.
 
-    A kernel that fails (threads that wait for others for ever) raises RuntimeError when it is called.
-    Raises BuildError where there is no g++, or it refuses the kernels.
+    Args:
+        code: The kernels.
+        order: Order of threads and workgroups.
+        cores: Threads that compute together, 0 for all cores that this process may use.
+        races: Whether two threads at one element of shared memory between two barriers, one of them writing
+            it,
+            are an error. The check slows every kernel down.
+
+    Raises:
+        BuildError: g++ is missing or refuses the kernels.
     """
     import tvm_ffi
 
@@ -79,9 +94,10 @@ def load(
 
 
 def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: str) -> None:
-    """Makes a library of the kernels that TVM can load; options: more of the compiler's.
+    """Compile kernels to a library that TVM can load.
 
-    Raises BuildError where the compiler is not installed or refuses the kernels.
+    Raises:
+        BuildError: The compiler is not installed or refuses the kernels.
     """
     version = compiler.version(*PURPOSE)
     headers = [f"-I{_FOLDER}", "-isystem", str(tvm_ffi_headers())]
@@ -99,19 +115,20 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
                 )
 
         def compiled(number: int) -> str:
-            source, made = Path(folder, f"{number}.cc"), Path(folder, f"{number}.o")
+            source, target = Path(folder, f"{number}.cc"), Path(folder, f"{number}.o")
             source.write_text(translated(code, names[number::workers]), encoding="utf-8")
-            run("-c", str(source), "-o", str(made))
-            return str(made)
+            run("-c", str(source), "-o", str(target))
+            return str(target)
 
         # What TVM puts before kernels of float16 has functions that are not inline; every part has the same.
         run("-shared", "-Wl,--allow-multiple-definition", *pool.map(compiled, range(workers)), "-o", str(out))
 
 
 def translated(code: DeviceCode, names: Sequence[str]) -> str:
-    """The C++ text of some kernels: as they are, and for each a function that TVM can call.
+    """Return the C++ text of kernels, each with a function that TVM can call.
 
-    Raises BuildError for what is not the source of kernels that can be executed.
+    Raises:
+        BuildError: The code is not source of kernels that can be executed.
     """
     if code.kind not in LANGUAGES or code.form != code.kind:
         raise BuildError(f"kernels for {code.kind} as {code.form or 'they are'} have no source to execute")
@@ -137,12 +154,12 @@ def translated(code: DeviceCode, names: Sequence[str]) -> str:
 
 
 def _declared(part: str) -> bool:
-    """Whether a kernel's part of the text only declares it."""
+    """Return whether a kernel's part of the text only declares it."""
     return "{" not in part.partition(";")[0]
 
 
 def _placed(body: str, language: ShaderLanguage) -> tuple[str, list[tuple[int, int]]]:
-    """The body with its shared arrays in the workgroup's memory, and where each lies there, in bytes."""
+    """Move shared arrays into the workgroup's memory; return the body and each array's bytes there."""
     arrays: list[tuple[int, int]] = []
 
     def place(match: re.Match[str]) -> str:
@@ -166,7 +183,7 @@ def _caller(
     arrays: list[tuple[int, int]],
     waits: bool,
 ) -> str:
-    """What TVM calls: the launch's extents follow the arguments."""
+    """Return the C++ function that TVM calls; the launch's extents follow the arguments."""
     extents = dict.fromkeys(_AXES, "1")
     for number, tag in enumerate(function.launch, len(function.arguments)):
         if tag not in extents:

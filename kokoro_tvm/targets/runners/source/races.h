@@ -1,4 +1,4 @@
-// Shared memory that notices two threads at one element between two barriers, one of them writing it.
+// Detection of two threads at one element of shared memory between two barriers, one of them writing it.
 #pragma once
 #include "group.h"
 
@@ -9,7 +9,7 @@ namespace group {
 
 constexpr int kNobody = -1;
 
-// Who used an element in a stretch between barriers: who wrote it last, and up to two who read it.
+// Users of an element in a stretch between barriers: the last writer, and up to two readers.
 struct Touch {
   unsigned stretch;
   int writer, reader, another;

@@ -1,12 +1,12 @@
-// Elementary functions, as inexact as WGSL lets a GPU's be: a kernel that its own would serve notices. Source: the
-// section "Floating Point Accuracy" of the WGSL specification. sqrt is a machine's own.
+// Elementary functions with the largest error that WGSL allows: kernels that need more accuracy fail. Source: the
+// section "Floating Point Accuracy" of the WGSL specification. sqrt is exact.
 #pragma once
 #include <math.h>
 #include <string.h>
 
 namespace rough {
 
-// Off by less than `error`, and always to the same side.
+// Add an error below `error`, always in the same direction.
 inline float off(float value, float error) { return value + 0.9f * error; }
 inline float ulp(float value, float count) { return off(value, count * fabsf(value) * 0x1p-23f); }
 

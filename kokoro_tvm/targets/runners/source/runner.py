@@ -1,5 +1,4 @@
-"""Runs a bundle for a GPU on the machine that builds: the host's code as it is, or emulated; the kernels from
-source."""
+"""Runners of GPU bundles: host code in this process or emulated, kernels from source."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from kokoro_tvm.native.toolchains.cc import CCompiler, linux_compiler
 from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.targets.runners import Runner
 from kokoro_tvm.targets.runners.qemu import Qemu
-from kokoro_tvm.targets.runners.source.compiler import PURPOSE, headers_digest
+from kokoro_tvm.targets.runners.source.program import PURPOSE, compile_kernels, headers_digest
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
@@ -22,7 +21,7 @@ __all__ = ["EmulatedSource", "SourceRunner"]
 
 
 class SourceRunner(Runner):
-    """The kernels of one kind of GPU, compiled as C++."""
+    """This process, with the kernels of one kind of GPU compiled as C++."""
 
     packages = GNU.packages
 
@@ -31,15 +30,19 @@ class SourceRunner(Runner):
 
     @property
     def way(self) -> str:
+        """Return how the code is run."""
         return f"with its kernels for {self.kind} compiled as C++"
 
     def version(self) -> str:
+        """Return kind and compiler."""
         return f"{self.kind} as C++, {GNU.version()}"
 
     def facts(self) -> dict[str, Any]:
+        """Return the compiler, and the digest of the headers."""
         return {"compiler": self.version(), "headers": headers_digest()}
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
+        """Load the code in this process, with the kernels' source as the GPU."""
         from kokoro_tvm.runtime.session.session import Session
         from kokoro_tvm.targets.runners.source.device import SourceDevice
 
@@ -47,7 +50,7 @@ class SourceRunner(Runner):
 
 
 class EmulatedSource(Runner):
-    """The kernels of one kind of GPU, compiled as C++ for what runs the host's code."""
+    """QEMU, with the kernels of one kind of GPU compiled as C++."""
 
     needs_runtime = True
 
@@ -57,27 +60,31 @@ class EmulatedSource(Runner):
 
     @property
     def way(self) -> str:
+        """Return how the code is run."""
         return f"{self.host.way}, with its kernels for {self.kind} compiled as C++"
 
     @property
     def packages(self) -> tuple[str, ...]:
+        """Return Debian's packages of emulator and compilers."""
         return (*self.host.packages, *self.compiler.packages)
 
     @property
     def compiler(self) -> CCompiler:
-        """Of the kernels."""
+        """Return the compiler of the kernels."""
         return linux_compiler(self.host.architecture, "g++")
 
     def version(self) -> str:
+        """Return emulator, kind and compiler."""
         return f"{self.host.version()}, {self.kind} as C++, {self._compiler_version()}"
 
     def facts(self) -> dict[str, Any]:
+        """Return the host's facts, the compiler, and the digest of the headers."""
         kernels = {"compiler": self._compiler_version(), "headers": headers_digest()}
         return {"kind": self.kind, "host": self.host.facts(), "kernels": kernels}
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
+        """Start the emulator and load a bundle with its kernels."""
         from kokoro_tvm.runtime.bundle.device_code import DeviceCode
-        from kokoro_tvm.targets.runners.source.program import compile_kernels
 
         def compiled(text: bytes, out: Path) -> None:
             code = DeviceCode.from_bytes(self.kind, text)

@@ -1,12 +1,12 @@
-// From one stack to another: what a thread of a workgroup does when it waits. C and C++.
+// Switch between stacks, for a waiting thread of a workgroup. C and C++.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(GROUP_PORTABLE)
 
-// A stack pointer; everything else that a call must preserve lies on the stack. The system's own swapcontext
-// asks the kernel for the signal mask each time, which takes longer than most threads compute between barriers.
+// A stack pointer; other registers that a call preserves are on the stack. The system's swapcontext asks the
+// kernel for the signal mask each time, which takes longer than most threads compute between barriers.
 typedef void* group_place;
 
 #ifdef __cplusplus
@@ -24,7 +24,7 @@ __asm__(
     "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n"
     "  retq\n");
 
-// A stack on which `body` is entered as if it had been called: the stack is 8 off a multiple of 16.
+// Prepare a stack on which `body` is entered like a called function: its pointer is 8 off a multiple of 16.
 static inline void group_prepare(group_place* place, char* stack, size_t size, void (*body)()) {
   uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
   void** saved = (void**)top - 8;

@@ -1,8 +1,8 @@
-// Vectors of two or four elements, aligned as GPUs want them.
+// Vectors of two or four elements with a GPU's alignment.
 #pragma once
 
 #ifdef __aarch64__
-typedef __fp16 half;  // GCC 12 knows no _Float16 in C++ there: sums and products are float32 until they are stored
+typedef __fp16 half;  // GCC 12 has no _Float16 in C++ for arm64: sums and products are float32 until they are stored
 #else
 typedef _Float16 half;
 #endif

@@ -1,2 +1,1 @@
-"""Servers under load: `python -m kokoro_tvm.tools.bench.load` measures ours, and peers behind a plain
-server."""
+"""Servers under load, ours and peers behind a plain server: `python -m kokoro_tvm.tools.bench.load`."""

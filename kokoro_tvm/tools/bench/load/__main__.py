@@ -1,4 +1,4 @@
-"""Measures servers under load, in turns, on a machine that is quiet otherwise."""
+"""Measure servers under load, in turns, on an otherwise quiet machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 import datetime
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,12 +21,12 @@ from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.tools.bench.load.drive import AudioDigest, ClientResponse, drive, speak_alone
 from kokoro_tvm.tools.bench.load.hostile import beside_hostile_clients
-from kokoro_tvm.tools.bench.load.results import Load, LoadResult, Turn, summary, table
-from kokoro_tvm.tools.bench.load.servers import BenchServer, started
+from kokoro_tvm.tools.bench.load.results import Load, LoadResult, Turn, summarize_turns, table
+from kokoro_tvm.tools.bench.load.servers import BenchServer, run_server
 from kokoro_tvm.tools.bench.load.workload import WORKLOAD, Workload
-from kokoro_tvm.tools.bench.measure import rotated
+from kokoro_tvm.tools.bench.measure import rotate
 from kokoro_tvm.tools.bench.peer_models import PeerModels
-from kokoro_tvm.tools.bench.quiet import Watch
+from kokoro_tvm.tools.bench.quiet import CpuWatch
 from kokoro_tvm.tools.bench.systems import System, bundle_systems, choose_peers, peer_system
 
 __all__ = ["main", "measure"]
@@ -41,68 +41,77 @@ def measure(
     workload: Workload = WORKLOAD,
     log: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Load]:
-    """The figures of every system under each number of clients, after each turn those of its rounds so far.
+    """Measure every system under each number of clients; yield after each turn the rounds so far.
 
-    Servers stand side by side; in each round all of them take turns, and another one begins. Who does not
-    have the turn is stopped. clients: pairs of how many there are and how many hostile ones besides; only
-    our server gets these, because they need its routes.
+    All servers run all the time, and those without the turn are stopped.
 
-    Raises ChildError where a server does not start, aiohttp.ClientError where it does not speak.
+    Args:
+        systems: The systems.
+        bundle: Bundle whose text front end peers use.
+        clients: Pairs of the numbers of clients and of hostile clients, which only our server gets.
+        seconds: Duration of a turn.
+        rounds: Number of rounds.
+        workload: The texts.
+        log: Called with a line of text before every turn.
+
+    Raises:
+        MeasuredProcessError: A server does not start.
+        aiohttp.ClientError: A server does not speak.
     """
     with TemporaryDirectory(prefix="kokoro-tvm-load-") as folder, ExitStack() as stack:
-        servers: dict[str, tuple[BenchServer, dict[str, AudioDigest]]] = {}
+        servers: dict[str, BenchServer] = {}
+        alone: dict[str, dict[str, AudioDigest]] = {}
         for system in systems:
             log(f"{system.title}: every text alone")
-            server = stack.enter_context(started(system, bundle, Path(folder)))
-            with _at_rest([other for other, _ in servers.values()]):
-                servers[system.name] = server, asyncio.run(speak_alone(server.speech, workload))
+            server = stack.enter_context(run_server(system, bundle, Path(folder)))
+            with _stopped(servers.values()):
+                alone[system.name] = asyncio.run(speak_alone(server.speech_url, workload))
+            servers[system.name] = server
         turns: dict[tuple[str, int, int], list[Turn]] = defaultdict(list)
-        for round, (place, (number, hostile)) in product(range(rounds), enumerate(clients)):
-            for system in rotated(systems, place + round):
+        for number, (index, (count, hostile)) in product(range(rounds), enumerate(clients)):
+            for system in rotate(systems, index + number):
                 if hostile and not system.ours:
                     continue
                 others = f" and {hostile} hostile ones" if hostile else ""
-                log(f"{system.title}: {number} clients{others}, round {round + 1} of {rounds}")
-                server, alone = servers[system.name]
-                with _at_rest([other for other, _ in servers.values() if other is not server]):
-                    turn = _turn(server, system.ours, workload, alone, number, hostile, seconds, round)
-                so_far = turns[system.name, number, hostile]
-                so_far.append(turn)
-                yield summary(system.title, system.ours, number, so_far, hostile)
+                log(f"{system.title}: {count} clients{others}, round {number + 1} of {rounds}")
+                server = servers[system.name]
+                # Peers draw their noise anew in every run; ours returns equal bytes. Every round has its own
+                # texts, the same for all servers.
+                responses = drive(
+                    server.speech_url,
+                    workload,
+                    alone[system.name],
+                    count,
+                    seconds,
+                    exact=system.ours,
+                    first=number * count,
+                )
+                with _stopped(other for other in servers.values() if other is not server):
+                    turn = _run_turn(server, hostile, responses)
+                own_turns = turns[system.name, count, hostile]
+                own_turns.append(turn)
+                yield summarize_turns(system.title, system.ours, count, own_turns, hostile)
 
 
-def _turn(
-    server: BenchServer,
-    exact: bool,
-    workload: Workload,
-    alone: dict[str, AudioDigest],
-    clients: int,
-    hostile: int,
-    seconds: float,
-    round: int,
+def _run_turn(
+    server: BenchServer, hostile: int, responses: Coroutine[None, None, list[ClientResponse]]
 ) -> Turn:
-    """exact: PyTorch and the ONNX export draw their noise anew in every run; ours gives equal bytes."""
-    before, computed = server.memory, server.cpu
-    begun = time.monotonic()
-    first = round * clients  # so that every round has texts of its own, the same for all servers
-
-    async def driven() -> list[ClientResponse]:
+    async def run() -> list[ClientResponse]:
         async with beside_hostile_clients(server.url, hostile):
-            return await drive(server.speech, workload, alone, clients, seconds, exact, first)
+            return await responses
 
-    answers = asyncio.run(driven())
-    lasted = time.monotonic() - begun
-    after = server.cpu
-    cpu = None if computed is None or after is None else after - computed
-    return Turn(answers, lasted, (before, server.memory), cpu)
+    memory, cpu, start = server.memory, server.cpu, time.monotonic()
+    answers = asyncio.run(run())
+    seconds = time.monotonic() - start
+    return Turn(answers, seconds, (memory, server.memory), server.cpu - cpu)
 
 
-@contextmanager
-def _at_rest(servers: list[BenchServer]) -> Iterator[None]:
+def _stopped(servers: Iterable[BenchServer]) -> ExitStack:
+    """Return a context in which all these servers are stopped."""
     with ExitStack() as stack:
         for server in servers:
-            stack.enter_context(server.at_rest())
-        yield
+            stack.enter_context(server.stopped())
+        return stack.pop_all()
 
 
 def main(
@@ -128,18 +137,18 @@ def main(
     ] = Path(),
 ) -> None:
     """Measure a bundle's server and its peers under load."""
-    count, opened = choose_threads(threads), read_bundle(bundle)
+    count, manifest = choose_threads(threads), read_bundle(bundle)
     names = [] if against == "none" else against.split(",")
-    models = PeerModels(root / "artifacts", root / "recipes", opened.model, typer.echo)
-    systems = bundle_systems([opened], count)
+    models = PeerModels(root / "artifacts", root / "recipes", manifest.model, typer.echo)
+    systems = bundle_systems([manifest], count)
     systems += [peer_system(peer, models, count) for peer in choose_peers(names)]
     for system in systems:
         if not isinstance(system, System):
             typer.echo(f"{system.title}: {system.problem}", err=True)
     present = [system for system in systems if isinstance(system, System)]
-    pairs = [each.partition("+")[::2] for each in clients.split(",")]
+    pairs = [word.partition("+")[::2] for word in clients.split(",")]
     numbers = [(int(number), int(hostile or 0)) for number, hostile in pairs]
-    watch, loads = Watch(), dict[tuple[str, int, int], Load]()
+    watch, loads = CpuWatch(), dict[tuple[str, int, int], Load]()
     result = LoadResult(
         date=datetime.date.today().isoformat(),
         machine=describe_machine(),
@@ -156,9 +165,9 @@ def main(
         for load in measure(present, bundle, numbers, seconds, rounds, WORKLOAD, typer.echo):
             loads[load.system, load.clients, load.hostile] = load
             result = result.model_copy(update={"loads": tuple(loads.values())})
-            result.write(json)  # what is there, should the run be cut off
-        ended = {"complete": True, "others_cores": watch.others_cores()}
-        result.model_copy(update=ended).write(json)
+            result.write(json)  # in case the run is interrupted
+        update = {"complete": True, "others_cores": watch.others_cores()}
+        result.model_copy(update=update).write(json)
     finally:
         if loads:
             typer.echo(table(result.loads))

@@ -1,11 +1,11 @@
-"""Clients of a speech server, all at once: what they hear, when, and whether it is what they requested."""
+"""Concurrent clients of a speech server: time to first audio, duration, and whether the audio is right."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aiohttp
@@ -14,12 +14,12 @@ from kokoro_tvm.tools.bench.load.workload import Workload
 
 __all__ = ["AudioDigest", "ClientResponse", "drive", "speak_alone"]
 
-_SILENCE = 600.0  # seconds without a byte after which an answer counts as lost
+_READ_TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True)
 class AudioDigest:
-    """The audio of a text: its bytes and their digest."""
+    """Size and digest of the audio of a text."""
 
     size: int
     sha256: str
@@ -27,10 +27,14 @@ class AudioDigest:
 
 @dataclass(frozen=True)
 class ClientResponse:
-    """What a client got.
+    """Response to one client.
 
-    first_sound, seconds: from the request to the first and to the last byte of audio; problem: "" where the
-    audio is that of the text alone, else what it was instead.
+    Attributes:
+        text: The requested text.
+        first_sound: Seconds from the request to the first byte of audio.
+        seconds: Seconds from the request to the last byte.
+        size: Bytes of audio.
+        problem: What was wrong; empty if the audio is that of the text alone.
     """
 
     text: str
@@ -41,15 +45,15 @@ class ClientResponse:
 
 
 async def speak_alone(url: str, workload: Workload) -> dict[str, AudioDigest]:
-    """Every text of a workload, spoken while nothing else is. Raises aiohttp.ClientError where that fails."""
-    found = {}
+    """Request every text of a workload, one at a time. Raises aiohttp.ClientError if that fails."""
+    digests = {}
     async with _session() as session:
         for text in workload.texts:
-            async with session.post(url, json=_body(text)) as answer:
-                answer.raise_for_status()
-                audio = await answer.read()
-            found[text] = AudioDigest(len(audio), hashlib.sha256(audio).hexdigest())
-    return found
+            async with session.post(url, json=_body(text)) as response:
+                response.raise_for_status()
+                audio = await response.read()
+            digests[text] = AudioDigest(len(audio), hashlib.sha256(audio).hexdigest())
+    return digests
 
 
 async def drive(
@@ -61,52 +65,53 @@ async def drive(
     exact: bool = True,
     first: int = 0,
 ) -> list[ClientResponse]:
-    """The answers that clients got who requested one text after another until `seconds` were over.
+    """Run clients that request one text after the other until `seconds` are over.
 
-    exact: whether equal texts give equal bytes; else lengths are compared. first: number of the first client,
-    by which all of them draw their texts.
+    Args:
+        url: Address of the speech route.
+        workload: The texts.
+        alone: Digest of every text, by `speak_alone`.
+        clients: Number of clients.
+        seconds: No request starts after this time.
+        exact: Equal texts give equal bytes; otherwise only lengths are compared.
+        first: Number of the first client, which decides about the texts.
     """
     end = time.monotonic() + seconds
     async with _session() as session:
 
-        async def client(number: int) -> list[ClientResponse]:
-            return [await _request(session, url, text, alone[text], exact) for text in _until(end, number)]
-
-        def _until(end: float, number: int) -> Iterator[str]:
+        async def run_client(number: int) -> list[ClientResponse]:
+            responses = []
             for text in workload.requests(number):
-                yield text
+                responses.append(await _request(session, url, text, alone[text], exact))
                 if time.monotonic() >= end:
-                    return
+                    break
+            return responses
 
-        return [
-            answer
-            for each in await asyncio.gather(*map(client, range(first, first + clients)))
-            for answer in each
-        ]
+        by_client = await asyncio.gather(*map(run_client, range(first, first + clients)))
+    return [response for responses in by_client for response in responses]
 
 
 async def _request(
     session: aiohttp.ClientSession, url: str, text: str, alone: AudioDigest, exact: bool
 ) -> ClientResponse:
-    started = time.perf_counter()
+    start = time.perf_counter()
     first = None
     digest, size, problem = hashlib.sha256(), 0, ""
     try:
-        async with session.post(url, json=_body(text)) as answer:
-            if answer.status != 200:
-                problem = f"status {answer.status}"
+        async with session.post(url, json=_body(text)) as response:
+            if response.status != 200:
+                problem = f"status {response.status}"
             else:
-                async for part in answer.content.iter_any():
+                async for part in response.content.iter_any():
                     first = first or time.perf_counter()
                     digest.update(part)
                     size += len(part)
-    except (aiohttp.ClientError, asyncio.TimeoutError) as error:  # noqa: UP041 - in Python 3.10 it is another
+    except (aiohttp.ClientError, TimeoutError) as error:
         problem = f"cut off: {type(error).__name__}"
-    ended = time.perf_counter()
-    same = digest.hexdigest() == alone.sha256 if exact else size == alone.size
-    return ClientResponse(
-        text, (first or ended) - started, ended - started, size, problem or ("" if same else "another")
-    )
+    end = time.perf_counter()
+    is_same = digest.hexdigest() == alone.sha256 if exact else size == alone.size
+    problem = problem or ("" if is_same else "another")
+    return ClientResponse(text, (first or end) - start, end - start, size, problem)
 
 
 def _body(text: str) -> dict[str, str]:
@@ -114,5 +119,5 @@ def _body(text: str) -> dict[str, str]:
 
 
 def _session() -> aiohttp.ClientSession:
-    limit = aiohttp.ClientTimeout(total=None, sock_read=_SILENCE)
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=limit)
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=_READ_TIMEOUT_S)
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout)

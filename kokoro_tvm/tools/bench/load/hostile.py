@@ -1,4 +1,4 @@
-"""Hostile clients: texts that take long to read, speeches that nobody hears, sessions that only fill."""
+"""Hostile clients: texts that are slow to read, abandoned responses, sessions that only fill buffers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import aiohttp
 __all__ = ["beside_hostile_clients"]
 
 _SPEECH = "/v1/audio/speech"
-_LONG = "He ran to the house, and a dog did it too. " * 100
+_LONG_TEXT = "He ran to the house, and a dog did it too. " * 100
 _REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
     (_SPEECH, {"input": "<!---->" * 40 + "x"}),
     (_SPEECH, {"input": "[" * 20_000}),
@@ -24,47 +24,52 @@ _REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/dev/phonemize", {"text": "(" * 9_999 + "a"}),
     (_SPEECH, {"input": "a", "x": [[]] * 100_000}),
 )
-_PAUSE = 0.1  # seconds between two acts: the machine is the server's, which is measured
+_PAUSE_S = 0.1  # between two requests of a client, which would take the server's CPU time otherwise
 
 
 @contextlib.asynccontextmanager
 async def beside_hostile_clients(url: str, number: int) -> AsyncIterator[None]:
-    """`number` hostile clients of the server at `url`, of three kinds in turns, until the block ends.
+    """Run hostile clients of three kinds in turns until the block ends.
 
-    Raises aiohttp.ClientError where the server fails at a request or no longer answers.
+    Args:
+        url: Address of the server.
+        number: Number of clients.
+
+    Raises:
+        aiohttp.ClientError: The server fails at a request or no longer answers.
     """
-    over = asyncio.Event()
+    stop = asyncio.Event()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
 
-        async def client(place: int) -> None:
-            act = (_send, _leave, _fill)[place % 3]
-            while not over.is_set():
-                await act(http, url, place)
-                await asyncio.sleep(_PAUSE)
-                place += 3
+        async def run_client(index: int) -> None:
+            attack = (_send, _abandon, _fill)[index % 3]
+            while not stop.is_set():
+                await attack(http, url, index)
+                await asyncio.sleep(_PAUSE_S)
+                index += 3
 
-        tasks = [asyncio.create_task(client(place)) for place in range(number)]
+        tasks = [asyncio.create_task(run_client(index)) for index in range(number)]
         try:
             yield
         finally:
-            over.set()
+            stop.set()
             await asyncio.gather(*tasks)
 
 
-async def _send(http: aiohttp.ClientSession, url: str, place: int) -> None:
-    path, body = _REQUESTS[place // 3 % len(_REQUESTS)]
-    async with http.post(url + path, json=body) as answer:
-        await answer.read()
-        if answer.status >= 500:
-            answer.raise_for_status()
+async def _send(http: aiohttp.ClientSession, url: str, index: int) -> None:
+    path, body = _REQUESTS[index // 3 % len(_REQUESTS)]
+    async with http.post(url + path, json=body) as response:
+        await response.read()
+        if response.status >= 500:
+            response.raise_for_status()
 
 
-async def _leave(http: aiohttp.ClientSession, url: str, place: int) -> None:
-    answer = await http.post(url + _SPEECH, json={"input": _LONG, "response_format": "pcm"})
-    answer.close()
+async def _abandon(http: aiohttp.ClientSession, url: str, index: int) -> None:
+    response = await http.post(url + _SPEECH, json={"input": _LONG_TEXT, "response_format": "pcm"})
+    response.close()
 
 
-async def _fill(http: aiohttp.ClientSession, url: str, place: int) -> None:
+async def _fill(http: aiohttp.ClientSession, url: str, index: int) -> None:
     async with http.ws_connect(f"{url}/v1/audio/speech/stream") as socket:
         for _ in range(20):
             await socket.send_json({"type": "input_text.append", "text": "a " * 40_000})

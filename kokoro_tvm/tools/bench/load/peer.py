@@ -1,8 +1,7 @@
-"""A peer behind a plain server with the same interface: `python -m kokoro_tvm.tools.bench.load.peer
-REQUEST.json`.
+"""A peer's engine behind a plain server: `python -m kokoro_tvm.tools.bench.load.peer JSON`.
 
-It is what people write around a model: one request computes at a time, the others wait in their order, and
-audio is sent utterance by utterance. Its text front end is that of a bundle: the engines alone differ.
+This is what people write around a model: requests compute one at a time, and audio is sent utterance by
+utterance. Texts are read by a bundle's front end, so that only the engines differ.
 """
 
 from __future__ import annotations
@@ -12,34 +11,33 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from kokoro_tvm.tools.bench.engine import BenchEngine, BenchUtterance, EngineSpec, open_engine
-from kokoro_tvm.tools.bench.once import pcm
 from kokoro_tvm.tools.bench.texts import VOICE
+from kokoro_tvm.tools.bench.worker import pcm
 
-__all__ = ["create_peer", "main", "utterances"]
+__all__ = ["create_peer", "divide", "main"]
 
-_MOST = 510  # symbols that a model takes
+_MAX_SYMBOLS = 510
 
 
 def create_peer(engine: BenchEngine, read: Callable[[str], list[BenchUtterance]]) -> web.Application:
-    """The application; read: the utterances of a text."""
-    turn = asyncio.Lock()
+    """Create the application; `read` converts a text to utterances."""
+    lock = asyncio.Lock()
 
     async def speech(request: web.Request) -> web.StreamResponse:
-        wanted = await request.json()
-        async with turn:
-            answer = web.StreamResponse(headers={"Content-Type": "audio/pcm"})
-            await answer.prepare(request)
-            for utterance in await asyncio.to_thread(read, wanted["input"]):
-                spoken = await asyncio.to_thread(engine.speak, [utterance])
-                await answer.write(pcm(spoken.audio[0]))
-            await answer.write_eof()
-        return answer
+        body = await request.json()
+        async with lock:
+            response = web.StreamResponse(headers={"Content-Type": "audio/pcm"})
+            await response.prepare(request)
+            for utterance in await asyncio.to_thread(read, body["input"]):
+                output = await asyncio.to_thread(engine.speak, [utterance])
+                await response.write(pcm(output.audio[0]))
+            await response.write_eof()
+        return response
 
     async def health(request: web.Request) -> web.Response:
         return web.json_response({"status": "healthy"})
@@ -49,43 +47,43 @@ def create_peer(engine: BenchEngine, read: Callable[[str], list[BenchUtterance]]
     return app
 
 
-def utterances(phonemes: str) -> Iterator[str]:
-    """Phonemes in parts as long as a model takes, ended by sentences where they can be, else by spaces."""
+def divide(phonemes: str) -> Iterator[str]:
+    """Divide phonemes into parts of at most 510 symbols, at the ends of sentences or else at spaces."""
     part = ""
     for sentence in re.findall(r"[^.!?…]*[.!?…]*\s*", phonemes):
-        for word in [sentence] if len(sentence) <= _MOST else re.findall(r"\S+\s*", sentence):
-            if len(part) + len(word) > _MOST:
+        for word in [sentence] if len(sentence) <= _MAX_SYMBOLS else re.findall(r"\S+\s*", sentence):
+            if len(part) + len(word) > _MAX_SYMBOLS:
                 yield part.strip()
                 part = ""
-            part += word[:_MOST]
+            part += word[:_MAX_SYMBOLS]
     if part.strip():
         yield part.strip()
 
 
 def main() -> None:
-    """Serve what the request says until the process is ended."""
+    """Serve the engine that the first argument describes, until the process is killed."""
     from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
     from kokoro_tvm.runtime.bundle.voices import style_of
     from kokoro_tvm.runtime.text.phonemes import encode
 
-    request = json.loads(Path(sys.argv[1]).read_bytes())
+    request = json.loads(sys.argv[1])
     bundle = read_bundle(request["bundle"])
     voices = Voices.open(bundle)
     table, reader = voices.table(VOICE), Synthesizer.from_parts(bundle, _NoRunner(), voices)
 
     def read(text: str) -> list[BenchUtterance]:
-        found = []
-        for part in utterances(" ".join(reader.phonemize(text, VOICE))):
+        utterances = []
+        for part in divide(" ".join(reader.phonemize(text, VOICE))):
             style = tuple(float(value) for value in style_of(table, part))
-            found.append(BenchUtterance(tuple(encode(part, bundle.vocabulary)), style))
-        return found
+            utterances.append(BenchUtterance(tuple(encode(part, bundle.vocabulary)), style))
+        return utterances
 
     app = create_peer(open_engine(EngineSpec(**request["engine"])), read)
     web.run_app(app, host="127.0.0.1", port=request["port"], print=None)
 
 
 class _NoRunner:
-    """In the place of a bundle's code: of the bundle, the front end alone is used."""
+    """Takes the place of a bundle's code, because only the front end is used."""
 
     def run(self, component: str, length: int, *inputs: Any) -> tuple[Any, ...]:
         raise NotImplementedError(component)

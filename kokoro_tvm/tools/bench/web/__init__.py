@@ -1,1 +1,1 @@
-"""A bundle for WebAssembly and what people run today in a browser, on the same work: in Node, in turns."""
+"""Bundles for WebAssembly and ONNX Runtime Web on the same work, in Node, in turns."""

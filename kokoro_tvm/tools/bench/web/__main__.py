@@ -1,4 +1,4 @@
-"""Measures bundles for WebAssembly beside ONNX Runtime Web, what kokoro-js computes with in a browser."""
+"""Measure bundles for WebAssembly beside ONNX Runtime Web, which kokoro-js uses in a browser."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.targets.runners.node import NODE
 from kokoro_tvm.tools.bench.child import Child
 from kokoro_tvm.tools.bench.engine import BenchUtterance
-from kokoro_tvm.tools.bench.measure import rotated, utterances_of
+from kokoro_tvm.tools.bench.measure import build_utterances, rotate
 from kokoro_tvm.tools.bench.peer_models import PeerModels
-from kokoro_tvm.tools.bench.quiet import Watch
+from kokoro_tvm.tools.bench.quiet import CpuWatch
 from kokoro_tvm.tools.bench.texts import choose_texts
 from kokoro_tvm.tools.bench.web.results import WebResult, WebTiming, rows
 from kokoro_tvm.web import WEB
@@ -40,7 +40,7 @@ BUNDLES = (Path("artifacts/wasm-small"), Path("artifacts/wasm-relaxed"))
 
 @dataclass(frozen=True)
 class WebSystem:
-    """Who speaks: a title, and the first request of speaker.mjs without the number of threads."""
+    """A system: its title, and the first request of speaker.mjs without the number of threads."""
 
     title: str
     request: Mapping[str, Any]
@@ -53,18 +53,18 @@ def measure(
     rounds: int,
     log: Callable[[str], None] = lambda line: None,
 ) -> list[WebTiming]:
-    """Every text by every system with each number of threads, in turns: a first call, then `rounds` more.
+    """Speak every text with every system and number of threads, in turns: a first call, then `rounds` more.
 
-    All processes stand side by side; who does not have the turn is stopped. Each round
-    begins with another one. Raises ChildError where one ends before its time.
+    Raises:
+        MeasuredProcessError: A process ended.
     """
     command = ["node", *NODE.options(), str(SPEAKER)]
     with TemporaryDirectory(prefix="kokoro-tvm-web-") as folder, ExitStack() as stack:
         speakers: dict[tuple[str, int], Child] = {}
         for count in threads:
-            for place, system in enumerate(systems):
+            for index, system in enumerate(systems):
                 log(f"{system.title}: opened with {count} threads")
-                child = Child(command, count, Path(folder, f"{place}-{count}.log"))
+                child = Child(command, count, Path(folder, f"{index}-{count}.log"))
                 stack.callback(child.close)
                 speakers[system.title, count] = child
                 child.ask({**system.request, "threads": count})
@@ -72,28 +72,26 @@ def measure(
         for number in range(rounds + 1):
             for text, utterance in texts.items():
                 log(f"round {number} of {rounds}: {text}" if number else f"first calls: {text}")
-                for key in rotated(list(speakers), number):
+                for key in rotate(list(speakers), number):
                     answers.setdefault((*key, text), []).append(speakers[key].ask(vars(utterance)))
-    return [_spoken(*key, found) for key, found in answers.items()]
-
-
-def _spoken(system: str, threads: int, text: str, answers: Sequence[dict[str, Any]]) -> WebTiming:
-    first, *later = answers
-    return WebTiming(
-        system=system,
-        threads=threads,
-        text=text,
-        samples=first["samples"],
-        first_s=first["seconds"],
-        seconds_s=tuple(each["seconds"] for each in later),
-        peak_rss_bytes=first["peak_rss_bytes"],
-    )
+    return [
+        WebTiming(
+            system=system,
+            threads=count,
+            text=text,
+            samples=first["samples"],
+            first_s=first["seconds"],
+            seconds_s=tuple(answer["seconds"] for answer in later),
+            peak_rss_bytes=first["peak_rss_bytes"],
+        )
+        for (system, count, text), (first, *later) in answers.items()
+    ]
 
 
 def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[WebSystem]:
-    """ONNX Runtime Web with the model in float32 and quantized. Raises BuildError where it cannot be had."""
+    """Prepare ONNX Runtime Web with the model in float32 and int8. Raises BuildError if that fails."""
     models = PeerModels(artifacts, recipes, "kokoro-82m", log)
-    module = _installed(artifacts / PEERS / "web")
+    module = _install_ort(artifacts / PEERS / "web")
     return [
         WebSystem(title, {"kind": "onnx", "module": str(module), "path": str(path.resolve())})
         for title, path in (
@@ -103,22 +101,22 @@ def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[W
     ]
 
 
-def _installed(folder: Path) -> Path:
-    """ONNX Runtime Web's module for Node, of the npm registry."""
+def _install_ort(folder: Path) -> Path:
+    """Install ONNX Runtime Web from the npm registry; return its module for Node."""
     module = folder.resolve() / "node_modules" / ORT / "dist" / "ort.node.min.mjs"
     manifest = module.parents[1] / "package.json"
     if module.is_file() and json.loads(manifest.read_text(encoding="utf-8"))["version"] == ORT_VERSION:
         return module
     npm = shutil.which("npm")
     if npm is None:
-        raise BuildError(f"There is no npm here, which {ORT} {ORT_VERSION} comes with. Install it.")
+        raise BuildError(f"npm is missing, which installs {ORT} {ORT_VERSION}. Install it.")
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"private": True, "dependencies": {ORT: ORT_VERSION}})
     (folder / "package.json").write_text(text, encoding="utf-8")
     command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BuildError(f"npm cannot install {ORT} {ORT_VERSION}: {done.stderr.strip()[-500:]}")
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise BuildError(f"npm cannot install {ORT} {ORT_VERSION}: {result.stderr.strip()[-500:]}")
     return module
 
 
@@ -134,25 +132,25 @@ def main(
         "artifacts/web.json"
     ),
 ) -> None:
-    """Measures bundles for WebAssembly and ONNX Runtime Web in Node, in turns."""
+    """Measure bundles for WebAssembly and ONNX Runtime Web in Node, in turns."""
 
     def log(line: str) -> None:
         typer.echo(line, err=True)
 
     try:
-        found = [read_bundle(bundle) for bundle in bundles or BUNDLES]
-        chosen = choose_texts(text or list(TEXTS))
-        spoken = {each.name: utterances_of(each, found[0])[0] for each in chosen}
+        manifests = [read_bundle(bundle) for bundle in bundles or BUNDLES]
+        texts = choose_texts(text or list(TEXTS))
+        utterances = {text.name: build_utterances(text, manifests[0])[0] for text in texts}
         ours = [
             WebSystem(
                 f"**kokoro-tvm {bundle.recipe}**",
                 {"kind": "bundle", "web": str(WEB), "path": str(bundle.root.resolve())},
             )
-            for bundle in found
+            for bundle in manifests
         ]
-        peers = _peers(json_path.parent, recipes, log)
-        watch = Watch()
-        measured = measure([*ours, *peers], threads or [1, 2], spoken, rounds, log)
+        systems = [*ours, *_peers(json_path.parent, recipes, log)]
+        watch = CpuWatch()
+        timings = measure(systems, threads or [1, 2], utterances, rounds, log)
         result = WebResult(
             machine=str(describe_machine()),
             node=NODE.version(),
@@ -160,7 +158,7 @@ def main(
             rounds=rounds,
             others_cores=watch.others_cores(),
             versions={ORT: ORT_VERSION},
-            spoken=tuple(measured),
+            spoken=tuple(timings),
         )
         result.write(json_path)
     except KokoroTvmError as error:

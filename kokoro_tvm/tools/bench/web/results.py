@@ -1,4 +1,4 @@
-"""What was measured in Node, as a file and as a table."""
+"""Results of measurements in Node, as a JSON file and as a table."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kokoro_tvm.common.constants import SAMPLE_RATE
-from kokoro_tvm.tools.bench.record import BenchRecord
+from kokoro_tvm.tools.bench.results import BenchRecord
 
 __all__ = ["WebResult", "WebTiming", "rows"]
 
 
 class WebTiming(BenchRecord):
-    """A text spoken by a system with so many threads: seconds of the first call and of each later one."""
+    """One text by one system with a number of threads: seconds of the first call and of later ones."""
 
     system: str
     threads: int
@@ -25,16 +25,17 @@ class WebTiming(BenchRecord):
 
     @property
     def audio_s(self) -> float:
+        """Seconds of audio."""
         return self.samples / SAMPLE_RATE
 
     @property
     def rtf(self) -> float:
-        """The median seconds of computing for a second of speech."""
+        """Median seconds of computing for a second of speech."""
         return statistics.median(self.seconds_s) / self.audio_s
 
 
 class WebResult(BenchRecord):
-    """Everything of one measurement. others_cores: cores that other processes kept busy, None if unknown."""
+    """One measurement."""
 
     command: ClassVar[str] = "python -m kokoro_tvm.tools.bench.web"
     machine: str
@@ -42,18 +43,18 @@ class WebResult(BenchRecord):
     date: str
     rounds: int
     others_cores: float | None
+    """Mean number of cores that other processes kept busy."""
     versions: dict[str, str]
     spoken: tuple[WebTiming, ...]
 
 
 def rows(result: WebResult) -> Iterator[list[str]]:
-    """A row for each system and number of threads: the real-time factor of every text, load and memory."""
-    texts = list(dict.fromkeys(each.text for each in result.spoken))
-    lengths = {each.text: each.audio_s for each in result.spoken}
-    peaks = f"peak memory, {texts[-1]}"
-    yield ["system", "threads", *(f"{text}, {lengths[text]:.1f} s" for text in texts), peaks]
-    for system, threads in dict.fromkeys((each.system, each.threads) for each in result.spoken):
-        found = {e.text: e for e in result.spoken if (e.system, e.threads) == (system, threads)}
-        factors = [f"{found[text].rtf:.2f}" if text in found else "–" for text in texts]
-        most = max(each.peak_rss_bytes for each in found.values())
-        yield [system, str(threads), *factors, f"{most / 1e6:.0f} MB"]
+    """Yield the head of a table, then a row for each system and number of threads."""
+    lengths = {timing.text: timing.audio_s for timing in result.spoken}
+    heads = [f"{text}, {seconds:.1f} s" for text, seconds in lengths.items()]
+    yield ["system", "threads", *heads, f"peak memory, {list(lengths)[-1]}"]
+    for system, threads in dict.fromkeys((timing.system, timing.threads) for timing in result.spoken):
+        timings = {t.text: t for t in result.spoken if (t.system, t.threads) == (system, threads)}
+        factors = [f"{timings[text].rtf:.2f}" if text in timings else "–" for text in lengths]
+        peak = max(timing.peak_rss_bytes for timing in timings.values())
+        yield [system, str(threads), *factors, f"{peak / 1e6:.0f} MB"]

@@ -1,6 +1,6 @@
-"""Looks inside a component: values on its way, as compiled code and PyTorch compute them, side by side.
+"""Compare values inside a component between compiled code and PyTorch.
 
-The component is exported once more, the wanted values become outputs of its program, and that is lowered and
-compiled as the artifact itself is. PyTorch runs the same graph, operation by operation, in float32 and in
-float64. An operation can also be compiled alone, given what it receives in the component.
+The component is exported again with the chosen values as outputs, and that program is lowered and compiled
+as the artifact is. PyTorch runs the same graph in float32 and in float64. An operation can also be compiled
+alone.
 """

@@ -1,4 +1,4 @@
-"""Compares one value of compiled code with PyTorch and decides whether it diverges (numpy only)."""
+"""Compare one value of compiled code with PyTorch, and decide whether it diverges. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from kokoro_tvm.tools.lab.probe.values import Value
 from kokoro_tvm.validation.measure.gates import number
 from kokoro_tvm.validation.measure.metrics import finite_fraction, snr_db
 
-__all__ = ["ALLOWANCE", "ProbeRow", "Summary", "comparable", "compare", "relative_error"]
+__all__ = ["ALLOWANCE", "ProbeRow", "Summary", "compare", "reduce_moments"]
 
 Array = NDArray[Any]
 
 ALLOWANCE = 10.0
-"""How many times farther off than PyTorch float32 a value may be whatever the tolerance: where PyTorch itself
-is far off, the value is ill-conditioned and no kernel is to blame."""
+"""Multiple of PyTorch float32's error that is always allowed: such a value is ill-conditioned."""
 
-_HEAD = 4
+_HEAD = 4  # elements
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What is in a tensor; all but `finite_fraction` and `head` are about its finite elements."""
+    """Statistics of a tensor; those from `min` to `max` are of its finite elements."""
 
     finite_fraction: float
     min: float
@@ -34,11 +33,11 @@ class Summary:
     p99: float
     max: float
     head: tuple[float, ...]
-    """The first elements, as they are."""
+    """The first elements."""
 
     @classmethod
     def of(cls, array: Array) -> Summary:
-        """Of any shape and dtype; NaN where there is no finite element."""
+        """Summarize an array of any shape and dtype; NaN without a finite element."""
         flat = np.asarray(array, np.float64).ravel()
         finite = flat[np.isfinite(flat)]
         data = np.percentile(finite, (0, 1, 50, 99, 100)) if finite.size else np.full(5, np.nan)
@@ -47,14 +46,14 @@ class Summary:
         return cls(finite_fraction(flat), low, p1, median, p99, high, head)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
+        """Return the fields as JSON data."""
         data = {key: number(value) for key, value in asdict(self).items() if key != "head"}
         return data | {"head": [number(value) for value in self.head]}
 
 
 @dataclass(frozen=True)
 class ProbeRow:
-    """One value. error, pytorch_error: relative, of compiled code and of PyTorch float32, against float64."""
+    """One value; the errors of compiled code and of PyTorch float32 are relative to float64."""
 
     value: Value
     shape: tuple[int, ...]
@@ -66,11 +65,11 @@ class ProbeRow:
 
     @property
     def diverges(self) -> bool:
-        """Whether it is farther off than the tolerance, and more than `ALLOWANCE` times as far as PyTorch."""
+        """True if the error exceeds both the tolerance and `ALLOWANCE` times that of PyTorch."""
         return self.error > max(self.tolerance, ALLOWANCE * self.pytorch_error)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
+        """Return the fields as JSON data."""
         return {
             "name": self.value.name,
             "operation": self.value.operation,
@@ -86,37 +85,31 @@ class ProbeRow:
 
 
 def compare(value: Value, tvm: Array, pytorch: Array, truth: Array, tolerance: float) -> ProbeRow:
-    """`tvm` and `pytorch` (float32) held against `truth` (float64), all of one shape."""
+    """Compare `tvm` and `pytorch` (float32) with `truth` (float64), all of one shape."""
     return ProbeRow(
         value,
         tuple(tvm.shape),
         Summary.of(tvm),
         Summary.of(pytorch),
-        relative_error(tvm, truth),
-        relative_error(pytorch, truth),
+        _relative_error(tvm, truth),
+        _relative_error(pytorch, truth),
         tolerance,
     )
 
 
-def relative_error(array: Array, truth: Array) -> float:
-    """||array - truth|| / ||truth||: 0 when equal, infinite when it is not finite where the truth is.
-
-    Where the truth is not finite either there is nothing to measure, and only the finite rest counts.
-    """
-    known = np.isfinite(truth)
-    if not known.any():
+def _relative_error(array: Array, truth: Array) -> float:
+    """Return ||array - truth|| / ||truth|| over the elements of which the truth is finite."""
+    finite = np.isfinite(truth)
+    if not finite.any():
         return 0.0
-    return float(10.0 ** (-snr_db(array[known], truth[known]) / 20.0))
+    return float(10.0 ** (-snr_db(array[finite], truth[finite]) / 20.0))
 
 
-def comparable(value: Value, array: Array) -> Array:
-    """What two implementations of an operation have to agree on: the array itself, or what is made of it.
+def reduce_moments(array: Array) -> Array:
+    """Reduce moments (slots, 4, C) to mean and variance of every channel: (2, C) float64.
 
-    Moments (slots, 4, C) are kept in blocks of the kernel's own choice. Of all together there is but one mean
-    and one variance a channel: (2, C) float64.
+    Two kernels may choose different blocks, so that only these agree.
     """
-    if value.operation != "moments":
-        return array
     pivot, total, squares, steps = np.asarray(array, np.float64).transpose(1, 0, 2)
     used = steps[:, 0] > 0
     pivot, total, squares, steps = pivot[used], total[used], squares[used], steps[used]

@@ -1,4 +1,4 @@
-"""A program lowered, compiled and loaded, to be called with arrays."""
+"""Lower, compile, load and call a program."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ Array = NDArray[Any]
 
 
 class CompiledSubject:
-    """`program`, made of the subject's, compiled as its artifact is; its library goes to `folder`. Raises
-    BuildError."""
+    """A program derived from the subject's, compiled as its artifact is, with the library in `folder`."""
 
     def __init__(self, subject: Subject, program: ExportedProgram, folder: Path) -> None:
         lowered = lower(
@@ -50,21 +49,21 @@ class CompiledSubject:
         )
         if subject.machine.features.tiles:
             use_amx()
-        machine = tvm_ffi.load_module(str(library.resolve()))["vm_load_executable"]()
-        machine["vm_initialization"](1, 0, 2)
-        self._call = machine[f"{subject.component}_forward"]
+        vm = tvm_ffi.load_module(str(library.resolve()))["vm_load_executable"]()
+        vm["vm_initialization"](1, 0, 2)
+        self._call = vm[f"{subject.component}_forward"]
         packed = compute_packed_weights(lowered.parameters, subject.weights)
         self._weights = [tvm_ffi.from_dlpack(aligned(a, a.dtype)) for a in packed.values()]
 
     def run(self, inputs: Sequence[Array], threads: int) -> list[Array]:
-        """The program's outputs. Raises ValidationError where the compiled code fails."""
+        """Run the program. Raises ValidationError if the compiled code fails."""
         tensors = [tvm_ffi.from_dlpack(aligned(a, a.dtype)) for a in inputs]
         try:
-            found = compute(threads, self._call, *tensors, *self._weights)
-        except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
+            result = compute(threads, self._call, *tensors, *self._weights)
+        except (RuntimeError, ValueError, TypeError) as error:  # raised by the virtual machine
             raise ValidationError(
                 f"The compiled code failed before it gave any value: {error}. Ask for earlier values (--at) "
                 "to find out how far it comes."
             ) from error
-        outputs = [found] if isinstance(found, tvm_ffi.Tensor) else list(found)
+        outputs = [result] if isinstance(result, tvm_ffi.Tensor) else list(result)
         return [np.from_dlpack(output) for output in outputs]

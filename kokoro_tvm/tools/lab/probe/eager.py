@@ -1,4 +1,4 @@
-"""Runs an exported program in PyTorch, operation by operation, and keeps the values that are wanted."""
+"""Run an exported program in PyTorch, operation by operation, and record values."""
 
 from __future__ import annotations
 
@@ -20,40 +20,45 @@ def run_eager(
     program: ExportedProgram,
     weights: Mapping[str, Array],
     inputs: Sequence[Array],
-    wanted: Sequence[str],
+    nodes: Sequence[str],
     dtype: torch.dtype,
 ) -> dict[str, Array]:
-    """The values of the nodes `wanted`, by name, computed in `dtype`: float32 or float64.
+    """Compute the values of nodes, by name.
 
-    weights: by name, float32; inputs: the program's own, in its order. Whole numbers stay what they are.
+    Args:
+        program: The program.
+        weights: Weights by name, float32.
+        inputs: Inputs in the program's order.
+        nodes: Names of the nodes.
+        dtype: float32 or float64, for everything but integers.
     """
-    given = iter(inputs)
+    remaining = iter(inputs)
     arguments = [
-        _tensor(weights[str(spec.target)] if spec.kind is InputKind.PARAMETER else next(given), dtype)
+        _tensor(weights[str(spec.target)] if spec.kind is InputKind.PARAMETER else next(remaining), dtype)
         for spec in program.graph_signature.input_specs
     ]
-    reader = _Recorder(program, frozenset(wanted), dtype)
+    recorder = _Recorder(program, frozenset(nodes), dtype)
     with torch.no_grad():
-        reader.run(*arguments)
-    return reader.seen
+        recorder.run(*arguments)
+    return recorder.values
 
 
 class _Recorder(torch.fx.Interpreter):
-    """Forgets every value after its last use, except those that are wanted."""
+    """Interpreter that frees every value after its last use, except the recorded ones."""
 
-    def __init__(self, program: ExportedProgram, wanted: frozenset[str], dtype: torch.dtype) -> None:
+    def __init__(self, program: ExportedProgram, nodes: frozenset[str], dtype: torch.dtype) -> None:
         super().__init__(program.graph_module)
-        self._wanted, self._dtype = wanted, dtype
-        self.seen: dict[str, Array] = {}
+        self._nodes, self._dtype = nodes, dtype
+        self.values: dict[str, Array] = {}
 
     def run_node(self, n: torch.fx.Node) -> Any:
         result = super().run_node(n)
-        if n.name in self._wanted:
-            self.seen[n.name] = np.array(result.numpy(), order="C", copy=True)
+        if n.name in self._nodes:
+            self.values[n.name] = np.array(result.numpy(), order="C", copy=True)
         return result
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if kwargs.get("dtype") is torch.float32:  # what the graph makes anew is made in float32
+        if kwargs.get("dtype") is torch.float32:  # constants that the graph creates
             kwargs = {**kwargs, "dtype": self._dtype}
         return super().call_function(target, args, kwargs)
 

@@ -1,4 +1,4 @@
-"""What is probed: one component of a recipe as it is exported and compiled, with its weights."""
+"""The component that is probed, as it is exported and compiled, with its weights."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Subject:
-    """component to schedule: as `export_component` and `lower` take them; weights: the folded state dict,
-    float32 by name."""
+    """A component, with the arguments of `export_component` and `lower`.
+
+    `weights` is the folded state dict, float32 by name.
+    """
 
     component: str
     config: Mapping[str, Any]
@@ -42,6 +44,7 @@ class Subject:
 
     @cached_property
     def signature(self) -> Signature:
+        """The exact signature."""
         return signatures(self.config)[self.component]
 
     @cached_property
@@ -50,45 +53,48 @@ class Subject:
 
     @property
     def program(self) -> ExportedProgram:
-        """The exported program; not to be changed."""
+        """The exported program, which must not be changed."""
         return self._traced[0]
 
     @cached_property
     def values(self) -> list[Value]:
-        """All that it computes, in order."""
+        """All values that it computes, in order."""
         return values_of(*self._traced)
 
-    def inputs(self, given: Mapping[str, Array]) -> tuple[list[Array], int]:
-        """Arrays of the exact signature by name -> the program's own inputs, padded where it is of a fixed
-        length, and the valid length."""
+    def inputs(self, values: Mapping[str, Array]) -> tuple[list[Array], int]:
+        """Convert arrays of the exact signature to the program's inputs, padded if necessary.
+
+        Returns:
+            The inputs, and the valid length.
+        """
         first = self.signature.inputs[0]
-        length = int(given[first.name].shape[-1])
-        arrays = [np.asarray(given[spec.name], spec.dtype) for spec in self.signature.inputs]
+        length = int(values[first.name].shape[-1])
+        arrays = [np.asarray(values[spec.name], spec.dtype) for spec in self.signature.inputs]
         if self.length == "exact":
             return arrays, length
         samples = samples_per_frame(self.config)
         padded = []
         for spec, array in zip(self.signature.inputs, arrays, strict=True):
-            where = length_axis(spec.name, samples)
-            padded.append(array if where is None else fit(array, where[0], where[1] * self.bucket))
+            place = length_axis(spec.name, samples)
+            padded.append(array if place is None else fit(array, place[0], place[1] * self.bucket))
         if self.length == "masked":
             padded.append(np.array([length], np.int64))
         return padded, length
 
     def valid(self, value: Value, array: Array, length: int) -> Array:
-        """The part of a value that is defined: all, or, where it is masked, what `length` steps fill."""
+        """Return the part of a value that is defined: if lengths are masked, that of `length` steps."""
         if self.length != "masked" or value.node not in self._shorter:
             return array
         shorter = self._shorter[value.node]
-        cut = []
+        slices = []
         for whole, less in zip(value.shape(self.bucket), shorter.shape(self.bucket - 1), strict=True):
-            step = whole - less  # what one token or frame more makes
-            cut.append(slice(0, whole - step * (self.bucket - length)))
-        return array[tuple(cut)]
+            step = whole - less  # elements of one token or frame
+            slices.append(slice(0, whole - step * (self.bucket - length)))
+        return array[tuple(slices)]
 
     @cached_property
     def _shorter(self) -> dict[str, Value]:
-        """The values of the same program for one step less; what differs in shape has a length in it."""
+        """Values of the program for one step less: the difference in shape shows the axes of length."""
         if self.bucket == 1:
             return {}
         return {value.node: value for value in values_of(*self._trace(self.bucket - 1))}

@@ -1,4 +1,4 @@
-"""Other programs made of an exported one: with values as outputs, or with operations cut out of it."""
+"""Derive programs from an exported one: with values as outputs, or of single operations."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from torch.fx import Graph, Node
 
 __all__ = ["cut_out", "with_outputs"]
 
-# What an operation receives in a layout that is its producer's own affair cannot be given from outside.
+# Operations whose results have a private layout, so that no input can replace them.
 _PRIVATE = frozenset({"moments"})
 
 
 def with_outputs(program: ExportedProgram, nodes: Sequence[str]) -> ExportedProgram:
-    """The same program with these values as its outputs, and nothing that none of them needs."""
+    """Return the program with these values as outputs, without unused nodes."""
     graph, copies = _copy(program)
-    return _finish(program, graph, [copies[name] for name in nodes], {})
+    return _finish(program, graph, [copies[name] for name in nodes])
 
 
 def cut_out(program: ExportedProgram, nodes: Sequence[str]) -> tuple[ExportedProgram, Mapping[str, str]]:
-    """A program of these operations alone, each given its tensors as inputs of the program.
+    """Return a program of these operations alone, which receive their tensors as inputs.
 
-    Returned besides: input -> the value of `program` that stands for it. They come behind the program's own
-    inputs, in this order; the weights stay weights.
+    Returns:
+        The program, and the node of `program` for each new input. New inputs follow the program's own.
     """
     graph, copies = _copy(program)
     last = [n for n in graph.nodes if n.op == "placeholder"][-1]
-    given: dict[str, str] = {}
-    stand_ins: dict[Node, Node] = {}
-    chosen = [copies[name] for name in nodes]
+    origins: dict[str, str] = {}
+    placeholders: dict[Node, Node] = {}
+    operations = [copies[name] for name in nodes]
 
     def cut(node: Node) -> None:
         nonlocal last
@@ -48,21 +48,21 @@ def cut_out(program: ExportedProgram, nodes: Sequence[str]) -> tuple[ExportedPro
             if _name(source) in _PRIVATE:
                 cut(source)
                 continue
-            if source not in stand_ins:
+            if source not in placeholders:
                 with graph.inserting_after(last):
                     last = graph.placeholder(f"given_{source.name}")
                 last.meta["val"] = source.meta["val"]
-                stand_ins[source] = last
-                given[last.name] = source.name
-            node.replace_input_with(source, stand_ins[source])
+                placeholders[source] = last
+                origins[last.name] = source.name
+            node.replace_input_with(source, placeholders[source])
 
-    for node in chosen:
+    for node in operations:
         cut(node)
-    return _finish(program, graph, chosen, given), given
+    return _finish(program, graph, operations), origins
 
 
 def _copy(program: ExportedProgram) -> tuple[Graph, dict[str, Node]]:
-    """The graph without its output, and its nodes by the name they had."""
+    """Copy the graph without its output; also return the new nodes by their old names."""
     graph = Graph()
     copies: dict[Node, Node] = {}
     for node in program.graph.nodes:
@@ -71,26 +71,24 @@ def _copy(program: ExportedProgram) -> tuple[Graph, dict[str, Node]]:
     return graph, {node.name: copy for node, copy in copies.items()}
 
 
-def _finish(
-    program: ExportedProgram, graph: Graph, outputs: Sequence[Node], given: Mapping[str, str]
-) -> ExportedProgram:
+def _finish(program: ExportedProgram, graph: Graph, outputs: Sequence[Node]) -> ExportedProgram:
     graph.output(tuple(outputs))
     graph.eliminate_dead_code()
     specs = {s.arg.name: s for s in program.graph_signature.input_specs}
     for node in [n for n in graph.nodes if n.op == "placeholder" and not n.users]:
         if node.name in specs and specs[node.name].kind is InputKind.PARAMETER:
             graph.erase_node(node)
-    held = [n.name for n in graph.nodes if n.op == "placeholder"]
+    names = [n.name for n in graph.nodes if n.op == "placeholder"]
     inputs = [
         specs[name] if name in specs else InputSpec(InputKind.USER_INPUT, TensorArgument(name), None)
-        for name in held
+        for name in names
     ]
-    wanted = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(n.name), None) for n in outputs]
+    results = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(n.name), None) for n in outputs]
     weights = {str(s.target) for s in inputs if s.kind is InputKind.PARAMETER}
     return ExportedProgram(
         root=torch.nn.Module(),
         graph=graph,
-        graph_signature=ExportGraphSignature(inputs, wanted),
+        graph_signature=ExportGraphSignature(inputs, results),
         state_dict={name: tensor for name, tensor in program.state_dict.items() if name in weights},
         range_constraints=program.range_constraints,
         module_call_graph=program.module_call_graph,

@@ -1,4 +1,4 @@
-"""The values a component computes on its way: what they are called, and how some are chosen by name."""
+"""Values that a component computes: their names, and how to select them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,16 @@ __all__ = ["Value", "modules_of", "results_of_modules", "select", "values_of"]
 
 @dataclass(frozen=True)
 class Value:
-    """One tensor of the graph. node: its name there; module: path of the module that computes it, as in the
-    names of weights; operation: `conv1d`, `add`, ...; weights: those it reads, by name."""
+    """One tensor of the graph.
+
+    Attributes:
+        node: Its name in the graph.
+        module: Path of the module that computes it, as in the names of weights.
+        operation: `conv1d`, `add`, ...
+        extents: Shape, with expressions of the symbolic length.
+        dtype: Name of the dtype.
+        weights: Names of the weights that the operation reads.
+    """
 
     node: str
     module: str
@@ -31,44 +39,45 @@ class Value:
 
     @property
     def name(self) -> str:
-        """`decoder.encode/conv1d_4`; just the node's where no module is named."""
+        """`decoder.encode/conv1d_4`, or the node alone without a module."""
         return f"{self.module}/{self.node}" if self.module else self.node
 
     def shape(self, length: int) -> tuple[int, ...]:
-        """The shape for so many tokens or frames."""
+        """Return the shape for a number of tokens or frames."""
         return tuple(_at(extent, length) for extent in self.extents)
 
     def shown_shape(self, symbol: str) -> str:
-        """`(1, 120*F + 1, 128)`, the length called `symbol`."""
+        """Format the shape with `symbol` as the length: `(1, 120*F + 1, 128)`."""
         shown = (re.sub(r"\bs\d+\b", symbol, str(extent)) for extent in self.extents)
         return f"({', '.join(shown)})"
 
 
 def values_of(program: ExportedProgram, modules: dict[str, str]) -> list[Value]:
-    """Every tensor that is computed from the inputs, in the graph's order.
+    """List every tensor that depends on an input, in the graph's order.
 
-    modules: node -> path, see `modules_of`. What is made of weights alone is left out: it is the same for any
-    input, and views of weights are nothing that is computed.
+    Args:
+        program: The program.
+        modules: Path by node, see `modules_of`.
     """
     weights = {
         s.arg.name: str(s.target)
         for s in program.graph_signature.input_specs
         if s.kind is InputKind.PARAMETER
     }
-    moving: set[str] = set()
-    found = []
+    dependent: set[str] = set()
+    values = []
     for node in program.graph.nodes:
         sources = [n.name for n in node.all_input_nodes]
         if node.op == "placeholder":
             if node.name not in weights:
-                moving.add(node.name)
+                dependent.add(node.name)
             continue
         value = node.meta.get("val")
-        if node.op != "call_function" or (sources and not moving.intersection(sources)):
+        if node.op != "call_function" or (sources and not dependent.intersection(sources)):
             continue
-        moving.add(node.name)
+        dependent.add(node.name)
         if isinstance(value, torch.Tensor):
-            found.append(
+            values.append(
                 Value(
                     node=node.name,
                     module=modules.get(node.name, ""),
@@ -78,57 +87,58 @@ def values_of(program: ExportedProgram, modules: dict[str, str]) -> list[Value]:
                     weights=tuple(weights[s] for s in sources if s in weights),
                 )
             )
-    return found
+    return values
 
 
 def modules_of(program: ExportedProgram) -> dict[str, str]:
-    """Node -> path of the innermost module whose code made it, from what export notes down.
-
-    Export tells paths relative to the nearest module that was called as one, and those of slices by the
-    slice. Both are put right by the names of the weights, which are whole paths.
-    """
-    known = {""}
+    """Return the path of the innermost module that computes each node."""
+    # Export records paths relative to the nearest called module, and slices of module lists as such. The
+    # names of weights, which are whole paths, resolve both.
+    paths = {""}
     for spec in program.graph_signature.input_specs:
         if spec.kind is InputKind.PARAMETER:
             parts = str(spec.target).split(".")
-            known |= {".".join(parts[:depth]) for depth in range(1, len(parts))}
-    found: dict[str, str] = {}
+            paths |= {".".join(parts[:depth]) for depth in range(1, len(parts))}
+    modules: dict[str, str] = {}
     for node in program.graph.nodes:
         stack = node.meta.get("nn_module_stack") or {}
-        shown = [str(path) for path, _ in stack.values()]
-        found[node.name] = _whole(shown[-1], known) if shown else ""
-    return found
+        recorded = [str(path) for path, _ in stack.values()]
+        modules[node.name] = _complete(recorded[-1], paths) if recorded else ""
+    return modules
 
 
 def select(values: Sequence[Value], patterns: Iterable[str]) -> list[Value]:
-    """The values that any pattern means, in the graph's order.
+    """Select the values that match any pattern, in the graph's order.
 
-    A pattern is a name (`decoder.encode/conv1d_4`, or the part behind the slash), or a module
-    (`decoder.encode`: its result), or either with wildcards. Raises InputError for one that means nothing.
+    A pattern is a name (`decoder.encode/conv1d_4`, or the part after the slash) or a module
+    (`decoder.encode`: its result), with or without wildcards.
+
+    Raises:
+        InputError: A pattern matches nothing.
     """
     results = _results(values)
-    chosen: set[Value] = set()
+    selected: set[Value] = set()
     for pattern in patterns:
-        met = {v for v in values if fnmatchcase(v.name, pattern) or fnmatchcase(v.node, pattern)}
-        met |= {v for module, v in results.items() if fnmatchcase(module, pattern)}
-        if not met:
+        matches = {v for v in values if fnmatchcase(v.name, pattern) or fnmatchcase(v.node, pattern)}
+        matches |= {v for module, v in results.items() if fnmatchcase(module, pattern)}
+        if not matches:
             raise InputError(
                 f"No value and no module of this component is called {pattern!r}. `--list` shows all of them "
                 "(quote wildcards)."
             )
-        chosen |= met
-    return [v for v in values if v in chosen]
+        selected |= matches
+    return [v for v in values if v in selected]
 
 
 def results_of_modules(values: Sequence[Value]) -> list[Value]:
-    """What every module that computes something itself gives in the end, and the last value of all."""
+    """Return the last value of every module that computes any itself, and the last value of all."""
     own = {v.module: v for v in values if v.module}
     chosen = {*own.values(), values[-1]}
     return [v for v in values if v in chosen]
 
 
 def _results(values: Sequence[Value]) -> dict[str, Value]:
-    """Module -> the last value computed in it or below it."""
+    """Return the last value that each module, or one below it, computes."""
     results: dict[str, Value] = {}
     for value in values:
         parts = value.module.split(".") if value.module else []
@@ -140,21 +150,20 @@ def _results(values: Sequence[Value]) -> dict[str, Value]:
 _SLICE = re.compile(r"slice\((\d+), \d+, None\)\.(\d+)")
 
 
-def _whole(shown: str, known: set[str]) -> str:
-    shown = _SLICE.sub(lambda m: str(int(m[1]) + int(m[2])), shown)
-    if shown in known:
-        return shown
-    longer = [path for path in known if path.endswith(f".{shown}")]
-    return longer[0] if len(longer) == 1 else shown
+def _complete(path: str, paths: set[str]) -> str:
+    """Complete a relative path if exactly one whole path ends with it."""
+    path = _SLICE.sub(lambda m: str(int(m[1]) + int(m[2])), path)
+    longer = [whole for whole in paths if whole.endswith(f".{path}")]
+    return longer[0] if path not in paths and len(longer) == 1 else path
 
 
 def _operation(node: torch.fx.Node) -> str:
-    """`conv1d` for kokoro.conv1d.default, `add` for aten.add.Tensor."""
+    """Return `conv1d` for kokoro.conv1d.default, `add` for aten.add.Tensor."""
     return str(node.target).split(".")[1]
 
 
 def _extent(extent: Any) -> Any:
-    """A number, or sympy's expression of the one symbol."""
+    """Return a number, or the sympy expression of the one symbol."""
     return int(extent) if isinstance(extent, int) else extent.node.expr
 
 

@@ -1,4 +1,4 @@
-"""Says a text from Python by ctypes: LIBRARY BUNDLE TEXT VOICE SPEED SEED OUT, a file of float32 numbers."""
+"""Speak a text from Python by ctypes: LIBRARY BUNDLE TEXT VOICE SPEED SEED OUT, a file of float32 numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Said(ctypes.Structure):
 
 
 def say(library: str, bundle: str, text: str, voice: str, speed: float, seed: int) -> tuple[bytes, list[str]]:
-    """(audio, words with their samples and what of the text they are). Raises RuntimeError."""
+    """Return audio, and words with their samples and places in the text. Raises RuntimeError."""
     kokoro = ctypes.CDLL(library)
     handle, speech, error = c_void_p(), POINTER(Said)(), Error()
 

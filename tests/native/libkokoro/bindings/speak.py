@@ -1,4 +1,4 @@
-"""Speaks from Python by ctypes: LIBRARY BUNDLE PHONEMES VOICE SPEED SEED OUT, a file of float32 numbers."""
+"""Speak phonemes from Python by ctypes: LIBRARY BUNDLE PHONEMES VOICE SPEED SEED OUT, a float32 file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Speech(ctypes.Structure):
 def speak(
     library: str, bundle: str, phonemes: str, voice: str, speed: float, seed: int
 ) -> tuple[bytes, list[str]]:
-    """(audio, words with their samples). Raises RuntimeError with the library's text."""
+    """Return audio, and words with their samples. Raises RuntimeError with the library's message."""
     kokoro = ctypes.CDLL(library)
     handle, speech, error = c_void_p(), POINTER(Speech)(), Error()
 

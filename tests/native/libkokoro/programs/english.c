@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os.h"
+#include "bundle/bundle.h"
 #include "text/english.h"
 #include "text/file.h"
 #include "text/inflate.h"
@@ -17,7 +17,7 @@
 enum { UNIT = 0x1F, RECORD = 0x1E, LINE = 0x1D };
 
 static void print_field(work *w, string text) {
-  fputs(IS_NONE(text) ? "-" : encoded(w, text), stdout);
+  fputs(IS_NONE(text) ? "-" : encode_utf8(w, text), stdout);
   putchar(UNIT);
 }
 
@@ -35,9 +35,9 @@ static void print_tokens(work *w, const english *e, string text) {
   size_t *places = room(w, 2 * text.size + 1, sizeof *places);
   for (size_t i = 0; i < text.size; ++i) places[i] = i, places[text.size + i] = i + 1;
   source from = {.text = text, .starts = places, .ends = places + text.size};
-  tokens made = read_english(w, e, &from);
-  for (size_t i = 0; i < made.count; ++i) {
-    const token *t = &made.all[i];
+  tokens result = read_english(w, e, &from);
+  for (size_t i = 0; i < result.count; ++i) {
+    const token *t = &result.all[i];
     print_field(w, some(t->text));
     printf("%zu%c%zu%c", t->start, UNIT, t->end, UNIT);
     print_field(w, some(t->phonemes));
@@ -53,9 +53,9 @@ static void print_inflated(work *w, string text) {
   uint8_t *packed = malloc(text.size + !text.size), *plain = malloc(size + !size);
   if (!packed || !plain) fail_memory(w->s);
   for (size_t i = 1; i < text.size; ++i) packed[i - 1] = (uint8_t)text.at[i];
-  size_t made = inflate(packed, text.size - 1, plain, size);
-  printf("%td:", (ptrdiff_t)made);
-  for (size_t i = 0; made == size && i < size; ++i) printf("%02x", plain[i]);
+  size_t result = inflate(packed, text.size - 1, plain, size);
+  printf("%td:", (ptrdiff_t)result);
+  for (size_t i = 0; result == size && i < size; ++i) printf("%02x", plain[i]);
   free(packed);
   free(plain);
 }
@@ -63,7 +63,7 @@ static void print_inflated(work *w, string text) {
 static void answer(work *w, const english *e, lexicon *l, const char *line) {
   const char *last = strrchr(line, ':');
   char tag[16];
-  int vowel, to, wanted, origin = FROM_NOTHING;
+  int vowel, to, expected, origin = FROM_NOTHING;
   if (!last) return;
   string text = text_of_line(w, last + 1);
   if (!strncmp(line, "text:", 5)) print_tokens(w, e, text);
@@ -72,19 +72,20 @@ static void answer(work *w, const english *e, lexicon *l, const char *line) {
     print_field(w, guess(w, l, text, &origin));
     printf("%d", origin);
   }
-  if (sscanf(line, "word:%15[^:]:%d:%d:%d:", tag, &vowel, &to, &wanted) == 4)
-    print_field(w, read_word(w, l, text, decoded(w, tag), (context){vowel, to}, (stress)wanted));
+  if (sscanf(line, "word:%15[^:]:%d:%d:%d:", tag, &vowel, &to, &expected) == 4)
+    print_field(w, read_word(w, l, text, decode_utf8(w, tag), (context){vowel, to}, (stress)expected));
 }
 
 int main(int count, char **words) {
   scope s = {0};
   arena kept = {0}, memory = {0};
-  kokoro_error error;
+  char message[2048];
   static char line[1 << 22];
   if (count != 3) return 2;
-  s.error = &error;
+  s.message = message;
+  s.message_size = sizeof message;
   s.kept = &kept;
-  if (setjmp(s.failed)) return puts(error.text), 1;
+  if (setjmp(s.failed)) return puts(message), 1;
   os_status status;
   file from = {.path = words[1], .descriptor = os_open(words[1])};
   os_status_of(from.descriptor, &status);

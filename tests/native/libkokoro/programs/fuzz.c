@@ -2,8 +2,7 @@
  *
  * fuzz BUNDLE FOLDER FIRST COUNT: FOLDER has every file of the bundle but bundle.json. Case k is the same whenever it
  * is run. */
-#include "handle.h"
-#include "json.h"
+#include "model/model.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,16 +30,16 @@ static void die(const char *what, uint64_t which) {
 }
 
 static text read_all(const char *path) {
-  text found = {NULL, 0};
+  text result = {NULL, 0};
   FILE *in = fopen(path, "rb");
   if (!in || fseek(in, 0, SEEK_END)) die(path, 0);
-  found.size = (size_t)ftell(in);
-  found.bytes = malloc(found.size + 1);
+  result.size = (size_t)ftell(in);
+  result.bytes = malloc(result.size + 1);
   rewind(in);
-  if (fread(found.bytes, 1, found.size, in) != found.size) die(path, 0);
-  found.bytes[found.size] = 0;
+  if (fread(result.bytes, 1, result.size, in) != result.size) die(path, 0);
+  result.bytes[result.size] = 0;
   fclose(in);
-  return found;
+  return result;
 }
 
 static const char *const WORDS[] = {
@@ -51,38 +50,38 @@ static const char *const WORDS[] = {
 
 /* A copy with one to three changes. */
 static text mutated(text from) {
-  text made = {malloc(2 * from.size + 4096), from.size};
-  memcpy(made.bytes, from.bytes, from.size);
-  for (uint64_t left = number(2) ? 1 : 1 + number(3); left && made.size; --left) {
-    size_t at = number(made.size), end;
+  text result = {malloc(2 * from.size + 4096), from.size};
+  memcpy(result.bytes, from.bytes, from.size);
+  for (uint64_t left = number(2) ? 1 : 1 + number(3); left && result.size; --left) {
+    size_t at = number(result.size), end;
     const char *word = WORDS[number(sizeof WORDS / sizeof *WORDS)];
     switch (number(6)) {
-      case 0: made.bytes[at] = (char)number(256); break;
-      case 1: made.bytes[at] ^= (char)(1 << number(8)); break;
-      case 2: made.size = at; break;
+      case 0: result.bytes[at] = (char)number(256); break;
+      case 1: result.bytes[at] ^= (char)(1 << number(8)); break;
+      case 2: result.size = at; break;
       case 3: /* without some bytes */
         end = at + 1 + number(8);
-        if (end > made.size) break;
-        memmove(made.bytes + at, made.bytes + end, made.size - end);
-        made.size -= end - at;
+        if (end > result.size) break;
+        memmove(result.bytes + at, result.bytes + end, result.size - end);
+        result.size -= end - at;
         break;
       default: /* another value in the place of what stands behind a colon or comma */
-        while (at < made.size && !strchr(":,[", made.bytes[at])) ++at;
-        if (at >= made.size) break;
+        while (at < result.size && !strchr(":,[", result.bytes[at])) ++at;
+        if (at >= result.size) break;
         end = ++at;
-        while (end < made.size && !strchr(",}]", made.bytes[end])) ++end;
-        if (made.size - (end - at) + strlen(word) > 2 * from.size + 4000) break;
-        memmove(made.bytes + at + strlen(word), made.bytes + end, made.size - end);
-        memcpy(made.bytes + at, word, strlen(word));
-        made.size = made.size - (end - at) + strlen(word);
+        while (end < result.size && !strchr(",}]", result.bytes[end])) ++end;
+        if (result.size - (end - at) + strlen(word) > 2 * from.size + 4000) break;
+        memmove(result.bytes + at + strlen(word), result.bytes + end, result.size - end);
+        memcpy(result.bytes + at, word, strlen(word));
+        result.size = result.size - (end - at) + strlen(word);
     }
   }
-  made.bytes[made.size] = 0;
-  return made;
+  result.bytes[result.size] = 0;
+  return result;
 }
 
-static int checked(int code, const kokoro_error *error, const void *made, uint64_t which) {
-  if (error->code != code || !*error->text != !code || !made != !!code) {
+static int checked(int code, const kokoro_error *error, const void *result, uint64_t which) {
+  if (error->code != code || !*error->text != !code || !result != !!code) {
     fprintf(stderr, "%d, %d: %s\n", code, error->code, error->text);
     die("code, text and result disagree", which);
   }
@@ -91,17 +90,17 @@ static int checked(int code, const kokoro_error *error, const void *made, uint64
   return code;
 }
 
-static void speak(kokoro *bundle, const kokoro_request *wanted, uint64_t which) {
+static void speak(kokoro *bundle, const kokoro_request *expected, uint64_t which) {
   kokoro_error error = {77, "nothing"};
   kokoro_speech *speech = NULL;
-  int code = kokoro_predict(bundle, wanted, &speech, &error);
+  int code = kokoro_predict(bundle, expected, &speech, &error);
   if (checked(code, &error, speech, which)) return;
   size_t count = speech->samples;
   if (count < 1 << 20) {
     float *noise = calloc(count + 1, sizeof *noise);
     if (number(4) == 0) noise[number(count)] = 1e30f * 1e30f;
-    size_t given = number(4) ? count : number(count);
-    code = kokoro_decode(bundle, speech, which, number(3) ? noise : NULL, given, &error);
+    size_t value = number(4) ? count : number(count);
+    code = kokoro_decode(bundle, speech, which, number(3) ? noise : NULL, value, &error);
     spoken += !checked(code, &error, speech->audio, which);
     free(noise);
   }
@@ -112,16 +111,16 @@ static void try_manifest(const char *folder, uint64_t which) {
   char path[4096];
   kokoro *bundle = NULL;
   kokoro_error error = {77, "nothing"};
-  kokoro_request wanted = {"abc.", NULL, 0, "af_heart", NULL, 1.0};
-  text made = mutated(described);
+  kokoro_request expected = {"abc.", NULL, 0, "af_heart", NULL, 1.0};
+  text result = mutated(described);
   snprintf(path, sizeof path, "%s/bundle.json", folder);
   FILE *out = fopen(path, "wb");
-  if (!out || fwrite(made.bytes, 1, made.size, out) != made.size || fclose(out)) die("no file", which);
-  free(made.bytes);
+  if (!out || fwrite(result.bytes, 1, result.size, out) != result.size || fclose(out)) die("no file", which);
+  free(result.bytes);
   int code = kokoro_open(folder, NULL, 1, &bundle, &error);
   if (checked(code, &error, bundle, which)) return;
   ++opened;
-  speak(bundle, &wanted, which);
+  speak(bundle, &expected, which);
   kokoro_close(bundle);
 }
 
@@ -132,14 +131,14 @@ static void try_request(kokoro *bundle, uint64_t which) {
   int64_t tokens[64];
   float style[64] = {0};
   text phonemes = mutated(samples[number(4)]), voice = mutated(samples[number(3) ? 1 + 3 * number(2) : 0]);
-  kokoro_request wanted = {number(4) ? phonemes.bytes : NULL, tokens, number(64), number(8) ? "af_heart" : voice.bytes,
+  kokoro_request expected = {number(4) ? phonemes.bytes : NULL, tokens, number(64), number(8) ? "af_heart" : voice.bytes,
                            NULL, number(3) ? speeds[number(9)] : 1};
   uint64_t bits = number(UINT64_MAX) << 16 ^ number(UINT64_MAX);
-  if (number(8) == 0) memcpy(&wanted.speed, &bits, sizeof bits);
+  if (number(8) == 0) memcpy(&expected.speed, &bits, sizeof bits);
   for (size_t i = 0; i < 64; ++i) tokens[i] = (int64_t)number(32) - (number(32) == 0);
-  if (number(8) == 0) wanted.style = style, style[number(64)] = 1e38f;
-  if (number(16) == 0) wanted.voice = NULL;
-  speak(bundle, &wanted, which);
+  if (number(8) == 0) expected.style = style, style[number(64)] = 1e38f;
+  if (number(16) == 0) expected.voice = NULL;
+  speak(bundle, &expected, which);
   free(phonemes.bytes);
   free(voice.bytes);
 }
@@ -148,61 +147,62 @@ static void try_voice(kokoro *bundle, const char *folder, uint64_t which) {
   char path[4096];
   const char *name = "nothing";
   kokoro_error error = {77, "nothing"};
-  text made = mutated(voice);
+  text result = mutated(voice);
   snprintf(path, sizeof path, "%s/v%llu%s.bin", folder, (unsigned long long)which, number(16) ? "" : "-");
   FILE *out = fopen(path, "wb");
-  if (!out || fwrite(made.bytes, 1, made.size, out) != made.size || fclose(out)) die("no file", which);
-  free(made.bytes);
+  if (!out || fwrite(result.bytes, 1, result.size, out) != result.size || fclose(out)) die("no file", which);
+  free(result.bytes);
   int code = kokoro_add_voice(bundle, path, &name, &error);
-  kokoro_request wanted = {"abc.", NULL, 0, name, NULL, 1.0};
+  kokoro_request expected = {"abc.", NULL, 0, name, NULL, 1.0};
   remove(path);
-  if (!checked(code, &error, name, which)) speak(bundle, &wanted, which);
+  if (!checked(code, &error, name, which)) speak(bundle, &expected, which);
 }
 
 /* Runs what may fail as a call of the library does. */
 static void attempt(void (*body)(scope *, text, void *), text from, void *argument, uint64_t which) {
-  kokoro_error error = {0, ""};
+  char message[2048] = "";
   arena kept = {NULL};
   scope *s = calloc(1, sizeof *s);
-  s->error = &error;
+  s->message = message;
+  s->message_size = sizeof message;
   s->kept = &kept;
-  text made = mutated(from);
-  if (setjmp(s->failed) == 0) body(s, made, argument);
+  text result = mutated(from);
+  if (setjmp(s->failed) == 0) body(s, result, argument);
   refused += s->code != 0;
-  if (s->code && (s->code != KOKORO_BUNDLE || !*error.text)) die("another failure than a bundle's", which);
+  if (s->code && (s->code != FAILURE_BUNDLE || !*message)) die("another failure than a bundle's", which);
   release(&kept);
   release(&s->scratch);
   free(s);
-  free(made.bytes);
+  free(result.bytes);
 }
 
-static void try_json(scope *s, text made, void *file) {
+static void try_json(scope *s, text result, void *file) {
   char why[120] = "";
-  json *found = parse(s, made.bytes, made.size, file, why);
-  if (!found != !!*why) die("no JSON without a reason", 0);
+  json *candidate = parse(s, result.bytes, result.size, file, why);
+  if (!candidate != !!*why) die("no JSON without a reason", 0);
 }
 
-static void try_tensors(scope *s, text made, void *path) {
-  file opened = {path, (int64_t)made.size, "", open(path, O_RDWR | O_CREAT | O_TRUNC, 0600)};
-  if (opened.descriptor < 0 || write(opened.descriptor, made.bytes, made.size) != (ssize_t)made.size) die(path, 0);
+static void try_tensors(scope *s, text result, void *path) {
+  file opened = {path, (int64_t)result.size, "", open(path, O_RDWR | O_CREAT | O_TRUNC, 0600)};
+  if (opened.descriptor < 0 || write(opened.descriptor, result.bytes, result.size) != (ssize_t)result.size) die(path, 0);
   jmp_buf outer;
   memcpy(&outer, &s->failed, sizeof outer);
   if (setjmp(s->failed) == 0) {
-    tensors found = map_tensors(s, &opened);
+    tensors candidate = map_tensors(s, &opened);
     unsigned sum = 0;
-    for (int64_t i = 0; i < found.count; ++i) /* every byte is there */
-      for (int64_t j = 0; j < found.all[i].size; j += 64) sum += ((unsigned char *)found.all[i].data)[j];
+    for (int64_t i = 0; i < candidate.count; ++i) /* every byte is there */
+      for (int64_t j = 0; j < candidate.all[i].size; j += 64) sum += ((unsigned char *)candidate.all[i].data)[j];
     if (sum == 1) putchar(' ');
   }
   close(opened.descriptor);
 }
 
-static void try_library(scope *s, text made, void *unused) {
+static void try_library(scope *s, text result, void *unused) {
   manifest bundle = {.length_name = "exact", .precision = "float32"};
   component part = {.name = "bert"};
-  library each = {16, {"bert-16.so", (int64_t)made.size, "", -1}};
+  library element = {16, {"bert-16.so", (int64_t)result.size, "", -1}};
   (void)unused;
-  check_library(s, &bundle, &part, &each, made.bytes);
+  check_library(s, &bundle, &part, &element, result.bytes);
 }
 
 int main(int count, char **words) {

@@ -2,7 +2,7 @@
  *
  * VOICES end with a NUL each, and so does what is printed for each: "0 " and the row's float32 numbers as the
  * hexadecimal digits of their bits, or the code of the failure and its text. */
-#include "handle.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +11,13 @@
 static kokoro bundle;
 
 static void attempt(void (*body)(scope *, const char *, void *), const char *text, void *argument) {
-  kokoro_error error = {0, ""};
+  char message[2048] = "";
   scope *s = calloc(1, sizeof *s);
-  s->error = &error;
+  s->message = message;
+  s->message_size = sizeof message;
   s->kept = &bundle.kept;
   if (setjmp(s->failed) == 0) body(s, text, argument);
-  if (s->code) printf("%d %s%c", s->code, error.text, 0);
+  if (s->code) printf("%d %s%c", s->code, message, 0);
   release(&s->scratch);
   free(s);
 }

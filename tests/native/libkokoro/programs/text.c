@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os.h"
+#include "bundle/bundle.h"
 #include "patterns.h"
 #include "text/paragraphs.h"
-#include "text/speech.h"
+#include "text/text.h"
 
 static void print_text(string text) {
   putchar('"');
@@ -50,12 +50,12 @@ static void print_texts(const string *texts, size_t count) {
 }
 
 static void print_matches(work *w, int number, string text) {
-  match found = FIRST_MATCH;
+  match result = FIRST_MATCH;
   putchar('[');
-  for (int first = 1; next_match(w, &PATTERNS[number], text, &found); first = 0) {
+  for (int first = 1; next_match(w, &PATTERNS[number], text, &result); first = 0) {
     printf(first ? "[" : ",[");
     for (int i = 0; i < PATTERNS[number].code[0]; ++i)
-      printf(i ? ",%td,%td" : "%td,%td", (ptrdiff_t)found.groups[i].start, (ptrdiff_t)found.groups[i].end);
+      printf(i ? ",%td,%td" : "%td,%td", (ptrdiff_t)result.groups[i].start, (ptrdiff_t)result.groups[i].end);
     putchar(']');
   }
   putchar(']');
@@ -64,13 +64,13 @@ static void print_matches(work *w, int number, string text) {
 static void print_normal(work *w, const reader *r, string text) {
   source whole = source_of(w, text);
   notes notices = {0};
-  normalized made = normalize(w, whole, r, &notices);
+  normalized result = normalize(w, whole, r, &notices);
   printf("[");
-  print_text(made.source.text);
+  print_text(result.source.text);
   putchar(',');
-  print_places(made.source.starts, made.source.text.size);
+  print_places(result.source.starts, result.source.text.size);
   putchar(',');
-  print_places(made.source.ends, made.source.text.size);
+  print_places(result.source.ends, result.source.text.size);
   putchar(',');
   print_texts(notices.all, notices.count);
   printf("]");
@@ -80,12 +80,12 @@ static void print_reading(work *w, const reader *r, string text) {
   static const char *const origins[] = {"", "lexicon", "letters", "spelled", "mark", "rules", "english"};
   source whole = source_of(w, text);
   notes notices = {0};
-  utterances made = read_text(w, r, &whole, &notices);
+  utterances result = read_text(w, r, &whole, &notices);
   printf("[[");
-  for (size_t i = 0; i < made.count; ++i) {
+  for (size_t i = 0; i < result.count; ++i) {
     printf(i ? ",[" : "[");
-    for (size_t j = 0; j < made.all[i].count; ++j) {
-      const token *t = &made.all[i].all[j];
+    for (size_t j = 0; j < result.all[i].count; ++j) {
+      const token *t = &result.all[i].all[j];
       printf(j ? ",[" : "[");
       print_text(t->text);
       printf(",%zu,%zu,", t->start, t->end);
@@ -197,24 +197,24 @@ static void print_characters(void) {
 }
 
 static void print_cases(work *w, string text) {
-  string all[] = {lower(w, text), upper(w, text), capitalized(w, text), nfc(w, text), nfd(w, text), nfkc(w, text), nfkd(w, text)};
-  strings made = {all, sizeof all / sizeof *all, 0};
-  print_texts(made.all, made.count);
+  string all[] = {lower(w, text), upper(w, text), capitalize(w, text), nfc(w, text), nfd(w, text), nfkc(w, text), nfkd(w, text)};
+  strings result = {all, sizeof all / sizeof *all, 0};
+  print_texts(result.all, result.count);
 }
 
 static void print_piece(work *w, const piece *p) {
   const int64_t *durations = p->durations + 1;
   printf("[[");
   for (size_t i = 0; i < p->words.count; ++i) {
-    const word *each = &p->words.all[i];
+    const word *element = &p->words.all[i];
     printf(i ? ",[" : "[");
-    print_text(each->text);
-    printf(",%zu,%zu,", each->start, each->end);
-    print_text(each->phonemes);
+    print_text(element->text);
+    printf(",%zu,%zu,", element->start, element->end);
+    print_text(element->phonemes);
     putchar(',');
-    print_text(each->space);
+    print_text(element->space);
     printf(",[");
-    for (size_t j = 0; j < each->phonemes.size + each->space.size; ++j) printf(j ? ",%lld" : "%lld", (long long)*durations++);
+    for (size_t j = 0; j < element->phonemes.size + element->space.size; ++j) printf(j ? ",%lld" : "%lld", (long long)*durations++);
     printf("]]");
   }
   printf("],[%zu,%u,%lld,%lld,[%lld,%lld],%lld],%u]", p->symbols, (unsigned)p->noise, (long long)p->durations[0],
@@ -224,25 +224,25 @@ static void print_piece(work *w, const piece *p) {
 
 static void print_plan(work *w, const reader *r, model *m, string text) {
   planner p = {.reader = r, .knows = knows, .predict = predict, .with = m, .speed = m->speed, .sample_rate = 24000};
-  scope call = {.error = w->s->error};
+  scope call = {.message = w->s->message, .message_size = w->s->message_size};
   strings notices = {0};
-  piece found;
+  piece result;
   volatile int first = 1;
   p.limits[0] = m->most[0], p.limits[1] = m->most[1];
   begin_plan(&p, &call, text);
   printf("[[");
   if (setjmp(call.failed)) {
     printf("%s{\"error\":", first ? "" : ",");
-    print_text(decoded(w, call.error->text));
+    print_text(decode_utf8(w, call.message));
     putchar('}');
   } else {
-    for (int there = 1; there;) {
-      there = next_piece(&p, &call, &found);
-      for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, decoded(w, encoded(w, p.notices.all[i])));
-      if (!there) continue;
+    for (int exists = 1; exists;) {
+      exists = next_piece(&p, &call, &result);
+      for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, decode_utf8(w, encode_utf8(w, p.notices.all[i])));
+      if (!exists) continue;
       if (!first) putchar(',');
       first = 0;
-      print_piece(w, &found);
+      print_piece(w, &result);
     }
   }
   printf("],");
@@ -273,7 +273,7 @@ static string random_text(work *w) {
   builder text = {0};
   for (uint64_t parts = 1 + drawn(14); parts; --parts) {
     if (drawn(10) < 6) {
-      string part = decoded(w, fragments[drawn(sizeof fragments / sizeof *fragments)]);
+      string part = decode_utf8(w, fragments[drawn(sizeof fragments / sizeof *fragments)]);
       for (uint64_t times = drawn(40) ? 1 : 1 + drawn(200); times; --times) put(w, &text, part);
     } else {
       const int32_t *plane = planes[drawn(sizeof planes / sizeof *planes)];
@@ -284,33 +284,33 @@ static string random_text(work *w) {
   return BUILT(text);
 }
 
-static int plan_quietly(const reader *r, model *m, string text, kokoro_error *error) { /* 0: it was refused */
+/* Plan a text without printing; return the code of its failure, 0 for none. */
+static int plan_quietly(const reader *r, model *m, string text, char message[2048]) {
   planner p = {.reader = r, .knows = knows, .predict = predict, .with = m, .speed = m->speed, .sample_rate = 24000};
-  scope call = {.error = error};
-  piece found;
-  volatile int fits = 0;
+  scope call = {.message = message, .message_size = 2048};
+  piece result;
   p.limits[0] = m->most[0], p.limits[1] = m->most[1];
   if (setjmp(call.failed) == 0) {
     begin_plan(&p, &call, text);
-    while (next_piece(&p, &call, &found)) {
+    while (next_piece(&p, &call, &result)) {
       arena audio = {0};
       work w = WORK(&call, &audio);
-      finished(&w, &found);
+      finished(&w, &result);
       release(&audio);
     }
-    fits = 1;
   }
   end_plan(&p);
   release(&call.scratch);
-  return fits;
+  return call.code;
 }
 
-static void fuzz(const reader *r, model *m, const char *given) {
+static void fuzz(const reader *r, model *m, const char *value) {
   char *behind;
-  uint64_t refused = 0, count = strtoull(given, &behind, 10), every = strtoull(behind, NULL, 10);
-  kokoro_error error;
+  uint64_t refused = 0, count = strtoull(value, &behind, 10), every = strtoull(behind, NULL, 10);
+  char message[2048];
+  int code;
   for (uint64_t i = 1; i <= count; ++i) {
-    scope s = {.error = &error};
+    scope s = {.message = message, .message_size = sizeof message};
     arena memory = {0};
     work w = WORK(&s, &memory);
     state = i * 0x9E3779B97F4A7C15u;
@@ -321,9 +321,9 @@ static void fuzz(const reader *r, model *m, const char *given) {
       sources parts = paragraphs(&w, &whole);
       notes notices = {0};
       for (size_t part = 0; part < parts.count; ++part) normalize(&w, parts.all[part], r, &notices);
-    } else if (!plan_quietly(r, m, text, &error)) {
+    } else if ((code = plan_quietly(r, m, text, message)) != 0) {
       ++refused;
-      if (error.code != KOKORO_INPUT) printf("text %llu: %s\n", (unsigned long long)i, error.text);
+      if (code != FAILURE_INPUT) printf("text %llu: %s\n", (unsigned long long)i, message);
     }
     release(&memory);
     release(&s.scratch);
@@ -344,13 +344,14 @@ static string read_line(work *w, const char *line) {
 int main(int count, char **words) {
   scope s = {0};
   arena kept = {0};
-  kokoro_error error;
+  char message[2048];
   static model m;
   static char line[1 << 22];
   if (count < 3) return 2;
-  s.error = &error;
+  s.message = message;
+  s.message_size = sizeof message;
   s.kept = &kept;
-  if (setjmp(s.failed)) return printf("failed: %s\n", error.text), 1;
+  if (setjmp(s.failed)) return printf("failed: %s\n", message), 1;
   os_status status;
   file from = {.path = words[1], .descriptor = os_open(words[1])};
   os_status_of(from.descriptor, &status);
@@ -363,9 +364,10 @@ int main(int count, char **words) {
     scope call = {0};
     arena memory = {0};
     work w = WORK(&call, &memory);
-    call.error = &error;
+    call.message = message;
+    call.message_size = sizeof message;
     if (setjmp(call.failed)) {
-      printf("{\"error\": \"%s\"}\n", error.text);
+      printf("{\"error\": \"%s\"}\n", message);
     } else {
       const char *colon = strrchr(line, ':'), *behind = colon ? colon + 1 : "";
       string text = read_line(&w, behind);

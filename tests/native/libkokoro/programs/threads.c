@@ -17,10 +17,10 @@ static int rounds;
 static kokoro_speech *alone[THREADS];
 
 static kokoro_speech *spoken(kokoro *bundle, int which) {
-  kokoro_request wanted = {PHONEMES[which], NULL, 0, which % 2 ? "am_adam" : "af_heart", NULL, 0.7 + 0.3 * which};
+  kokoro_request expected = {PHONEMES[which], NULL, 0, which % 2 ? "am_adam" : "af_heart", NULL, 0.7 + 0.3 * which};
   kokoro_speech *speech;
   kokoro_error error;
-  if (kokoro_predict(bundle, &wanted, &speech, &error) ||
+  if (kokoro_predict(bundle, &expected, &speech, &error) ||
       kokoro_decode(bundle, speech, 7, which % 2 ? noise : NULL, speech->samples, &error)) {
     fprintf(stderr, "%s\n", error.text);
     exit(8);

@@ -6,23 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "os.h"
+#include "os/os.h"
 
 int main(int count, char **words) {
   kokoro *bundles[2];
   kokoro_speech *first[2], *again[2];
   kokoro_error error;
-  kokoro_request wanted = {"abc.", NULL, 0, "af_heart", NULL, 1.0};
+  kokoro_request expected = {"abc.", NULL, 0, "af_heart", NULL, 1.0};
   words = os_arguments(&count, words);
   if (count != 3) return 2;
   for (int i = 0; i < 2; ++i) {
     if (kokoro_open(words[1 + i], NULL, 1, &bundles[i], &error) ||
-        kokoro_predict(bundles[i], &wanted, &first[i], &error) ||
+        kokoro_predict(bundles[i], &expected, &first[i], &error) ||
         kokoro_decode(bundles[i], first[i], 3, NULL, 0, &error))
       return fprintf(stderr, "%s\n", error.text), 1;
   }
   for (int i = 0; i < 2; ++i) {
-    if (kokoro_predict(bundles[i], &wanted, &again[i], &error) ||
+    if (kokoro_predict(bundles[i], &expected, &again[i], &error) ||
         kokoro_decode(bundles[i], again[i], 3, NULL, 0, &error))
       return fprintf(stderr, "%s\n", error.text), 1;
     if (first[i]->samples != again[i]->samples ||

@@ -25,7 +25,7 @@ from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
 from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.validation.measure.phonemes import Read, judge_phonemes
+from kokoro_tvm.validation.measure.phonemes import SentenceReading, judge_phonemes
 from kokoro_tvm.validation.reference.phonemes import misaki_english, sentences
 
 # What is written in figures and signs comes here in words.
@@ -86,7 +86,10 @@ def test_real_sentences_are_read_as_misaki_reads_them(
     both: dict[bool, tuple[Any, English]], british: bool
 ) -> None:
     misaki, ours = both[british]
-    read = [Read(sentence, misaki(sentence), ours.convert(linked(sentence)), british) for sentence in SOME]
+    read = [
+        SentenceReading(sentence, misaki(sentence), ours.convert(linked(sentence)), british)
+        for sentence in SOME
+    ]
     assert judge_phonemes({"English": read}, {}).differences["English"] == []
 
 
@@ -96,7 +99,7 @@ def test_so_is_whatever_is_written(both: dict[bool, tuple[Any, English]], text: 
     misaki, ours = both[british]
     reference, tokens = misaki(text), ours.convert(linked(text))
     if "".join(t.phonemes + t.space for t in tokens) != "".join(w.phonemes + w.space for w in reference):
-        read = Read(text, reference, tokens, british)
+        read = SentenceReading(text, reference, tokens, british)
         assert judge_phonemes({"English": [read]}, {}).differences["English"] == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from yaml import safe_load
 
 from kokoro_tvm.model.front_end.homograph_file import readings
-from kokoro_tvm.runtime.documents.captions.lines import cues
+from kokoro_tvm.runtime.documents.captions.lines import split_into_cues
 from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.runtime.text.frontend.alphabet import CONSONANTS, PRIMARY, SECONDARY, VOWELS, restress
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
@@ -94,4 +94,4 @@ def test_where_a_cue_ends(sentences: list[str]) -> None:
         TimedWord(word, (place, place + 1), place, place + 1, 100, (), True, 0)
         for place, word in enumerate(" ".join(sentences).split())
     ]
-    assert [cue.text.replace("\n", " ") for cue in cues(words)] == sentences
+    assert [cue.text.replace("\n", " ") for cue in split_into_cues(words)] == sentences

@@ -1,4 +1,4 @@
-"""A toy text encoder to look into, once with all its kernels right."""
+"""A toy text encoder to probe."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def subject_of(component: str, length: str, weights: dict[str, np.ndarray]) -> S
 
 
 def inputs_of(subject: Subject, length: int = LENGTH) -> dict[str, np.ndarray]:
-    """Random inputs of the exact signature."""
+    """Draw random inputs of the exact signature."""
     draw = np.random.default_rng(length)
-    made: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     for spec in subject.signature.inputs:
         shape = spec.at(length).shape
         if spec.dtype == "int64":
-            made[spec.name] = draw.integers(0, 100, shape)
+            inputs[spec.name] = draw.integers(0, 100, shape)
         else:
-            made[spec.name] = draw.standard_normal(shape).astype(np.float32)
-    return made
+            inputs[spec.name] = draw.standard_normal(shape).astype(np.float32)
+    return inputs
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ from kokoro_tvm.tools.lab.probe.values import results_of_modules, select
 from probe.conftest import subject_of
 
 
-def test_names_are_paths_of_the_model() -> None:
-    """Those of weights are whole; export itself tells 'F0.1' and 'resblocks.slice(0, 3, None).1'."""
+def test_modules_are_whole_paths() -> None:
+    """Export itself records 'F0.1' and 'resblocks.slice(0, 3, None).1'."""
     values = subject_of("decoder", "exact", {}).values
     assert not any("slice" in v.name for v in values)
     for value in values:
@@ -19,19 +19,19 @@ def test_names_are_paths_of_the_model() -> None:
     assert {"decoder.encode", "decoder.decode.3", "decoder.generator.resblocks.1"} <= modules
 
 
-def test_shapes_follow_the_length() -> None:
+def test_shape_depends_on_the_length() -> None:
     values = subject_of("f0n", "exact", {}).values
     doubled = next(v for v in values if v.operation == "upsample_pool")
     assert doubled.shown_shape("F") == "(1, 2*F, 512)"
     assert doubled.shape(10) == (1, 20, 512)
 
 
-def test_what_is_made_of_weights_alone_is_no_value() -> None:
+def test_values_depend_on_an_input() -> None:
     values = subject_of("decoder", "exact", {}).values
     assert all(v.operation != "reshape" or v.extents[0] == 1 for v in values)
 
 
-def test_selection(exact: Subject) -> None:
+def test_select_by_name_module_and_wildcard(exact: Subject) -> None:
     values = exact.values
     assert select(values, ["*"]) == values
     assert [v.node for v in select(values, ["conv1d"])] == ["conv1d"]
@@ -43,7 +43,7 @@ def test_selection(exact: Subject) -> None:
         select(values, ["conv1d", "conf1d"])
 
 
-def test_results_of_modules(exact: Subject) -> None:
-    chosen = results_of_modules(exact.values)
-    assert chosen[-1] == exact.values[-1]
-    assert len({v.module for v in chosen if v.module}) == len([v for v in chosen if v.module])
+def test_results_of_modules_has_one_value_per_module(exact: Subject) -> None:
+    results = results_of_modules(exact.values)
+    assert results[-1] == exact.values[-1]
+    assert len({v.module for v in results if v.module}) == len([v for v in results if v.module])

@@ -1,4 +1,4 @@
-/* Streams whose bytes another stream has as base64: tensors in JSON. */
+/* Streams that encode their bytes as base64 in another stream: tensors in JSON. */
 #ifndef KOKORO_SUPPORT_BASE64_H
 #define KOKORO_SUPPORT_BASE64_H
 
@@ -12,7 +12,7 @@
 namespace tvm {
 namespace support {
 
-/* Hands on what was written when it is finished. */
+/* Writes everything to the other stream at the end. */
 class Base64OutStream : public Stream {
  public:
   explicit Base64OutStream(Stream* out) : out_(out) {}
@@ -33,7 +33,7 @@ class Base64OutStream : public Stream {
   std::string bytes_;
 };
 
-/* Reads all of the other stream before its first byte is read. */
+/* Reads all of the other stream at its first read. */
 class Base64InStream : public Stream {
  public:
   explicit Base64InStream(Stream* in) : in_(in), stream_(bytes_) {}

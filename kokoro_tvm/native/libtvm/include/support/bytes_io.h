@@ -12,7 +12,7 @@
 namespace tvm {
 namespace support {
 
-/* Reads bytes that stay where they are. */
+/* Reads bytes in place. */
 class BytesInStream : public Stream {
  public:
   explicit BytesInStream(const std::string& bytes) : at_(bytes.data()), left_(bytes.size()) {}

@@ -1,4 +1,4 @@
-/* Words as numbers. */
+/* Conversion of words to numbers. */
 #ifndef KOKORO_SUPPORT_UTILS_H
 #define KOKORO_SUPPORT_UTILS_H
 
@@ -8,7 +8,7 @@
 namespace tvm {
 namespace support {
 
-/* Whether a word is digits alone. */
+/* Return whether a word consists of digits. */
 inline bool IsNumber(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
 }

@@ -1,4 +1,4 @@
-/* A stream of bytes, and what writes values to one and reads them back. */
+/* A stream of bytes, and functions that write and read values. */
 #ifndef KOKORO_TVM_SUPPORT_IO_H
 #define KOKORO_TVM_SUPPORT_IO_H
 
@@ -13,16 +13,16 @@ struct Serializer;
 class Stream {
  public:
   virtual ~Stream() = default;
-  /* How many bytes were read: fewer than `size` at the end alone. */
+  /* Read bytes; return their number, which is less than `size` only at the end. */
   virtual size_t Read(void* bytes, size_t size) = 0;
-  /* How many bytes were written. */
+  /* Write bytes; return their number. */
   virtual size_t Write(const void* bytes, size_t size) = 0;
 
   template <typename T>
   void Write(const T& value) {
     Serializer<T>::Write(this, value);
   }
-  /* Whether the whole value was there. */
+  /* Read a value; return whether it was complete. */
   template <typename T>
   bool Read(T* value) {
     return Serializer<T>::Read(this, value);

@@ -1,4 +1,4 @@
-/* How values lie in a stream: plain ones as in memory (little-endian), others behind a count of 64 bits. */
+/* Format of values in a stream: plain ones as in memory (little-endian), others after a 64-bit count. */
 #ifndef KOKORO_TVM_SUPPORT_SERIALIZER_H
 #define KOKORO_TVM_SUPPORT_SERIALIZER_H
 

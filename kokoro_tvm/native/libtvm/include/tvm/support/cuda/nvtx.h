@@ -1,4 +1,4 @@
-/* Marks for NVIDIA's profiler, of which there is none. */
+/* Empty marks for NVIDIA's profiler. */
 #ifndef KOKORO_TVM_SUPPORT_CUDA_NVTX_H
 #define KOKORO_TVM_SUPPORT_CUDA_NVTX_H
 

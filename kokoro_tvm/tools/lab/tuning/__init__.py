@@ -1,1 +1,0 @@
-"""What `kokoro-tvm tune` does: tries on this machine what the rules of the convolution kernels only guess."""
