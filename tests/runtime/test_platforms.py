@@ -10,7 +10,7 @@ import pytest
 from toy_bundle import edit_manifest
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.common.platforms import Platform, platform_of, this_platform
+from kokoro_tvm.common.platforms import Platform, detect_platform, parse_triple
 from kokoro_tvm.runtime import Synthesizer
 
 
@@ -30,8 +30,8 @@ from kokoro_tvm.runtime import Synthesizer
         ("wasm32-unknown-unknown", Platform("wasm32", "")),
     ],
 )
-def test_platform_of_parses_triples(triple: str, platform: Platform) -> None:
-    assert platform_of(triple) == platform
+def test_parse_triple_returns_the_platform(triple: str, platform: Platform) -> None:
+    assert parse_triple(triple) == platform
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_this_platform_is_known(
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
     monkeypatch.setattr("platform.system", lambda: system)
-    assert str(this_platform()) == platform
+    assert str(detect_platform()) == platform
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_check_platform_refuses_other_platforms(
     with pytest.raises(BundleError) as caught:
         Synthesizer(bundle)
     assert str(caught.value) == (
-        f"{bundle} (recipe toy) was built for {name}, and this is {this_platform()}. "
+        f"{bundle} (recipe toy) was built for {name}, and this is {detect_platform()}. "
         "Use the recipe `cpu`, built on this machine."
     )
 
@@ -85,7 +85,7 @@ def test_check_platform_refuses_ios_bundles(
             Synthesizer(bundle)
         assert str(caught.value) == (
             f"{bundle} (recipe toy) was built for iOS on aarch64, as archives that an app is linked with: "
-            f"nothing can load them, and this is {this_platform()}. `kokoro-tvm package` writes them as an "
+            f"nothing can load them, and this is {detect_platform()}. `kokoro-tvm package` writes them as an "
             "XCFramework. To speak here, use the recipe `cpu`, built on this machine."
         )
 

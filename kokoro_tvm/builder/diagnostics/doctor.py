@@ -28,7 +28,7 @@ from kokoro_tvm.builder.needs import Need, needs_of
 from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.common.errors import InputError, KokoroTvmError, RecipeError
 from kokoro_tvm.common.packages import requirements
-from kokoro_tvm.common.words import as_typed
+from kokoro_tvm.common.words import shorten_path
 from kokoro_tvm.model.front_end.sound_rules import list_sound_languages
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
@@ -323,4 +323,4 @@ def check_checkpoint(model: str, sources: Mapping[str, str | None] | None) -> Fi
 
 
 def _python() -> Path:
-    return as_typed(Path(sys.executable))
+    return shorten_path(Path(sys.executable))

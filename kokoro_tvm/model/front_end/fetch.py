@@ -14,7 +14,7 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end.conversion import convert
 from kokoro_tvm.model.front_end.sources import describe, obtain
 from kokoro_tvm.model.front_end.yields import FILES, pinned_digests
-from kokoro_tvm.model.sources.material import Log, first_that_answers
+from kokoro_tvm.model.sources.material import Log, try_sources
 from kokoro_tvm.recipe.front_end import FrontEndSpec, PinnedFiles
 
 __all__ = ["fetch", "pack"]
@@ -48,7 +48,7 @@ def fetch(front_end: FrontEndSpec, out: Path, *, root: Path | None = None, log: 
             pinned: PinnedFiles = getattr(front_end, name)
             labelled = [(describe(source), source) for source in pinned.sources]
             obtained = partial(obtain, files=pinned.files, out=folder, root=root or Path(), log=say)
-            first_that_answers(f"the {name}", labelled, obtained, work / "download", say, HOW_TO_SUPPLY)
+            try_sources(f"the {name}", labelled, obtained, work / "download", say, HOW_TO_SUPPLY)
         convert(folders["tagger"], folders["lexicon"], folders.get("cldr"), out / FILES[0])
         pack(folders["tagger"], front_end.tagger.files, out / FILES[1])
     except BuildError as error:

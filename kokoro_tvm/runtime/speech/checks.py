@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.common.words import show_number, truncate
+from kokoro_tvm.common.words import format_number, truncate
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.prosody import FACTORS
 
@@ -46,7 +46,7 @@ def whole_number(value: Any, what: str, least: int = 0, most: int | None = None)
         raise InputError(f"The {what} should be a whole number, but is {truncate(repr(value))}.") from None
     if isinstance(value, bool) or number < least or (most is not None and number > most):
         limits = f"{least} or more" if most is None else f"within {least}..{most}"
-        raise InputError(f"The {what} should be {limits}, but is {show_number(value)}.")
+        raise InputError(f"The {what} should be {limits}, but is {format_number(value)}.")
     return number
 
 
@@ -57,7 +57,7 @@ def finite_number(value: Any, what: str) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"The {what} should be a finite number, but is {show_number(value)}.")
+        raise InputError(f"The {what} should be a finite number, but is {format_number(value)}.")
     return number
 
 
@@ -66,7 +66,9 @@ def prosody_factor(value: Any, what: str) -> float:
     low, high = FACTORS
     factor = finite_number(value, what)
     if not low <= factor <= high:
-        raise InputError(f"The {what} should be a factor from {low} to {high}, but is {show_number(value)}.")
+        raise InputError(
+            f"The {what} should be a factor from {low} to {high}, but is {format_number(value)}."
+        )
     return factor
 
 
@@ -76,7 +78,7 @@ def check_speed(speed: Any) -> float:
         value = float(speed)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"The speed should be a number above 0, such as 1.0, but is {show_number(speed)}."
+            f"The speed should be a number above 0, such as 1.0, but is {format_number(speed)}."
         ) from error
     if not math.isfinite(value) or value <= 0:
         raise InputError(f"The speed should be a finite number above 0, such as 1.0, but is {value:g}.")

@@ -12,7 +12,7 @@ from toy_bundle import edit_manifest
 
 from kokoro_tvm.common.cpu_features import AMX, PORTABLE, X86, features_of_cpu
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.common.platforms import Platform, this_platform
+from kokoro_tvm.common.platforms import Platform, detect_platform
 from kokoro_tvm.runtime import Bundle, SpeechWarning, Synthesizer, read_bundle
 from kokoro_tvm.runtime.session.cpu import check_cpu
 
@@ -137,7 +137,7 @@ def test_check_cpu_refuses_missing_amx(bundle: Bundle, tmp_path: Path) -> None:
     check_cpu(built, tmp_path / "cpuinfo", emulated=AMX)
 
 
-@pytest.mark.skipif(this_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64")
+@pytest.mark.skipif(detect_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64")
 def test_check_cpu_requests_amx_from_linux(bundle: Bundle, tmp_path: Path) -> None:
     """It refuses on a CPU without AMX."""
     built = dataclasses.replace(bundle, recipe="x86-64-amx", cpu_features=TILES)

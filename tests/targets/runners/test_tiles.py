@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.cpu_features import AMX, PORTABLE, features_of_cpu
-from kokoro_tvm.common.platforms import Platform, this_platform
+from kokoro_tvm.common.platforms import Platform, detect_platform
 from kokoro_tvm.kernels.cpu.bfloat16 import round_to_bfloat16
 from kokoro_tvm.targets.runners.tiles import TILES, emulate
 
 HAD = features_of_cpu() or frozenset()
 pytestmark = [
-    pytest.mark.skipif(this_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64"),
+    pytest.mark.skipif(detect_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64"),
     pytest.mark.skipif(
         not PORTABLE["x86-64-v4"] <= HAD, reason="this CPU lacks AVX-512, which AMX comes with"
     ),

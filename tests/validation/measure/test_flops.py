@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from kokoro_tvm.model.kokoro import build_model, shipped_config
+from kokoro_tvm.model.kokoro import build_model, load_shipped_config
 from kokoro_tvm.validation.measure.flops import COUNTS, component_flops
 
 Shape = tuple[int, ...]
@@ -35,12 +35,12 @@ UNCOUNTED = {
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[Any]:
-    from kokoro_tvm.model.synthetic import synthetic_state
+    from kokoro_tvm.model.synthetic import draw_state
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        config = shipped_config()
-        stock: Any = build_model(config, synthetic_state(config, 0))
+        config = load_shipped_config()
+        stock: Any = build_model(config, draw_state(config, 0))
     stock.bert.pooler = None  # nothing reads what it gives
     yield stock
 

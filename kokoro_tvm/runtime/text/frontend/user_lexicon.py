@@ -106,10 +106,9 @@ def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
             f"Reading a lexicon needs PyYAML, which cannot be imported ({error}). Run `pip install PyYAML`."
         ) from error
     entries: dict[str, str] = {}
-    for word, node in parse_yaml(read_text(Path(path), InputError), strings=True).entries.items():
-        spelling, phonemes = " ".join(word.split()), node.value
-        if not isinstance(phonemes, str):
-            raise node.span.error("expected phonemes, found a list or a mapping; a line is `word: phonemes`")
+    tree = parse_yaml(read_text(Path(path), InputError), strings=True, max_depth=1)
+    for word, node in tree.entries.items():
+        spelling, phonemes = " ".join(word.split()), str(node.value)
         if not spelling or not phonemes.strip():
             raise node.span.error("this is empty; a line is `word: phonemes`, with marks such as # in quotes")
         if (length := max(len(word), len(phonemes))) > _MAX_CHARACTERS:
