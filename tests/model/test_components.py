@@ -159,7 +159,7 @@ def test_chained_components_equal_the_stock_model() -> None:
     import numpy as np
     from safetensors.torch import load_file
 
-    from kokoro_tvm.kernels.noise import draw_noise
+    from kokoro_tvm.common.noise import draw_noise
     from kokoro_tvm.validation.measure.metrics import snr_db
     from kokoro_tvm.validation.reference.stock import ExactPhases, run_decoder, run_stock
 

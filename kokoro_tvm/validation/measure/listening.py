@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text import phonemes as symbols

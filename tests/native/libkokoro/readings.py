@@ -30,9 +30,9 @@ def reading(source: SourceText, code: str, front_end: FrontEnd) -> Reading:
         except InputError as error:
             return {"error": str(error)}, []
     tokens = [
-        [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in each.tokens] for each in read
+        [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in item.tokens] for item in read
     ]
-    return tokens, [front_end_vectors.message(str(each.message)) for each in caught]
+    return tokens, [front_end_vectors.message(str(item.message)) for item in caught]
 
 
 def drawn_passages(code: str, count: int) -> Iterator[SourceText]:

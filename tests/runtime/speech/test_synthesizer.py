@@ -14,7 +14,7 @@ from toy_bundle import SAMPLES, VOCABULARY
 
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.runtime import Division, Pauses, SpeechWarning, Synthesizer, TooLongError
 from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.source import SourceText

@@ -22,7 +22,7 @@ def attention(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> int
 
 
 def lstm(steps: Shape, input_weight: Shape, state_weight: Shape, *_: Any, **__: Any) -> int:
-    """One direction: steps (T, 1, in), weights (4H, in) and (4H, H)."""
+    """Count one direction: steps (T, 1, in), weights (4H, in) and (4H, H)."""
     return 2 * steps[0] * (input_weight[0] * input_weight[1] + state_weight[0] * state_weight[1])
 
 
@@ -46,7 +46,7 @@ def model() -> Iterator[Any]:
 
 
 def calls(model: Any, tokens: int, frames: int) -> dict[str, Callable[[], Any]]:
-    """Each component of the stock model as its forward calls it."""
+    """Call each component of the stock model as its forward does."""
     ids, lengths = torch.zeros(1, tokens, dtype=torch.long), torch.tensor([tokens])
     mask, style = torch.zeros(1, tokens, dtype=torch.bool), torch.zeros(1, 128)
     prosody, zeros = model.predictor, torch.zeros
@@ -67,7 +67,7 @@ def calls(model: Any, tokens: int, frames: int) -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("tokens, frames", [(3, 2), (40, 9), (77, 16)])
 @pytest.mark.parametrize("component", COUNTS)
-def test_as_counted_in_the_stock_model(model: Any, component: str, tokens: int, frames: int) -> None:
+def test_flops_equal_those_of_the_stock_model(model: Any, component: str, tokens: int, frames: int) -> None:
     counter = FlopCounterMode(display=False, custom_mapping=UNCOUNTED)
     with torch.inference_mode(), counter:
         calls(model, tokens, frames)[component]()

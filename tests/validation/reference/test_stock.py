@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from kokoro_tvm.common.errors import RecipeError, ValidationError
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.model.kokoro import build_model, default_dtype
 from kokoro_tvm.recipe.parts import UtteranceSpec
 from kokoro_tvm.validation.measure.metrics import snr_db
