@@ -89,7 +89,7 @@ def test_synthesizer_works_without_a_home(bundle: Path, tmp_path: Path) -> None:
     assert speak(bundle, Path("/proc/nowhere"), tmp_path / "a.wav") == "written\n"
 
 
-@pytest.mark.parametrize("kept", [0, 0.5], ids=["missing", "half"])
+@pytest.mark.parametrize("fraction", [0, 0.5], ids=["missing", "half"])
 def test_synthesizer_refuses_a_half_installed_wheel(
     plain_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fraction: float
 ) -> None:
