@@ -122,7 +122,7 @@ def words_of(
     Args:
         utterance: its tokens' spans are places in `source.text`.
         source: maps them to places in the request.
-        manners: per character; a word has that of its first one.
+        styles: per character; a word has that of its first one.
     """
     words: list[Word] = []
     begin, end = 0, 0  # of the last word, in the text

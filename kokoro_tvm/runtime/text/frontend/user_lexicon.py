@@ -94,6 +94,7 @@ def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
     """Read a file of lines `word: phonemes`.
 
     Args:
+        path: YAML file.
         symbols: The phonemes that the model knows.
 
     Raises:
