@@ -132,9 +132,9 @@ def generated() -> dict[tuple[str, str], str]:
     """(page, marker) -> what stands between its markers."""
     found = {("recipes.md", record): field_table(record) for record in ("TargetFile", "ModelFile")}
     found["recipes.md", "sources"] = field_table("ModelFile", sources=True)
-    found["text.md", "written forms"] = english_table()
+    found["written-forms/en.md", "written forms"] = english_table()
     for language in ("es", "fr", "it", "pt", "hi", "ja", "zh"):
-        found["text.md", f"written forms {language}"] = forms_table(CASES / f"{language}.yaml")
+        found[f"written-forms/{language}.md", f"written forms {language}"] = forms_table(CASES / f"{language}.yaml")
     rows = [
         (f"`{name}`", _setting_default(field.default), _join(field.description or ""))
         for name, field in Settings.model_fields.items()
