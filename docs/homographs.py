@@ -25,12 +25,12 @@ import torch
 from numpy.typing import NDArray
 
 from kokoro_tvm.model.front_end.conversion import NOTICES, TAGGER_FILES
-from kokoro_tvm.model.front_end.homograph_file import TAGGER, WEIGHTS, readings
+from kokoro_tvm.model.front_end.homograph_file import TAGGER, WEIGHTS, read_homographs
 from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime.text.frontend.data import HOMOGRAPHS, FrontEndFile
+from kokoro_tvm.runtime.text.frontend.data import HOMOGRAPH_TENSORS, FrontEndFile
 from kokoro_tvm.runtime.text.frontend.hashing import hash_text
-from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs, names, near
+from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs, names, neighbor_states
 from kokoro_tvm.runtime.text.frontend.tagger import Tagger
 from kokoro_tvm.runtime.text.frontend.tokenizer import Tokenizer
 
@@ -99,16 +99,20 @@ def verb_weights(features: torch.Tensor, verb: torch.Tensor) -> tuple[torch.Tens
     return weight.detach(), bias.detach()
 
 
-def reading_weights(features: torch.Tensor, readings: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def reading_weights(
+    features: torch.Tensor, read_homographs: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Softmax regression of one word: weights (readings, features) and biases (readings,)."""
-    count = int(readings.max()) + 1
+    count = int(read_homographs.max()) + 1
     kernel = features @ features.T
     dual = torch.zeros(len(features), count, dtype=features.dtype, requires_grad=True)
     bias = torch.zeros(count, dtype=features.dtype, requires_grad=True)
 
     def loss() -> torch.Tensor:
         fitted = kernel @ dual
-        return torch.nn.functional.cross_entropy(fitted + bias, readings) + _DECAY * (dual * fitted).sum()
+        return (
+            torch.nn.functional.cross_entropy(fitted + bias, read_homographs) + _DECAY * (dual * fitted).sum()
+        )
 
     _minimum(loss, [dual, bias])
     return (features.T @ dual).T.detach(), bias.detach()
@@ -116,12 +120,14 @@ def reading_weights(features: torch.Tensor, readings: torch.Tensor) -> tuple[tor
 
 def learn(found: Sequence[Sentence], order: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
     """The tensors of HomographData; order: words with the names of their readings."""
-    states = np.stack([near(one.place, one.states) for one in found])
+    states = np.stack([neighbor_states(one.place, one.states) for one in found])
     mean, deviation = states.mean(axis=0), states.std(axis=0) + 1e-3
     named = np.stack([_named(one) for one in found])
     both = torch.tensor(np.hstack([(states - mean) / deviation, named]))
     words = np.array([one.word for one in found])
-    verbs = {word for word, readings in order.items() if any(r.endswith("_vrb") for r in readings)}
+    verbs = {
+        word for word, read_homographs in order.items() if any(r.endswith("_vrb") for r in read_homographs)
+    }
     verbal = torch.tensor([one.word in verbs for one in found])
     is_verb = torch.tensor([float(one.reading.endswith("_vrb")) for one in found])
     shape = torch.ones(both.shape[1])
@@ -160,7 +166,7 @@ def right(model: Homographs, tried: Iterable[Sentence]) -> int:
 def main(data: Path, front_end: Path) -> None:
     """Learn, measure, write."""
     file = FrontEndFile.open(front_end / FILES[0])
-    order = {word: list(named) for word, named in readings().items()}
+    order = {word: list(named) for word, named in read_homographs().items()}
     found, kept = (
         [one for one in sentences(data / "data" / part, file) if one.word in order]
         for part in ("train", "eval")
@@ -171,7 +177,7 @@ def main(data: Path, front_end: Path) -> None:
         print(f"{part}: {right(model, tried)} of {len(tried)}, {right(model, tried) / len(tried):.2%}")
     fetched = json.loads((front_end / FILES[2]).read_text(encoding="utf-8"))
     learned_with = np.frombuffer(bytes.fromhex(fetched["tagger"][TAGGER_FILES[0]]), np.uint8)
-    weights = {name: arrays[name] for name in HOMOGRAPHS} | {TAGGER: learned_with}
+    weights = {name: arrays[name] for name in HOMOGRAPH_TENSORS} | {TAGGER: learned_with}
     write_arrays(WEIGHTS, weights, {"notice": NOTICES["homographs"]})
 
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kokoro_tvm.model.front_end.text_rules import compiled
+from kokoro_tvm.model.front_end.text_rules import compile_language
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
-from kokoro_tvm.runtime.text.frontend.normalization.scanner import Scanner
+from kokoro_tvm.runtime.text.frontend.normalization.scanner import Verbalizer
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 __all__ = ["Case", "cases", "has_same_letters", "has_same_words", "reader"]
@@ -79,11 +79,11 @@ def _several(file: str, lines: Sequence[str]) -> Iterator[Case]:
 
 def reader(language: str, cldr: Path, code: str) -> Callable[[str], str]:
     """Return a function that reads a text in words, by the rules of a language and CLDR's data."""
-    scanner = Scanner(LanguageRules(compiled(language, cldr), code))
+    scanner = Verbalizer(LanguageRules(compile_language(language, cldr), code))
 
     def read(text: str) -> str:
         source = SourceText.of(unicodedata.normalize("NFC", text))
-        return source.edited(scanner.scan(source).edits).text
+        return source.apply_edits(scanner.scan(source).edits).text
 
     return read
 

@@ -26,8 +26,8 @@ from kokoro_tvm.common.constants import FRAMES_PER_SECOND
 from kokoro_tvm.compiler.export import export_component
 from kokoro_tvm.compiler.lower import lower
 from kokoro_tvm.compiler.passes.select_kernels import WORK
-from kokoro_tvm.model.kokoro import shipped_config
-from kokoro_tvm.model.synthetic import toy_config
+from kokoro_tvm.model.kokoro import load_shipped_config
+from kokoro_tvm.model.synthetic import shrink_config
 from kokoro_tvm.recipe import Recipe, SyntheticSource, load_recipe
 from kokoro_tvm.targets import Machine, resolve
 
@@ -117,9 +117,9 @@ def _select_kernels(recipe: Recipe, component: str, machine: Machine) -> Any:
     """Lower a component's largest bucket and return the module after the pass `select_kernels`."""
     spec = next(s for s in reversed(recipe.artifacts()) if s.component == component)
     first = recipe.checkpoint.sources[0]
-    config = shipped_config()
+    config = load_shipped_config()
     if isinstance(first, SyntheticSource) and first.size == "toy":
-        config = toy_config(config)
+        config = shrink_config(config)
     phases: dict[str, Any] = {}
     lower(
         export_component(component, config, spec.length, spec.bucket, recipe.components[component].patches),

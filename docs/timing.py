@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.runtime import Plan, Synthesizer
-from kokoro_tvm.runtime.speech.joins import muted
+from kokoro_tvm.runtime.speech.joins import muted_spans
 from kokoro_tvm.runtime.text.phonemes import encode
 
 Floats = NDArray[np.float32]
@@ -120,7 +120,7 @@ def below_marks(tts: Synthesizer, voice: str, text: str) -> tuple[float, float]:
             whole = replace(plan, pieces=(replace(piece, keep=(None, None), pause=0),), mute=mute)
             audio = tts.render(whole).audio
             loud = float(np.percentile(np.abs(audio), 95))
-            for start, end in muted(piece, plan.samples_per_frame, plan.sample_rate):
+            for start, end in muted_spans(piece, plan.samples_per_frame, plan.sample_rate):
                 inside = audio[start + 240 : end - 240]
                 if inside.size > _HOP:
                     worst = max(worst, float(decibels(inside, loud).max()))

@@ -34,7 +34,6 @@ LONGEST = (
         "native/libkokoro/test_english_from_c.py",
         "validation/reference/test_stock.py",
         "test_static.py",
-        "test_patterns.py",
     ),
     *("compiler/test_export.py", "validation/measure/test_e2e.py", "builder/test_reference_store.py"),
 )

@@ -32,7 +32,7 @@ from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech import sentences as sentences_module
 from kokoro_tvm.runtime.speech.division import Division
-from kokoro_tvm.runtime.speech.joins import Pauses, muted
+from kokoro_tvm.runtime.speech.joins import Pauses, muted_spans
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
@@ -40,12 +40,12 @@ from kokoro_tvm.runtime.speech.words import timeline
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
-from kokoro_tvm.runtime.text.markup import Known
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary
+from kokoro_tvm.runtime.text.reading import phonemize_sentence
 from kokoro_tvm.validation.reference.phonemes import sentences
 
 __all__ = [
@@ -185,7 +185,7 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
     with without_espeak():
         front_end = FrontEnd(FrontEndFile.open(file))
         readings: dict[str, Any] = {}
-        with mock.patch.object(sentences_module, "read_utterances", _recording(readings)):
+        with mock.patch.object(sentences_module, "phonemize_sentence", _recording(readings)):
             found = [
                 _vector(text, code, front_end, model, captions=i % 15 == 0)
                 for i, (text, code) in enumerate(texts)
@@ -201,8 +201,7 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _recording(readings: dict[str, Any]) -> Callable[..., list[Utterance]]:
-    """`read_utterances` that writes down a text, its links and the language, what is read or the error, and
-    the notices."""
+    """Wrap `phonemize_sentence` to record the request, the result or the error, and the notices."""
 
     def read(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
         links = [[x.start, x.end, x.phonemes, x.stress, x.flags, x.alias] for x in source.links]
@@ -210,7 +209,7 @@ def _recording(readings: dict[str, Any]) -> Callable[..., list[Utterance]]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                utterances = read_utterances(source, code, front_end)
+                utterances = phonemize_sentence(source, code, front_end)
                 result: Any = [
                     [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in u.tokens]
                     for u in utterances
@@ -231,8 +230,8 @@ def _recording(readings: dict[str, Any]) -> Callable[..., list[Utterance]]:
 @contextmanager
 def without_espeak() -> Iterator[None]:
     """While it is entered, English words that no lexicon has are read by their letters."""
-    guesser = functools.partial(UnknownWords, espeak=False)
-    with mock.patch.object(front_end_module, "UnknownWords", guesser):
+    guesser = functools.partial(UnknownWordReader, espeak=False)
+    with mock.patch.object(front_end_module, "UnknownWordReader", guesser):
         yield
 
 
@@ -293,7 +292,9 @@ def _vector(
 ) -> dict[str, Any]:
     voices = Voices({voice: np.zeros((100, 256), np.float32) for voice in _VOICES.values()})
     voice = _VOICES[code]
-    known = Known(model.bundle.vocabulary, lambda other: describe(voices.split(other or voice)[0]).code)
+    known = MarkupVocabulary(
+        model.bundle.vocabulary, lambda other: describe(voices.split(other or voice)[0]).code
+    )
     vector: dict[str, Any] = {"text": text, "voice": voice}
 
     def planned() -> Any:
@@ -301,7 +302,7 @@ def _vector(
         found = plan_pieces(model, sentences_of_text(text, known, front_end), style)  # type: ignore[arg-type]
         plan = Plan(tuple(each.piece for each in found), voice, 0.9)
         if captions:
-            vector["muted"] = [muted(piece, _SAMPLES_PER_FRAME, _RATE) for piece in plan.pieces]
+            vector["muted"] = [muted_spans(piece, _SAMPLES_PER_FRAME, _RATE) for piece in plan.pieces]
             vector["captions"] = {
                 s: write_captions(f"words{s}", timeline(plan), plan.seconds)
                 for s in (".srt", ".vtt", ".json")

@@ -6,7 +6,7 @@ import re
 
 from toy_bundle import VOCABULARY
 
-from kokoro_tvm.runtime.text.frontend.source import SourceText, aliased
+from kokoro_tvm.runtime.text.frontend.source import SourceText, apply_aliases
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
 
@@ -16,7 +16,7 @@ def read_letters(source: SourceText, code: str, front_end: object) -> list[Utter
     What links give is followed; another language than American English is written as its letter.
     """
     del front_end
-    source = aliased(source)
+    source = apply_aliases(source)
     tokens: list[Token] = []
     for found in re.finditer(r"(\w+|[^\w\s]+)(\s*)", source.text):
         start, end, space = found.start(1), found.end(1), " " if found[2] else ""

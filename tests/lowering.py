@@ -18,14 +18,14 @@ from torch.export.graph_signature import InputKind
 
 from kokoro_tvm.compiler.export import export_component
 from kokoro_tvm.compiler.lower import LoweredModule, lower
-from kokoro_tvm.model.kokoro import shipped_config
-from kokoro_tvm.model.synthetic import toy_config
+from kokoro_tvm.model.kokoro import load_shipped_config
+from kokoro_tvm.model.synthetic import shrink_config
 from kokoro_tvm.targets import Machine
 
 RECIPE: dict[str, Any] = yaml.safe_load(
     (Path(__file__).parents[1] / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8")
 )
-CONFIG = toy_config(shipped_config())
+CONFIG = shrink_config(load_shipped_config())
 BUCKET = 64
 STORAGE_STEP = 1280
 MACHINE = machine_of("native", None, ())

@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakText
-from kokoro_tvm.runtime.text.frontend.sounds import Sounds
+from kokoro_tvm.model.front_end.sound_rules import compile_sounds, list_sound_languages
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakLanguage
+from kokoro_tvm.runtime.text.frontend.sounds import SoundRules
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.validation.measure.phonemes import edit_distance
 
@@ -48,13 +48,13 @@ class Pair(NamedTuple):
 
 
 @cache
-def espeak(language: str) -> EspeakText:
-    return EspeakText(_ESPEAK[language])
+def espeak(language: str) -> EspeakLanguage:
+    return EspeakLanguage(_ESPEAK[language])
 
 
 @cache
-def rules(language: str) -> Sounds:
-    return Sounds(compiled_sounds(language))
+def rules(language: str) -> SoundRules:
+    return SoundRules(compile_sounds(language))
 
 
 def heard(text: str, language: str) -> str:
@@ -102,7 +102,7 @@ def _in_other_languages(texts: list[str], language: str) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("language", choices=sound_languages())
+    parser.add_argument("language", choices=list_sound_languages())
     parser.add_argument("--sentences", type=Path, help="a file of them, one a line, in the place of words")
     parser.add_argument("--held", action="store_true", help="the words that rules are judged by")
     parser.add_argument("--most", type=int, default=20, help="kinds of errors that are printed")
@@ -110,7 +110,7 @@ def main() -> None:
     texts = (
         options.sentences.read_text(encoding="utf-8").splitlines()
         if options.sentences
-        else words(options.language, options.held)
+        else words(options.language, options.tile_rows)
     )
     found = pairs(texts, options.language)
     wrong = [pair for pair in found if pair.ours != pair.theirs]

@@ -11,7 +11,7 @@ import pytest
 import torch
 from sharing import once
 
-from kokoro_tvm.model.kokoro import build_model, shipped_config
+from kokoro_tvm.model.kokoro import build_model, load_shipped_config
 from kokoro_tvm.recipe.parts import UtteranceSpec
 from kokoro_tvm.validation.reference.compute import compute_references
 from kokoro_tvm.validation.reference.reference import Reference
@@ -20,7 +20,7 @@ from kokoro_tvm.validation.reference.reference import Reference
 @pytest.fixture(scope="session")
 def config() -> dict[str, Any]:
     """The stock configuration, with everything that may shrink shrunk; the stock classes fix the widths."""
-    config = shipped_config()
+    config = load_shipped_config()
     config["n_layer"] = 1
     config["plbert"] |= {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 32}
     config["istftnet"] |= {"resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 3, 5]]}

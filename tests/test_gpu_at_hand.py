@@ -21,7 +21,7 @@ from kokoro_tvm.common.errors import BuildError, BundleError
 from kokoro_tvm.native.toolchains import nvrtc
 from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
-from kokoro_tvm.runtime.session.device import Gpu, Resident
+from kokoro_tvm.runtime.session.device import DeviceTensor, Gpu
 from kokoro_tvm.targets import KERNELS, target_kind
 from kokoro_tvm.targets.runners.source.device import SourceDevice
 from kokoro_tvm.targets.runners.wgpu import WGPU
@@ -62,7 +62,7 @@ def test_what_one_component_computes_stays_for_the_next(name: str, tmp_path: Pat
     want = forward(tensors, torch.from_numpy(x)).numpy()
     for factor in (1.0, 2.0):
         found = run(device.input("x", factor * x, x.size))
-        assert isinstance(found, Resident)
+        assert isinstance(found, DeviceTensor)
         assert (found.shape, found.ndim, found.dtype) == ((1, 9, 8), 3, np.float32)
         np.testing.assert_allclose(np.asarray(found), factor * want, rtol=1e-4, atol=1e-5)
         part = found.valid(1, 5)

@@ -14,13 +14,13 @@ import pytest
 from tiers import ASIAN, SLOW_MODULES
 
 from kokoro_tvm.common.packages import STOCK
-from kokoro_tvm.runtime.text.frontend.packages import CHINESE, ESPEAK, JAPANESE, Packages
+from kokoro_tvm.runtime.text.frontend.packages import CHINESE, ESPEAK, JAPANESE, LanguagePackages
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Dependencies of kokoro and misaki, which pip does not install on Pythons that their metadata excludes.
 INDIRECT = {"addict", "loguru", "num2words"}
-# Packages that tests run or need indirectly, but do not import.
+# LanguagePackages that tests run or need indirectly, but do not import.
 TOOLS = {
     "pytest-benchmark",
     "pytest-xdist",
@@ -141,7 +141,7 @@ def test_speaking_imports_only_base_dependencies() -> None:
     [ESPEAK, pytest.param(JAPANESE, marks=ASIAN), pytest.param(CHINESE, marks=ASIAN)],
     ids=lambda packages: packages.extra,
 )
-def test_language_packages_are_those_of_their_extra(packages: Packages) -> None:
+def test_language_packages_are_those_of_their_extra(packages: LanguagePackages) -> None:
     assert set(packages.modules) == EXTRAS[packages.extra]
     assert packages.missing == ()
     owners = packages_distributions()

@@ -46,7 +46,7 @@ from kokoro_tvm.runtime.registry.trust import SIGNED, key_ids, read_key, require
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
-from kokoro_tvm.runtime.text.markup import Known
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 from kokoro_tvm.runtime.text.markup.ssml import parse_ssml
 from kokoro_tvm.serving.batch.manifest import read_manifest
 
@@ -156,7 +156,7 @@ def _read_ssml(path: Path) -> object:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpeechWarning)
-        return list(parse_ssml(iter([text]), Known(VOCABULARY, lambda voice: "a")))
+        return list(parse_ssml(iter([text]), MarkupVocabulary(VOCABULARY, lambda voice: "a")))
 
 
 _KEY = (

@@ -93,7 +93,7 @@ for count in range(521):
 @pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
 def test_500_utterances_of_any_length_leave_no_memory_behind(toy: Path) -> None:
-    """Resident memory after the longest of all, in KiB: said early, and again after 499 others."""
+    """DeviceTensor memory after the longest of all, in KiB: said early, and again after 499 others."""
     done = subprocess.run(
         [sys.executable, "-c", MANY, str(toy), PHONEMES], capture_output=True, text=True, check=True
     )
@@ -106,7 +106,7 @@ def test_a_second_run_executes_nothing(toy: Path, toy_root: Path, monkeypatch: p
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     again = doit(toy_root, "toy")
     assert again.returncode == 0
-    assert re.search(r"\| +kokoro_tvm\.project\.tasks$", again.stderr, re.MULTILINE)
+    assert re.search(r"\| +kokoro_tvm\.builder\.tasks$", again.stderr, re.MULTILINE)
     assert not re.search(r"\| +(torch|tvm|tvm_ffi|transformers|kokoro|numpy)$", again.stderr, re.MULTILINE)
     assert again.stdout.startswith("Nothing to do: all 32 stages are current.\nThe bundle is artifacts/toy, ")
 

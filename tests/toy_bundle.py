@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import kokoro_tvm
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 
 VOCABULARY = {symbol: index + 1 for index, symbol in enumerate(" .,;:!?…—ˈabcdefghijklmnopəɹ")}
 STYLE = 2  # style_dim of the toy

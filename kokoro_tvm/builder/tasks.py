@@ -22,8 +22,8 @@ from kokoro_tvm.builder.needs import require_tools
 from kokoro_tvm.builder.project import Project
 from kokoro_tvm.common.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.common.invocation import program
-from kokoro_tvm.common.platforms import this_platform
-from kokoro_tvm.common.words import as_typed
+from kokoro_tvm.common.platforms import detect_platform
+from kokoro_tvm.common.words import shorten_path
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind, tools_for
 
@@ -170,7 +170,7 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
     built = [g for g in graphs if (g.bundle_folder / "bundle.json").is_file()] or graphs[:1]
 
     def conclude() -> None:
-        pages = [as_typed(g.report.path("report.html")) for g in built]
+        pages = [shorten_path(g.report.path("report.html")) for g in built]
         reporter.conclusion.extend(f"The report is {page}; open it in a browser." for page in pages)
 
     names = [g.report.name for g in built]
@@ -205,7 +205,7 @@ def _conclude(reporter: LineReporter, graph: RecipeGraph) -> None:
 
 def conclusion(graph: RecipeGraph) -> str:
     """Return the two last lines of a build: where the bundle is, and the command that uses it."""
-    bundle = as_typed(graph.bundle_folder)
+    bundle = shorten_path(graph.bundle_folder)
     hello = f", and it says hello in {bundle / 'hello.wav'}" if graph.is_run else ""
     return f"The bundle is {bundle}{hello}.\nNext: {_next_command(graph, bundle)}"
 
@@ -217,7 +217,7 @@ def _next_command(graph: RecipeGraph, bundle: Path) -> str:
         return f"{command} web {f'--gpu {bundle}' if kind.has_kernels else bundle} -o site"
     say = f'say --bundle {bundle} -o speech.wav "Anything you like."'
     platform = kind.platform(target)
-    if platform == this_platform():
+    if platform == detect_platform():
         return f"{command} {say}"
     if platform.system == "ios":
         return f"{command} package {graph.recipe.name}"

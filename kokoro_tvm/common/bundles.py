@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["BUILT", "PACKAGED", "default_bundle", "pulled_bundles"]
+__all__ = ["BUILT", "PACKAGED", "default_bundle", "locate_pulled_bundles"]
 
 BUILT = Path("artifacts/cpu")
 """Bundle that `doit` builds, relative to the repository."""
@@ -24,12 +24,12 @@ def default_bundle() -> Path:
     if installed := sorted((Path(__file__).parents[1] / PACKAGED).glob("*/bundle.json")):
         return installed[0].parent
     with suppress(RuntimeError):  # a user without a home directory has pulled nothing into it
-        pulled = pulled_bundles().glob("*/bundle.json")
+        pulled = locate_pulled_bundles().glob("*/bundle.json")
         return max(pulled, key=lambda path: path.stat().st_mtime_ns, default=BUILT / "bundle.json").parent
     return BUILT
 
 
-def pulled_bundles() -> Path:
+def locate_pulled_bundles() -> Path:
     """Return the folder of pulled bundles. Raises RuntimeError for a user without a home directory."""
     data = os.environ.get("XDG_DATA_HOME")
     return (Path(data) if data else Path.home() / ".local" / "share") / "kokoro-tvm" / "bundles"

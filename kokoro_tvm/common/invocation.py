@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from kokoro_tvm.common.words import as_typed
+from kokoro_tvm.common.words import shorten_path
 
 __all__ = ["localize", "program"]
 
@@ -20,7 +20,7 @@ def program(name: str) -> str:
     on_path = shutil.which(name)
     if not beside.is_file() or (on_path is not None and Path(on_path).resolve() == beside.resolve()):
         return name
-    return str(as_typed(beside))
+    return str(shorten_path(beside))
 
 
 def localize(message: str) -> str:

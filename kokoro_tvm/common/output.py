@@ -19,7 +19,7 @@ __all__ = [
     "check_place",
     "is_stream",
     "open_stream",
-    "real_path",
+    "resolve_link",
     "whole_file",
     "write_text",
 ]
@@ -32,7 +32,7 @@ def is_stream(path: Path) -> bool:
     return path == STANDARD_OUTPUT or not stat.S_ISREG(_mode(path))
 
 
-def real_path(path: Path) -> Path:
+def resolve_link(path: Path) -> Path:
     """Resolve a path if it is a link; its target need not exist."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
@@ -43,7 +43,7 @@ def check_place(path: Path) -> None:
         return
     if stat.S_ISDIR(_mode(path)):
         raise InputError(f"{path} is a folder; name a file to write to, such as {path / 'speech.wav'}.")
-    place = path if is_stream(path) else real_path(path).parent
+    place = path if is_stream(path) else resolve_link(path).parent
     if not place.exists():
         raise InputError(f"The folder {place} for {path.name} does not exist. Create it first.")
     if not os.access(place, os.W_OK):
@@ -85,7 +85,7 @@ def whole_file(path: Path) -> Iterator[Path]:
             with open_stream(path) as stream, temporary.open("rb") as content:
                 shutil.copyfileobj(content, stream)
         return
-    target = real_path(path)
+    target = resolve_link(path)
     # A new name every time: a run that was killed may have left its file.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     with _written(path):

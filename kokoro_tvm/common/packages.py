@@ -17,7 +17,7 @@ from kokoro_tvm.common.errors import BuildError
 
 __all__ = [
     "advice",
-    "folder_of",
+    "find_package_folder",
     "install_stock_packages",
     "is_installed",
     "missing",
@@ -99,7 +99,7 @@ def install_stock_packages() -> None:
     missing.cache_clear()
 
 
-def folder_of(module: str) -> Path:
+def find_package_folder(module: str) -> Path:
     """Return the folder of an installed package without importing it. Raises BuildError."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-__all__ = ["WEB", "Platform", "platform_of", "this_platform"]
+__all__ = ["WEB", "Platform", "detect_platform", "parse_triple"]
 
 _ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other names -> LLVM's
 _SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "darwin", "macos": "darwin", "ios": "ios"}
@@ -36,14 +36,14 @@ WEB = Platform("wasm32", "")
 """Browsers and other engines of WebAssembly."""
 
 
-def platform_of(triple: str) -> Platform:
+def parse_triple(triple: str) -> Platform:
     """Return the platform of an LLVM triple, whose system may have a version: `arm64-apple-macos11.0`."""
     architecture, *words = triple.split("-")
     systems = (s for word in words for prefix, s in _SYSTEMS.items() if word.startswith(prefix))
     return Platform(_ARCHITECTURES.get(architecture, architecture), next(systems, ""))
 
 
-def this_platform() -> Platform:
+def detect_platform() -> Platform:
     """Return the platform of this process."""
     machine, system = platform.machine(), platform.system().lower()
     return Platform(_ARCHITECTURES.get(machine, machine), _SYSTEMS.get(system, ""))

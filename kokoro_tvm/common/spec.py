@@ -31,7 +31,7 @@ __all__ = [
     "TvmPass",
     "Url",
     "VoiceName",
-    "distinct",
+    "refuse_duplicates",
 ]
 
 _NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
@@ -137,7 +137,7 @@ class TargetSpec(Spec):
         return "" if self.run else "the recipe's target says `run: false`"
 
 
-def distinct(words: tuple[str, ...]) -> tuple[str, ...]:
+def refuse_duplicates(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words. Raises PydanticCustomError if one is listed twice."""
     if len(set(words)) == len(words):
         return words

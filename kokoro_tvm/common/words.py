@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-__all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number", "shown_seconds", "truncate"]
+__all__ = [
+    "either",
+    "format_number",
+    "format_seconds",
+    "hint",
+    "nearest",
+    "shorten",
+    "shorten_path",
+    "truncate",
+]
 
 _MAX_CHOICES = 60  # that a message lists: all voices, but not all CPUs
 _NEAR = 0.59  # difflib's ratio above which a word counts as a typo of another: `zen4` and `znver4` are 0.6
@@ -78,20 +87,20 @@ def _count_equal(left: str, right: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
-def as_typed(path: Path) -> Path:
+def shorten_path(path: Path) -> Path:
     """Return a path relative to the working directory if it is below that."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def show_number(value: object) -> str:
+def format_number(value: object) -> str:
     """Return a value for a message; for a huge whole number, its length."""
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)
 
 
-def shown_seconds(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Return a duration: 0.4 s, 32 s, 3 min 50 s, 1 h 02 min."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"

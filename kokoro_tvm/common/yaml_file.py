@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,8 +110,9 @@ class Span:
         before, after = "…" if begin else "", "…" if end < len(line) else ""
         lead = len(before) + _count_columns(shown[: start - begin])
         carets = "^" * max(1, _count_columns(shown[start - begin : start - begin + self.width]))
-        head = f"{self}:{self.column}: {sentence(message)}"
-        return f"{head}\n{self.line:>4} | {before}{shown}{after}\n     | {' ' * lead}{carets}"
+        number = f"{self.line:>4}"
+        first = f"{self}:{self.column}: {sentence(message)}"
+        return f"{first}\n{number} | {before}{shown}{after}\n{' ' * len(number)} | {' ' * lead}{carets}"
 
 
 @dataclass(slots=True)
@@ -173,18 +175,19 @@ def read_text(path: Path, error: type[KokoroTvmError] = RecipeError) -> YamlText
         raise _locate(YamlText(shown, text, error), len(before)).error(message) from fault
 
 
-def parse_yaml(source: YamlText, strings: bool = False) -> YamlNode:
+def parse_yaml(source: YamlText, strings: bool = False, max_depth: int = sys.maxsize) -> YamlNode:
     """Parse one document that is a mapping; an empty file is an empty one.
 
     Args:
         source: The text.
         strings: Return every scalar as text, `no` and `1984` too.
+        max_depth: Largest depth of mappings and lists; 1 is a mapping of scalars.
 
     Raises:
         KokoroTvmError: The text is not YAML, or has anchors, aliases, tags, a key twice or without a value,
             or an unquoted word that YAML readers disagree about. Its class is `source.error`.
     """
-    parser = _Parser(source, strings)
+    parser = _Parser(source, strings, max_depth)
     try:
         return parser.document()
     except yaml.reader.ReaderError as fault:
@@ -217,9 +220,8 @@ def parse_scalar(word: str) -> Scalar:
 class _Parser:
     """Builds nodes from the events of PyYAML's parser, so that a fault is reported where it begins."""
 
-    def __init__(self, source: YamlText, strings: bool) -> None:
-        self._source = source
-        self._strings = strings
+    def __init__(self, source: YamlText, strings: bool, max_depth: int) -> None:
+        self._source, self._strings, self._max_depth = source, strings, max_depth
         self._events: Iterator[Any] = yaml.parse(source.text, Loader=_LOADER)
         self._brackets: list[Span] = []  # that are open
 
@@ -229,7 +231,7 @@ class _Parser:
         if isinstance(next(self._events), yaml.StreamEndEvent):
             return YamlNode(top, {}, top)
         event = next(self._events)
-        root = self._node(event, self._span(event))
+        root = self._node(event, self._span(event), 1)
         next(self._events)  # the document's end
         if not isinstance(event := next(self._events), yaml.StreamEndEvent):
             raise self._span(event).error("a second document starts here; write one, without `---`")
@@ -237,7 +239,7 @@ class _Parser:
             raise root.span.error("the file should be a mapping, lines of `key: value`")
         return root
 
-    def _node(self, event: Any, key: Span) -> YamlNode:
+    def _node(self, event: Any, key: Span, depth: int) -> YamlNode:
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             word = shorten(str(event.anchor))
             raise self._span(event).error(
@@ -250,22 +252,25 @@ class _Parser:
         span = self._span(event)
         if isinstance(event, yaml.ScalarEvent):
             return YamlNode(span, self._scalar(event), key)
+        if depth > self._max_depth:
+            raise span.error("text should stand here, not a list or a mapping")
         if event.flow_style:
             self._brackets.append(span)
-        value = self._entries() if isinstance(event, yaml.MappingStartEvent) else self._items()
+        read = self._entries if isinstance(event, yaml.MappingStartEvent) else self._items
+        value = read(depth + 1)
         if event.flow_style:
             self._brackets.pop()
         return YamlNode(span, value, key)
 
-    def _items(self) -> list[YamlNode]:
+    def _items(self, depth: int) -> list[YamlNode]:
         items = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             if _is_empty(event):
                 raise self._span(event).error("an item of this list has no value: write one, or remove it")
-            items.append(self._node(event, self._span(event)))
+            items.append(self._node(event, self._span(event), depth))
         return items
 
-    def _entries(self) -> dict[str, YamlNode]:
+    def _entries(self, depth: int) -> dict[str, YamlNode]:
         entries: dict[str, YamlNode] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
@@ -278,7 +283,7 @@ class _Parser:
             value = next(self._events)
             if _is_empty(value):
                 raise key.error(f"`{shorten(word)}` has no value: write one, or remove it{self._hint(key)}")
-            entries[word] = self._node(value, key)
+            entries[word] = self._node(value, key, depth)
         return entries
 
     def _hint(self, key: Span) -> str:

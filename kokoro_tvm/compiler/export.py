@@ -197,7 +197,7 @@ def _check_program(
     foreign = sorted({n for n in list_operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
     if foreign:
         raise BuildError(
-            f"the exported {component} contains {_some(foreign)}, which no later stage supports: a patch is "
+            f"the exported {component} contains {_first(foreign)}, which no later stage supports: a patch is "
             f"missing from its list, or does not cover a piece of the model{_without(patches)}"
         )
     inputs = (InputKind.PARAMETER, InputKind.USER_INPUT)
@@ -208,11 +208,11 @@ def _check_program(
             if "weight_norm" in patches
             else "add the patch `weight_norm` to its list, which folds normalised weights into parameters"
         )
-        raise BuildError(f"the exported {component} holds values of its own, {_some(constants)}: {remedy}")
+        raise BuildError(f"the exported {component} holds values of its own, {_first(constants)}: {remedy}")
     unused = [n.name for n in program.graph.find_nodes(op="placeholder") if not n.users]
     if unused:
         raise BuildError(
-            f"the exported {component} does not use its inputs {_some(unused)}: "
+            f"the exported {component} does not use its inputs {_first(unused)}: "
             "a patch replaces what reads them"
         )
     symbols = {s: r for s, r in program.range_constraints.items() if s.is_symbol}
@@ -224,12 +224,12 @@ def _check_program(
         )
 
 
-def _some(names: Sequence[str]) -> str:
-    """The first three names, and how many more there are."""
+def _first(names: Sequence[str]) -> str:
+    """List the first three names and the number of the others."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
 
 def _without(patches: Sequence[str]) -> str:
-    """The patches of the list, for an error."""
+    """Format the patches for an error."""
     return f" (its patches are {', '.join(patches) or 'none'})"

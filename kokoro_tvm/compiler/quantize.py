@@ -71,8 +71,8 @@ def quantize_weight(array: np.ndarray, packing: Packing, bits: int) -> Quantized
     points = np.ones((1, 1)) if packing.points is None else packing.points
     blocks, taps = arranged.shape[0], points.shape[1]
     weights = arranged.reshape(blocks, taps, -1, packing.columns)
-    most = (1 << (bits - 1)) - 1
-    scales = (np.abs(weights).max(axis=(1, 2)) / most).astype(np.float32)
+    largest = (1 << (bits - 1)) - 1
+    scales = (np.abs(weights).max(axis=(1, 2)) / largest).astype(np.float32)
     divisors = np.where(scales > 0, scales, 1).astype(np.float64)
-    codes = np.rint(weights / divisors[:, None, None]).clip(-most, most).astype(np.int32)
+    codes = np.rint(weights / divisors[:, None, None]).clip(-largest, largest).astype(np.int32)
     return QuantizedWeight(bits, codes, scales, points)

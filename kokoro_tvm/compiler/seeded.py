@@ -39,16 +39,16 @@ def build_noise_module(function: Any, name: str) -> Any | None:
     return builder.get()
 
 
-def add_seeded_entry(module: Any, drawn: Any, component: str, name: str) -> Any:
+def add_seeded_entry(module: Any, noise_module: Any, component: str, name: str) -> Any:
     """Add `<component>_seeded` to a lowered component: it takes `seed` in place of `noise`.
 
     Args:
         module: The lowered component.
-        drawn: The lowered module of `build_noise_module`.
+        noise_module: The lowered module of `build_noise_module`.
         component: Name of the component.
-        name: Name of the drawn module.
+        name: Name of the noise module.
     """
-    result = tvm.IRModule(dict(module.functions.items()) | dict(drawn.functions.items()))
+    result = tvm.IRModule(dict(module.functions.items()) | dict(noise_module.functions.items()))
     variables = {v.name_hint: v for v in result.get_global_vars()}
     inner, draw = (variables[f"{prefix}_forward"] for prefix in (component, name))
     if inner.ty.is_missing():

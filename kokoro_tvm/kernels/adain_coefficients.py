@@ -183,10 +183,10 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             variance = k.let(select(variance < zero, zero, variance))
             deviation = k.let(sqrt(variance + k.real(call.get_float("eps"))))
             # Shared memory keeps compilers that may reorder from simplifying `lost` to zero.
-            kept = k.shared(_GPU_ROWS * _GPU_LANES)
-            k.store(kept, origin + offset, thread)
+            pivots = k.shared(_GPU_ROWS * _GPU_LANES)
+            k.store(pivots, origin + offset, thread)
             k.barrier()
-            rounded = k.let(kept[thread])
+            rounded = k.let(pivots[thread])
             lost = k.let((origin - rounded) + offset)
             # Every other thread of a channel has gamma's column, the others have beta's.
             half = k.let(tirx.truncmod(columns.row, 2))
@@ -241,8 +241,8 @@ def adain_coefficients(
     styled = F.linear(style.double(), style_weight.double(), style_bias.double()).to(moments.dtype)
     gamma, beta = styled[0].double().chunk(2)
     pivot, total, squares, steps = moments.double().unbind(1)
-    used = steps[:, 0] > 0
-    pivot, total, squares, steps = pivot[used], total[used], squares[used], steps[used]
+    nonempty = steps[:, 0] > 0
+    pivot, total, squares, steps = pivot[nonempty], total[nonempty], squares[nonempty], steps[nonempty]
     means = pivot + total / steps
     exact = (means * steps).sum(0) / steps.sum(0)
     variance = (squares - total**2 / steps + steps * (means - exact) ** 2).sum(0) / steps.sum(0)

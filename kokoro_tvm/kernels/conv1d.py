@@ -58,8 +58,8 @@ def plan_of(call: OpCall) -> ConvPlan:
     stride, dilation, taps = call.get_int("stride"), call.get_int("dilation"), _count_taps(call)
     channels, outputs = int(call.shapes["x"][2]) * stride, int(call.result[2])
     tolerant = bool(call.attributes["tolerant"])
-    kept, choice = ceildiv(taps, stride), call.choice
-    plan = ConvPlan(channels, outputs, kept, dilation, call.features, tolerant, stride, choice=choice)
+    folded_taps, choice = ceildiv(taps, stride), call.choice
+    plan = ConvPlan(channels, outputs, folded_taps, dilation, call.features, tolerant, stride, choice=choice)
     if choice is not None and not plan.allows(plan.filtering):
         raise BuildError(
             f"the schedule gives {_schedule_key(call)!r} F({choice.outputs}, {choice.taps}), "
@@ -98,8 +98,8 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         source = _conv.ConvInput(x, valid_steps, Activation(norm, alpha, call.get_float("slope")), stride)
         gain, repeat = call.get_float("gain"), call.get_int("repeat")
         write = _conv.ConvOutput(k, y, bias, residual, gain, repeat, added)
-        whole = plan.outputs % plan.columns == 0
-        put = write.put if whole else write.put_some
+        is_even = plan.outputs % plan.columns == 0
+        put = write.put if is_even else write.put_some
         _conv.emit(k, plan, weight, source, -padding, steps, put, moments=moments)
     return k.build()
 
@@ -139,8 +139,8 @@ def _choose_gpu_tile(call: OpCall) -> Tile | FilteredTile | MatrixTile:
             tile = MatrixTile.choose(channels, outputs, taps, dilation, workgroup)
         if tile is not None:
             return tile
-    kept = ceildiv(taps, stride)
-    return Tile.choose(channels * stride, outputs, kept, dilation, moments=call.moments is not None)
+    folded_taps = ceildiv(taps, stride)
+    return Tile.choose(channels * stride, outputs, folded_taps, dilation, moments=call.moments is not None)
 
 
 def _can_emit_gpu_moments(call: OpCall) -> bool:
@@ -169,9 +169,9 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     if stride > 1 and dilation > 1:
         raise NotImplementedError("conv1d: stride and dilation together have no kernel")
     width, outputs = int(call.shapes["x"][2]), int(call.result[2])
-    tile, kept = _choose_gpu_tile(call), ceildiv(taps, stride)
+    tile, folded_taps = _choose_gpu_tile(call), ceildiv(taps, stride)
     dtype = select_weight_dtype(call)
-    packed = tile.pack(np.zeros((outputs, width * stride, kept), np.float32), dtype)
+    packed = tile.pack(np.zeros((outputs, width * stride, folded_taps), np.float32), dtype)
     k = GpuKernel("conv1d", call.features)
     with k:
         x = k.param("x", call.shapes["x"], call.dtype("x"))
@@ -202,10 +202,10 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         layer = ConvLayer(
             weight=weight,
             channels=width * stride,
-            taps=kept,
+            taps=folded_taps,
             dilation=dilation,
             steps=k.index(y.shape[1]),
-            needed=(valid_steps + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
+            valid_steps=(valid_steps + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
             outputs=outputs,
             read=read,
             write=write,

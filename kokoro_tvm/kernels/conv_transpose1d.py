@@ -92,8 +92,8 @@ def _choose_gpu_tile(call: OpCall) -> Tile:
 def _can_emit_gpu_moments(call: OpCall) -> bool:
     """Return whether the kernel can emit moments."""
     # Every phase leaves its last block partly empty, and the spare slots are limited.
-    whole = int(call.result[2]) % _choose_gpu_tile(call).outputs == 0
-    return whole and call.get_int("stride") + call.get_int("lead") < SPARE_SLOTS
+    is_even = int(call.result[2]) % _choose_gpu_tile(call).outputs == 0
+    return is_even and call.get_int("stride") + call.get_int("lead") < SPARE_SLOTS
 
 
 def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
@@ -172,7 +172,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             taps=2,
             dilation=1,
             steps=k.index(x.shape[1]),
-            needed=valid_steps,
+            valid_steps=valid_steps,
             outputs=stride * width,
             read=read,
             write=write,

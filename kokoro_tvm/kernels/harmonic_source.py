@@ -63,9 +63,9 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         norm = k.let(sqrt(norm[0]), "norm")
 
         # TVM allocates before it reads a length, so the arrays have the length of f0, not of its valid part.
-        most = harmonics * f0.shape[1]
-        cycles = k.scratch(most, "float64")  # phase at each step, modulo one
-        increments = k.scratch(most, "float64")
+        capacity = harmonics * f0.shape[1]
+        cycles = k.scratch(capacity, "float64")  # phase at each step, modulo one
+        increments = k.scratch(capacity, "float64")
         with k.loop(harmonics) as h:
             phase, total = k.registers(1, "float64"), const(float(upsample), "float64")
             k.store(phase, const(0.0, "float64"), 0)
@@ -176,20 +176,20 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 threads=_GPU_THREADS,
             )
             with k.strided_loop(_GPU_STEPS * upsample, thread, _GPU_THREADS) as p:
-                i, within = k.let(start + p // upsample), k.let(p % upsample)
+                i, sample = k.let(start + p // upsample), k.let(p % upsample)
                 with k.when(i < n):
                     # As on CPUs: the middle of a step has its phase, which is constant at both ends.
-                    late = k.let(within >= half)
+                    late = k.let(sample >= half)
                     at = k.let(select(late, i, maximum(i - 1, 0)))
                     towards = k.let(select(late, minimum(i + 1, n - 1), i))
-                    halves = 2 * select(late, within - half, within + half) + 1
+                    halves = 2 * select(late, sample - half, sample + half) + 1
                     halves = k.let(select(towards > at, halves, k.index(0)))
                     voiced = k.let(f0[0, i] > k.real(float(a["voiced_threshold"])))
                     level = select(voiced, k.real(float(a["noise_std"])), k.real(float(a["amplitude"]) / 3))
                     squares = k.zeros()
                     with k.loop(harmonics) as h:
                         k.accumulate(squares, weight[0, h] * weight[0, h], 0)
-                    place = k.let(i * upsample + within)
+                    place = k.let(i * upsample + sample)
                     excitation = k.registers(1)
                     k.store(excitation, sqrt(squares[0]) * level * noise[0, place], 0)
                     k.accumulate(excitation, phases.not_a_number(towards - base), 0)

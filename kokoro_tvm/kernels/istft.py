@@ -115,7 +115,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
     if n_fft % hop or half % hop:
         raise NotImplementedError("istft: the hop must divide half the window")
-    most = _GPU_HOPS + overlap - 1  # frames
+    max_frames = _GPU_HOPS + overlap - 1  # frames
     zero = const(0.0, "float32")
     k = GpuKernel("istft", call.features)
     with k:
@@ -125,8 +125,8 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             frames, start = k.let(valid_steps), k.let(group * _GPU_HOPS)
             first = k.let(start + (half // hop - overlap + 1))  # frame that reaches the first hop
             cosines, sines = build_bases(k, n_fft, thread, _GPU_THREADS, 2 / n_fft)
-            real, imaginary = k.shared(most * bins), k.shared(most * bins)
-            with k.strided_loop(most * bins, thread, _GPU_THREADS) as number:
+            real, imaginary = k.shared(max_frames * bins), k.shared(max_frames * bins)
+            with k.strided_loop(max_frames * bins, thread, _GPU_THREADS) as number:
                 frame, b = k.let(first + number // bins), k.let(number % bins)
                 k.store(real, zero, number)
                 k.store(imaginary, zero, number)

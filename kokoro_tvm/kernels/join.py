@@ -63,7 +63,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("join", call.features)
     with k:
         inputs = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
-        y, needed = call.declare_result(k)
+        y, valid_steps = call.declare_result(k)
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(t: Any, channel: Any) -> Any:
@@ -75,7 +75,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 first += width
             return value[0]
 
-        emit_moments(k, int(call.result[2]), k.index(y.shape[1]), needed, read, y, moments)
+        emit_moments(k, int(call.result[2]), k.index(y.shape[1]), valid_steps, read, y, moments)
     return k.build()
 
 

@@ -154,7 +154,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
 
         with k.launch(threads, 2) as (thread, direction):
             units = [k.let(thread + own * threads) for own in range(hidden // threads)]
-            h, cells, shown = k.shared(hidden), k.registers(len(units)), k.registers(len(units))
+            h, cells, hidden_outputs = k.shared(hidden), k.registers(len(units)), k.registers(len(units))
             for own, unit in enumerate(units):
                 k.store(h, const(0.0, "float32"), unit)
                 k.store(cells, const(0.0, "float32"), own)
@@ -168,11 +168,11 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                         i_gate, f_gate, g_gate, o_gate = (sums[gate] for gate in range(4))
                         cell = sigmoid(k, f_gate) * cells[own] + sigmoid(k, i_gate) * tanh(k, g_gate)
                         k.store(cells, cell, own)
-                        k.store(shown, sigmoid(k, o_gate) * tanh(k, cells[own]), own)
+                        k.store(hidden_outputs, sigmoid(k, o_gate) * tanh(k, cells[own]), own)
                     k.barrier()
                     for own, unit in enumerate(units):
-                        k.store(h, shown[own], unit)
-                        k.store(y, shown[own], 0, t, unit + direction_index * hidden)
+                        k.store(h, hidden_outputs[own], unit)
+                        k.store(y, hidden_outputs[own], 0, t, unit + direction_index * hidden)
                     k.barrier()
     return k.build()
 

@@ -59,7 +59,7 @@ def emit_block_moments(
     kind = dtype(lanes)
     count = k.let(k.broadcast(Cast("float32", steps), lanes))
 
-    def about(pivot: Any) -> tuple[Any, Any]:
+    def sum_differences(pivot: Any) -> tuple[Any, Any]:
         """Return the sums of the differences from a pivot and of their squares."""
         total, squares = k.registers(lanes), k.registers(lanes)
         for register in (total, squares):
@@ -71,8 +71,8 @@ def emit_block_moments(
         return k.load(total, 0, lanes=lanes), k.load(squares, 0, lanes=lanes)
 
     first = k.let(k.load(x, 0, start, c, lanes=lanes))
-    mean = k.let(first + about(first)[0] / count)
-    for i, value in enumerate((mean, *about(mean), count)):
+    mean = k.let(first + sum_differences(first)[0] / count)
+    for i, value in enumerate((mean, *sum_differences(mean), count)):
         k.store(y, value, slot, i, c, lanes=lanes)
 
 
@@ -117,8 +117,8 @@ def _build_gpu_kernel(call: OpCall) -> Any:
     k = GpuKernel("moments", call.features)
     with k:
         x = k.param("x", call.shapes["x"])
-        y, needed = call.declare_result(k, x)
-        emit_moments(k, int(x.shape[2]), k.index(x.shape[1]), needed, lambda t, c: x[0, t, c], None, y)
+        y, valid_steps = call.declare_result(k, x)
+        emit_moments(k, int(x.shape[2]), k.index(x.shape[1]), valid_steps, lambda t, c: x[0, t, c], None, y)
     return k.build()
 
 
@@ -126,7 +126,7 @@ def emit_moments(
     k: GpuKernel,
     channels: int,
     steps: Any,
-    needed: Any,
+    valid_steps: Any,
     read: Callable[[Any, Any], Any],
     copy: Any | None,
     moments: Any | None,
@@ -139,7 +139,7 @@ def emit_moments(
         k: The kernel.
         channels: Channels of the tensor.
         steps: Steps that the tensor has room for.
-        needed: Valid steps, known only on the GPU.
+        valid_steps: Valid steps, known only on the GPU.
         read: Called as read(step, channel).
         copy: Buffer (1, T, C) that the values are copied to, or None.
         moments: Buffer of the moments, or None.
@@ -148,7 +148,7 @@ def emit_moments(
     threads, groups = _GPU_ROWS * _GPU_LANES, ChannelReduction.groups(channels, _GPU_LANES)
     with k.launch(threads, blocks, groups) as (thread, slot, group):
         columns = ChannelReduction.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
-        n, start, c = k.let(needed), k.let(slot * _GPU_STEPS), columns.channel
+        n, start, c = k.let(valid_steps), k.let(slot * _GPU_STEPS), columns.channel
         turns = range(_GPU_STEPS // _GPU_ROWS)
         own = [k.let(start + columns.row + i * _GPU_ROWS) for i in turns]
         values = k.registers(len(turns))
@@ -162,15 +162,15 @@ def emit_moments(
         if moments is None:
             return
 
-        def about(pivot: Any) -> list[Any]:
+        def subtract(pivot: Any) -> list[Any]:
             """Return the differences of the valid steps from a pivot."""
             return [k.let(select(own[i] < n, values[i] - pivot, const(0.0, "float32"))) for i in turns]
 
         count = k.let(Cast("float32", maximum(minimum(n - start, _GPU_STEPS), 0)))
         first = k.let(read(k.let(minimum(start, n - 1)), c))
-        (total,) = columns.totals(sum_pairwise(about(first)))
+        (total,) = columns.totals(sum_pairwise(subtract(first)))
         mean = k.let(first + total / maximum(count, const(1.0, "float32")))
-        differences = about(mean)
+        differences = subtract(mean)
         total, squares = columns.totals(sum_pairwise(differences), sum_pairwise([v * v for v in differences]))
         with k.when(columns.first):
             for i, value in enumerate((mean, total, squares, count)):

@@ -1,4 +1,4 @@
-"""Noise of the harmonic source, drawn from a seed: the same bits as `kokoro_tvm.kernels.noise.draw_noise`."""
+"""Noise of the harmonic source, drawn from a seed: the same bits as `kokoro_tvm.common.noise.draw_noise`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch import Tensor
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from kokoro_tvm.common.noise import Words, block, draw_noise
 from kokoro_tvm.kernels.base.expressions import Cast, ceildiv, const, iota, minimum, select
 from kokoro_tvm.kernels.base.math import dtype
 from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, Shape, semantic_op
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
-from kokoro_tvm.kernels.noise import Words, block, draw_noise
 
 __all__ = ["normal_noise"]
 
@@ -36,9 +36,9 @@ class _VectorWords:
 
     def let(self, value: Any) -> Any:
         """Keep a value in registers; TVM's simplifier would follow a variable, see `BaseKernel.opaque`."""
-        kept = self._k.registers(self._lanes, "uint32")
-        self._k.store(kept, value, 0, lanes=self._lanes)
-        return self._k.load(kept, 0, lanes=self._lanes)
+        register = self._k.registers(self._lanes, "uint32")
+        self._k.store(register, value, 0, lanes=self._lanes)
+        return self._k.load(register, 0, lanes=self._lanes)
 
     def const(self, value: int) -> Any:
         return const(value, dtype(self._lanes, "uint32"))
@@ -120,9 +120,9 @@ class _ScalarWords:
 
     def let(self, value: Any) -> Any:
         """Keep a value in local memory; TVM's simplifier would follow a variable, see `BaseKernel.opaque`."""
-        kept = T.alloc_buffer((1,), "uint32", scope="local")
-        T.buffer_store(kept, value, [0])
-        return kept[0]
+        buffer = T.alloc_buffer((1,), "uint32", scope="local")
+        T.buffer_store(buffer, value, [0])
+        return buffer[0]
 
     def const(self, value: int) -> Any:
         return tirx.const(value, "uint32")
@@ -139,9 +139,9 @@ class _ScalarWords:
 
     def high(self, a: Any, b: Any) -> Any:
         a, b = self.let(a), self.let(b)
-        one = self.let(_high(a) * _low(b) + _high(_low(a) * _low(b)))
-        other = self.let(_low(a) * _high(b) + _low(one))
-        return _high(a) * _high(b) + _high(one) + _high(other)
+        middle = self.let(_high(a) * _low(b) + _high(_low(a) * _low(b)))
+        upper = self.let(_low(a) * _high(b) + _low(middle))
+        return _high(a) * _high(b) + _high(middle) + _high(upper)
 
     def select(self, condition: Any, yes: Any, no: Any) -> Any:
         return tirx.Select(condition, yes, no)

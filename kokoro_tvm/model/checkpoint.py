@@ -10,13 +10,13 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.loading import load
-from kokoro_tvm.model.checkpoint_files import values_sha256, write_checkpoint
-from kokoro_tvm.model.kokoro import expected_shapes
+from kokoro_tvm.model.checkpoint_files import hash_values, write_checkpoint
+from kokoro_tvm.model.kokoro import list_shapes
 from kokoro_tvm.model.pins import check_sha256
-from kokoro_tvm.model.sources import Log, Material, describe, first_that_answers, obtain
+from kokoro_tvm.model.sources import Log, Material, describe, obtain, try_sources
 from kokoro_tvm.model.state import complete_state
-from kokoro_tvm.model.voices import read_voices, voice_file
-from kokoro_tvm.model.yields import yield_of
+from kokoro_tvm.model.voices import find_voice_file, read_voices
+from kokoro_tvm.model.yields import compute_yield
 from kokoro_tvm.recipe.checkpoint import Checkpoint, Source, SyntheticSource
 
 __all__ = ["fetch"]
@@ -59,13 +59,11 @@ def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: L
             assert not isinstance(source, SyntheticSource)
             config_name = None if config is not None else checkpoint.config.file
             material = obtain(source, checkpoint.voices.all_names, config_name, work, root or Path(), log)
-            _store(material, checkpoint, yield_of(checkpoint, source), config, out, log)
+            _store(material, checkpoint, compute_yield(checkpoint, source), config, out, log)
 
         labelled = [(describe(source), source) for source in checkpoint.sources]
         advice = HOW_TO_FIX if config is None else HOW_TO_SUPPLY
-        label = first_that_answers(
-            "the checkpoint", labelled, obtain_and_store, out / "downloads", log, advice
-        )
+        label = try_sources("the checkpoint", labelled, obtain_and_store, out / "downloads", log, advice)
     log(f"checkpoint ready after {time.monotonic() - start:.0f} s, from {label}")
 
 
@@ -89,7 +87,7 @@ def _draw(checkpoint: Checkpoint, source: SyntheticSource, config: bytes | None,
         )
     label = describe(source)
     log(f"drawing weights, {label}: what is built of them does not speak")
-    write_checkpoint(out, *draw(source.size, source.seed, config), yield_of(checkpoint, source))
+    write_checkpoint(out, *draw(source.size, source.seed, config), compute_yield(checkpoint, source))
     return label
 
 
@@ -108,17 +106,17 @@ def _store(
     assert config is not None
     check_sha256(material.weights, yielded["weights"], str(material.weights))
     for name, sha256 in checkpoint.voices.files.items():
-        path = voice_file(material.voices, name)
+        path = find_voice_file(material.voices, name)
         check_sha256(path, sha256, str(path))
     voices = read_voices(material.voices, checkpoint.voices.all_names)
-    expected, actual = checkpoint.voices.sha256, values_sha256(voices)
+    expected, actual = checkpoint.voices.sha256, hash_values(voices)
     if expected is not None and actual != expected:
         raise BuildError(
             f"the voices in {material.voices} are not the pinned ones: expected sha256 {expected} of their "
             f"values, got {actual}"
         )
     log(f"reading the weights out of {material.weights.name}")
-    shapes = expected_shapes(json.loads(config))
+    shapes = list_shapes(json.loads(config))
     read: Callable[..., Any] = load(f"kokoro_tvm.model.formats.{yielded['format']}").read
     state = complete_state(read(material.weights, shapes), shapes, str(material.weights))
     write_checkpoint(out, state, voices, config, yielded)

@@ -12,7 +12,7 @@ import torch
 
 from kokoro_tvm.model.safetensors_file import write_safetensors
 
-__all__ = ["FILES", "is_checkpoint", "values_sha256", "write_checkpoint"]
+__all__ = ["FILES", "hash_values", "is_checkpoint", "write_checkpoint"]
 
 FILES = ("weights.safetensors", "voices.safetensors", "config.json", "checkpoint.json")
 
@@ -38,10 +38,10 @@ def write_checkpoint(
         yielded: Content of checkpoint.json, one of `kokoro_tvm.model.yields`.
     """
     synthetic = yielded["format"] == "synthetic"
-    sha256 = values_sha256(state) if synthetic else yielded["weights"]
+    sha256 = hash_values(state) if synthetic else yielded["weights"]
     metadata = {"sha256": sha256, "synthetic": "true" if synthetic else "false"}
     write_safetensors(folder / "weights.safetensors", state, metadata)
-    write_safetensors(folder / "voices.safetensors", voices, {"sha256": values_sha256(voices)})
+    write_safetensors(folder / "voices.safetensors", voices, {"sha256": hash_values(voices)})
     (folder / "config.json").write_bytes(config)
     text = json.dumps(yielded, indent=2, sort_keys=True) + "\n"
     (folder / "checkpoint.json").write_text(text, encoding="utf-8")
@@ -52,7 +52,7 @@ def is_checkpoint(folder: Path) -> bool:
     return all((Path(folder) / name).is_file() for name in FILES)
 
 
-def values_sha256(tensors: Mapping[str, torch.Tensor]) -> str:
+def hash_values(tensors: Mapping[str, torch.Tensor]) -> str:
     """Return the SHA-256 of all values as little-endian float32, in the order of the mapping."""
     digest = hashlib.sha256()
     for tensor in tensors.values():

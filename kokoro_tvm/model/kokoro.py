@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from kokoro.model import KModel
 
 __all__ = [
+    "assemble_model",
     "build_model",
-    "construct",
-    "default_dtype",
-    "expected_shapes",
+    "list_shapes",
     "load_config",
+    "load_shipped_config",
     "load_state",
-    "shipped_config",
+    "use_default_dtype",
 ]
 
 SHIPPED_CONFIG = Path(__file__).with_name("kokoro-82m.json")
@@ -44,13 +44,13 @@ def build_model(
         state: Every key of `KModel.state_dict()`, any floating dtype; copied. None keeps initial weights, for
             device "meta": a model of shapes only.
         dtype: float32, or float64 for the reference. `KModel.forward_with_tokens` creates tensors of torch's
-            default dtype: run a float64 model inside `default_dtype(torch.float64)`.
+            default dtype: run a float64 model inside `use_default_dtype(torch.float64)`.
         device: Device of the parameters.
 
     Raises:
         BuildError: The state does not fit.
     """
-    model = construct(config, torch.device(device))
+    model = assemble_model(config, torch.device(device))
     if state is not None:
         try:
             model.load_state_dict(state, strict=True)
@@ -64,7 +64,7 @@ def build_model(
     return model
 
 
-def construct(config: Mapping[str, Any], device: torch.device) -> KModel:
+def assemble_model(config: Mapping[str, Any], device: torch.device) -> KModel:
     """Assemble the stock submodules as KModel.__init__ does, without its downloads; weights are initial ones.
 
     The global random state does not change.
@@ -107,14 +107,14 @@ def construct(config: Mapping[str, Any], device: torch.device) -> KModel:
     return model
 
 
-def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+def list_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Return the keys and shapes of the stock state dict for a configuration."""
-    model = construct(config, torch.device("meta"))
+    model = assemble_model(config, torch.device("meta"))
     return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
 @contextmanager
-def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+def use_default_dtype(dtype: torch.dtype) -> Iterator[None]:
     """Set torch's default dtype while the block runs."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
@@ -143,7 +143,7 @@ def _file(folder: Path, name: str) -> Path:
     return path
 
 
-def shipped_config() -> dict[str, Any]:
+def load_shipped_config() -> dict[str, Any]:
     """Return the configuration of Kokoro-82M v1.0, which this package ships."""
     return dict(json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8")))
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from kokoro_tvm.model.kokoro import expected_shapes
+from kokoro_tvm.model.kokoro import list_shapes
 from kokoro_tvm.model.voices import VOICE_SHAPE
 
-__all__ = ["draw", "synthetic_state", "synthetic_voices", "toy_config"]
+__all__ = ["draw", "draw_state", "draw_voices", "shrink_config"]
 
 # Names of real voices, because recipes name them.
 VOICES = ("af_bella", "af_heart", "am_adam", "am_michael", "bf_emma", "bm_george")
@@ -33,12 +33,12 @@ def draw(
     """Return state dict, voices and config.json of a seed; `size` is "full" (as in `config`) or "toy"."""
     parsed: dict[str, Any] = json.loads(config)
     if size == "toy":
-        parsed = toy_config(parsed)
+        parsed = shrink_config(parsed)
         config = (json.dumps(parsed, ensure_ascii=False, indent=2) + "\n").encode()
-    return synthetic_state(parsed, seed), synthetic_voices(seed), config
+    return draw_state(parsed, seed), draw_voices(seed), config
 
 
-def toy_config(config: Mapping[str, Any]) -> dict[str, Any]:
+def shrink_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the smallest configuration with the same vocabulary, lengths and frame rate."""
     # The decoder has fixed 1024, 512 and 64 channels, so hidden_dim and upsample_initial_channel are fixed.
     istftnet = dict(config["istftnet"]) | {
@@ -54,7 +54,7 @@ def toy_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return dict(config) | {"istftnet": istftnet, "plbert": plbert, "n_layer": 1}
 
 
-def synthetic_voices(seed: int) -> dict[str, torch.Tensor]:
+def draw_voices(seed: int) -> dict[str, torch.Tensor]:
     """Return voices, float32 (510, 256): a style each, which changes a little with the number of phonemes."""
     generator = torch.Generator().manual_seed(seed)
     rows, columns = VOICE_SHAPE
@@ -65,11 +65,11 @@ def synthetic_voices(seed: int) -> dict[str, torch.Tensor]:
     return voices
 
 
-def synthetic_state(config: Mapping[str, Any], seed: int) -> dict[str, torch.Tensor]:
+def draw_state(config: Mapping[str, Any], seed: int) -> dict[str, torch.Tensor]:
     """Return a complete stock state dict, float32; the same seed gives the same bits."""
     generator = torch.Generator().manual_seed(seed)
     rates = list(config["istftnet"]["upsample_rates"])
-    return {key: _tensor(key, shape, rates, generator) for key, shape in expected_shapes(config).items()}
+    return {key: _tensor(key, shape, rates, generator) for key, shape in list_shapes(config).items()}
 
 
 def _tensor(key: str, shape: tuple[int, ...], rates: list[int], generator: torch.Generator) -> torch.Tensor:

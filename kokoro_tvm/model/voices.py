@@ -12,7 +12,7 @@ from kokoro_tvm.common.constants import STYLE_DIM
 from kokoro_tvm.common.errors import BuildError, InputError
 from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, VOICE_ROWS, read_voice
 
-__all__ = ["VOICE_SHAPE", "read_voices", "voice_file"]
+__all__ = ["VOICE_SHAPE", "find_voice_file", "read_voices"]
 
 # The decoder takes the first half of a row, the predictor the second.
 VOICE_SHAPE = (VOICE_ROWS, 2 * STYLE_DIM)
@@ -26,14 +26,14 @@ def read_voices(folder: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
     voices: dict[str, torch.Tensor] = {}
     for name in names:
         try:
-            table = read_voice(voice_file(folder, name), VOICE_SHAPE[1])
+            table = read_voice(find_voice_file(folder, name), VOICE_SHAPE[1])
         except InputError as error:
             raise BuildError(str(error)) from error
         voices[name] = torch.from_numpy(np.broadcast_to(table, VOICE_SHAPE).copy())
     return voices
 
 
-def voice_file(folder: Path, name: str) -> Path:
+def find_voice_file(folder: Path, name: str) -> Path:
     """Return the file of a voice in a folder. Raises BuildError if there is none, or several."""
     files = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
     if len(files) != 1:

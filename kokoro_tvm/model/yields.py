@@ -19,16 +19,16 @@ from kokoro_tvm.recipe.checkpoint import (
     SyntheticSource,
 )
 
-__all__ = ["converters", "yield_of", "yields"]
+__all__ = ["compute_yield", "converters", "yields"]
 
 
 def yields(checkpoint: Checkpoint) -> tuple[dict[str, Any], ...]:
     """Return the distinct yields of all sources, in the order of the sources."""
-    candidates = [yield_of(checkpoint, source) for source in checkpoint.sources]
+    candidates = [compute_yield(checkpoint, source) for source in checkpoint.sources]
     return tuple(value for index, value in enumerate(candidates) if value not in candidates[:index])
 
 
-def yield_of(checkpoint: Checkpoint, source: Source) -> dict[str, Any]:
+def compute_yield(checkpoint: Checkpoint, source: Source) -> dict[str, Any]:
     """Return the yield of a source: SHA-256 and format of its weights, the voices, the configuration.
 
     The yield of a synthetic source is what it is drawn from.
@@ -47,7 +47,7 @@ def converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
         return "kokoro_tvm.model.synthetic:draw", "kokoro_tvm.model.checkpoint_files:write_checkpoint"
     return (
         f"kokoro_tvm.model.formats.{yielded['format']}:read",
-        "kokoro_tvm.model.kokoro:expected_shapes",
+        "kokoro_tvm.model.kokoro:list_shapes",
         "kokoro_tvm.model.state:complete_state",
         "kokoro_tvm.model.checkpoint_files:write_checkpoint",
     )

@@ -23,7 +23,7 @@ from kokoro_tvm import __version__
 from kokoro_tvm.common.bundles import PACKAGED
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.common.output import check_distinct, whole_file
-from kokoro_tvm.common.platforms import Platform, platform_of
+from kokoro_tvm.common.platforms import Platform, parse_triple
 from kokoro_tvm.native.toolchains.archive import ARCHIVE, prefix_of
 from kokoro_tvm.publish.attestation import provenance_with_gates
 from kokoro_tvm.runtime.bundle.files import OpenFiles
@@ -72,7 +72,7 @@ def write_package(path: Path, out: Path) -> list[Path]:
         BuildError: See `write_xcframework`.
     """
     bundle = verified_bundle(path)
-    platform = platform_of(str(bundle.target.get("mtriple", "")))
+    platform = parse_triple(str(bundle.target.get("mtriple", "")))
     written: list[Path] = []
     if platform.system == "ios":
         written.append(write_xcframework(bundle, out))
@@ -145,7 +145,7 @@ def write_wheel(bundle: Bundle, out: Path) -> Path:
         raise BundleError(
             f"{bundle.root} has no TVM runtime, so a wheel of it could not speak. Build it again."
         )
-    platform = platform_of(str(bundle.target["mtriple"]))
+    platform = parse_triple(str(bundle.target["mtriple"]))
     if platform not in _PLATFORMS:
         raise BundleError(f"{bundle.root} is for a platform without wheels. Write an archive of it.")
     version = f"{__version__}+{re.sub(r'[^a-z0-9]+', '.', bundle.recipe.lower())}"

@@ -15,7 +15,7 @@ from kokoro_tvm.common.cpu_features import RELAXED
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BundleError, InputError
 from kokoro_tvm.common.platforms import WEB as WEB_ASSEMBLY
-from kokoro_tvm.common.platforms import platform_of
+from kokoro_tvm.common.platforms import parse_triple
 from kokoro_tvm.publish.distribution import verified_bundle
 from kokoro_tvm.publish.mp3 import MODULE
 from kokoro_tvm.publish.pieces import FOLDER, INDEX, write_pieces
@@ -118,7 +118,7 @@ def _bundle(path: Path) -> Bundle:
         BundleError: It is damaged, not for WebAssembly, or without front end.
     """
     bundle = verified_bundle(path)
-    if platform_of(str(bundle.target.get("mtriple", ""))) != WEB_ASSEMBLY:
+    if parse_triple(str(bundle.target.get("mtriple", ""))) != WEB_ASSEMBLY:
         raise BundleError(
             f"{path} is no bundle for WebAssembly, and a page runs nothing else. Build one: `doit wasm`."
         )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.common.spec import Name, distinct
+from kokoro_tvm.common.spec import Name, refuse_duplicates
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.recipe.gates import Gates
@@ -161,10 +161,12 @@ class TargetFile(ExtendableSpec):
         default=None,
         description="Numbers in place of the model's, one by one, or the name of a set of the model's.",
     )
-    utterances: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(distinct)] | None = Field(
-        default=None,
-        description="Names of the model's utterances that the gates are run on, for targets that are "
-        "emulated; null: all.",
+    utterances: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(refuse_duplicates)] | None = (
+        Field(
+            default=None,
+            description="Names of the model's utterances that the gates are run on, for targets that are "
+            "emulated; null: all.",
+        )
     )
     timeout_s: int = Field(
         default=DEFAULT_TIMEOUT_S,

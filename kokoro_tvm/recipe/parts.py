@@ -21,7 +21,7 @@ from kokoro_tvm.common.spec import (
     TargetSpec,
     TvmPass,
     VoiceName,
-    distinct,
+    refuse_duplicates,
 )
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names
 from kokoro_tvm.targets import kinds, target_kind
@@ -98,13 +98,15 @@ def _of_tvm(name: str) -> str:
 
 _Patch = Annotated[Name, AfterValidator(_module_of("model/patches", "patch"))]
 _Pass = Annotated[Name, AfterValidator(_module_of("compiler/passes", "pass"))]
-PatchList = Annotated[tuple[_Patch, ...], AfterValidator(distinct)]
-PassList = Annotated[tuple[_Pass, ...], AfterValidator(distinct)]
-TvmPasses = Annotated[tuple[Annotated[TvmPass, AfterValidator(_of_tvm)], ...], AfterValidator(distinct)]
+PatchList = Annotated[tuple[_Patch, ...], AfterValidator(refuse_duplicates)]
+PassList = Annotated[tuple[_Pass, ...], AfterValidator(refuse_duplicates)]
+TvmPasses = Annotated[
+    tuple[Annotated[TvmPass, AfterValidator(_of_tvm)], ...], AfterValidator(refuse_duplicates)
+]
 TvmConfig = Annotated[
     dict[str, bool | int | float | str], AfterValidator(lambda options: dict(sorted(options.items())))
 ]
-RecipeSets = Annotated[tuple[RecipeSet, ...], AfterValidator(distinct)]
+RecipeSets = Annotated[tuple[RecipeSet, ...], AfterValidator(refuse_duplicates)]
 
 
 class ExtendableSpec(Spec):

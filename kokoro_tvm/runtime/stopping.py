@@ -6,16 +6,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Stopped", "Stopping", "current_stopping"]
+__all__ = ["Cancellation", "CancelledError", "current_cancellation"]
 
 _current = threading.local()
 
 
-class Stopped(Exception):  # noqa: N818 - a cancellation is no error
+class CancelledError(Exception):
     """The work was cancelled."""
 
 
-class Stopping:
+class Cancellation:
     """The cancellation state of one request."""
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class Stopping:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Make this the `current_stopping` of the thread; raises Stopped before and after the block."""
+        """Make this the thread's `current_cancellation`; raises CancelledError at both ends of the block."""
         self._check()
-        before = current_stopping()
+        before = current_cancellation()
         _current.stopping = self
         try:
             yield
@@ -52,7 +52,7 @@ class Stopping:
         """Let `stop` call `end`, which makes a call in the block return early.
 
         Raises:
-            Stopped: before the block, or instead of the block's result or error.
+            CancelledError: before the block, or instead of the block's result or error.
         """
         with self._lock:
             self._check()
@@ -69,10 +69,10 @@ class Stopping:
 
     def _check(self) -> None:
         if self._stopped:
-            raise Stopped
+            raise CancelledError
 
 
-def current_stopping() -> Stopping | None:
+def current_cancellation() -> Cancellation | None:
     """Return the state of the request that this thread works for."""
-    stopping: Stopping | None = getattr(_current, "stopping", None)
+    stopping: Cancellation | None = getattr(_current, "stopping", None)
     return stopping

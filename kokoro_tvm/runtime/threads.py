@@ -39,8 +39,7 @@ def usable_cores(
     cgroups: Path = Path("/sys/fs/cgroup"),
     cpus: Path = Path("/sys/devices/system/cpu"),
 ) -> int:
-    """Return the number of cores of this process: the minimum of affinity and control groups' quotas, at
-    least 1.
+    """Return the number of cores that this process may use, from affinity and control groups; at least 1.
 
     Affinity and quotas exist on Linux alone; elsewhere, all cores count. Tests pass other files.
     """

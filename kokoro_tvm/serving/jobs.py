@@ -17,7 +17,7 @@ from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import receiving
 from kokoro_tvm.runtime.session.session import ComponentRunner
 from kokoro_tvm.runtime.speech.stream import Chunk, Stream
-from kokoro_tvm.runtime.stopping import Stopped
+from kokoro_tvm.runtime.stopping import CancelledError
 
 if TYPE_CHECKING:
     from kokoro_tvm.serving.scheduler import Scheduler
@@ -170,7 +170,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         self.cancel()
 
     def pause(self, until: Callable[[], bool]) -> None:
-        """Wait without the turn, on the job's thread. Raises Stopped if the job is cancelled."""
+        """Wait without the turn, on the job's thread. Raises CancelledError if the job is cancelled."""
         with self._scheduler.lock:
             if until():
                 return
@@ -179,14 +179,14 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
             self._scheduler.acquire(self)
 
     def without_turn(self, wait: Callable[[], T]) -> T:
-        """Return the result of `wait`, on the job's thread, while others compute. Raises Stopped."""
+        """Return the result of `wait`, on the job's thread, while others compute. Raises CancelledError."""
         self._scheduler.release(self)
         result = wait()
         self._scheduler.acquire(self)
         return result
 
     def yield_turn(self) -> None:
-        """Let a more urgent job compute first, on the job's thread. Raises Stopped if it is cancelled."""
+        """Let a more urgent job compute first. Raises CancelledError if this one is cancelled."""
         self._scheduler.yield_turn(self)
 
     def before_reading(self, length: int) -> None:
@@ -210,7 +210,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         try:
             self._scheduler.acquire(self)
             self._work()
-        except Stopped:
+        except CancelledError:
             pass
         except BaseException as error:  # the reader raises it
             _clear_locals(error)
@@ -229,7 +229,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         with self._scheduler.lock:
             self._stream = stream
             if self.cancelled:
-                raise Stopped
+                raise CancelledError
         with stream:
             if self._is_measured:
                 while self._plan(stream):
@@ -260,7 +260,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         seconds = len(chunk.audio) / chunk.sample_rate
         with self._scheduler.lock:
             if self.cancelled:
-                raise Stopped
+                raise CancelledError
             if self.first_audio_s is None:
                 self.first_audio_s = time.monotonic() - self.arrived
             self.audio_s += seconds

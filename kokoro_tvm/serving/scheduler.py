@@ -16,7 +16,7 @@ from typing import Any
 
 from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.runtime.speech.stream import Stream
-from kokoro_tvm.runtime.stopping import Stopped
+from kokoro_tvm.runtime.stopping import CancelledError
 from kokoro_tvm.serving.computation import Computation
 from kokoro_tvm.serving.jobs import SpeechJob
 from kokoro_tvm.serving.settings import Settings
@@ -115,14 +115,14 @@ class Scheduler:
             await asyncio.to_thread(job.join)
 
     def acquire(self, job: SpeechJob) -> None:
-        """Wait for the turn. Raises Stopped if the job is cancelled meanwhile."""
+        """Wait for the turn. Raises CancelledError if the job is cancelled meanwhile."""
         with self.lock:
             self._waiting.append(job)
             self._grant()
             job.wake.wait_for(lambda: job.has_turn or job.cancelled)
             if not job.has_turn:
                 self._waiting.remove(job)
-                raise Stopped
+                raise CancelledError
 
     def release(self, job: SpeechJob) -> None:
         """Let another job compute."""
@@ -134,10 +134,10 @@ class Scheduler:
                 self._grant()
 
     def yield_turn(self, job: SpeechJob) -> None:
-        """Let a more urgent job compute first. Raises Stopped if the job is cancelled."""
+        """Let a more urgent job compute first. Raises CancelledError if the job is cancelled."""
         with self.lock:
             if job.cancelled:
-                raise Stopped
+                raise CancelledError
             if any(other.urgency < job.urgency for other in self._waiting):
                 self.release(job)
                 self.acquire(job)

@@ -150,7 +150,7 @@ class _ConfigFile(PydanticBaseSettingsSource):
         path, fields = self.current_state.get("config"), self.settings_cls.model_fields
         if path is None:
             return {}
-        nodes = parse_yaml(read_text(Path(path), InputError), strings=True).entries
+        nodes = parse_yaml(read_text(Path(path), InputError), strings=True, max_depth=2).entries
         for name, node in nodes.items():
             if name not in fields:
                 raise node.key.error(f"unknown setting `{shorten(name)}`{hint(name, list(fields))}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kokoro_tvm.common.features import Features
-from kokoro_tvm.common.platforms import WEB, Platform, this_platform
+from kokoro_tvm.common.platforms import WEB, Platform, detect_platform
 
 if TYPE_CHECKING:
     from kokoro_tvm.common.spec import TargetSpec
@@ -104,7 +104,7 @@ class TargetKind(ABC):
 
     def platform(self, spec: Any) -> Platform:
         """Return the platform that loads the code; for a GPU, its host's."""
-        return this_platform()
+        return detect_platform()
 
     def is_for_browsers(self, spec: Any) -> bool:
         """Return whether pages run the code."""

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.common.platforms import Platform, platform_of, this_platform
-from kokoro_tvm.common.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
+from kokoro_tvm.common.platforms import Platform, detect_platform, parse_triple
+from kokoro_tvm.common.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, refuse_duplicates
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names, unknown_in_triple
 
 __all__ = ["LlvmTarget"]
@@ -28,7 +28,7 @@ class LlvmTarget(TargetSpec):
         description="LLVM target triple, such as `aarch64-linux-gnu`; null is that of the machine that "
         "builds. `native` takes no triple.",
     )
-    mattr: Annotated[tuple[CpuFeature, ...], AfterValidator(distinct)] = Field(
+    mattr: Annotated[tuple[CpuFeature, ...], AfterValidator(refuse_duplicates)] = Field(
         default=(),
         description="CPU features to add (`+avx512f`) or to remove (`-sse4a`).",
     )
@@ -97,12 +97,12 @@ class LlvmTarget(TargetSpec):
     @property
     def platform(self) -> Platform:
         """Return architecture and operating system."""
-        return platform_of(self.mtriple) if self.mtriple else this_platform()
+        return parse_triple(self.mtriple) if self.mtriple else detect_platform()
 
     @property
     def is_native(self) -> bool:
         """Return whether the build machine has this architecture and operating system."""
-        return self.platform == this_platform()
+        return self.platform == detect_platform()
 
     @property
     def is_emulated(self) -> bool:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from kokoro_tvm.common.cpu_features import AMX, BFLOAT16, FEATURES, PORTABLE, features_of_cpu
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.common.packages import folder_of
-from kokoro_tvm.common.platforms import WEB, Platform, this_platform
+from kokoro_tvm.common.packages import find_package_folder
+from kokoro_tvm.common.platforms import WEB, Platform, detect_platform
 from kokoro_tvm.native import libtvm
 from kokoro_tvm.native.toolchains.archive import ARCHIVE
 from kokoro_tvm.native.toolchains.cc import MINGW, CCompiler, linux_compiler
@@ -67,7 +67,7 @@ class CpuTools(Tools):
             return TILES if AMX & self._lacking() else LOCAL
         if self.spec.platform == WEB:
             return NODE
-        is_windows = self.spec.platform == Platform(this_platform().architecture, "windows")
+        is_windows = self.spec.platform == Platform(detect_platform().architecture, "windows")
         return WINE if is_windows else None
 
     def c_compiler(self) -> CCompiler | None:
@@ -120,7 +120,7 @@ class CpuTools(Tools):
 
 def _installed(package: str, pattern: str) -> Path:
     """Return a library of an installed package. Raises BuildError."""
-    for library in sorted((folder_of(package) / "lib").glob(pattern)):
+    for library in sorted((find_package_folder(package) / "lib").glob(pattern)):
         return library
     raise BuildError(f"no {pattern} of {package} is installed: `pip install -e '.[build]'` brings it")
 

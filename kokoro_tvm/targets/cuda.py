@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.common.spec import GpuArchitecture, distinct
+from kokoro_tvm.common.spec import GpuArchitecture, refuse_duplicates
 from kokoro_tvm.native.toolchains import nvrtc
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
@@ -34,7 +34,7 @@ class CudaTarget(GpuTarget):
     arch: Annotated[
         tuple[GpuArchitecture, ...],
         Field(min_length=1),
-        AfterValidator(distinct),
+        AfterValidator(refuse_duplicates),
         AfterValidator(_check_known),
     ] = Field(
         default=("sm_80", "sm_90", "sm_100"),

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from kokoro_tvm.common.constants import ComponentName
 from kokoro_tvm.common.features import Features, Workgroup
 from kokoro_tvm.common.platforms import Platform
-from kokoro_tvm.common.spec import TargetSpec, distinct
+from kokoro_tvm.common.spec import TargetSpec, refuse_duplicates
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.cpu import LlvmTarget
 from kokoro_tvm.targets.llvm import KIND as HOST
@@ -34,7 +34,7 @@ class GpuTarget(TargetSpec):
     """A GPU and its host."""
 
     host: LlvmTarget = Field(description="The CPU that launches the kernels, as a target of kind `llvm`.")
-    host_components: Annotated[tuple[ComponentName, ...], AfterValidator(distinct)] = Field(
+    host_components: Annotated[tuple[ComponentName, ...], AfterValidator(refuse_duplicates)] = Field(
         default=("bert", "duration", "text_encoder"),
         description="Components that the host computes itself: the text side, whose tensors are small.",
     )

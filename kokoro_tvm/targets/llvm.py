@@ -11,7 +11,7 @@ from typing import Any
 from kokoro_tvm.common.cpu_features import AMX, ARM, BFLOAT16, FEATURES, FLOAT16, RISCV, X86, features_of_cpu
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.features import Features
-from kokoro_tvm.common.platforms import WEB, Platform, platform_of
+from kokoro_tvm.common.platforms import WEB, Platform, parse_triple
 from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.cpu import LlvmTarget
 from kokoro_tvm.targets.cpu_tools import CpuTools
@@ -70,7 +70,7 @@ class Llvm(TargetKind):
         if spec.mcpu == "native" and (available := features_of_cpu()) is not None:
             named = _features(triple, cpu, ())
             beyond = [
-                name for name in FEATURES[platform_of(triple).architecture] if name in available - {*named}
+                name for name in FEATURES[parse_triple(triple).architecture] if name in available - {*named}
             ]
             hidden = [name for name in named if name not in available]
             attributes = (*(f"+{name}" for name in beyond), *(f"-{name}" for name in hidden), *attributes)
@@ -91,7 +91,7 @@ class Llvm(TargetKind):
             required = tuple(name for name in required if name not in AMX)
         lanes, registers = next(((n, r) for f, n, r in _VECTOR_FEATURES if f in required), (1, 16))
         options: dict[str, Any] = {"mtriple": triple, "mcpu": cpu, "mattr": list(attributes)}
-        options |= _OPTIONS.get(platform_of(triple).architecture, {})
+        options |= _OPTIONS.get(parse_triple(triple).architecture, {})
         features = Features(
             lanes,
             registers,
@@ -142,7 +142,7 @@ def _features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:
 
     target = _tvm_target({"mtriple": triple, "mcpu": cpu, "mattr": list(mattr)})
     cpu_features = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
-    architecture = platform_of(triple).architecture
+    architecture = parse_triple(triple).architecture
     table = FEATURES.get(architecture, X86 if "sse2" in cpu_features else ARM)
     if architecture == "riscv64":
         _check_riscv(cpu, cpu_features)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from kokoro_tvm.common.platforms import this_platform
+from kokoro_tvm.common.platforms import detect_platform
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 from kokoro_tvm.targets.runners.local import LOCAL
 
@@ -37,7 +37,7 @@ class MetalTools(GpuTools):
 
     def executor(self, host: Runner | None) -> Runner | None:
         """Return the host's runner on a Mac, else that of the kernels' source."""
-        on_mac = this_platform().system == "darwin"
+        on_mac = detect_platform().system == "darwin"
         return host if host is LOCAL and on_mac else super().executor(host)
 
 

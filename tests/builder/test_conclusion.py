@@ -10,11 +10,11 @@ from checkout import graph_of
 
 from kokoro_tvm.builder import tasks
 from kokoro_tvm.builder.tasks import conclusion
-from kokoro_tvm.common.platforms import Platform, this_platform
+from kokoro_tvm.common.platforms import Platform, detect_platform
 
 SAY = 'say --bundle artifacts/{} -o speech.wav "Anything you like."'
 pytestmark = pytest.mark.skipif(
-    this_platform() != Platform("x86_64", "linux"), reason="the lines are those of x86-64 Linux"
+    detect_platform() != Platform("x86_64", "linux"), reason="the lines are those of x86-64 Linux"
 )
 
 

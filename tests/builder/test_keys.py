@@ -65,13 +65,13 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
             stages("lower", ("decoder-130",)),
         ),
         (
-            "kernels/noise.py",
+            "common/noise.py",
             "_ROUNDS = 10",
             "_ROUNDS = 7",
             # All that compares with references can draw noise.
             stages("lower", ("decoder-130",)) | stages("validate") | {"toy-model.reference", "toy.speech"},
         ),
-        ("kernels/noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
+        ("common/noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
         ("runtime/text/frontend/normalization/emoji.py", "def names(", "def names(*more, ", set()),
         ("native/libtvm/wasm.py", "def compile_wasm(", "def compile_wasm(*more, ", set()),
         ("native/toolchains/coff.py", "/dll", "/debug", set()),
@@ -125,9 +125,9 @@ def test_edit_makes_exactly_its_stages_stale(
 
 
 def test_new_file_makes_nothing_stale(edited: Edited) -> None:
-    for room in ("patches", "passes", "targets", "ops"):
+    for folder in ("model/patches", "compiler/passes", "targets", "kernels"):
         for name in ("another.py", ".llvm.py.swp", "llvm.py~", "#llvm.py#"):  # an editor's, too
-            another = edited.package / room / name
+            another = edited.package / folder / name
             another.write_text("X = 1\n", encoding="utf-8")
             assert edited.stale() == set()
             another.unlink()
@@ -151,7 +151,7 @@ def test_keys_do_not_depend_on_the_memory(edited: Edited, tmp_path: Path) -> Non
     ("stage", "file", "old"),
     [
         ("toy.compile.text_encoder-64", "compiler/codegen.py", "def write_object(\n"),
-        ("toy-model.reference", "kernels/noise.py", "_ROUNDS = 10"),
+        ("toy-model.reference", "common/noise.py", "_ROUNDS = 10"),
     ],
 )
 def test_key_covers_the_code_of_cached_results(

@@ -61,5 +61,6 @@ def test_find_suggests_names(project: Project, word: str, result: str) -> None:
 
 def test_recipes_are_listed(project: Project) -> None:
     assert project.recipes() == ["broken", "cpu", "x86-64-v3", "x86-64-v4"]
+    (project.root / "recipes" / "checkpoint.yaml").write_text("extends: cpu\n", encoding="utf-8")
     with pytest.raises(RecipeError, match="the name checkpoint is taken; give the recipe another one"):
         project.graph("checkpoint")

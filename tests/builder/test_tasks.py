@@ -25,6 +25,7 @@ from kokoro_tvm.builder.tasks import doit_config, recipe_tasks
 from kokoro_tvm.common.errors import RecipeError, ValidationError
 
 REPOSITORY = Path(__file__).parents[2]
+WHOLE = "extends: cpu\n"
 MACHINE = Budget(Needs(memory_gb=8, cpus=4))
 
 
@@ -152,9 +153,9 @@ def test_recipe_tasks_cover_a_matrix(recipes: Path, doit: Doit) -> None:
         ),
         ("mine", "model: [", "mine", "mine.yaml:1:8: not valid YAML"),
         ("My=one.x", "{}", "_y_one_x", "My=one.x.yaml: a recipe's file name becomes the name of its bundle"),
-        ("checkpoint", "model: kokoro-82m\n", "checkpoint", "checkpoint.yaml: the name checkpoint is taken"),
-        ("nightly", "model: kokoro-82m\n", "nightly", "nightly.yaml: the name nightly is taken"),
-        ("report", "model: kokoro-82m\n", "report", "report.yaml: the name report is taken"),
+        ("checkpoint", WHOLE, "checkpoint", "checkpoint.yaml: the name checkpoint is taken"),
+        ("nightly", WHOLE, "nightly", "nightly.yaml: the name nightly is taken"),
+        ("report", WHOLE, "report", "report.yaml: the name report is taken"),
     ],
 )
 def test_broken_recipe_fails_alone(

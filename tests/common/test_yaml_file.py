@@ -94,6 +94,13 @@ def test_parse_yaml_reports_the_place_as_the_error_of_the_source(text: str, plac
         parse_yaml(YamlText("a.yaml", text, InputError))
 
 
+def test_parse_yaml_refuses_collections_below_max_depth() -> None:
+    source = YamlText("a.yaml", "a: b\nc: [d, [e]]\n")
+    assert parse_yaml(source, max_depth=3).data() == {"a": "b", "c": ("d", ("e",))}
+    with pytest.raises(RecipeError, match=r"^a\.yaml:2:8: text should stand here, not a list or a mapping"):
+        parse_yaml(source, max_depth=2)
+
+
 @given(st.text(st.characters(codec="utf-8"), max_size=200))
 @settings(deadline=None, max_examples=200)
 def test_parse_yaml_returns_a_mapping_or_raises_an_error_with_a_place(text: str) -> None:

@@ -18,13 +18,13 @@ from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.patches import apply_patches
 from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
-from kokoro_tvm.model.synthetic import synthetic_state
+from kokoro_tvm.model.synthetic import draw_state
 from kokoro_tvm.native.toolchains.gnu import GNU
 
 
 @cache
 def state() -> dict[str, torch.Tensor]:
-    return synthetic_state(CONFIG, 0)
+    return draw_state(CONFIG, 0)
 
 
 def load(path: Path) -> Any:

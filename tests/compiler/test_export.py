@@ -24,12 +24,12 @@ from kokoro_tvm.compiler.export import (
     save_program,
 )
 from kokoro_tvm.model.components import build_component
-from kokoro_tvm.model.kokoro import build_model, shipped_config
+from kokoro_tvm.model.kokoro import build_model, load_shipped_config
 from kokoro_tvm.model.patches import apply_patches
 from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.model.signatures import SIGNATURES
 
-CONFIG = shipped_config()
+CONFIG = load_shipped_config()
 RECIPE = yaml.safe_load(
     (Path(__file__).parents[2] / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8")
 )
@@ -159,13 +159,13 @@ def test_save_program_is_reproducible(tmp_path: Path) -> None:
     code = (
         "import sys, yaml; from pathlib import Path\n"
         "from kokoro_tvm.compiler.export import export_component, save_program\n"
-        "from kokoro_tvm.model.kokoro import shipped_config\n"
+        "from kokoro_tvm.model.kokoro import load_shipped_config\n"
         "patches = yaml.safe_load(Path(sys.argv[1]).read_text(encoding='utf-8'))['components']\n"
         "for name in ('decoder', 'bert'):\n"
         "    for policy in ('exact', 'masked'):\n"
         "        path = Path(sys.argv[2]) / f'{name}-{policy}.pt2'\n"
         "        of = patches[name]['patches']\n"
-        f"        save_program(export_component(name, shipped_config(), policy, {BUCKET}, of), path)\n"
+        f"        save_program(export_component(name, load_shipped_config(), policy, {BUCKET}, of), path)\n"
     )
     recipe = Path(__file__).parents[2] / "recipes" / "kokoro-82m.yaml"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}

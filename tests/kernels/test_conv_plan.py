@@ -167,8 +167,8 @@ def test_plan_sizes_are_consistent(
 ) -> None:
     """Expect whole dilations in tiles, free registers for operands, and blocks of at least one tile."""
     plan = ConvPlan(channels, 40, 11, dilation, features, choice=schedule_key(filtering))
-    assert plan.held * plan.vectors <= features.registers - 4
-    assert plan.rows % plan.held == 0
+    assert plan.tile_rows * plan.vectors <= features.registers - 4
+    assert plan.rows % plan.tile_rows == 0
     assert filtering == DIRECT or plan.rows % dilation == 0
     assert plan.rows >= 1
     assert plan.tiles >= 1

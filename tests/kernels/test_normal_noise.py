@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kokoro_tvm.common.constants import SAMPLES_PER_FRAME
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.targets import Machine
 

@@ -21,7 +21,7 @@ from kokoro_tvm.recipe.checkpoint import Checkpoint
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> dict[str, torch.Tensor]:
     """Makes every source expect the tiny model; the value is its stored part."""
-    monkeypatch.setattr("kokoro_tvm.model.checkpoint.expected_shapes", lambda config: SHAPES)
+    monkeypatch.setattr("kokoro_tvm.model.checkpoint.list_shapes", lambda config: SHAPES)
     return {
         "bert_encoder.weight": torch.arange(6.0).reshape(3, 2),
         "bert_encoder.bias": torch.tensor([7.0, 8.0, 9.0]),

@@ -15,7 +15,7 @@ from tiny_model import VOICE_BYTES, VOICES
 
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.checkpoint import fetch
-from kokoro_tvm.model.checkpoint_files import FILES, is_checkpoint, values_sha256
+from kokoro_tvm.model.checkpoint_files import FILES, hash_values, is_checkpoint
 from kokoro_tvm.model.kokoro import load_config, load_state
 from kokoro_tvm.model.voices import read_voices
 from kokoro_tvm.model.yields import yields
@@ -47,7 +47,7 @@ def test_fetch_stores_weights_voices_and_configuration(
     assert {name: (tuple(voice.shape), voice.dtype) for name, voice in voices.items()} == dict.fromkeys(
         VOICE_BYTES, ((510, 256), torch.float32)
     )
-    assert values_sha256({name: voices[name] for name in VOICE_BYTES}) == VOICES["sha256"]
+    assert hash_values({name: voices[name] for name in VOICE_BYTES}) == VOICES["sha256"]
     assert any("does not answer: there is no file nowhere/kokoro.pth" in line for line in lines)
     assert "checkpoint ready" in lines[-1]
 

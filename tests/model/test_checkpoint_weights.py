@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from toys import doit
 
-from kokoro_tvm.model.checkpoint_files import values_sha256
+from kokoro_tvm.model.checkpoint_files import hash_values
 from kokoro_tvm.model.kokoro import build_model, load_config, load_state
 from kokoro_tvm.recipe import load_recipe
 
@@ -34,7 +34,7 @@ def test_checkpoint_has_every_tensor_and_voice(folder: Path) -> None:
     assert len(voices) == 54
     assert {(tuple(voice.shape), voice.dtype) for voice in voices.values()} == {((510, 256), torch.float32)}
     pinned = load_recipe("cpu", ROOT / "recipes").checkpoint.voices
-    assert values_sha256({name: voices[name] for name in pinned.names}) == pinned.sha256
+    assert hash_values({name: voices[name] for name in pinned.names}) == pinned.sha256
 
 
 def test_checkpoint_says_hello(folder: Path) -> None:

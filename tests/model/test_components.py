@@ -13,7 +13,13 @@ from torch import Tensor
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.components import build_component
-from kokoro_tvm.model.kokoro import build_model, default_dtype, load_config, load_state, shipped_config
+from kokoro_tvm.model.kokoro import (
+    build_model,
+    load_config,
+    load_shipped_config,
+    load_state,
+    use_default_dtype,
+)
 from kokoro_tvm.model.patches import apply_patches
 from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.model.signatures import SIGNATURES
@@ -29,7 +35,7 @@ STEPS = 4
 def model() -> Any:
     """Kokoro-82M with initial weights: full size, random."""
     torch.manual_seed(0)
-    return build_model(shipped_config(), None)
+    return build_model(load_shipped_config(), None)
 
 
 def inputs(name: str, steps: int, dtype: torch.dtype = torch.float32) -> list[Tensor]:
@@ -100,7 +106,7 @@ def check_masked(name: str, length: int, component: Callable[..., tuple[Tensor, 
 
 
 def test_component_parameters_are_the_folded_stock_ones() -> None:
-    model = build_model(shipped_config(), None, device="meta")
+    model = build_model(load_shipped_config(), None, device="meta")
     stock = {name: tuple(t.shape) for name, t in fold_weight_norm(model.state_dict()).items()}
     parameters: dict[str, tuple[int, ...]] = {}
     for name in COMPONENTS:
@@ -115,7 +121,7 @@ def test_component_parameters_are_the_folded_stock_ones() -> None:
 
 
 def test_build_component_leaves_the_model_unchanged() -> None:
-    model = build_model(shipped_config(), None, device="meta")
+    model = build_model(load_shipped_config(), None, device="meta")
     before = {name: sorted(m.__dict__) for name, m in model.named_modules()}
     names = list(model.state_dict())
     for name in COMPONENTS:
@@ -127,7 +133,7 @@ def test_build_component_leaves_the_model_unchanged() -> None:
 
 
 def test_build_component_refuses_a_patched_model() -> None:
-    model = build_model(shipped_config(), None, device="meta")
+    model = build_model(load_shipped_config(), None, device="meta")
     with (
         apply_patches(["albert"], model),
         pytest.raises(BuildError, match="make the component first, then apply them"),
@@ -141,7 +147,7 @@ def test_build_component_refuses_an_unknown_name() -> None:
 
 
 def test_decoder_refuses_curves_of_another_length() -> None:
-    model = build_model(shipped_config(), None, device="meta")
+    model = build_model(load_shipped_config(), None, device="meta")
     arguments = [x.to("meta") for x in inputs("decoder", STEPS)]
     for index, name in ((1, "f0"), (2, "n"), (4, "noise")):
         wrong = list(arguments)
@@ -159,7 +165,7 @@ def test_chained_components_equal_the_stock_model() -> None:
     import numpy as np
     from safetensors.torch import load_file
 
-    from kokoro_tvm.kernels.noise import draw_noise
+    from kokoro_tvm.common.noise import draw_noise
     from kokoro_tvm.validation.measure.metrics import snr_db
     from kokoro_tvm.validation.reference.stock import ExactPhases, run_decoder, run_stock
 
@@ -174,7 +180,7 @@ def test_chained_components_equal_the_stock_model() -> None:
     with ExactPhases():
         exact = run_decoder(kokoro, truth, ref_s.numpy(), draw)
     decoder_style, style = ref_s.to(double).split(128, dim=1)
-    with default_dtype(double):
+    with use_default_dtype(double):
         (d_en,) = run("bert", kokoro, tokens)
         duration, d = run("duration", kokoro, d_en, style)
         (t_en,) = run("text_encoder", kokoro, tokens)

@@ -1,4 +1,4 @@
-"""What the front end is made of: fetched by digest, refused where it is another, the same every time."""
+"""Sources of the front end: fetched by digest, converted reproducibly."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
-from kokoro_tvm.runtime.text.frontend.english import English
-from kokoro_tvm.runtime.text.frontend.letters import Letters
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack_dictionary
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+from kokoro_tvm.runtime.text.frontend.letters import LetterToSound
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
@@ -42,17 +42,17 @@ def fetched(folder: Path, content: dict[str, Any]) -> Path:
     return out
 
 
-def test_a_toy_speaks(tmp_path: Path) -> None:
+def test_convert_toy_speaks(tmp_path: Path) -> None:
     out = fetched(tmp_path, toy_front_end(tmp_path))
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
-    english = English(FrontEndFile.open(out / FILES[0]).english(False), False)
+    english = EnglishFrontEnd(FrontEndFile.open(out / FILES[0]).english(False), False)
     tokens = english.convert(SourceText.of('"The cat sat--the mat."'))
     assert [t.text for t in tokens] == ['"', "The", "cat", "sat", "--", "the", "mat", ".", '"']
     assert [t.phonemes for t in tokens if t.text.isalpha()] == ["ðə", "kˈæt", "sˈæt", "ðə", "mˈæt"]
     assert {t.tag for t in tokens} <= set(LABELS)
 
 
-def test_equal_files_give_equal_bytes_whatever_archive_they_are_from(tmp_path: Path) -> None:
+def test_fetch_is_reproducible(tmp_path: Path) -> None:
     contents = []
     for name, files in (
         ("one", toy_files()),
@@ -64,7 +64,7 @@ def test_equal_files_give_equal_bytes_whatever_archive_they_are_from(tmp_path: P
     assert contents[0] == contents[1]
 
 
-def test_a_source_that_does_not_answer_gives_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_tries_the_next_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "unreachable", lambda url: f"{url} cannot be reached")
     content = toy_front_end(tmp_path)
     nowhere = [
@@ -101,11 +101,11 @@ def test_a_source_that_does_not_answer_gives_way(tmp_path: Path, monkeypatch: py
         (lambda c: c["files"].update({"missing": "2" * 64}), "lacks a file"),
     ],
 )
-def test_anything_else_than_what_is_pinned_is_refused(tmp_path: Path, change: Any, message: str) -> None:
+def test_fetch_refuses_unpinned_content(tmp_path: Path, change: Any, message: str) -> None:
     content = toy_front_end(tmp_path)
     changed = copy.deepcopy(content)
     change(changed["tagger"])
-    changed["tagger"]["sources"] += content["tagger"]["sources"]  # which is not tried
+    changed["tagger"]["sources"] += content["tagger"]["sources"]  # must not be tried
     with pytest.raises(BuildError, match=message):
         fetched(tmp_path, changed)
     assert list((tmp_path / "out").iterdir()) == []
@@ -114,14 +114,14 @@ def test_anything_else_than_what_is_pinned_is_refused(tmp_path: Path, change: An
 @pytest.mark.parametrize(
     ("part", "name", "bad", "message"),
     [
-        ("tagger", "tok2vec/model", b"\x81", "no network that this version reads"),
+        ("tagger", "tok2vec/model", b"\x81", "no data that this version reads"),
         ("tagger", "tagger/model", srsly.msgpack_dumps({"nodes": [], "params": []}), "expected 6 embeddings"),
-        ("tagger", "tokenizer", srsly.msgpack_dumps({}), "no tokenizer that this version reads"),
-        ("lexicon", "us_gold.json", b"[1]", "no lexicon"),
-        ("lexicon", "gb_silver.json", b"{", "no lexicon"),
+        ("tagger", "tokenizer", srsly.msgpack_dumps({}), "no data that this version reads"),
+        ("lexicon", "us_gold.json", b"[1]", "no data that this version reads"),
+        ("lexicon", "gb_silver.json", b"{", "no data that this version reads"),
     ],
 )
-def test_a_file_of_another_kind_is_refused(
+def test_convert_refuses_other_content(
     tmp_path: Path, part: str, name: str, bad: bytes, message: str
 ) -> None:
     files = toy_files()
@@ -130,7 +130,7 @@ def test_a_file_of_another_kind_is_refused(
         fetched(tmp_path, toy_front_end(tmp_path, files))
 
 
-def test_the_stage_is_current_until_what_it_yields_changes(tmp_path: Path) -> None:
+def test_front_end_stage_depends_on_its_digests(tmp_path: Path) -> None:
     content = toy_front_end(tmp_path)
     place = Place("toy", tmp_path / "artifacts", Store(tmp_path / "artifacts/.store"))
     declared = stage.declare(place, spec(content), tmp_path)
@@ -143,7 +143,7 @@ def test_the_stage_is_current_until_what_it_yields_changes(tmp_path: Path) -> No
     assert not stage.declare(place, spec(elsewhere), tmp_path).is_current()
 
 
-def test_the_archive_for_the_reference_holds_the_pinned_files(front_end_files: Path) -> None:
+def test_tagger_archive_has_the_pinned_files(front_end_files: Path) -> None:
     with zipfile.ZipFile(front_end_files / "tagger.zip") as archive:
         assert set(archive.namelist()) == set(shipped().tagger.files)
 
@@ -159,12 +159,10 @@ def test_the_archive_for_the_reference_holds_the_pinned_files(front_end_files: P
         b"\xa1\xff",
     ],
 )
-def test_messagepack_cut_short_too_deep_or_with_something_behind_it_is_refused(
-    tmp_path: Path, data: bytes
-) -> None:
+def test_convert_refuses_damaged_messagepack(tmp_path: Path, data: bytes) -> None:
     files = toy_files()
     files["tagger"]["tokenizer"] = data
-    with pytest.raises(BuildError, match="no tokenizer that this version reads"):
+    with pytest.raises(BuildError, match="no data that this version reads"):
         fetched(tmp_path, toy_front_end(tmp_path, files))
 
 
@@ -172,14 +170,14 @@ RHYMES = {f"{first}{rhyme}": f"{first}{sound}" for first in "bdfhlmnpst" for rhy
     ("ate", "ˈAt"), ("at", "ˈæt"), ("ight", "ˈIt"), ("ing", "ˈɪŋ"), ("ock", "ˈɑk"))}  # fmt: skip
 
 
-def test_letters_are_learned_from_words() -> None:
+def test_train_learns_rhymes() -> None:
     words = training_words(RHYMES | {"ABC": "ˌAbˌisˈi", "two words": "tˈu wˈɜɹdz", "ab": "ˈæb"})
     assert words == sorted(RHYMES.items())
     parts = align(words)
     assert all("".join(symbols) == phonemes for (_, phonemes), symbols in zip(words, parts, strict=True))
     model = train(words)
     assert model == train(words)
-    letters = Letters(Dictionary(pack(model)))
+    letters = LetterToSound(Dictionary(pack_dictionary(model)))
     assert {word: letters.read(word) for word in RHYMES} == RHYMES
     assert letters.read("Bíght") == "bˈIt"
     assert letters.read("中") is None

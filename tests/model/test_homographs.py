@@ -1,4 +1,4 @@
-"""Words of two readings: how they are learned, and what a bundle gets of it."""
+"""Homograph model: training, and its data in a bundle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from front_end_data import shipped
 from homographs import Sentence, learn, right
 
 from kokoro_tvm.model.front_end import homograph_file
-from kokoro_tvm.model.front_end.homograph_file import homograph_arrays, readings
+from kokoro_tvm.model.front_end.homograph_file import homograph_arrays, read_homographs
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs
 
 ORDER = {
@@ -22,7 +22,7 @@ ORDER = {
 
 
 def sentence(word: str, kind: str, before: str, after: str) -> Sentence:
-    """Three words; the states of all are the same, so that names alone tell."""
+    """Three words with equal states, so that only feature names differ."""
     tags = ("TO", "VB", "NN") if kind == "vrb" else ("DT", "NN", "VBZ")
     return Sentence(word, f"{word}_{kind}", 1, (before, word, after), tags, np.zeros((3, 4), np.float32))
 
@@ -36,29 +36,27 @@ def sentences(word: str, kinds: tuple[str, ...] = ("nou", "vrb")) -> list[Senten
     ]
 
 
-def test_what_was_learned_reads_other_sentences() -> None:
+def test_homograph_model_reads_other_sentences() -> None:
     found = [*sentences("use"), *sentences("house"), *sentences("moped", ("nou",))]
     model = Homographs(HomographData(**learn(found, ORDER), words=ORDER))
     others = [sentence(word, kind, "so", "then") for word in ("use", "house") for kind in ("nou", "vrb")]
     assert right(model, [*found, *others]) == len(found) + 4
-    # No sentence has the verb: it is read by what verbs have in common.
+    # No sentence has the verb: features of other verbs decide.
     assert right(model, [sentence("moped", "vrb", "to", "now")]) == 1
 
 
-def test_a_bundle_has_them_with_the_tagger_of_their_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_homograph_arrays_need_their_tagger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = tmp_path / "model"
     tagger.write_bytes(b"another")
     assert homograph_arrays(tagger) == {}
     pinned = homograph_file.map_safetensors(homograph_file.WEIGHTS)["tagger"].tobytes().hex()
     monkeypatch.setattr(homograph_file, "file_sha256", lambda path: pinned)
     arrays = homograph_arrays(tagger)
-    rows = sum(map(len, readings().values()))
+    rows = sum(map(len, read_homographs().values()))
     assert [len(arrays[f"homographs.{name}"]) for name in ("scales", "biases", "weights")] == [rows] * 3
 
 
-def test_the_tagger_is_that_of_the_shipped_recipe() -> None:
+def test_homograph_tagger_is_that_of_the_recipe() -> None:
 
     pinned = homograph_file.map_safetensors(homograph_file.WEIGHTS)["tagger"].tobytes().hex()
     assert pinned == shipped().tagger.files["tok2vec/model"]

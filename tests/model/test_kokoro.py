@@ -13,20 +13,20 @@ import torch
 
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model import kokoro
-from kokoro_tvm.model.kokoro import build_model, default_dtype, expected_shapes, load_config, load_state
-from kokoro_tvm.model.synthetic import synthetic_state, synthetic_voices, toy_config
+from kokoro_tvm.model.kokoro import build_model, list_shapes, load_config, load_state, use_default_dtype
+from kokoro_tvm.model.synthetic import draw_state, draw_voices, shrink_config
 
 PHONEMES = "həlˈO."
 
 
 @pytest.fixture(scope="module")
 def config() -> dict[str, Any]:
-    return toy_config(kokoro.shipped_config())
+    return shrink_config(kokoro.load_shipped_config())
 
 
 @pytest.fixture(scope="module")
 def state(config: dict[str, Any]) -> dict[str, torch.Tensor]:
-    return synthetic_state(config, seed=0)
+    return draw_state(config, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def model(config: dict[str, Any], state: dict[str, torch.Tensor]) -> Any:
 
 @pytest.fixture
 def style() -> torch.Tensor:
-    return synthetic_voices(0)["af_heart"][len(PHONEMES) - 1][None]
+    return draw_voices(0)["af_heart"][len(PHONEMES) - 1][None]
 
 
 def test_build_model_equals_kmodel(
@@ -55,7 +55,7 @@ def test_build_model_equals_kmodel(
     assert type(model) is KModel
     assert (model.vocab, model.context_length) == (stock.vocab, stock.context_length)
     stock_state = stock.state_dict()
-    assert list(model.state_dict()) == list(stock_state) == list(expected_shapes(config))
+    assert list(model.state_dict()) == list(stock_state) == list(list_shapes(config))
     torch.manual_seed(7)
     expected = stock(PHONEMES, style, return_output=True)
     torch.manual_seed(7)
@@ -84,13 +84,13 @@ def test_build_model_float64_agrees_with_float32(
     window = double.decoder.generator.stft.window
     assert torch.equal(window, torch.hann_window(20, dtype=torch.float64))
     tokens = torch.tensor([[0, *(config["vocab"][symbol] for symbol in PHONEMES), 0]])
-    with default_dtype(torch.float64):
+    with use_default_dtype(torch.float64):
         audio, durations = double.forward_with_tokens(tokens, style.double())
     single, single_durations = model.forward_with_tokens(tokens, style)
     assert audio.dtype == torch.float64 and single.dtype == torch.float32
     assert durations.tolist() == single_durations.tolist()
     assert audio.shape == (600 * int(durations.sum()),)
-    with default_dtype(torch.float64):
+    with use_default_dtype(torch.float64):
         d64 = double.bert_encoder(double.bert(tokens))
     d32 = model.bert_encoder(model.bert(tokens))
     assert d64.dtype == torch.float64
@@ -99,7 +99,7 @@ def test_build_model_float64_agrees_with_float32(
 
 def test_default_dtype_is_restored_after_an_error() -> None:
     before = torch.get_default_dtype()
-    with pytest.raises(ZeroDivisionError), default_dtype(torch.float64):
+    with pytest.raises(ZeroDivisionError), use_default_dtype(torch.float64):
         assert torch.get_default_dtype() == torch.float64
         raise ZeroDivisionError
     assert torch.get_default_dtype() == before
@@ -137,7 +137,7 @@ def test_build_model_refuses_a_state_of_other_shapes(
 def test_shipped_config_is_the_published_one() -> None:
     digest = hashlib.sha256(kokoro.SHIPPED_CONFIG.read_bytes()).hexdigest()
     assert digest == "5abb01e2403b072bf03d04fde160443e209d7a0dad49a423be15196b9b43c17f"
-    assert len(kokoro.shipped_config()["vocab"]) == 114
+    assert len(kokoro.load_shipped_config()["vocab"]) == 114
 
 
 def test_load_config_refuses_an_empty_folder(tmp_path: Any) -> None:

@@ -14,7 +14,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.model.formats.onnx import lstm_tensors, module_path, read, weight_norm_tensors
+from kokoro_tvm.model.formats.onnx import convert_lstm, find_module, read, split_weight_norm
 
 
 def save(path: Path, nodes: list[onnx.NodeProto], tensors: dict[str, torch.Tensor]) -> Path:
@@ -87,7 +87,7 @@ def test_read_undoes_every_folding(tmp_path: Path) -> None:
 def test_module_path_follows_node_names(name: str, leaf: str, expected: str | None) -> None:
     known = ["bert_encoder.weight", "decoder.asr_res.0.weight_v", "predictor.shared.weight_ih_l0",
              "bert.layers.0.ffn.weight", "bert.layers.0.ffn_output.weight"]  # fmt: skip
-    assert module_path(name, leaf, dict.fromkeys(known, ())) == expected
+    assert find_module(name, leaf, dict.fromkeys(known, ())) == expected
 
 
 def test_lstm_tensors_compute_the_same_as_onnx() -> None:
@@ -98,7 +98,7 @@ def test_lstm_tensors_compute_the_same_as_onnx() -> None:
     weight, recurrence = torch.randn(2, 4 * hidden, width), torch.randn(2, 4 * hidden, hidden)
     bias, x = torch.randn(2, 8 * hidden), torch.randn(length, 1, width)
     lstm = torch.nn.LSTM(width, hidden, bidirectional=True)
-    lstm.load_state_dict(lstm_tensors(weight, recurrence, bias), strict=True)
+    lstm.load_state_dict(convert_lstm(weight, recurrence, bias), strict=True)
     with torch.no_grad():
         expected, _ = lstm(x)
     # ONNX's reference knows one direction only, so the backward one runs over the reversed sequence.
@@ -116,13 +116,13 @@ def test_lstm_tensors_compute_the_same_as_onnx() -> None:
         )
 
 
-def test_weight_norm_tensors_use_the_first_axis() -> None:
+def test_split_weight_norm_use_the_first_axis() -> None:
     layer = torch.nn.utils.weight_norm(torch.nn.ConvTranspose1d(3, 5, 4))
     with torch.no_grad():
         layer.weight_g.mul_(2.0)
         x, folded = torch.randn(1, 3, 7), torch._weight_norm(layer.weight_v, layer.weight_g, 0)
         expected = layer(x)
-        for name, value in weight_norm_tensors(folded).items():
+        for name, value in split_weight_norm(folded).items():
             getattr(layer, name).copy_(value)
         torch.testing.assert_close(layer(x), expected)
 
@@ -167,14 +167,14 @@ def test_read_refuses_external_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow("imports PyTorch as several CPUs would have it")
-def test_weight_norm_tensors_have_pinned_bits() -> None:
+def test_split_weight_norm_have_pinned_bits() -> None:
     """The norm that torch itself computes depends on the width of the vectors it adds with."""
     script = (
         "import hashlib, torch\n"
-        "from kokoro_tvm.model.formats.onnx import weight_norm_tensors\n"
+        "from kokoro_tvm.model.formats.onnx import split_weight_norm\n"
         "mixed = torch.arange(1090 * 3) * 2654435761 % 1000003 * 7919 % 16777213 - 8388606\n"
         "weight = (mixed.to(torch.float32) / 2**23).reshape(1090, 1, 3)\n"  # as decoder.decode.3.pool has it
-        "print(hashlib.sha256(weight_norm_tensors(weight)['weight_g'].numpy().tobytes()).hexdigest())\n"
+        "print(hashlib.sha256(split_weight_norm(weight)['weight_g'].numpy().tobytes()).hexdigest())\n"
     )
     digests = {
         subprocess.run(

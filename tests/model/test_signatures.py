@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from kokoro_tvm.common.constants import COMPONENTS
-from kokoro_tvm.model.kokoro import shipped_config
+from kokoro_tvm.model.kokoro import load_shipped_config
 from kokoro_tvm.model.signatures import LENGTH, SIGNATURES, extent, signatures
 
 
 def test_shipped_configuration_has_the_published_signatures() -> None:
-    assert signatures(shipped_config()) == SIGNATURES
+    assert signatures(load_shipped_config()) == SIGNATURES
     assert tuple(SIGNATURES) == COMPONENTS
     decoder = SIGNATURES["decoder"]
     assert decoder.function == "decoder_forward"

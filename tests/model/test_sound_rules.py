@@ -1,4 +1,4 @@
-"""A language's file of letter-to-sound rules: what it becomes, and what is refused, with its place."""
+"""Language files of letter-to-sound rules: compilation, and errors with their place."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 
 from kokoro_tvm.common.errors import RecipeError
-from kokoro_tvm.model.front_end.sound_rules import SoundsFile, compiled_file, compiled_sounds, sound_languages
+from kokoro_tvm.model.front_end.sound_rules import (
+    SoundsFile,
+    compile_sounds,
+    compile_sounds_file,
+    list_sound_languages,
+)
 from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
-from kokoro_tvm.runtime.text.frontend.sounds import MOST
+from kokoro_tvm.runtime.text.frontend.sounds import MAX_REPEATS
 
 FILE = """\
 letters: abc
@@ -28,10 +33,10 @@ passes:
 def compiled(tmp_path: Path, text: str) -> dict[str, Any]:
     path = tmp_path / "xx.yaml"
     path.write_text(text, encoding="utf-8")
-    return compiled_file(read_document(path, SoundsFile))
+    return compile_sounds_file(read_document(path, SoundsFile))
 
 
-def test_a_file_becomes_lists(tmp_path: Path) -> None:
+def test_compile_sounds_file(tmp_path: Path) -> None:
     found = compiled(tmp_path, FILE)
     assert found["letters"] == "abc'"
     assert found["tags"] == {"a": "°", "b": "°"}
@@ -41,8 +46,18 @@ def test_a_file_becomes_lists(tmp_path: Path) -> None:
             "feeding": False,
             "rules": [
                 ([("c", True, 1, 1)], "k", [], [("aeo", True, 1, 1)]),
-                ([("c", True, 1, 1)], "k", [("#", True, 1, 1)], [("a", True, 1, 1), ("b", True, 0, MOST)]),
-                ([("c", True, 1, 1)], "k", [("#", True, 1, 1)], [("e", True, 1, 1), ("b", True, 0, MOST)]),
+                (
+                    [("c", True, 1, 1)],
+                    "k",
+                    [("#", True, 1, 1)],
+                    [("a", True, 1, 1), ("b", True, 0, MAX_REPEATS)],
+                ),
+                (
+                    [("c", True, 1, 1)],
+                    "k",
+                    [("#", True, 1, 1)],
+                    [("e", True, 1, 1), ("b", True, 0, MAX_REPEATS)],
+                ),
                 ([("a", True, 1, 1)], "&&", [], []),
                 ([("b", True, 1, 1)], "&&", [], []),
             ],
@@ -50,7 +65,7 @@ def test_a_file_becomes_lists(tmp_path: Path) -> None:
     ]
 
 
-def test_letters_that_a_language_has_not_are_replaced(tmp_path: Path) -> None:
+def test_compile_sounds_replaces_foreign_letters(tmp_path: Path) -> None:
     found = compiled(tmp_path, FILE)
     assert {"á": "a", "ć": "c", "æ": "a"}.items() <= found["replacements"].items()
     assert "ß" not in found["replacements"], "the language has no s"
@@ -70,7 +85,7 @@ def test_letters_that_a_language_has_not_are_replaced(tmp_path: Path) -> None:
         ("c -> k / _[a", "line 1, `c -> k / _[a`: `[a` is no character, class or [set] with * + or ?"),
     ],
 )
-def test_a_line_that_is_no_rule_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_sounds_file_names_invalid_rules(tmp_path: Path, line: str, message: str) -> None:
     start = FILE.partition("      c ->")[0]
     with pytest.raises(RecipeError) as found:
         compiled(tmp_path, f"{start}      {line}\n")
@@ -78,7 +93,7 @@ def test_a_line_that_is_no_rule_is_named(tmp_path: Path, line: str, message: str
     assert "xx.yaml:6:" in str(found.value)
 
 
-def test_accented_stems_are_put_to_their_endings(tmp_path: Path) -> None:
+def test_compile_sounds_inflects_accented_stems(tmp_path: Path) -> None:
     accents = 'accents: {-o -i -hi: bàc, "-": àbà cébó}\n'
     found = compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
     assert found["words"] == {
@@ -86,17 +101,17 @@ def test_accented_stems_are_put_to_their_endings(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_word_with_two_accents_is_named(tmp_path: Path) -> None:
+def test_sounds_file_names_words_with_two_accents(tmp_path: Path) -> None:
     accents = 'accents:\n  -o -a: bàc\n  "-": bàco bacó\n'
     with pytest.raises(RecipeError) as found:
         compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
     assert "xx.yaml:7:8: `accents.-`: bacó is also bàco." in str(found.value)
 
 
-@pytest.mark.parametrize("language", sound_languages())
-def test_every_shipped_file_compiles_with_bounds(language: str) -> None:
-    data = compiled_sounds(language)
+@pytest.mark.parametrize("language", list_sound_languages())
+def test_shipped_sounds_files_are_bounded(language: str) -> None:
+    data = compile_sounds(language)
     assert language in LANGUAGE_FILES.values()
     for each in (*data["passes"], *data["clauses"]):
         for focus, _, left, right in each["rules"]:
-            assert all(most <= MOST for *_, most in (*focus, *left, *right))
+            assert all(most <= MAX_REPEATS for *_, most in (*focus, *left, *right))

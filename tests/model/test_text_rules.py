@@ -1,4 +1,4 @@
-"""A language's file of written forms: what is refused, with its place, and what CLDR's data become."""
+"""Language files of written forms: errors with their place, and data of CLDR."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.model.front_end import sources
 from kokoro_tvm.model.front_end.cldr import Cldr, files_of
-from kokoro_tvm.model.front_end.patterns import beginnings, checked
-from kokoro_tvm.model.front_end.text_rules import LanguageFile, language_file, languages
+from kokoro_tvm.model.front_end.patterns import check_pattern, find_beginnings
+from kokoro_tvm.model.front_end.text_rules import LanguageFile, list_languages, read_language_file
 from kokoro_tvm.recipe.front_end import NpmFilesSource
 from kokoro_tvm.recipe.validate import read_document
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
@@ -93,10 +93,10 @@ def cldr(tmp_path: Path) -> Cldr:
     return Cldr(tmp_path, "xx")
 
 
-def test_every_language_has_a_file_that_can_be_read() -> None:
-    assert "en" in languages()
-    for language in languages():
-        language_file(language)
+def test_language_files_are_valid() -> None:
+    assert "en" in list_languages()
+    for language in list_languages():
+        read_language_file(language)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_every_language_has_a_file_that_can_be_read() -> None:
         ('decimal: "."', 'decimal: ";"', "3:20", "unknown value `;`"),
     ],
 )
-def test_a_fault_is_shown_with_its_place(
+def test_language_file_errors_have_a_place(
     tmp_path: Path, written: str, instead: str, place: str, why: str
 ) -> None:
     path = tmp_path / "xx.yaml"
@@ -130,9 +130,9 @@ def test_a_fault_is_shown_with_its_place(
     assert why in shown
 
 
-def test_what_a_pattern_may_begin_with() -> None:
+def test_find_beginnings() -> None:
     def begins(pattern: str) -> tuple[str, str]:
-        return beginnings(checked(pattern, {"unit": {"km": "", "m": ""}}, {}))
+        return find_beginnings(check_pattern(pattern, {"unit": {"km": "", "m": ""}}, {}))
 
     assert begins(r"(?:a|\d)x") == ("a", "d")
     assert begins("{u:unit}") == ("km", "")
@@ -143,7 +143,7 @@ def test_what_a_pattern_may_begin_with() -> None:
     assert begins("[^x]") == ("", "dls")
 
 
-def test_numbers_are_spelled_out_by_the_rules_of_cldr(cldr: Cldr) -> None:
+def test_spell_out_follows_cldr(cldr: Cldr) -> None:
     written = cldr.spellout({"spellout-cardinal"}, {"spellout-cardinal": {"3": "three;"}}, " ")
     rules = {name: [(int(a), int(b), text) for a, b, text in found] for name, found in written.items()}
     words = [spell_out(number, rules, "%spellout-cardinal") for number in (0, 3, 21, 100, 202, 5000)]
@@ -152,20 +152,20 @@ def test_numbers_are_spelled_out_by_the_rules_of_cldr(cldr: Cldr) -> None:
         cldr.spellout({"spellout-ordinal"}, {}, " ")
 
 
-def test_names_of_units_currencies_and_months(cldr: Cldr) -> None:
+def test_cldr_names(cldr: Cldr) -> None:
     assert cldr.unit("length-meter") == {"one": "metre", "other": "metres", "gender": "masculine"}
     assert cldr.currency("EUR") == {"one": "euro", "other": "euros"}
     assert cldr.names("months") == {"jan.": "january", "jan": "january", "january": "january"}
     assert cldr.numbered() == {"1": "january", "01": "january"}
 
 
-def test_data_of_another_form_are_refused(tmp_path: Path) -> None:
+def test_cldr_refuses_other_data(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"has no CLDR data of `xx` that this version reads: .*\.$"):
         Cldr(tmp_path, "xx")
 
 
-def test_files_of_npm_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each archive is asked for once; what it lacks is named."""
+def test_obtain_unpacks_npm_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each archive is fetched once; missing files are named."""
     names = files_of("xx")
 
     def pack(package: str, version: str, folder: Path, log: Any) -> Path:

@@ -67,7 +67,7 @@ MISTAKES = (
         (
             Edit(
                 "kernels/moments.py",
-                "mean = k.let(first + about(first)[0] / count)",
+                "mean = k.let(first + sum_differences(first)[0] / count)",
                 "mean = k.let(const(0.0, kind))",
             ),
         ),
@@ -187,7 +187,7 @@ MISTAKES = (
         "noise that repeats after 87 s, in the product and in the truth",
         (
             Edit(
-                "kernels/noise.py",
+                "common/noise.py",
                 "random = philox(words, (place, piece, zero, zero), key)",
                 "random = philox(words, (place & words.const(0x7FFFF), piece, zero, zero), key)",
             ),
@@ -199,7 +199,7 @@ MISTAKES = (
         "noise of the magnitude alone, in the product and in the truth",
         (
             Edit(
-                "kernels/noise.py",
+                "common/noise.py",
                 "words.select(turn < words.const(1 << 31), factor, words.scale(-(2.0**-7)))",
                 "words.select(turn < words.const(1 << 31), factor, words.scale(2.0**-7))",
             ),
@@ -318,8 +318,8 @@ NATIVE_MISTAKES = (
         (
             Edit(
                 "kernels/cpu/conv.py",
-                "count = k.opaque(minimum(rows * plan.filtering.outputs, left))",
-                "count = k.opaque(maximum(minimum(rows * plan.filtering.outputs, left) - 1, 1))",
+                "count = k.opaque(minimum(rows * plan.filtering.outputs, remaining))",
+                "count = k.opaque(maximum(minimum(rows * plan.filtering.outputs, remaining) - 1, 1))",
             ),
         ),
         "decoder",

@@ -76,13 +76,12 @@ def outcomes(
     tests = [item.callspec.params for item in request.session.items if isinstance(item, pytest.Function)
              and hasattr(item, "callspec")]  # fmt: skip
     mistakes = [mistake for mistake in MISTAKES if any(test.get("mistake") is mistake for test in tests)]
-    recipes = {test["recipe"] for test in tests if test.get("recipe") in UTTERANCES}
-    recipes |= {recipe_of(mistake) for mistake in mistakes}
+    complete = {test["recipe"] for test in tests if test.get("recipe") in UTTERANCES}
+    complete |= {"toy" for mistake in mistakes if mistake.component is None}
+    recipes = complete | {recipe_of(mistake) for mistake in mistakes}
     root = tmp_path_factory.mktemp("mutations")
-    start, correct = (
-        {r: Copy.of(root / f"{part}-{r}", write_recipes) for r in sorted(recipes)}
-        for part in ("start", "correct")
-    )
+    start = {r: Copy.of(root / f"start-{r}", write_recipes) for r in sorted(recipes)}
+    correct = {r: Copy.of(root / f"correct-{r}", write_recipes) for r in sorted(complete)}
     copies = {mistake: Copy.of(root / f"{i:02d}", write_recipes) for i, mistake in enumerate(mistakes)}
     for mistake, copy in copies.items():
         apply(mistake.edits, copy.root / "package/kokoro_tvm")

@@ -16,7 +16,7 @@ from toys import copy_repository
 
 from kokoro_tvm.builder.project import Project
 from kokoro_tvm.cli import main
-from kokoro_tvm.common.platforms import platform_of
+from kokoro_tvm.common.platforms import parse_triple
 from kokoro_tvm.publish.distribution import _PLATFORMS
 from kokoro_tvm.publish.release import RELEASE, SUMS, write_release
 from kokoro_tvm.recipe import load_recipe
@@ -112,4 +112,4 @@ def test_nightly_writes_wheels_of_nightly_recipes() -> None:
         recipe = load_recipe(name, ROOT / "recipes")
         assert "nightly" in recipe.sets
         triple = recipe.target.model_dump()["mtriple"]
-        assert platform_of(triple or "x86_64-linux-gnu") in _PLATFORMS
+        assert parse_triple(triple or "x86_64-linux-gnu") in _PLATFORMS

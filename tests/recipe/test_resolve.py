@@ -71,7 +71,7 @@ def test_null_turns_a_gate_off(root: Path) -> None:
 def test_null_in_place_of_a_gate_mapping_is_refused(gate: str, root: Path) -> None:
     path = root / "here.yaml"
     path.write_text(path.read_text() + f"gates: {{{gate}: null}}\n")
-    with pytest.raises(RecipeError, match=rf"`gates\.{gate}`: expected a mapping.*recipe null"):
+    with pytest.raises(RecipeError, match=rf"`gates\.{gate}`: expected a mapping.*found null"):
         load_recipe("here", root)
 
 

@@ -1,4 +1,4 @@
-"""The runtime on systems without /proc, /sys, CPU affinity, files in memory and hooks at a fork."""
+"""The runtime on systems without /proc, /sys, CPU affinity, memfd and fork hooks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ print(json.dumps({
 """
 
 
-def test_it_speaks_and_reports_what_it_cannot_tell(compiled: Callable[[str], Path], tmp_path: Path) -> None:
+def test_runtime_works_on_other_systems(compiled: Callable[[str], Path], tmp_path: Path) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
     expected = Synthesizer(bundle).run([0, 5, 3, 0], [1.0] * 4).audio
     edit_manifest(bundle, lambda manifest: manifest.update(cpu_features=["avx99"]))
@@ -54,15 +54,15 @@ def test_it_speaks_and_reports_what_it_cannot_tell(compiled: Callable[[str], Pat
         [sys.executable, "-c", _BARE, str(bundle)], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["audio"] == expected.tolist()
-    assert found["features"] is None
-    assert found["cores"] == os.cpu_count()
-    (warning,) = found["warnings"]
+    report = json.loads(done.stdout)
+    assert report["audio"] == expected.tolist()
+    assert report["features"] is None
+    assert report["cores"] == os.cpu_count()
+    (warning,) = report["warnings"]
     assert "does not list its CPU's features" in warning and "avx99" in warning
 
 
-def test_cores_without_affinity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_usable_cores_without_affinity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     for count, cores in ((6, 6), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda count=count: count)
@@ -70,11 +70,11 @@ def test_cores_without_affinity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         assert tvm_runtime.pool_size(1) == cores
 
 
-def test_features_without_a_list(tmp_path: Path) -> None:
+def test_features_of_cpu_without_cpuinfo(tmp_path: Path) -> None:
     assert features_of_cpu(tmp_path / "none") is None
 
 
-def test_files_are_read_every_time_where_ctime_is_something_else(
+def test_verify_bundle_has_no_cache_on_windows(
     compiled: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Bundles and home folders as they are found: half installed, read-only, on a full disk, not there."""
+"""Bundles and home folders that are read-only, full, missing or partially installed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ import sys
 from kokoro_tvm.runtime.bundle import verification
 from kokoro_tvm.runtime import Synthesizer, write_wav
 from kokoro_tvm.common.errors import InputError
-verification._ALWAYS_READ = 1  # bytes: the toy's files are large ones, which are remembered where that can be
-verification._SETTLED = -60.0
+verification._LARGE_BYTES = 1  # bytes: the toy's files are large ones, which are remembered where that can be
+verification._SETTLED_S = -60.0
 for _ in range(2):
     speech = Synthesizer(sys.argv[1], threads=1).from_phonemes("abc.")
 assert speech.audio.any()
@@ -39,7 +39,7 @@ FULL = (
 
 
 def speak(bundle: Path, home: Path, output: Path, script: str = "true", place: Path | None = None) -> str:
-    """What the child prints, in whose sight `script` has mounted something at `place`."""
+    """Run a child after a mount `script` at `place`, and return its output."""
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
     if shutil.which("unshare") is None:
         pytest.skip("needs unshare(1), to mount file systems that nobody else sees")
@@ -65,33 +65,35 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_a_read_only_bundle(bundle: Path, home: Path) -> None:
-    """The output is beside the bundle; what is remembered goes to the home."""
+def test_synthesizer_opens_a_read_only_bundle(bundle: Path, home: Path) -> None:
+    """The output is beside the bundle; the cache is in the home folder."""
     printed = speak(bundle, home, bundle / "a.wav", READ_ONLY, bundle)
     assert printed == f"The folder {bundle} for a.wav is not writable. Name another file.\n"
     assert len(list((home / ".cache" / "kokoro-tvm" / "verified").iterdir())) == 1
 
 
-def test_a_bundle_on_a_full_disk(bundle: Path, home: Path) -> None:
+def test_synthesizer_opens_a_bundle_on_a_full_disk(bundle: Path, home: Path) -> None:
     printed = speak(bundle, home, bundle / "a.wav", FULL, bundle)
     assert printed == f"{bundle}/a.wav cannot be written: No space left on device. Name another file.\n"
 
 
 @pytest.mark.parametrize("script", [READ_ONLY, FULL], ids=["read-only", "full"])
-def test_a_home_that_cannot_be_written(bundle: Path, home: Path, tmp_path: Path, script: str) -> None:
+def test_synthesizer_works_with_a_read_only_home(
+    bundle: Path, home: Path, tmp_path: Path, script: str
+) -> None:
     assert speak(bundle, home, tmp_path / "a.wav", script, home) == "written\n"
     assert list(home.iterdir()) == []
 
 
-def test_a_home_that_is_not_there(bundle: Path, tmp_path: Path) -> None:
+def test_synthesizer_works_without_a_home(bundle: Path, tmp_path: Path) -> None:
     assert speak(bundle, Path("/proc/nowhere"), tmp_path / "a.wav") == "written\n"
 
 
-@pytest.mark.parametrize("kept", [0, 0.5], ids=["missing", "half"])
-def test_a_wheel_that_was_half_installed(
-    plain_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: float
+@pytest.mark.parametrize("fraction", [0, 0.5], ids=["missing", "half"])
+def test_synthesizer_refuses_a_half_installed_wheel(
+    plain_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fraction: float
 ) -> None:
-    """pip was interrupted: whichever file it had come to is named."""
+    """pip was interrupted: the error names the file."""
     package = tmp_path / "site-packages" / "kokoro_tvm"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bundles, "__file__", str(package / "common" / "bundles.py"))
@@ -101,8 +103,8 @@ def test_a_wheel_that_was_half_installed(
         path = installed / file.path.name
         content = path.read_bytes()
         path.unlink()
-        if kept:
-            path.write_bytes(content[: int(kept * len(content))])
+        if fraction:
+            path.write_bytes(content[: int(fraction * len(content))])
         with pytest.raises(
             BundleError, match=rf"{path} (is missing from|has \d+ bytes, but).*Copy the bundle"
         ):

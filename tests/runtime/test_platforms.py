@@ -1,4 +1,4 @@
-"""Whose code a bundle holds, by operating system and architecture, and where it is refused."""
+"""Platforms of bundles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from toy_bundle import edit_manifest
 
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.common.platforms import Platform, platform_of, this_platform
+from kokoro_tvm.common.platforms import Platform, detect_platform, parse_triple
 from kokoro_tvm.runtime import Synthesizer
 
 
@@ -30,8 +30,8 @@ from kokoro_tvm.runtime import Synthesizer
         ("wasm32-unknown-unknown", Platform("wasm32", "")),
     ],
 )
-def test_a_triple_names_a_platform(triple: str, platform: Platform) -> None:
-    assert platform_of(triple) == platform
+def test_parse_triple_returns_the_platform(triple: str, platform: Platform) -> None:
+    assert parse_triple(triple) == platform
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_a_triple_names_a_platform(triple: str, platform: Platform) -> None:
         ("amd64", "FreeBSD", "another system on amd64"),
     ],
 )
-def test_this_process_has_one(
+def test_this_platform_is_known(
     machine: str, system: str, platform: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
     monkeypatch.setattr("platform.system", lambda: system)
-    assert str(this_platform()) == platform
+    assert str(detect_platform()) == platform
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_this_process_has_one(
         ("riscv64-unknown-linux-gnu", "Linux on riscv64"),
     ],
 )
-def test_a_bundle_of_another_platform_is_refused_by_its_name(
+def test_check_platform_refuses_other_platforms(
     triple: str, name: str, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
@@ -68,12 +68,12 @@ def test_a_bundle_of_another_platform_is_refused_by_its_name(
     with pytest.raises(BundleError) as caught:
         Synthesizer(bundle)
     assert str(caught.value) == (
-        f"{bundle} (recipe toy) was built for {name}, and this is {this_platform()}. "
+        f"{bundle} (recipe toy) was built for {name}, and this is {detect_platform()}. "
         "Use the recipe `cpu`, built on this machine."
     )
 
 
-def test_a_bundle_that_an_app_is_linked_with_is_refused_everywhere(
+def test_check_platform_refuses_ios_bundles(
     compiled: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
@@ -85,14 +85,12 @@ def test_a_bundle_that_an_app_is_linked_with_is_refused_everywhere(
             Synthesizer(bundle)
         assert str(caught.value) == (
             f"{bundle} (recipe toy) was built for iOS on aarch64, as archives that an app is linked with: "
-            f"nothing can load them, and this is {this_platform()}. `kokoro-tvm package` writes them as an "
+            f"nothing can load them, and this is {detect_platform()}. `kokoro-tvm package` writes them as an "
             "XCFramework. To speak here, use the recipe `cpu`, built on this machine."
         )
 
 
-def test_a_bundle_for_webassembly_is_refused_with_what_speaks_with_it(
-    compiled: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_check_platform_refuses_wasm_bundles(compiled: Callable[[str], Path], tmp_path: Path) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
     edit_manifest(bundle, lambda manifest: manifest["target"].update(mtriple="wasm32-unknown-unknown"))
     with pytest.raises(BundleError) as caught:

@@ -1,4 +1,4 @@
-"""What speaking pulls in: numpy and the TVM runtime, nothing that is needed only to build."""
+"""Imports of the runtime: numpy and the TVM runtime, no packages of a build."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ def _python(code: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_import_is_pure() -> None:
+def test_import_loads_no_heavy_modules() -> None:
     _python(_IMPORT)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/maps")
-def test_speaking_is_pure(compiled: Callable[[str], Path]) -> None:
+def test_synthesis_loads_no_heavy_modules(compiled: Callable[[str], Path]) -> None:
     assert int(_python(_SPEAK, str(compiled("exact")))) > 0
 
 
-def test_works_beside_tvm_and_torch(compiled: Callable[[str], Path]) -> None:
-    """In a build's process everything is there already, in either order."""
+def test_runtime_works_beside_tvm_and_torch(compiled: Callable[[str], Path]) -> None:
+    """A build's process has imported both, in either order."""
     speak = "from kokoro_tvm import Synthesizer; Synthesizer(sys.argv[1]).from_phonemes('abc.')"
     for code in (
         f"import sys, torch, tvm; {speak}",
@@ -97,7 +97,7 @@ assert sys.modules["torch"].ones(1).item() == 1
 """
 
 
-def test_another_thread_imports_torch_meanwhile() -> None:
+def test_without_torch_affects_no_other_thread() -> None:
     _python(_TWO_THREADS)
 
 
@@ -131,12 +131,12 @@ assert torch.loaded
 """
 
 
-def test_torch_is_hidden_from_the_importing_thread_alone(tmp_path: Path) -> None:
+def test_without_torch_hides_torch_from_its_thread(tmp_path: Path) -> None:
     _python(_HIDDEN, str(tmp_path))
 
 
 @pytest.mark.parametrize("present", [object(), None])
-def test_a_torch_that_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch, present: object) -> None:
+def test_without_torch_keeps_a_loaded_torch(monkeypatch: pytest.MonkeyPatch, present: object) -> None:
     monkeypatch.setitem(sys.modules, "torch", present)
     with without_torch():
         assert sys.modules["torch"] is present
@@ -144,7 +144,7 @@ def test_a_torch_that_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch, pr
 
 
 def test_threads_do_not_pin_the_caller(compiled: Callable[[str], Path]) -> None:
-    """TVM's default would leave the calling thread on the first core, and every later process with it."""
+    """TVM's default pins the calling thread to the first core."""
     if not sys.platform.startswith("linux"):
         pytest.skip("thread affinity is Linux's")
     code = """

@@ -1,4 +1,4 @@
-"""The number of threads: argument, environment, usable cores."""
+"""The number of threads."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ def _groups(tmp_path: Path, line: str, files: dict[str, str]) -> tuple[Path, Pat
         ("4:memory:/", {"cpu.max": "100000 100000"}, 8),
     ],
 )
-def test_quota(
+def test_usable_cores_respects_quotas(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, files: dict[str, str], cores: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
     assert usable_cores(*_groups(tmp_path, line, files), cpus=tmp_path) == cores
 
 
-def test_affinity_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usable_cores_respects_affinity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {5})
     assert usable_cores(*_groups(tmp_path, "0::/", {"cpu.max": "400000 100000"})) == 1
     assert usable_cores(tmp_path / "no such file") == 1
 
 
 @given(st.data())
-def test_hardware_threads_of_a_core_count_once(data: st.DataObject) -> None:
+def test_usable_cores_counts_physical_cores(data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 4), label="threads a core")
     cores = data.draw(st.integers(1, 8), label="cores")
     numbers = data.draw(st.permutations(range(width * cores)), label="numbers")
@@ -70,19 +70,19 @@ def test_hardware_threads_of_a_core_count_once(data: st.DataObject) -> None:
             topology.mkdir(parents=True)
             (topology / "thread_siblings_list").write_text(",".join(map(str, siblings)) + "\n")
         patch.setattr(os, "sched_getaffinity", lambda pid: allowed)
-        found = usable_cores(Path(folder, "no groups"), cpus=Path(folder))
+        result = usable_cores(Path(folder, "no groups"), cpus=Path(folder))
         quota, period = data.draw(st.integers(1, 10), label="quota"), 100_000
         groups = _groups(Path(folder), "0::/", {"cpu.max": f"{quota * period} {period}"})
-        assert usable_cores(*groups, cpus=Path(folder)) == min(found, quota)
+        assert usable_cores(*groups, cpus=Path(folder)) == min(result, quota)
     described, others = allowed & shown, allowed - shown
-    assert found == len({core_of[number] for number in described}) + len(others)
+    assert result == len({core_of[number] for number in described}) + len(others)
 
 
-def test_without_a_topology_hardware_threads_are_cores(tmp_path: Path) -> None:
+def test_usable_cores_without_topology(tmp_path: Path) -> None:
     assert usable_cores(tmp_path / "none", cpus=tmp_path) == len(os.sched_getaffinity(0))
 
 
-def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choose_threads_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TVM_NUM_THREADS", "3")
     assert choose_threads(None) == 3
     assert choose_threads(5) == 5
@@ -90,7 +90,7 @@ def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_threads(None) == usable_cores()
 
 
-def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choose_threads_divides_cores_among_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TVM_NUM_THREADS", raising=False)
     monkeypatch.setattr("kokoro_tvm.runtime.threads.usable_cores", lambda: 7)
     assert [choose_threads(None, processes) for processes in (1, 2, 3, 7, 9)] == [7, 3, 2, 1, 1]
@@ -99,13 +99,13 @@ def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_threads(1, 2) == 1
 
 
-def test_more_threads_than_may_be() -> None:
-    """TVM ends the process where the system starts no more; so does no limit, and no memory."""
+def test_choose_threads_refuses_more_than_the_maximum() -> None:
+    """TVM would abort the process if it could not start a thread."""
     with pytest.raises(InputError, match="threads should be a number of threads, 1 to 1024, but is 2000"):
         choose_threads(2000)
 
 
-def test_more_threads_than_there_is_memory_for() -> None:
+def test_choose_threads_refuses_more_than_memory_allows() -> None:
     resource = pytest.importorskip("resource")
     code = """
 import resource
@@ -119,13 +119,13 @@ except InputError as error:
 """
     if resource.getrlimit(resource.RLIMIT_STACK)[0] == resource.RLIM_INFINITY:
         pytest.skip("threads have small stacks where those of processes have no limit")
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert found.stdout.startswith("threads is 1024, but this process may start no more than ")
-    assert found.stdout.endswith("Give fewer.\n")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert result.stdout.startswith("threads is 1024, but this process may start no more than ")
+    assert result.stdout.endswith("Give fewer.\n")
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "many", "", "1025"])
-def test_no_number(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_choose_threads_refuses_other_types(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("TVM_NUM_THREADS", given)
     with pytest.raises(InputError, match="TVM_NUM_THREADS"):
         choose_threads(None)

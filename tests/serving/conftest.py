@@ -17,8 +17,8 @@ from serving import Server, serving
 def letters() -> Iterator[None]:
     """Letters are their own phonemes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
-        patch.setattr("kokoro_tvm.runtime.text.reading.spoken_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
+        patch.setattr("kokoro_tvm.runtime.text.reading.phonemize_text", read_letters)
         yield
 
 

@@ -99,7 +99,7 @@ def test_normalization_options_leave_forms_unread(
     def read(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
         return read_letters(normalize(source, _FORMS, unread=front_end.unread).source, code, front_end)
 
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read)
     text = "A bid of 5 km, a@b.com, www.b.com, 555-0123, #a = 3."
     plain = server.speak(text).body
     assert server.speak(text, normalization_options={}).body == plain

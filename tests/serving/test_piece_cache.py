@@ -225,15 +225,15 @@ class Broken:
         self.free = threading.Event()
         self.free.set()
         self.calls: list[str] = []
-        self.held: dict[str, Any] = {}
+        self.tile_rows: dict[str, Any] = {}
 
     def get(self, digest: str, samples: int) -> Any:
         self._call("get")
-        return self.held.get(digest)
+        return self.tile_rows.get(digest)
 
     def put(self, digest: str, audio: Any) -> bool:
         self._call("put")
-        self.held[digest] = audio
+        self.tile_rows[digest] = audio
         return True
 
     def _call(self, name: str) -> None:
@@ -329,7 +329,7 @@ def test_cache_bounds_pending_writes() -> None:
             cache._write(str(number), audio)
         assert counts(metrics, "write")["skipped"] == 2
         store.free.set()
-    assert sorted(store.held) == ["0", "1", "first"]
+    assert sorted(store.tile_rows) == ["0", "1", "first"]
 
 
 @pytest.mark.parametrize(

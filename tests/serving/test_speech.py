@@ -111,7 +111,7 @@ def test_health_is_answered_during_planning(start: Callable[..., Server], monkey
         assert reading.wait(30)
         return read_letters(*arguments)
 
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read)
     server.runner.planning.clear()
     with closing(server.connect()) as connection:
         connection.request("POST", "/v1/audio/speech", json.dumps({"input": text, "response_format": "wav"}))

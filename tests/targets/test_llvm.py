@@ -135,8 +135,8 @@ def test_native_adds_features_beyond_the_cpus_name(monkeypatch: pytest.MonkeyPat
 def test_native_removes_hidden_features(monkeypatch: pytest.MonkeyPatch) -> None:
     named = machine_of("native", None, ())
     hidden = [name for name in named.required if f"+{name}" not in named.options["mattr"]][-1]
-    there = features_of_cpu() or frozenset(named.required)
-    monkeypatch.setattr(target, "features_of_cpu", lambda: there - {hidden})
+    available = features_of_cpu() or frozenset(named.required)
+    monkeypatch.setattr(target, "features_of_cpu", lambda: available - {hidden})
     machine = machine_of("native", None, ())
     gone = {*named.options["mattr"], f"-{hidden}"}
     table = X86_FEATURES if "sse2" in named.required else ARM_FEATURES
@@ -202,9 +202,9 @@ def test_absent_ability_is_not_in_the_key() -> None:
 
 
 def test_tvm_accepts_the_target() -> None:
-    taken = tvm_target(machine_of("haswell", X86, ("+f16c",)))
-    assert isinstance(taken, tvm.target.Target)
-    assert (str(taken.attrs["mcpu"]), list(taken.attrs["mattr"])) == ("haswell", ["+f16c"])
+    usage = tvm_target(machine_of("haswell", X86, ("+f16c",)))
+    assert isinstance(usage, tvm.target.Target)
+    assert (str(usage.attrs["mcpu"]), list(usage.attrs["mattr"])) == ("haswell", ["+f16c"])
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,9 @@ def test_runner_is_this_process_for_native_code(
 ) -> None:
     monkeypatch.setattr(target.platform, "machine", lambda: machine)
     monkeypatch.setattr(target.platform, "system", lambda: system)
-    found = find_runner({"kind": "llvm", "mcpu": "generic", "mtriple": triple})
+    matches = find_runner({"kind": "llvm", "mcpu": "generic", "mtriple": triple})
     reason = "nothing on this machine runs code for llvm generic"
-    assert found == ((LOCAL, "") if runs else (None, reason))
+    assert matches == ((LOCAL, "") if runs else (None, reason))
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,8 @@ def test_runner_emulates_amx_alone(
     missing: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    there = None if had is None else PORTABLE["x86-64-v4"] | {"avx512bf16"} | had
-    monkeypatch.setattr(cpu_tools, "features_of_cpu", lambda: there)
+    available = None if had is None else PORTABLE["x86-64-v4"] | {"avx512bf16"} | had
+    monkeypatch.setattr(cpu_tools, "features_of_cpu", lambda: available)
     spec = target.LlvmTarget(kind="llvm", mcpu="x86-64-v4", mattr=("+avx512bf16", "+amx-tile", "+amx-bf16"))
     assert tools_for(spec).runner() is runner
     assert tools_for(spec).lacking(precision) == missing
@@ -306,9 +306,9 @@ def test_runner_on_a_mac_uses_the_installed_runtime(monkeypatch: pytest.MonkeyPa
     assert all(isinstance(library, PinnedLibrary) for library in tools.runner_libraries().values())
     monkeypatch.setattr(target.platform, "machine", lambda: MAC[0])
     monkeypatch.setattr(target.platform, "system", lambda: MAC[1])
-    found = tools.runner_libraries()
-    assert found == tools.runtime_libraries()
-    assert {role: isinstance(library, Path) for role, library in found.items()} == {"runtime": True}
+    matches = tools.runner_libraries()
+    assert matches == tools.runtime_libraries()
+    assert {role: isinstance(library, Path) for role, library in matches.items()} == {"runtime": True}
 
 
 def test_local_runner_has_a_name() -> None:

@@ -15,14 +15,14 @@ const timed = (text, gap = 0.1) =>
   });
 const shown = (text) => wordsWithMarks(text, timed(text)).map(({ text: each }) => each);
 
-test("words have the marks that touch them", () => {
+test("wordsShown attaches marks to words", () => {
   assert.deepEqual(shown('"Well," he said (so it is) — yes!'), ['"Well,"', "he", "said", "(so", "it", "is) —", "yes!"]);
   assert.deepEqual(shown("Half-done;  new\nline …"), ["Half-", "done;", "new", "line …"]);
   assert.deepEqual(wordsWithMarks("a-b c", timed("a-b c")).map(({ joined }) => joined), [false, true, false]);
   assert.deepEqual(shown(""), []);
 });
 
-test("every word is in one cue, in order, and every cue can be read", () => {
+test("cues contain every word once, in order, and are readable", () => {
   const draw = draws(8);
   for (let round = 0; round < 200; round++) {
     const count = 1 + draw.below(60);
@@ -38,12 +38,12 @@ test("every word is in one cue, in order, and every cue can be read", () => {
   }
 });
 
-test("a text without marks takes no time that grows with its square", () => {
+test("cues take linear time for a text without marks", () => {
   const text = "word ".repeat(20_000);
   assert.equal(cues(wordsWithMarks(text, timed(text, 0))).flatMap(({ lines }) => lines.flat()).length, 20_000);
 });
 
-test("SRT", () => {
+test("writeSrt numbers cues", () => {
   const text = "Hello, world. <Tom & I> are here.";
   assert.equal(
     srt(wordsWithMarks(text, timed(text))),
@@ -51,7 +51,7 @@ test("SRT", () => {
   );
 });
 
-test("WebVTT has the time of every word", () => {
+test("writeWebVtt writes the time of every word", () => {
   const text = "Hello, world. <Tom & I>";
   assert.equal(
     webVtt(wordsWithMarks(text, timed(text))),
@@ -60,7 +60,7 @@ test("WebVTT has the time of every word", () => {
   );
 });
 
-test("clock", () => {
+test("clock formats hours beyond 99", () => {
   assert.equal(clock(0, ","), "00:00:00,000");
   assert.equal(clock(3661.0015, "."), "01:01:01.002");
   assert.equal(clock(360000, "."), "100:00:00.000");

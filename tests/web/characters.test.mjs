@@ -9,7 +9,7 @@ import * as py from "../../kokoro_tvm/web/characters.js";
 import { fadeIn, fadeOut, mute } from "../../kokoro_tvm/web/joins.js";
 import { Voices, rowOf, styleOf } from "../../kokoro_tvm/web/voices.js";
 
-test("characters are counted as code points", () => {
+test("length counts code points", () => {
   const text = "a😀b";
   assert.equal(py.length(text), 3);
   assert.equal(py.back(text, 4, 2), 1);
@@ -17,22 +17,22 @@ test("characters are counted as code points", () => {
   assert.equal(py.head(text, 2), "a😀");
 });
 
-test("space is Python's", () => {
+test("isSpace matches Python", () => {
   assert.deepEqual(py.split(" a\x1cb\x85c\ufeffd\u3000"), ["a", "b", "c\ufeffd"]);
   assert.equal(py.strip("\x1f a b\u2029"), "a b");
 });
 
-test("a number begins an item in figures of every script", () => {
+test("blockAt accepts digits of every script", () => {
   const block = (text) => blockAt(text, 0, false)?.kind;
   assert.deepEqual(["1. a", "٠١. a", "𝟏) a"].map(block), ["numbered", "numbered", "numbered"]);
   assert.deepEqual(["2. a", "٢. a", "² a"].map(block), [undefined, undefined, undefined]);
 });
 
-test("halves are rounded to the even number", () => {
+test("rint rounds halves to even", () => {
   assert.deepEqual([0.5, 1.5, 2.5, 2.4, 2.6, -1.5].map(py.rint), [0, 2, 2, 2, 3, -2]);
 });
 
-test("a voice is found, mixed, or the nearest ones are named", async () => {
+test("voices finds names and mixes, and names the nearest ones", async () => {
   const table = (value) => ({ rows: 2, width: 2, values: Float32Array.of(value, 0, 1, 2) });
   const voices = new Voices(new Map([["af_heart", table(0.1)], ["am_adam", table(0.2)], ["bf_emma", table(7)]]));
   const mixed = await voices.table("af_heart, am_adam");
@@ -44,7 +44,7 @@ test("a voice is found, mixed, or the nearest ones are named", async () => {
   await assert.rejects(voices.table("af_hart"), new InputError(message));
 });
 
-test("sound goes over into silence within 10 ms", () => {
+test("fades last 10 ms", () => {
   const audio = new Float32Array(1000).fill(1);
   fadeIn(audio, 24_000);
   fadeOut(audio, 24_000);

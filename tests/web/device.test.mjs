@@ -50,7 +50,7 @@ async function upload(file, parameters, part, size = file.length) {
 
 const parameter = (name, length, dtype = "float32") => ({ name, dtype, shape: [length] });
 
-test("parameters reach the GPU in the order of the signature, whatever the parts", async () => {
+test("parameters reach the GPU in the order of the signature for any parts", async () => {
   const file = fileOf(["other", "F32", FLOATS], ["a", "F32", FLOATS], ["k", "F16", HALVES], ["b", "F32", FLOATS.slice(3)]);
   for (const part of [1, 7, 100, 1 << 20]) {
     const result = await upload(file, [parameter("b", 47), parameter("k", 3, "float16"), parameter("a", 50)], part);
@@ -60,18 +60,18 @@ test("parameters reach the GPU in the order of the signature, whatever the parts
   }
 });
 
-test("a file that ends early is refused", async () => {
+test("parameters refuses a truncated file", async () => {
   const file = fileOf(["a", "F32", FLOATS]);
   const short = (end) => upload(file.subarray(0, end), [parameter("a", 50)], 64, file.length);
   await assert.rejects(short(file.length - 1), /^BundleError: a\.safetensors is cut short/);
   await assert.rejects(short(5), /^BundleError: a\.safetensors is cut short/);
 });
 
-test("grids are folded as tvmjs folds them", () => {
+test("folded folds grids as tvmjs", () => {
   assert.deepEqual([1, 65535, 65536, 65537, 200001].map(folded), [[1, 1], [65535, 1], [32768, 2], [32769, 2], [50001, 4]]);
 });
 
-test("likeness is in dB; another length has none", () => {
+test("signalToNoise returns dB, 0 for another length", () => {
   assert.equal(signalToNoise(FLOATS, FLOATS), Infinity);
   assert.equal(signalToNoise(FLOATS.slice(1), FLOATS), -Infinity);
   assert.ok(Math.abs(signalToNoise(FLOATS.map((value) => 1.01 * value), FLOATS) - 40) < 1e-3);

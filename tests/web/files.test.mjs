@@ -4,7 +4,7 @@ import { fileName } from "../../kokoro_tvm/web/page/saving.js";
 import { fromBase64, PcmReader, wavFile } from "../../kokoro_tvm/web/wav.js";
 import { draws } from "./draws.mjs";
 
-test("samples of 16 bits from bytes in any pieces", () => {
+test("PcmReader accepts bytes in any pieces", () => {
   const draw = draws(5);
   for (let round = 0; round < 200; round++) {
     const samples = Int16Array.from({ length: draw.below(200) }, () => draw.below(65536) - 32768);
@@ -15,12 +15,12 @@ test("samples of 16 bits from bytes in any pieces", () => {
   }
 });
 
-test("base64 gives the bytes that were written", () => {
+test("fromBase64 decodes", () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, place) => place);
   assert.deepEqual(fromBase64(Buffer.from(bytes).toString("base64")), bytes);
 });
 
-test("a WAV file has the samples that it was made of, and its lengths", () => {
+test("wavFile writes samples and lengths", () => {
   const pieces = [Float32Array.of(0, 0.5, -1), Float32Array.of(2, -2, 1 / 32768)];
   const file = Buffer.concat(wavFile(pieces, 24000));
   assert.equal(file.length, 44 + 12);
@@ -31,7 +31,7 @@ test("a WAV file has the samples that it was made of, and its lengths", () => {
   assert.deepEqual(samples, [0, 16384, -32768, 32767, -32768, 1]);
 });
 
-test("files are called by the first words", () => {
+test("fileName consists of the first words", () => {
   assert.equal(fileName("  ¿Qué hay, señor?/../x"), "qué-hay-señor-x");
   assert.equal(fileName("…"), "speech");
   assert.ok(fileName("word ".repeat(40)).length <= 41);

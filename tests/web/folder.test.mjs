@@ -24,15 +24,15 @@ async function read(source, requested) {
   return Buffer.concat(parts);
 }
 
-test("a file of a folder comes whole, in parts", async () => {
+test("parts returns a whole file", async () => {
   assert.ok((await read(files, entry())).equals(CONTENT));
 });
 
-test("text is divided wherever a part ends", async () => {
+test("text joins parts at any place", async () => {
   assert.equal(JSON.parse(await files.text("bundle.json")).word.length, 1_000_000);
 });
 
-test("a file that is another, shorter or longer is refused at its end", async () => {
+test("parts refuses a changed, shorter or longer file at its end", async () => {
   for (const other of [Buffer.from(CONTENT).fill(1, 5, 6), CONTENT.subarray(1), Buffer.concat([CONTENT, CONTENT])]) {
     await assert.rejects(read(files, entry(other)), {
       name: "BundleError", message: new RegExp(`^weights has 3000001 bytes with sha256 ${entry().sha256}; the manifest names`),
@@ -40,7 +40,7 @@ test("a file that is another, shorter or longer is refused at its end", async ()
   }
 });
 
-test("a name that leads out of the folder is refused before anything is opened", async () => {
+test("parts refuses a name outside of the folder before opening it", async () => {
   const opened = [];
   const source = new Folder(async (name) => opened.push(name) && []);
   const names = [
@@ -56,11 +56,11 @@ test("a name that leads out of the folder is refused before anything is opened",
   assert.deepEqual(opened, []);
 });
 
-test("a manifest that is not JSON is refused", async () => {
+test("json refuses a file without JSON", async () => {
   const source = new Folder(async () => [new TextEncoder().encode("<html>")]);
   await assert.rejects(source.json("bundle.json"), { name: "BundleError", message: /^bundle\.json is not JSON \(.*\)\. / });
 });
 
-test("a file that is not there is named", async () => {
+test("text names a missing file", async () => {
   await assert.rejects(files.text("none"), { name: "BundleError", message: /^none cannot be had: ENOENT/ });
 });

@@ -28,7 +28,7 @@ const collect = async (stream) => {
 };
 const speak = async (options) => collect((await open(BASE)).stream("Ha.", { voice: "af_heart", ...options }));
 
-test("chunks are what events say, until the last", async () => {
+test("stream yields chunks up to the last event", async () => {
   const words = { type: "speech.audio.words", words: [{ word: "Ha", start_time: 0.25, end_time: 0.5, source: [0, 2] }] };
   answering(() => events(words, delta(0, 16384), { type: "something.new" }, delta(-32768), { type: "speech.audio.done" }));
   const chunks = await speak({ speed: 1.5, lang: "b" });
@@ -46,7 +46,7 @@ test("chunks are what events say, until the last", async () => {
   });
 });
 
-test("places of words are counted in UTF-16 units", async () => {
+test("stream counts places in UTF-16 units", async () => {
   const text = "😀 Ha 😀😀 no";
   const word = (text, ...source) => ({ word: text, start_time: 0, end_time: 1, source });
   answering(() => events({ type: "speech.audio.words", words: [word("Ha", 2, 4), word("no", 8, 10)] }, { type: "speech.audio.done" }));
@@ -54,7 +54,7 @@ test("places of words are counted in UTF-16 units", async () => {
   assert.deepEqual(chunk.words.map(({ source }) => text.slice(...source)), ["Ha", "no"]);
 });
 
-test("voices are names, as objects or as they are", async () => {
+test("voices accepts names and objects", async () => {
   answering(() => Response.json({ voices: [{ id: "af_heart", name: "Heart" }, "am_adam"] }));
   const tts = await open(BASE);
   tts.authorize("sesame");
@@ -77,12 +77,12 @@ for (const [status, code, kind] of [
   });
 }
 
-test("an answer of a proxy has its status as the reason", async () => {
+test("refusal uses the status of a proxy's answer", async () => {
   answering(() => new Response("<h1>Bad gateway</h1>", { status: 502, statusText: "Bad Gateway" }));
   await assert.rejects(speak(), { kind: "unreachable", message: "502 Bad Gateway", retryAfter: null });
 });
 
-test("an error in the middle, an end in the middle, no answer", async () => {
+test("stream reports errors, early ends and missing answers", async () => {
   answering(() => events(delta(1), { type: "error", error: { message: "It broke." } }));
   await assert.rejects(speak(), { kind: "failed", message: "It broke." });
   answering(() => events(delta(1)));
@@ -96,7 +96,7 @@ test("an error in the middle, an end in the middle, no answer", async () => {
   await assert.rejects(speak(), { kind: "interrupted" });
 });
 
-test("who cancels is told so, and no error of ours", async () => {
+test("stream passes the reason of an abort", async () => {
   const abort = new AbortController();
   answering(() => {
     abort.abort();

@@ -28,9 +28,9 @@ function* places(node, place) {
 }
 const COUNT = [...places(newManifest(), "bundle.json")].length;
 
-test("a complete manifest passes", () => checkManifest(newManifest()));
+test("checkManifest accepts a complete manifest", () => checkManifest(newManifest()));
 
-test("a field of a wrong type is a BundleError with its place", () => {
+test("checkManifest names the place of a wrong type", () => {
   for (let number = 0; number < COUNT; number++) {
     for (const wrong of [true, [{}], -1]) {
       const manifest = newManifest();
@@ -41,7 +41,7 @@ test("a field of a wrong type is a BundleError with its place", () => {
   }
 });
 
-test("a missing field is a BundleError that names it, unless it is optional", () => {
+test("checkManifest names a missing field unless it is optional", () => {
   const optional = new Set(["text", "front_end", "golden", "languages", "kernels"]);
   for (let number = 0; number < COUNT; number++) {
     const manifest = newManifest();
@@ -53,6 +53,6 @@ test("a missing field is a BundleError that names it, unless it is optional", ()
   }
 });
 
-test("a manifest that is no object is a BundleError", () => {
+test("checkManifest refuses other JSON", () => {
   for (const manifest of [null, 5, [], "x"]) assert.throws(() => checkManifest(manifest), { name: "BundleError" });
 });

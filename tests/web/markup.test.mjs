@@ -17,7 +17,7 @@ function read(text, language = "a", markup = true) {
   ];
 }
 
-test("a path is no phonemes", () => {
+test("parse takes a path for text", () => {
   for (const path of ["/about/", "/docs/get-started/", "/blog", "/us/", "/p/", "/über/", "/a/b/", "/menu/", "/a☃/"]) {
     assert.deepEqual(read(`See [Tell us](${path}).`), ["See Tell us.", []], path);
   }
@@ -27,7 +27,7 @@ test("a path is no phonemes", () => {
   assert.deepEqual(read("[Buenas](/ola/) [hola](/hola/)", "e"), ["Buenas hola", ["ola"]]);
 });
 
-test("without markup all of it is text", () => {
+test("parse without markup returns text", () => {
   for (const text of ["[pause: dramatic] [a](/ˈa/) [voice:x]", "<speak>a</speak", "[a](/☃/) [rate:"]) {
     assert.deepEqual(read(text, "a", false), [text, []]);
   }

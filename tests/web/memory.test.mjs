@@ -22,32 +22,32 @@ afterEach(() => {
   WebAssembly.Memory = Memory;
 });
 
-test("the whole limit where it is granted", () => {
+test("newMemory uses the whole limit if it is granted", () => {
   assert.ok(newMemory(LIMITS, true).buffer instanceof SharedArrayBuffer);
   assert.ok(newMemory(LIMITS, false).buffer instanceof ArrayBuffer);
   assert.deepEqual(requests, [65536, 65536]);
 });
 
-test("half of it again and again where less is granted", () => {
+test("newMemory halves the limit until it is granted", () => {
   granting(20000);
   assert.equal(newMemory(LIMITS, true).buffer.byteLength, 32 * 65536);
   assert.deepEqual(requests, [65536, 32768, 16384]);
 });
 
-test("the browser's error where not even 1 GiB is granted", () => {
+test("newMemory throws the browser's error below 1 GiB", () => {
   granting(16383);
   assert.throws(() => newMemory(LIMITS, true), { name: "RangeError", message: "could not allocate memory" });
   assert.deepEqual(requests, [65536, 32768, 16384]);
 });
 
-test("one thread's memory is not reserved, so less of it would change nothing", () => {
+test("newMemory of one thread does not halve the limit", () => {
   WebAssembly.Memory = function () {
     throw new RangeError("no memory");
   };
   assert.throws(() => newMemory(LIMITS, false), { message: "no memory" });
 });
 
-test("a mistake in the limits is no lack of memory", () => {
+test("newMemory throws a mistake in the limits", () => {
   assert.throws(() => newMemory({ initial: 32, maximum: 16 }, true));
   assert.throws(() => newMemory({ initial: -1, maximum: 65536 }, true), TypeError);
 });

@@ -141,7 +141,7 @@ function broken(bytes) {
 
 const [a, b, c] = [filled(1), filled(2), filled(3, 10)];
 
-test("of a file that is read apart, pieces are fetched when a range of them is read", async () => {
+test("range fetches the pieces of a file that is read apart", async () => {
   const [head, first, second, after] = [1, 2, 3, 4].map((value) => filled(value));
   put({ "voices.bin": [head, first, second], "code.bin": [after] }, "voices.bin");
   const reports = [];
@@ -161,7 +161,7 @@ test("of a file that is read apart, pieces are fetched when a range of them is r
   assert.equal(kept.size, 4);
 });
 
-test("a file is its pieces in order, and a second visit fetches none of them", async () => {
+test("parts joins pieces, and a second visit fetches none", async () => {
   put({ weights: [a, b, c], voices: [b] });
   const pieces = await Pieces.open(BASE);
   assert.deepEqual(await read(pieces, entry("weights", a, b, c)), new Uint8Array(Buffer.concat([a, b, c])));
@@ -176,7 +176,7 @@ test("a file is its pieces in order, and a second visit fetches none of them", a
   assert.deepEqual(progress.at(-1), { loaded: all, total: all, kept: all, offline: false, full: false });
 });
 
-test("pieces that two bundles have in common are fetched once", async () => {
+test("parts fetches shared pieces of two bundles once", async () => {
   put({ weights: [a, b] });
   await read(await Pieces.open(BASE), entry("weights", a, b));
   put({ weights: [a, c] });
@@ -190,7 +190,7 @@ test("pieces that two bundles have in common are fetched once", async () => {
   assert.deepEqual([...kept.keys()].sort(), [pathOf(a), pathOf(c), other].sort());
 });
 
-test("a lost connection costs the piece that was on its way, and nothing is counted twice", async () => {
+test("parts repeats only the interrupted piece, and counts it once", async () => {
   put({ weights: [a, b] });
   const [good, answers] = [server.get(pieceUrl(b)), [lost, broken(packed(b, WIDTH)), () => new Response("", { status: 503 })]];
   server.set(pieceUrl(b), () => (answers.shift() ?? (() => new Response(good)))());
@@ -203,7 +203,7 @@ test("a lost connection costs the piece that was on its way, and nothing is coun
   assert.equal(Math.max(...progress.map(({ loaded }) => loaded)), sent(a, b));
 });
 
-test("no more than six pieces are held, however slowly they are taken", async () => {
+test("parts holds at most six pieces", async () => {
   const many = Array.from({ length: 20 }, (_, place) => filled(place + 1));
   put({ weights: many });
   const parts = (await Pieces.open(BASE)).parts(entry("weights", ...many));
@@ -214,7 +214,7 @@ test("no more than six pieces are held, however slowly they are taken", async ()
   assert.equal((await parts.next()).done, true);
 });
 
-test("the first pieces of the next file are fetched with the last of one", async () => {
+test("parts fetches the next file ahead", async () => {
   put({ weights: [a], voices: [b, c] });
   const pieces = await Pieces.open(BASE);
   await read(pieces, entry("weights", a));
@@ -223,7 +223,7 @@ test("the first pieces of the next file are fetched with the last of one", async
   assert.deepEqual(requests, []);
 });
 
-test("attempts end, and trying again goes on from what is there", async () => {
+test("parts ends its attempts, and a new call continues", async () => {
   put({ weights: [a, b] });
   server.set(pieceUrl(b), lost);
   const first = await Pieces.open(BASE);
@@ -236,7 +236,7 @@ test("attempts end, and trying again goes on from what is there", async () => {
   assert.deepEqual(requests, [LIST, pieceUrl(b)]);
 });
 
-test("a server that says nothing for half a minute is asked again", async () => {
+test("parts asks a silent server again after half a minute", async () => {
   put({ weights: [a] });
   let count = 0;
   mock.method(globalThis, "fetch", async (url, { signal } = {}) => {
@@ -248,7 +248,7 @@ test("a server that says nothing for half a minute is asked again", async () => 
   assert.equal(count, 2);
 });
 
-test("without a connection it waits, and says so", async () => {
+test("parts waits for a connection and reports it", async () => {
   put({ weights: [a] });
   server.set(pieceUrl(a), lost);
   const had = Object.getOwnPropertyDescriptor(globalThis, "navigator");
@@ -268,7 +268,7 @@ test("without a connection it waits, and says so", async () => {
   }
 });
 
-test("a piece that is another is fetched again, and refused in the end", async () => {
+test("parts fetches a wrong piece again, and refuses it in the end", async () => {
   put({ weights: [a, b] });
   const good = packed(a, WIDTH);
   const answers = [good.subarray(0, good.length - 5), a];
@@ -280,7 +280,7 @@ test("a piece that is another is fetched again, and refused in the end", async (
   assert.ok(!kept.has(pathOf(a)));
 });
 
-test("what the browser keeps is compared too, and fetched again where it was changed or given up", async () => {
+test("parts verifies stored pieces, and fetches damaged ones again", async () => {
   put({ weights: [a, b] });
   kept.set(pathOf(a), b);
   const pieces = await Pieces.open(BASE);
@@ -289,7 +289,7 @@ test("what the browser keeps is compared too, and fetched again where it was cha
   assert.deepEqual((await read(pieces, entry("weights", a, b))).subarray(1000), b);
 });
 
-test("two tabs read what one keeps, and neither writes what the other does", async () => {
+test("parts shares stored pieces between tabs", async () => {
   put({ weights: [a, b] });
   kept.set(pathOf(a), a);
   open.add(pathOf(a)).add(pathOf(b));
@@ -299,7 +299,7 @@ test("two tabs read what one keeps, and neither writes what the other does", asy
   assert.deepEqual([...kept.keys()], [pathOf(a)]);
 });
 
-test("what is kept is read into the memory of what was read before", async () => {
+test("parts reuses the memory of earlier pieces", async () => {
   const many = Array.from({ length: 20 }, (_, place) => filled(place + 1));
   put({ weights: many });
   await read(await Pieces.open(BASE), entry("weights", ...many));
@@ -308,7 +308,7 @@ test("what is kept is read into the memory of what was read before", async () =>
   assert.ok(buffers.size <= 7, `${buffers.size}`);
 });
 
-test("a browser that keeps nothing, or has no room, loads all the same", async () => {
+test("parts works without storage", async () => {
   put({ weights: [a, b] });
   full = true;
   const progress = [];
@@ -321,7 +321,7 @@ test("a browser that keeps nothing, or has no room, loads all the same", async (
   assert.equal((await read(none, entry("weights", a, b))).length, 2000);
 });
 
-test("a site that was changed meanwhile says so at once", async () => {
+test("parts reports a changed site at once", async () => {
   put({ weights: [a] });
   server.delete(pieceUrl(a));
   const pieces = await Pieces.open(BASE);
@@ -330,7 +330,7 @@ test("a site that was changed meanwhile says so at once", async () => {
   await assert.rejects(read(pieces, entry("weights", b)), { name: "BundleError", message: /the site has changed/ });
 });
 
-test("an engine with relaxed SIMD takes the bundle that the list names for it", async () => {
+test("open selects the bundle for relaxed SIMD", async () => {
   const [plain, relaxed] = [filled(1), filled(2)];
   put({ code: [relaxed] });
   const other = new URL("../bundle-relaxed/", BASE);
@@ -347,7 +347,7 @@ test("an engine with relaxed SIMD takes the bundle that the list names for it", 
   assert.deepEqual(await read(first, entry("code", plain)), plain);
 });
 
-test("a folder without a list has no pieces, and a list of another layout is refused", async () => {
+test("open returns null without a list, and refuses another schema", async () => {
   assert.equal(await Pieces.open(BASE), null);
   server.set(LIST, JSON.stringify({ schema: 3, files: {} }));
   await assert.rejects(Pieces.open(BASE), { name: "BundleError", message: /schema 3; this version reads 2/ });

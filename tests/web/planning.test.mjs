@@ -120,7 +120,7 @@ function withCaptions(vector, at) {
   return { ...vector, captions: { ...vector.captions, ".json": json } };
 }
 
-test("all texts are planned as Python does", async () => {
+test("plan matches Python", async () => {
   assert.ok(VECTORS.texts.length > 100);
   const different = [];
   for (const requested of VECTORS.texts) {
@@ -136,7 +136,7 @@ test("all texts are planned as Python does", async () => {
   assert.equal(different.length, 0, [count, ...different.slice(0, SHOWN)].join("\n\n"));
 });
 
-test("a text in portions gives the same plan", async () => {
+test("plan does not depend on portions", async () => {
   for (const { text, voice } of VECTORS.texts.slice(-25)) {
     const nodes = [text, text.split(""), text.match(/[^]{1,7}/g) ?? []].map((portions) =>
       caught(async () => (await planner.plan(portions, { voice })).toNode()),
@@ -147,7 +147,7 @@ test("a text in portions gives the same plan", async () => {
   }
 });
 
-test("phonemes are planned as they are", async () => {
+test("planPhonemes keeps phonemes", async () => {
   const notices = [];
   const plan = await planner.planPhonemes(["həlˈO wˈɜɹld.", "☃", "ɡˌʊdbˈI"], { warn: (notice) => notices.push(notice) });
   assert.deepEqual(plan.pieces.map((piece) => piece.symbols), ["həlˈO wˈɜɹld.", "ɡˌʊdbˈI"]);
@@ -156,7 +156,7 @@ test("phonemes are planned as they are", async () => {
   await assert.rejects(planner.planPhonemes("☃"), /knows none of the phonemes \('☃' \(U\+2603\)\)/);
 });
 
-test("what cannot be planned is refused", async () => {
+test("plan refuses what Python refuses", async () => {
   await assert.rejects(planner.plan("a", { voice: "af_hart" }), /Nearest: af_heart/);
   await assert.rejects(planner.plan("a", { speed: 0 }), InputError);
   await assert.rejects(planner.plan("a", { seed: 2n ** 64n }), InputError);

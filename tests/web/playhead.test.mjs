@@ -40,7 +40,7 @@ function watched({ draw, length, latency, delay, portion }) {
   return moments;
 }
 
-test("it never goes back, nor past what can have been heard, and it comes to the end", () => {
+test("place never decreases, stays below the sent samples, and reaches the end", () => {
   const draw = draws(5);
   for (let round = 0; round < 200; round++) {
     const length = 3000 + draw.below(20000);
@@ -54,14 +54,14 @@ test("it never goes back, nor past what can have been heard, and it comes to the
   }
 });
 
-test("while sound flows and reports are in time, it is where the ear is", () => {
+test("place is exact while sound flows and reports are in time", () => {
   for (const latency of [0, 0.02, 0.2]) {
     const moments = watched({ draw: draws(7), length: 30000, latency, delay: 0, portion: 30000 });
     for (const { place, heard } of moments) assert.ok(Math.abs(place - heard) <= 10 * BLOCK, `${place}, ${heard}`);
   }
 });
 
-test("a new beginning may lie before", () => {
+test("begin may go back", () => {
   const head = new Playhead();
   head.begin(5000);
   const flowing = { played: 2400, flowing: true, at: 1 };

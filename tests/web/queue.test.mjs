@@ -13,7 +13,7 @@ const heard = (queue) => {
   return [...block.subarray(0, queue.played - before)];
 };
 
-test("what goes out is what came in, in order, whatever comes when", () => {
+test("pull returns the pushed samples in order", () => {
   const draw = draws(3);
   for (let round = 0; round < 200; round++) {
     const whole = ramp(draw.below(3000));
@@ -32,7 +32,7 @@ test("what goes out is what came in, in order, whatever comes when", () => {
   }
 });
 
-test("it waits for what the prebuffer wants, also after a gap, and for nothing at the end", () => {
+test("pull waits for the prebuffer, also after a gap, but not at the end", () => {
   const queue = new SampleQueue(300);
   queue.push(ramp(299));
   assert.equal(heard(queue).length, 0);
@@ -47,7 +47,7 @@ test("it waits for what the prebuffer wants, also after a gap, and for nothing a
   assert.equal(queue.gaps, 1, "an end is no gap");
 });
 
-test("a sound that breaks off fades", () => {
+test("pull fades sound that breaks off", () => {
   const queue = new SampleQueue(0);
   queue.push(new Float32Array(BLOCK).fill(0.5));
   const block = new Float32Array(BLOCK);
@@ -58,7 +58,7 @@ test("a sound that breaks off fades", () => {
   assert.equal(block[BLOCK - 1], 0);
 });
 
-test("a cleared queue begins anew", () => {
+test("clear starts a new queue", () => {
   const queue = new SampleQueue(0);
   queue.push(ramp(500));
   heard(queue);

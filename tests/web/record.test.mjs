@@ -9,7 +9,7 @@ const NOTHING = new Float32Array(0);
 const RATE = 1000;
 const word = (text, start) => ({ word: text, start, end: start + 0.1 });
 
-test("samples are read as they were appended", () => {
+test("read returns the appended samples", () => {
   const draw = draws(4);
   const whole = Float32Array.from({ length: 5000 }, () => Math.fround(draw.next() - 0.5));
   const record = new Record("", RATE);
@@ -24,7 +24,7 @@ test("samples are read as they were appended", () => {
   }
 });
 
-test("words have their places, one behind the other, and one that does not stand there has none", () => {
+test("append finds places of words in order, or none", () => {
   const record = new Record("The cat, the **cat** and the dog", RATE);
   const words = ["The", "cat", "the", "cat", "and", "bird", "the", "dog"].map((text, place) => word(text, place));
   const placed = record.append({ audio: NOTHING, words });
@@ -35,7 +35,7 @@ test("words have their places, one behind the other, and one that does not stand
   assert.deepEqual(placed[3].source, [15, 18]);
 });
 
-test("marks are no words, and the rest of a word that was divided has no place of its own", () => {
+test("append skips marks, and a divided word has one place", () => {
   const record = new Record("In 1984, they said. And 1984 again.", RATE);
   const words = ["In", "1984", "1984", ",", "they", "said", ".", "And", "1984", "1984", "again", "."].map((text, place) => word(text, place));
   const placed = record.append({ audio: NOTHING, words });
@@ -45,13 +45,13 @@ test("marks are no words, and the rest of a word that was divided has no place o
   );
 });
 
-test("places that the synthesizer knows are taken", () => {
+test("append uses the synthesizer's places", () => {
   const record = new Record("$5 and five", RATE);
   const [five] = record.append({ audio: NOTHING, words: [{ word: "five dollars", start: 0, end: 1, source: [0, 2] }] });
   assert.deepEqual(five.source, [0, 2]);
 });
 
-test("places that the synthesizer knows are those of the text that it was given after a cut", () => {
+test("append maps the synthesizer's places after a cut", () => {
   const record = new Record("A cat. A dog.", RATE);
   const at = (text, start, ...source) => ({ ...word(text, start), source });
   record.append({ audio: new Float32Array(2000), words: [at("A", 0, 0, 1), at("cat", 1, 2, 5)] });
@@ -61,13 +61,13 @@ test("places that the synthesizer knows are those of the text that it was given 
   assert.deepEqual(placed[1].source, [9, 12]);
 });
 
-test("the word at a time is the last that has begun", () => {
+test("wordAt returns the last word that has begun", () => {
   const record = new Record("", RATE);
   record.append({ audio: NOTHING, words: [word("a", 0.5), word("b", 1), word("c", 2)] });
   assert.deepEqual([0, 0.5, 0.9, 1, 1.9, 2, 9].map((at) => record.wordAt(at)), [-1, 0, 0, 1, 1, 2, 2]);
 });
 
-test("a record that was cut goes on there", () => {
+test("cut continues at a word", () => {
   const text = "One two. Three four.";
   const record = new Record(text, RATE);
   const words = ["One", "two", "Three", "four"].map((item, place) => word(item, place));
@@ -82,7 +82,7 @@ test("a record that was cut goes on there", () => {
   assert.deepEqual([record.words.length, record.length], [3, 2500]);
 });
 
-test("the beginning of a sentence", () => {
+test("sentenceStart returns the beginning of a sentence", () => {
   const text = 'He said: "Stop it!" Nobody did.\nA line 心です。次の文';
   const start = (of) => text.slice(sentenceStart(text, text.indexOf(of)));
   assert.ok(start("Stop").startsWith("He said"));
@@ -92,7 +92,7 @@ test("the beginning of a sentence", () => {
   assert.equal(sentenceStart(text, 0), 0);
 });
 
-test("bars: the largest of what falls to each, nothing where nothing is yet", () => {
+test("bars returns maxima, and 0 without samples", () => {
   assert.deepEqual(bars([1, 2, 3, 4], 4, 0.5), [2, 4, 0, 0]);
   assert.deepEqual(bars([1], 4, 1), [1, 0, 0, 0]);
   assert.deepEqual(bars([], 3, 0), [0, 0, 0]);

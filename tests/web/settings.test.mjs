@@ -16,7 +16,7 @@ const store = (content = {}) => ({
   removeItem: (key) => void delete content[key],
 });
 
-test("a link gives the request back", () => {
+test("fromFragment restores a request", () => {
   const draw = draws(6);
   for (let round = 0; round < 200; round++) {
     const text = Array.from({ length: 1 + draw.below(20) }, () => draw.pick([..."aé心 &=#%+\n😀?"])).join("");
@@ -25,13 +25,13 @@ test("a link gives the request back", () => {
   }
 });
 
-test("what a link cannot ask for is left out", () => {
+test("fromFragment drops invalid values", () => {
   for (const speed of ["9", "-1", "NaN", "", "1e9"]) assert.deepEqual(fromFragment(`#speed=${speed}`), {});
   assert.deepEqual(fromFragment("#text=&voice="), {});
   assert.deepEqual(fromFragment(""), {});
 });
 
-test("the history has the newest first, nothing twice, and bounds", () => {
+test("withEntry puts the newest first, without duplicates, within limits", () => {
   const thrice = ["a", "b", "a"].reduce((entries, text) => withEntry(entries, request(text)), []);
   assert.deepEqual(thrice.map(({ text }) => text), ["a", "b"]);
   const many = Array.from({ length: 50 }, (_, place) => request(`${place}`)).reduce(withEntry, []);
@@ -40,14 +40,14 @@ test("the history has the newest first, nothing twice, and bounds", () => {
   assert.deepEqual(withEntry([request(long), request("old")], request("a new one, of 20 ch.")).map(({ text }) => text.length), [20]);
 });
 
-test("a history that something else wrote is none", () => {
+test("readHistory ignores other data", () => {
   for (const written of ["", "{", "3", '{"text": 1}', '[null, 3, {"text": 1, "voice": "a", "speed": 1}]']) {
     assert.deepEqual(readHistory(store({ "kokoro-tvm.history": written })), []);
     assert.equal(typeof readSettings(store({ "kokoro-tvm.settings": written })), "object");
   }
 });
 
-test("a history is read as it was written, and an empty one leaves nothing behind", () => {
+test("readHistory returns what writeHistory stored", () => {
   const kept = store();
   writeHistory(kept, [request("a"), { ...request("b"), plain: true }]);
   assert.deepEqual(readHistory(kept), [request("a"), { ...request("b"), plain: true }]);
@@ -55,7 +55,7 @@ test("a history is read as it was written, and an empty one leaves nothing behin
   assert.deepEqual(kept.content, {});
 });
 
-test("a history that the browser has no room for keeps its newest entries", () => {
+test("writeHistory stores the newest entries if space is short", () => {
   const kept = store();
   kept.setItem = (key, value) => {
     if (value.length > 120) throw new DOMException("full", "QuotaExceededError");
@@ -65,7 +65,7 @@ test("a history that the browser has no room for keeps its newest entries", () =
   assert.deepEqual(readHistory(kept).map(({ text }) => text), ["a", "b"]);
 });
 
-test("mixes are read as they are written", () => {
+test("readMix restores a mix", () => {
   const draw = draws(7);
   for (let round = 0; round < 200; round++) {
     const names = NAMES.filter(() => draw.next() < 0.6);
@@ -77,13 +77,13 @@ test("mixes are read as they are written", () => {
   assert.equal(writeMix([{ name: "af_heart", weight: 5 }]), "af_heart");
 });
 
-test("what is no mix of these voices is none", () => {
+test("readMix returns null for other texts", () => {
   for (const mix of ["", "nobody", "af_heart+nobody", "af_heart+af_heart", "af_heart(0)", "af_heart(11)", "af_heart(x)", "+"]) {
     assert.equal(readMix(mix, NAMES), null, mix);
   }
 });
 
-test("voices say who they are, by language", () => {
+test("describe returns title, gender and language", () => {
   assert.deepEqual(describe("bf_emma"), { name: "bf_emma", title: "Emma", gender: "female", code: "b" });
   assert.deepEqual(describe("my_own_voice"), { name: "my_own_voice", title: "My_own_voice", gender: "", code: "" });
   assert.deepEqual(
@@ -93,7 +93,7 @@ test("voices say who they are, by language", () => {
   assert.equal(titleOf(readMix("af_heart(2)+am_adam", NAMES)), "Heart 67 %, Adam 33 %");
 });
 
-test("every error says what happened and what to do", () => {
+test("explain says what happened and what to do", () => {
   for (const kind of ["unreachable", "unauthorized", "busy", "too_long", "refused", "failed", "interrupted", "no_audio"]) {
     const { what, advice } = explain(new SpeechError(kind, "The reason."));
     assert.match(what, /\.$/);
@@ -104,7 +104,7 @@ test("every error says what happened and what to do", () => {
   assert.match(explain(new SpeechError("refused", "There is no voice x.")).what, /There is no voice x\.$/);
 });
 
-test("no error speaks of a command or of a field", () => {
+test("explain names no command and no field", () => {
   const shown = (message) => explain(new SpeechError("refused", message)).what.replace("This cannot be spoken.", "").trim();
   assert.equal(shown("There is no voice 'x'. Nearest: y. `kokoro-tvm voices` lists all 54."), "There is no voice 'x'. Nearest: y.");
   assert.equal(shown("It needs a package. To have it, run `pip install x==1.2`; or wait."), "It needs a package.");
@@ -113,7 +113,7 @@ test("no error speaks of a command or of a field", () => {
   assert.equal(shown("`kokoro-tvm voices` lists them."), "");
 });
 
-test("every word that is looked for begins one about the voice", () => {
+test("finds matches beginnings of words", () => {
   const result = (query) => NAMES.filter((name) => finds(query, name));
   assert.deepEqual(result(""), NAMES);
   assert.deepEqual(result("HEA"), ["af_heart"]);
@@ -124,7 +124,7 @@ test("every word that is looked for begins one about the voice", () => {
   assert.deepEqual(result("eart"), []);
 });
 
-test("a language is open where the voices name none, or several", () => {
+test("languagesOf lists choices if voices name none or several languages", () => {
   const open = (...names) => languagesOf(names.map((name) => ({ name, weight: 1 })), undefined, ["a", "b"]);
   assert.deepEqual(open("af_heart"), []);
   assert.deepEqual(open("af_heart", "am_adam"), []);
@@ -136,7 +136,7 @@ test("a language is open where the voices name none, or several", () => {
   assert.equal(languagesOf([{ name: "mine", weight: 1 }]).length, 9);
 });
 
-test("languages of a model's own stand in the place of Kokoro's", () => {
+test("languagesFrom prefers a model's languages", () => {
   const german = languagesFrom({ d: { name: "German", tag: "de" } });
   assert.deepEqual(describe("anna", german), { name: "anna", title: "Anna", gender: "", code: "d" });
   assert.deepEqual(byLanguage(["anna", "df_rosa"], german).map(([code, voices]) => [code, voices.length]), [["d", 2]]);

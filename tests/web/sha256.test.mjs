@@ -6,7 +6,7 @@ import { Sha256, newSha256 } from "../../kokoro_tvm/web/runtime/sha256.js";
 const hex = (bytes) => createHash("sha256").update(bytes).digest("hex");
 const BYTES = Uint8Array.from({ length: 300 }, (_, place) => place * place);
 
-test("the same digest as OpenSSL's, for every length around the blocks", () => {
+test("hex equals OpenSSL's digest around block lengths", () => {
   for (let length = 0; length <= BYTES.length; ++length) {
     const digest = new Sha256();
     digest.update(BYTES.subarray(0, length));
@@ -14,7 +14,7 @@ test("the same digest as OpenSSL's, for every length around the blocks", () => {
   }
 });
 
-test("however the bytes are divided", async () => {
+test("update accepts bytes in any pieces", async () => {
   for (const digest of [new Sha256(), await newSha256()]) {
     let at = 0;
     for (const size of [0, 1, 62, 1, 64, 65, 100]) digest.update(BYTES.subarray(at, (at += size)));
@@ -22,7 +22,7 @@ test("however the bytes are divided", async () => {
   }
 });
 
-test("the number of bits has more than 32 bits itself", () => {
+test("hex counts more than 2^32 bits", () => {
   const digest = new Sha256();
   const expected = createHash("sha256");
   const part = new Uint8Array(1 << 25);

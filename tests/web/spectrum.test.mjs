@@ -13,7 +13,7 @@ function tone(frequency, seconds, loudness = 0.5) {
   return Float32Array.from({ length: RATE * seconds }, (_, place) => loudness * Math.sin((2 * Math.PI * frequency * place) / RATE));
 }
 
-test("a tone is loudest at its frequency, at every time", async () => {
+test("levels peak at a tone's frequency", async () => {
   for (const frequency of [50, 1000, 5003, 11950]) {
     const result = await levels(speech(tone(frequency, 1, 0.02)), 20, go);
     for (let column = 0; column < 20; column++) {
@@ -26,13 +26,13 @@ test("a tone is loudest at its frequency, at every time", async () => {
   }
 });
 
-test("silence is nothing, and what is half as loud is 6 dB less", async () => {
+test("levels are 0 for silence and 6 dB lower for half the amplitude", async () => {
   assert.ok((await levels(speech(new Float32Array(RATE)), 9, go)).every((level) => level === 0));
   const [loud, quiet] = await Promise.all([0.02, 0.01].map((size) => levels(speech(tone(1500, 1, size)), 1, go)));
   assert.ok(Math.abs(Math.max(...loud) - Math.max(...quiet) - (255 * 6.02) / 70) <= 1);
 });
 
-test("what comes later stands further to the right", async () => {
+test("levels put later sound further right", async () => {
   const samples = new Float32Array(RATE);
   samples.set(tone(3000, 0.5), RATE / 2);
   const result = await levels(speech(samples), 10, go);
@@ -41,7 +41,7 @@ test("what comes later stands further to the right", async () => {
   assert.ok([6, 7, 8, 9].every((column) => loudest(column) === 255));
 });
 
-test("it pauses after every slice, and ends where it should", async () => {
+test("levels pauses after every slice, and ends on request", async () => {
   let reads = 0;
   let since = 0;
   const counted = { length: RATE, read: (start, count) => (reads++, since++, new Float32Array(count)) };
@@ -55,6 +55,6 @@ test("it pauses after every slice, and ends where it should", async () => {
   assert.equal(reads, 3 * SLICE);
 });
 
-test("a speech that is shorter than a window, or none", async () => {
+test("levels accepts a short or empty speech", async () => {
   for (const length of [0, 1, 500]) assert.equal((await levels(speech(new Float32Array(length)), 3, go)).length, 3 * ROWS);
 });

@@ -7,7 +7,7 @@ import { textOfSrt } from "../../kokoro_tvm/web/page/files.js";
 
 const cue = (number, text) => `${number}\n00:00:01,000 --> 00:00:02,000\n${text}\n`;
 
-test("cues need no blank line between them, and may have one inside", () => {
+test("textOfSrt accepts cues without blank lines between them", () => {
   for (const [source, text] of [
     [cue(1, "A") + cue(2, "B"), "A\n\nB"],
     [cue(1, "A\n\nB\n1984") + cue(2, "C"), "A B 1984\n\nC"],

@@ -15,15 +15,15 @@ const parsed = (pieces) => {
   return pieces.flatMap((piece) => parser.push(piece));
 };
 
-test("data of an event, without the one space, lines joined", () => {
+test("push joins the data lines of an event", () => {
   assert.deepEqual(parsed(["data: one\n\ndata:two\ndata:  three\n\n"]), ["one", "two\n three"]);
 });
 
-test("what is no data is no event, nor is what has not ended", () => {
+test("push ignores comments and incomplete events", () => {
   assert.deepEqual(parsed([": a comment\n\nevent: x\nid: 1\nretry: 5\n\ndata\n\ndatabase: no\n\ndata: late\n"]), [""]);
 });
 
-test("every division of every kind of line gives the same events", () => {
+test("push does not depend on the division of lines", () => {
   const draw = draws(1);
   for (let round = 0; round < 500; round++) {
     const requested = Array.from({ length: draw.below(6) }, () =>
@@ -39,7 +39,7 @@ test("every division of every kind of line gives the same events", () => {
   }
 });
 
-test("bytes of a stream in pieces that divide characters", async () => {
+test("events decodes bytes that divide characters", async () => {
   const draw = draws(2);
   const bytes = new TextEncoder().encode('data: {"word": "心😀"}\r\n\r\ndata: two\n\n');
   for (let round = 0; round < 100; round++) {
@@ -49,7 +49,7 @@ test("bytes of a stream in pieces that divide characters", async () => {
   }
 });
 
-test("a stream that nobody reads on is cancelled", async () => {
+test("events cancels a stream without a reader", async () => {
   let cancelled = false;
   const body = new ReadableStream({
     pull: (controller) => controller.enqueue(new TextEncoder().encode("data: again\n\n")),

@@ -19,7 +19,7 @@ function read(inner) {
   };
 }
 
-test("a foreign phoneme is spoken as far as it is known", () => {
+test("phoneme keeps the known symbols of a foreign word", () => {
   const { text, phonemes, notes } = read(
     "<phoneme alphabet='IPA' ph='a\u0325b'>x</phoneme><phoneme alphabet='ipa' ph='☃'>e</phoneme>" +
       "<phoneme alphabet='x-sampa' ph='A'>h</phoneme>",
@@ -33,12 +33,12 @@ test("a foreign phoneme is spoken as far as it is known", () => {
   ]);
 });
 
-test("descriptions are not spoken", () => {
+test("desc is not spoken", () => {
   const { text, notes } = read("<metadata><p>x</p>x</metadata>a <desc>x<voice name='no'>x</voice></desc>b");
   assert.equal(text, "a b");
   assert.equal(notes.length, 2);
 });
 
-test("a pitch may be a bare percentage", () => {
+test("prosody accepts a bare percentage as pitch", () => {
   assert.deepEqual(read("<prosody pitch='50%'>a</prosody>").pitches, [1.5]);
 });

@@ -1,4 +1,4 @@
-/* Functions as compiled code has them, with parallel calls whose tasks do what kernels do, or what none should. */
+/* Functions with parallel calls like compiled code, whose tasks do what kernels do, or what they must not do. */
 #include <stdint.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -14,14 +14,14 @@ typedef struct {
   int64_t value;
 } Any;
 
-/* TVM sets these when it loads the library. */
+/* TVM sets these when it loads the library */
 EXPORT int (*__TVMBackendParallelLaunch)(Task, void*, int);
 EXPORT void* (*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int);
 EXPORT int (*__TVMBackendFreeWorkspace)(int, int, void*);
 
 static int met, counted, initial = 7;
 
-/* Returns when every thread is in a task. */
+/* Return when every thread is in a task. */
 static void meet(Group* group) {
   __atomic_add_fetch(&met, 1, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&met, __ATOMIC_SEQ_CST) < group->tasks) {
@@ -39,7 +39,7 @@ static int allocate(int task, Group* group, void* data) {
     *memory = task;
     for (volatile int wait = 0; wait < 50; ++wait) {
     }
-    if (*memory != task) return 1; /* another thread has it, too */
+    if (*memory != task) return 1; /* another thread has it too */
     __TVMBackendFreeWorkspace(1, 0, (void*)memory);
     __atomic_add_fetch(&counted, 1, __ATOMIC_SEQ_CST);
   }
@@ -68,7 +68,7 @@ static int result(Any* out, int value) {
   return 0;
 }
 
-/* How many blocks of working memory the tasks of 50 calls had, each for itself. */
+/* Return the number of separate blocks of working memory in the tasks of 50 calls. */
 EXPORT int __tvm_ffi_allocated(void* self, const Any* given, int count, Any* out) {
   counted = 0;
   for (int i = 0; i < 50; ++i) {
@@ -77,13 +77,13 @@ EXPORT int __tvm_ffi_allocated(void* self, const Any* given, int count, Any* out
   }
   return result(out, counted);
 }
-/* How many tasks ran in other threads than the caller's, when there was one for each thread. */
+/* Return the number of tasks outside of the caller's thread, with one task per thread. */
 EXPORT int __tvm_ffi_others(void* self, const Any* given, int count, Any* out) {
   int others = met = 0;
   __TVMBackendParallelLaunch(join, &others, 0);
   return result(out, others);
 }
-/* Data that a thread would have overwritten, had it written the library's initial data again. */
+/* Data that a thread would have overwritten by writing the library's initial data again. */
 EXPORT int __tvm_ffi_changed(void* self, const Any* given, int count, Any* out) { return result(out, initial++); }
 EXPORT int __tvm_ffi_traps(void* self, const Any* given, int count, Any* out) {
   met = 0;

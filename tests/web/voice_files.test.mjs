@@ -12,7 +12,7 @@ const ONE = { rows: 1, width: WIDTH, values: Float32Array.of(1, -2, 0.5, 0.25) }
 /** A folder that `test_voice_files_web.py` fills: NAME.SUFFIX of the table NAME.json, and bad/MESSAGE.SUFFIX. */
 const FOLDER = process.env.VOICE_FILES;
 
-test("every form is read as Python reads it", { skip: !FOLDER }, async () => {
+test("readVoices matches Python for every format", { skip: !FOLDER }, async () => {
   const expected = JSON.parse(readFileSync(`${FOLDER}/tables.json`, "utf-8"));
   const files = readdirSync(`${FOLDER}/good`);
   assert.equal(files.length, 11);
@@ -23,7 +23,7 @@ test("every form is read as Python reads it", { skip: !FOLDER }, async () => {
   }
 });
 
-test("what Python refuses is refused in the same words", { skip: !FOLDER }, async () => {
+test("readVoices refuses in Python's words", { skip: !FOLDER }, async () => {
   const expected = JSON.parse(readFileSync(`${FOLDER}/messages.json`, "utf-8"));
   for (const file of readdirSync(`${FOLDER}/bad`)) {
     const data = new Uint8Array(readFileSync(`${FOLDER}/bad/${file}`));
@@ -31,13 +31,13 @@ test("what Python refuses is refused in the same words", { skip: !FOLDER }, asyn
   }
 });
 
-test("no more is read than a voice has", async () => {
+test("bytesOfVoice refuses a large file before reading it", async () => {
   const file = { name: "huge.bin", size: 2 ** 31, arrayBuffer: () => assert.fail("it was read") };
   await assert.rejects(bytesOfVoice(file), { message: /^The voice huge\.bin has 2147 MB, .* It was not read\.$/ });
   await assert.rejects(bytesOfVoice({ name: "voice.mp3", size: 1 }), { message: /^voice\.mp3 is no file of a voice: these end in \.pt, / });
 });
 
-test("a voice of the bundle's name, or far from all, does not come in", async () => {
+test("joined refuses an existing name and a distant row", async () => {
   const voices = new Voices(new Map([["af_heart", ONE]]));
   const scaled = (factor) => ({ ...ONE, values: ONE.values.map((value) => factor * value) });
   await assert.rejects(voices.joined(new Map([["af_heart", ONE]])), { message: /^There is a voice af_heart already/ });

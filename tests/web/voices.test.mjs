@@ -6,14 +6,14 @@ import { Planner } from "../../kokoro_tvm/web/planner.js";
 import { FrontEnd } from "../../kokoro_tvm/web/front_end.js";
 import { Voices, describe, languagesOf, styleOf } from "../../kokoro_tvm/web/voices.js";
 
-test("a row of a voice has memory of its own: a worker that is sent it gets nothing else", () => {
+test("styleOf copies a row", () => {
   const table = { rows: 3, width: 2, values: Float32Array.of(0, 1, 2, 3, 4, 5) };
   const row = styleOf(table, 1);
   assert.deepEqual([...row], [2, 3]);
   assert.equal(row.buffer.byteLength, row.byteLength);
 });
 
-test("a mix that takes away what it adds is refused, as Python refuses it", async () => {
+test("table refuses a mix without a voice left, as Python", async () => {
   const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
   const voices = new Voices(new Map([["a", table], ["b", table]]));
   for (const mix of ["a-a", "a-b", "a(1.01)-b", "a-b(3)"]) {
@@ -22,7 +22,7 @@ test("a mix that takes away what it adds is refused, as Python refuses it", asyn
   assert.equal((await voices.table("a(3)-b(2)")).rows, 1);
 });
 
-test("a table is read when it is needed first, and once", async () => {
+test("table is read at its first use, once", async () => {
   const header = JSON.stringify({ a: { dtype: "F32", shape: [3, 2], data_offsets: [0, 24] }, b: { dtype: "F32", shape: [2], data_offsets: [24, 32] } });
   const size = Buffer.alloc(8);
   size.writeBigUInt64LE(BigInt(header.length));
@@ -38,7 +38,7 @@ test("a table is read when it is needed first, and once", async () => {
   await assert.rejects(Voices.open(bytes, 3), { name: "BundleError", message: /^The voice b is \(2\), not float32 rows of 3/ });
 });
 
-test("who wants a table while it is read waits for it, and who comes after a failure reads again", async () => {
+test("table is shared by concurrent calls, and read again after a failure", async () => {
   let reads = 0;
   const read = async () => {
     if (!reads++) throw new Error("offline");
@@ -51,7 +51,7 @@ test("who wants a table while it is read waits for it, and who comes after a fai
   assert.equal(reads, 2);
 });
 
-test("a plan has a seed of 64 bits", () => {
+test("plan accepts a seed of 64 bits", () => {
   for (const seed of [2n ** 64n, -1n, 2n ** 70n, 1.5, null]) {
     assert.throws(() => new Plan({ pieces: [], voice: "a", seed }), { message: /^The seed should be a BigInt from 0n/ });
   }
@@ -59,7 +59,7 @@ test("a plan has a seed of 64 bits", () => {
   assert.equal(seed, 2n ** 64n - 1n);
 });
 
-test("a speed that the model cannot say is noted", async () => {
+test("plan notices an extreme speed", async () => {
   const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
   const model = { vocabulary: new Map([["a", 1]]), predict: async () => null, sampleRate: 24000, samplesPerFrame: 600 };
   const planner = new Planner(model, new Voices(new Map([["af_a", table]])), null);
@@ -72,7 +72,7 @@ test("a speed that the model cannot say is noted", async () => {
   }
 });
 
-test("a bundle's languages and voices are its own", async () => {
+test("languagesOf and Voices use the bundle's languages", async () => {
   const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
   const voices = new Voices(new Map([["bernd", table], ["anna", table]]));
   const languages = languagesOf({ d: { name: "German", espeak: "de" } });
@@ -88,14 +88,14 @@ test("a bundle's languages and voices are its own", async () => {
   assert.equal(languagesOf(null).z, "Mandarin Chinese");
 });
 
-test("a mix has at most 16 voices, as Python has it", async () => {
+test("split refuses more than 16 voices, as Python", async () => {
   const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
   const voices = new Voices(new Map([["a", table]]));
   assert.deepEqual([...(await voices.table(Array(16).fill("a").join("+"))).values], [1, 2]);
   await assert.rejects(voices.table(Array(17).fill("a").join("+")), { message: /^A mix may have 16 voices, but this one has 17/ });
 });
 
-test("a rate takes a speed no further than the model can say", () => {
+test("boundSpeed limits a rate", () => {
   assert.deepEqual([boundSpeed(0.25, 0.1), boundSpeed(1, 0.1), boundSpeed(4, 10)], [0.25, 0.25, 4]);
   assert.deepEqual([boundSpeed(0.1, 1), boundSpeed(8, 1), boundSpeed(1, 1.5)], [0.1, 8, 1.5]);
 });

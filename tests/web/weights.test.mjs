@@ -51,7 +51,7 @@ async function load(file, parameters, { part = 1 << 20, memory = new WebAssembly
   return { addresses, values: (place, count) => [...new Float32Array(memory.buffer, addresses[place], count)], memory };
 }
 
-test("parameters are where the file has them, in the order of the signature", async () => {
+test("loadWeights keeps the file's layout and the signature's order", async () => {
   const file = fileOf(["a", "F32", FLOATS], ["other", "F32", FLOATS], ["n", "I64", BigInt64Array.of(7n)], ["b", "F32", FLOATS.slice(3)]);
   for (const part of [1, 7, 100, 1 << 20]) {
     const { addresses, values, memory } = await load(file, ["b", "n", "a"], { part });
@@ -63,7 +63,7 @@ test("parameters are where the file has them, in the order of the signature", as
   }
 });
 
-test("what is stored in fewer bits is float32 in memory, between what is not", async () => {
+test("loadWeights widens quantized weights", async () => {
   const file = fileOf(["r", "U8", CODES, QUANTIZED], ["n", "I64", BigInt64Array.of(9n)], ["a", "F32", FLOATS], ["q", "U8", CODES, QUANTIZED]);
   for (const part of [3, 1 << 20]) {
     const { addresses, values, memory } = await load(file, ["q", "n", "a", "r"], { part });
@@ -73,7 +73,7 @@ test("what is stored in fewer bits is float32 in memory, between what is not", a
   }
 });
 
-test("room that is large enough is taken, in place of more memory", async () => {
+test("loadWeights uses given room", async () => {
   const file = fileOf(["q", "U8", CODES, QUANTIZED], ["a", "F32", FLOATS]);
   for (const [size, expected] of [[320, 128], [319, 2 * PAGE]]) {
     const memory = new WebAssembly.Memory({ initial: 2 });
@@ -84,7 +84,7 @@ test("room that is large enough is taken, in place of more memory", async () => 
   }
 });
 
-test("a file that lacks a parameter, is none, or ends early is refused", async () => {
+test("loadWeights refuses a missing parameter, another file and a truncated one", async () => {
   const file = fileOf(["a", "F32", FLOATS]);
   await assert.rejects(load(file, ["b"]), { name: "BundleError", message: /^a\.safetensors has no b of F32/ });
   await assert.rejects(load(file, ["n"]), { message: /has no n of I64/ });
@@ -102,13 +102,13 @@ test("a file that lacks a parameter, is none, or ends early is refused", async (
   }
 });
 
-test("memory that is refused says for which file", async () => {
+test("loadWeights names the file if memory is refused", async () => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1 });
   const file = fileOf(["a", "F32", FLOATS]);
   await assert.rejects(load(file, ["a"], { memory }), { name: "MemoryError", message: /256 bytes for a\.safetensors/ });
 });
 
-test("256 MB of weights take 256 MB, and little more on their way", { skip: process.platform !== "linux" }, () => {
+test("loadWeights of 256 MB takes little more memory", { skip: process.platform !== "linux" }, () => {
   const program = `
     import { readFileSync } from "node:fs";
     import { Folder } from "./kokoro_tvm/web/runtime/folder.js";

@@ -28,12 +28,12 @@ from kokoro_tvm.builder.needs import Need, needs_of
 from kokoro_tvm.common.cpu_features import features_of_cpu
 from kokoro_tvm.common.errors import InputError, KokoroTvmError, RecipeError
 from kokoro_tvm.common.packages import requirements
-from kokoro_tvm.common.words import as_typed
-from kokoro_tvm.model.front_end.sound_rules import sound_languages
+from kokoro_tvm.common.words import shorten_path
+from kokoro_tvm.model.front_end.sound_rules import list_sound_languages
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
-from kokoro_tvm.runtime.text.frontend.packages import Packages, packages_of
+from kokoro_tvm.runtime.text.frontend.packages import LanguagePackages, find_packages
 from kokoro_tvm.targets import find_runner, resolve
 
 __all__ = ["Finding", "Verdict", "examine"]
@@ -56,7 +56,7 @@ _IMPORT_TVM = (
     "print(f'TVM {tvm.__version__} with LLVM {codegen.llvm_version_major()}')"
 )
 _IMPORT_TIMEOUT_S = 120.0
-_BUNDLED = Packages("the front end of the bundle", "", {})
+_BUNDLED = LanguagePackages("the front end of the bundle", "", {})
 
 
 @dataclass(frozen=True)
@@ -205,17 +205,17 @@ def check_processor(machine: MachineInfo, features: frozenset[str] | None) -> Fi
     return Finding("processor", "fine", f"{text}, {shown or 'no vector features'}")
 
 
-def _languages(recipes: Sequence[Recipe]) -> dict[str, Packages]:
+def _languages(recipes: Sequence[Recipe]) -> dict[str, LanguagePackages]:
     """Return the packages that speak each language: the bundle's, if a recipe's front end has its rules."""
     has_front_end = any(recipe.front_end is not None for recipe in recipes)
-    with_rules = {*"ab", *(code for code in LANGUAGES if LANGUAGE_FILES[code] in sound_languages())}
+    with_rules = {*"ab", *(code for code in LANGUAGES if LANGUAGE_FILES[code] in list_sound_languages())}
     return {
-        name: _BUNDLED if has_front_end and code in with_rules else packages_of(code)
+        name: _BUNDLED if has_front_end and code in with_rules else find_packages(code)
         for code, name in LANGUAGES.items()
     }
 
 
-def check_languages(languages: Mapping[str, Packages]) -> Iterator[Finding]:
+def check_languages(languages: Mapping[str, LanguagePackages]) -> Iterator[Finding]:
     """Report the languages that can be spoken: one finding for all that the same packages speak."""
     for speaker in {packages.name: packages for packages in languages.values()}.values():
         names = ", ".join(name for name, packages in languages.items() if packages.name == speaker.name)
@@ -323,4 +323,4 @@ def check_checkpoint(model: str, sources: Mapping[str, str | None] | None) -> Fi
 
 
 def _python() -> Path:
-    return as_typed(Path(sys.executable))
+    return shorten_path(Path(sys.executable))

@@ -10,7 +10,7 @@ from kokoro_tvm.builder.diagnostics.causes import Cause, find_cause
 from kokoro_tvm.builder.diagnostics.plan import PlanStep, plan_build
 from kokoro_tvm.builder.engine.order import in_order
 from kokoro_tvm.builder.engine.stage import Stage
-from kokoro_tvm.common.words import shown_seconds
+from kokoro_tvm.common.words import format_seconds
 
 __all__ = ["Explanation", "explain"]
 
@@ -160,7 +160,7 @@ def _describe(step: PlanStep) -> str:
         return "is restored from the store"
     if step.action == "fail":
         return "fails"
-    duration = "duration unknown" if step.seconds is None else f"about {shown_seconds(step.seconds)}"
+    duration = "duration unknown" if step.seconds is None else f"about {format_seconds(step.seconds)}"
     if step.action == "run":
         return f"runs, {duration}"
     first, *others = step.because

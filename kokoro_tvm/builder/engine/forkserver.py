@@ -87,16 +87,20 @@ def _serve(orders: socket.socket) -> None:
 
 def _start(connection: Connection, workers: dict[int, Connection]) -> None:
     os.set_inheritable(connection.fileno(), False)
-    with suppress(EOFError, OSError):  # the client has ended
+    try:
         job = connection.recv()
-        if not connection.poll():
-            server, pid = os.getpid(), os.fork()
-            if pid == 0:
-                _work(job, connection, server)
-            with suppress(OSError):  # the worker does the same; whichever comes first
-                os.setpgid(pid, pid)
-            workers[pid] = connection
-            connection.send({})
+    except (EOFError, OSError):  # the client has ended
+        return
+    if connection.poll():  # the client has ended since
+        return
+    server, pid = os.getpid(), os.fork()
+    if pid == 0:
+        _work(job, connection, server)
+    workers[pid] = connection
+    with suppress(OSError):  # the worker does the same; whichever comes first
+        os.setpgid(pid, pid)
+    with suppress(OSError):
+        connection.send({})
 
 
 def _reap(workers: dict[int, Connection]) -> None:

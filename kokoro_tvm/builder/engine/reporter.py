@@ -21,7 +21,7 @@ from kokoro_tvm.builder.engine.events import EventLog, Kind
 from kokoro_tvm.builder.engine.order import in_order
 from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.common.invocation import localize
-from kokoro_tvm.common.words import shown_seconds
+from kokoro_tvm.common.words import format_seconds
 
 __all__ = ["LineReporter", "LiveReporter", "last_lines", "last_phase", "make_reporter"]
 
@@ -244,7 +244,7 @@ class LiveReporter(LineReporter):
         pass
 
     def _show_done(self, task: Any, manner: str, seconds: float) -> None:
-        self._show_end(task, f"{manner} in {shown_seconds(seconds)}, {decimal(_size(task))}")
+        self._show_end(task, f"{manner} in {format_seconds(seconds)}, {decimal(_size(task))}")
 
     def _show_failure(self, task: Any) -> None:
         self._show_end(task, "FAILED")

@@ -59,7 +59,7 @@ class Stage:
         yields: For a stage that fetches: what it may fetch, best first. Then the key is made of what it
             fetched and of its `conversion`, not of the code. Its last output says what it fetched, as JSON.
         conversion: Returns what converts a yield.
-        cache: Folder of its own for what it can verify.
+        cache: Folder of its own, for content that it can verify.
         waits: Stages that run before it although it reads none of their outputs.
         timeout_s: Limit for the worker.
         needs: Memory and cores that it takes.
@@ -169,7 +169,7 @@ class Stage:
         return [{**common, "inputs": inputs, "parameters": dict(self.parameters)}]
 
     def derivations(self, requests: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-        """Return the derivations that it may come to have, best first.
+        """Return the derivations that it may have, best first.
 
         Each combines a request with the code and files that a past run of the same request used.
 

@@ -80,29 +80,29 @@ def run_worker(
             """Return the next message, or None if there is none in time."""
             deadline = time.monotonic() + limit_s
             while (left := deadline - time.monotonic()) > 0:
-                if connection.poll(min(_BEAT_S, left)):
-                    message: dict[str, Any] = connection.recv()
-                    return message
+                try:
+                    if connection.poll(min(_BEAT_S, left)):
+                        message: dict[str, Any] = connection.recv()
+                        return message
+                except (EOFError, OSError) as error:
+                    ending = f"the process it is forked from has died. {server.last_words()}"
+                    raise WorkerError(f"{what}: {ending}") from error
                 beat(time.monotonic() - began)
             return None
 
-        try:
-            if receive(_IMPORT_TIMEOUT_S) is None:
+        if receive(_IMPORT_TIMEOUT_S) is None:
+            raise WorkerError(
+                f"{what}: the process it is forked from did not import what it needs within "
+                f"{_IMPORT_TIMEOUT_S:g} s; build again when the machine has less to do."
+            )
+        started = time.monotonic()
+        while "status" not in outcome:
+            message = receive(started + timeout_s - time.monotonic())
+            if message is None:
                 raise WorkerError(
-                    f"{what}: the process it is forked from did not import what it needs within "
-                    f"{_IMPORT_TIMEOUT_S:g} s; build again when the machine has less to do."
+                    f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}"
                 )
-            started = time.monotonic()
-            while "status" not in outcome:
-                message = receive(started + timeout_s - time.monotonic())
-                if message is None:
-                    raise WorkerError(
-                        f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}"
-                    )
-                outcome |= message
-        except (EOFError, OSError) as error:
-            ending = f"the process it is forked from has died. {server.last_words()}"
-            raise WorkerError(f"{what}: {ending}") from error
+            outcome |= message
     if outcome["status"] == 0:
         return float(outcome["cpu_seconds"])
     if "error" in outcome:
@@ -175,7 +175,7 @@ class _Server:
 
     def last_words(self) -> str:
         """Wait for the server, and say how it ended."""
-        return f"It {describe_exit(self._process.wait())}.{self.output()}"
+        return f"It {describe_exit(self._process.wait(_BEAT_S))}.{self.output()}"
 
     def output(self) -> str:
         """Return the end of the output of the server, and of workers that have no log yet."""

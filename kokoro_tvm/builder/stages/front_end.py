@@ -10,7 +10,7 @@ from kokoro_tvm.builder.engine.stage import Stage
 from kokoro_tvm.builder.engine.used import all_of
 from kokoro_tvm.builder.engine.versions import versions
 from kokoro_tvm.builder.stages.base import Place, log
-from kokoro_tvm.model.front_end.yields import CONVERTERS, FACTS, FILES, yield_of
+from kokoro_tvm.model.front_end.yields import CONVERTERS, FACTS, FILES, pinned_digests
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 
 __all__ = ["declare", "run"]
@@ -27,7 +27,7 @@ def declare(place: Place, front_end: FrontEndSpec, root: Path) -> Stage:
         doc="fetch tagger, lexicon and written forms of the text front end",
         outputs=FILES,
         settings=lambda: {"front_end": front_end.model_dump(mode="json"), "root": str(root)},
-        yields=(yield_of(front_end),),
+        yields=(pinned_digests(front_end),),
         conversion=lambda one: all_of(CONVERTERS, FACTS),
         facts=lambda: {"versions": versions("numpy", "srsly")},
     )

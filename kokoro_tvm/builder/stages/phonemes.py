@@ -43,8 +43,8 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
         ValidationError: A gate is missed, or the reference cannot be run.
     """
     from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-    from kokoro_tvm.runtime.text.frontend.english import English
-    from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+    from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+    from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
     from kokoro_tvm.runtime.text.frontend.normalization import normalize
     from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
     from kokoro_tvm.runtime.text.frontend.source import SourceText
@@ -59,7 +59,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
     for name, british in _ENGLISH.items():
         log(f"{name}: {len(texts)} sentences")
         data = file.english(british)
-        english = English(data, british, UnknownWords(data, british))
+        english = EnglishFrontEnd(data, british, UnknownWordReader(data, british))
         forms = file.forms("en")
         language = None if forms is None else LanguageRules(forms, "b" if british else "a")
         # Numbers are written out for both, because the gates are not about how misaki reads numbers.

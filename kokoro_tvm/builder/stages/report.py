@@ -112,12 +112,12 @@ def run(
     from kokoro_tvm.validation.report import BuiltStage, BundleFacts, write_page
 
     runner, reason = find_runner(target)
-    spoken: list[SpokenUtterance] = []
+    utterances: list[SpokenUtterance] = []
     longer: list[str] = []
     if runner is None:
         log(f"nothing is synthesized: {reason}")
     else:
-        spoken, longer = _speak(runner, inputs)
+        utterances, longer = _speak(runner, inputs)
     folder = inputs.folder("bundle")
     built = [
         BuiltStage(**stage, log=log_file if (folder / log_file).is_file() else "")
@@ -127,7 +127,7 @@ def run(
         manifest=read_json(inputs["bundle/bundle.json"]),
         reports=[read_json(path) for path in inputs.group("validations").values()],
         speech=read_json(inputs["speech"]),
-        utterances=spoken,
+        utterances=utterances,
         longer=longer,
         stages=built,
         machine={
@@ -148,7 +148,7 @@ def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[
     engine = TvmEngine(
         runner.session(read_bundle(inputs.folder("bundle")), threads(), runner_libraries(inputs))
     )
-    spoken: list[SpokenUtterance] = []
+    utterances: list[SpokenUtterance] = []
     longer: list[str] = []
     for path in inputs.group("references").values():
         reference = load_reference(path)
@@ -159,5 +159,5 @@ def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[
             log(f"{reference.name}: {error}")
             longer.append(reference.name)
             continue
-        spoken.append(SpokenUtterance(reference, values["audio"], values["f0"], values["pred_dur"]))
-    return spoken, longer
+        utterances.append(SpokenUtterance(reference, values["audio"], values["f0"], values["pred_dur"]))
+    return utterances, longer

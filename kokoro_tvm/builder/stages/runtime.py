@@ -68,7 +68,7 @@ def run(
     for path in map(Path, installed or ()):
         shutil.copyfile(path, out / path.name)
     if pinned:
-        libraries = [PinnedLibrary(**each | {"platforms": tuple(each["platforms"])}) for each in pinned]
+        libraries = [PinnedLibrary(**fields | {"platforms": tuple(fields["platforms"])}) for fields in pinned]
         for number, library in enumerate(libraries):
             work = out / f".wheel-{number}"
             work.mkdir()

@@ -81,7 +81,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             report.require()
         return
     tts = open_synthesizer(runner, inputs.folder("bundle"), threads(), runner_libraries(inputs))
-    spoken: dict[str, Speech] = {}
+    speeches: dict[str, Speech] = {}
     fitting, longer = [], []
     for reference in references:
         fits = all(reference.length(axis) <= tts.bundle.largest(axis) for axis in ("tokens", "frames"))
@@ -90,7 +90,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
                 log(f"saying {reference.name}")
                 tokens = encode(reference.phonemes, tts.bundle.vocabulary)
                 style = style_of(tts.voices.table(reference.voice), reference.phonemes)
-                spoken[reference.name] = tts.run(tokens, style, speed=reference.speed, **reference.source())
+                speeches[reference.name] = tts.run(tokens, style, speed=reference.speed, **reference.source())
         except TooLongError as error:
             if judged.enforce:
                 raise ValidationError(
@@ -103,7 +103,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
     program = _program(runner, tts.bundle, runner_libraries(inputs))
     from_c = partial(_speak, program) if program else None
-    report = validate_speech(lambda r: spoken[r.name], fitting, judged, from_c=from_c)
+    report = validate_speech(lambda r: speeches[r.name], fitting, judged, from_c=from_c)
     if program:
         log("reading text from C")
         read = validate_text(tts, program, decode=target["emulate"] is None)

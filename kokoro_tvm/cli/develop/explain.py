@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kokoro_tvm.cli._output import JsonOption, RootOption
+from kokoro_tvm.common.invocation import localize
 
 __all__ = ["explain"]
 
@@ -34,4 +35,4 @@ def explain(
         print_json(explanation.to_json())
         return
     for line in explanation.lines():
-        typer.echo(line)
+        typer.echo(localize(line))

@@ -51,9 +51,9 @@ def plan(
 
 
 def _format_seconds(seconds: float | None) -> str:
-    from kokoro_tvm.common.words import shown_seconds
+    from kokoro_tvm.common.words import format_seconds
 
-    return "unknown" if seconds is None else shown_seconds(seconds)
+    return "unknown" if seconds is None else format_seconds(seconds)
 
 
 def _why(step: PlanStep) -> str:

@@ -155,7 +155,7 @@ def _choose_bucket(specs: list[ArtifactSpec], reference: Reference) -> ArtifactS
 
 def _make_subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
     """Return what the probe lowers and runs. Without weights, nothing has to be built."""
-    from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
+    from kokoro_tvm.model.kokoro import load_config, load_shipped_config, load_state
     from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
     from kokoro_tvm.recipe import choose_layers
     from kokoro_tvm.targets import Machine, resolve, tools_for
@@ -171,7 +171,9 @@ def _make_subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subj
     chosen = choose_layers(recipe.schedules, machine.required, spec.component)
     return Subject(
         component=spec.component,
-        config=load_config(folder) if weights or (folder / "config.json").is_file() else shipped_config(),
+        config=load_config(folder)
+        if weights or (folder / "config.json").is_file()
+        else load_shipped_config(),
         length=spec.length,
         bucket=spec.bucket,
         patches=recipe.components[spec.component].patches,

@@ -48,8 +48,8 @@ def phonemize(
     from kokoro_tvm.runtime.bundle.verification import verify_files
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
     from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
-    from kokoro_tvm.runtime.text.markup import Known
-    from kokoro_tvm.runtime.text.reading import read_marked
+    from kokoro_tvm.runtime.text.markup import MarkupVocabulary
+    from kokoro_tvm.runtime.text.reading import phonemize_markup
 
     manifest = read_bundle(bundle)
     words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)
@@ -59,11 +59,11 @@ def phonemize(
         code = describe((name or voice or "").partition(",")[0], manifest.languages).code
         return code if code in manifest.languages else first
 
-    markup = Known(manifest.vocabulary, language)
+    markup = MarkupVocabulary(manifest.vocabulary, language)
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         data = files[manifest.front_end] if manifest.front_end else None
-        utterances = read_marked(text, markup, FrontEnd.open(manifest, data, words), ssml, not plain)
+        utterances = phonemize_markup(text, markup, FrontEnd.open(manifest, data, words), ssml, not plain)
     if json:
         print_json([{**asdict(utterance), "phonemes": utterance.phonemes} for utterance in utterances])
         return

@@ -129,7 +129,7 @@ def say(
 ) -> None:
     """Synthesize a text or a document to a file, or play it."""
     without_blas_threads()
-    from kokoro_tvm.common.output import check_distinct, check_place, is_stream, real_path, write_text
+    from kokoro_tvm.common.output import check_distinct, check_place, is_stream, resolve_link, write_text
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.documents.captions import caption_format, write_captions
     from kokoro_tvm.runtime.documents.spool import Spool
@@ -173,7 +173,7 @@ def say(
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
         if output is not None and file is not None and not piped:
-            spool = opened.enter_context(closing(Spool(real_path(output), source.digest())))
+            spool = opened.enter_context(closing(Spool(resolve_link(output), source.digest())))
             receivers.append(spool.add)
             if spool.pieces:
                 typer.secho(

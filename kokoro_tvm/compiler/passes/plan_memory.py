@@ -96,8 +96,8 @@ def _plan(module: Any, name: str) -> list[_Slot]:
         # A kernel only reads or writes its arguments; the value of anything else may alias them.
         alias = not (isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar))
         until = max(last.get(bindings[index].var, index), index) if alias else index
-        for used in relax.analysis.free_vars(value):
-            last[used] = max(last.get(used, 0), until)
+        for variable in relax.analysis.free_vars(value):
+            last[variable] = max(last.get(variable, 0), until)
     lengths = _Lengths(function)
     over = _in_place(module, bindings, last)
     tensors = []

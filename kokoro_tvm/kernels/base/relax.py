@@ -89,8 +89,8 @@ def resolve_call(call: Any, features: Features, schedule: Mapping[str, ConvChoic
     result, *others = (name_extents(n, r.shape) for n, r in zip(("y", "moments"), written, strict=False))
     kinds = {**{name: tensor.ty for name, tensor in first.items()}, "y": results[0]}
     halves = tuple(name for name, kind in kinds.items() if str(kind.dtype) == "float16")
-    left = others[0] if others else None
-    semantic = OpCall(shapes, data["attributes"], result, features, left, halves=halves, members=members)
+    moments = others[0] if others else None
+    semantic = OpCall(shapes, data["attributes"], result, features, moments, halves=halves, members=members)
     kernel = operation.kernel_for(features)
     layer = kernel.layer(semantic)
     choice = schedule.get(layer) if layer is not None else None

@@ -204,8 +204,8 @@ class SemanticOp:
         """Build the PrimFunc of a call."""
         # A kernel whose result may lie in the memory of an argument must not promise that pointers do not
         # alias.
-        chosen = self.kernel_for(call.features)
-        kernel, shared = chosen.build(call), chosen.in_place(call) & call.shapes.keys()
+        implementation = self.kernel_for(call.features)
+        kernel, shared = implementation.build(call), implementation.in_place(call) & call.shapes.keys()
         return kernel.with_attr("tirx.noalias", False) if shared else kernel
 
     def packings(self, call: OpCall) -> Mapping[str, Packing]:

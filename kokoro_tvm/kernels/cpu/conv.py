@@ -123,14 +123,14 @@ def emit(
     pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
     matrix = k.table(transforms(plan.filtering).weight) if plan.transforms_weights else None
     tiles = k.opaque(ceildiv(steps, plan.tile_steps))
-    needed = k.opaque(ceildiv(tiles, plan.tiles))
+    block_count = k.opaque(ceildiv(tiles, plan.tiles))
     # Wide layers and layers of one tap have enough columns to split, and read their weights once for all rows
     # of a block. Four blocks, not three, divide evenly among threads.
-    even = ceildiv(needed, _TASKS) * _TASKS
+    even = ceildiv(block_count, _TASKS) * _TASKS
     if plan.taps == 1 or plan.wide:
-        few = select(needed == 3, const(4, "int64"), needed)
-        even = select(needed < 5, few, even)
-        blocks = k.opaque(select(tiles >= even, even, needed))
+        few = select(block_count == 3, const(4, "int64"), block_count)
+        even = select(block_count < 5, few, even)
+        blocks = k.opaque(select(tiles >= even, even, block_count))
     else:
         blocks = k.opaque(select(tiles >= _TASKS, even, tiles))
     # If time alone gives too few tasks, tasks split the column blocks as well.
@@ -153,7 +153,7 @@ def emit(
             own_tiles = k.opaque((block + 1) * tiles // blocks - first_tile)
             start = k.opaque(first_tile * plan.tile_steps)
             rows = k.opaque(own_tiles * plan.rows)
-            left = k.opaque(steps - start)
+            remaining = k.opaque(steps - start)
             with k.when(block != filled_block[0]):  # else another task of this thread has filled it
                 begin = start * source.stride + origin
                 _fill(k, plan, source, signal, pitch, begin, rows + (plan.halo + spare))
@@ -165,9 +165,10 @@ def emit(
                 base = shift(column_block) if shift is not None else const(0, "int64")
                 with k.loop(plan.filtering.points) as point:
                     factors.prepare(column_block, point, base)
-                    with k.loop(own_tiles * (plan.rows // plan.held)) as tile:
-                        first_row = k.let(point * pitch + tile * plan.held + (base if spare else 0))
-                        target = k.let((point * (plan.tiles * plan.rows) + tile * plan.held) * plan.columns)
+                    with k.loop(own_tiles * (plan.rows // plan.tile_rows)) as tile:
+                        first_row = k.let(point * pitch + tile * plan.tile_rows + (base if spare else 0))
+                        first_product = point * (plan.tiles * plan.rows) + tile * plan.tile_rows
+                        target = k.let(first_product * plan.columns)
                         ends = (signal, first_row), (products, target)
                         if plan.tiles_multiply:
                             place = (column_block, point)
@@ -176,14 +177,14 @@ def emit(
                             of = factors.of(column_block, point, tile)
                             multiply = partial(_multiply, k, plan, factors=of, ends=ends)
                         if plan.few_rows:
-                            few = left - tile * plan.held <= plan.few_rows
-                            k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.held))
+                            few = remaining - tile * plan.tile_rows <= plan.few_rows
+                            k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.tile_rows))
                         else:
-                            multiply(plan.held)
-                _interpolate(k, plan, products, column_block, rows, start, left, write)
+                            multiply(plan.tile_rows)
+                _interpolate(k, plan, products, column_block, rows, start, remaining, write)
                 if moments is not None:
                     results, gathered = moments
-                    count = k.opaque(minimum(rows * plan.filtering.outputs, left))
+                    count = k.opaque(minimum(rows * plan.filtering.outputs, remaining))
                     column = k.let(column_block * plan.columns)
                     emit_block_moments(k, results, start, count, column, (gathered, block), plan.columns)
             if moments is not None:
@@ -198,7 +199,7 @@ def _interpolate(
     column_block: Expr,
     rows: Expr,
     start: Expr,
-    left: Expr,
+    remaining: Expr,
     write: Callable[[Expr, Expr, Expr, int], None],
 ) -> None:
     """Transform the products of a block back to results and write those below `left`, from `start` on."""
@@ -207,7 +208,7 @@ def _interpolate(
     # Results of a row are `dilation` steps apart, rows within a dilation one step.
     with k.loop(rows) as row:
         at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
-        with k.when(at < left):
+        with k.when(at < remaining):
             for v in range(plan.vectors):
                 column = k.let(column_block * plan.columns + v * lanes)
 
@@ -227,7 +228,7 @@ def _interpolate(
                     for value in inverse(k, inner, points, lanes)
                 ]
                 for j, value in enumerate(values):
-                    with k.when(at + j * dilation < left) if j else nullcontext():
+                    with k.when(at + j * dilation < remaining) if j else nullcontext():
                         write(k.let(start + at + j * dilation), column, value, lanes)
 
 
@@ -346,7 +347,7 @@ def _fill(
     """Fill signal[point][row][channel] with activated, transformed rows; zeros outside the valid steps."""
     inner, outer = plan.filtering.inner, plan.filtering.outer
     terms = plan.operand.terms
-    fresh, kept = inner.outputs, inner.taps - 1
+    fresh, overlap = inner.outputs, inner.taps - 1
 
     def channels(residue: int, c: Expr, width: int) -> None:
         """Fill all rows of the neighbouring vectors of `width` channels that are packed into one."""
@@ -359,16 +360,16 @@ def _fill(
             return k.let(maximum(minimum(time, source.valid_steps - 1), const(0, "int64")))
 
         def fetch(time: Expr) -> None:
-            within = nearest(time)
+            existing = nearest(time)
             for start in starts:
-                k.prefetch(source.x, 0, within, start)
+                k.prefetch(source.x, 0, existing, start)
 
         def activate_step(time: Expr) -> list[Expr]:
             """Return the activated vectors of a step, zero if the step does not exist."""
             inside = k.let(logical_and(time >= 0, time < source.valid_steps))
-            within = nearest(time)
+            existing = nearest(time)
             return [
-                k.let(select(inside, apply(k.load(source.x, 0, within, start, lanes=width)), zero))
+                k.let(select(inside, apply(k.load(source.x, 0, existing, start, lanes=width)), zero))
                 for start, apply in zip(starts, applies, strict=True)
             ]
 
@@ -385,7 +386,7 @@ def _fill(
             for register, value in zip(registers, values, strict=True):
                 k.store(register, value, 0, lanes=width)
 
-        def held(registers: Sequence[Any]) -> list[Expr]:
+        def load_all(registers: Sequence[Any]) -> list[Expr]:
             return [k.let(k.load(register, 0, lanes=width)) for register in registers]
 
         # Neighbouring rows of a residue of the dilation share all steps but `fresh`, and all inner rows but
@@ -400,26 +401,26 @@ def _fill(
             def next_row(begin: Expr) -> list[list[Expr]]:
                 """Transform the next inner row, whose fresh samples start at `begin`, for every start."""
                 for i in range(fresh):
-                    hold(window[kept + i], activate_step(k.let(begin + i * plan.dilation)))
+                    hold(window[overlap + i], activate_step(k.let(begin + i * plan.dilation)))
                     fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
-                samples = [held(registers) for registers in window]
-                for i in range(kept):
+                samples = [load_all(registers) for registers in window]
+                for i in range(overlap):
                     hold(window[i], samples[fresh + i])
                 by_start = zip(*samples, strict=True)
                 return [forward(k, transforms(inner), values, width) for values in by_start]
 
             def start_of(row: Expr) -> Expr:
                 """Return the first fresh step of an inner row."""
-                return k.opaque(origin + step + (row * fresh + kept) * plan.dilation)
+                return k.opaque(origin + step + (row * fresh + overlap) * plan.dilation)
 
-            for i in range(kept):
+            for i in range(overlap):
                 hold(window[i], activate_step(k.let(origin + step + i * plan.dilation)))
             for row, registers in enumerate(before):
                 for point, values in zip(registers, next_row(start_of(row)), strict=True):
                     hold(point, values)
             with k.loop(rows // plan.dilation) as q:
                 first = q * outer.outputs + (outer.taps - 1)
-                rows_seen = [[held(point) for point in registers] for registers in before]
+                rows_seen = [[load_all(point) for point in registers] for registers in before]
                 rows_seen += [next_row(start_of(first + i)) for i in range(outer.outputs)]
                 for p in range(inner.points):
                     by_start = [

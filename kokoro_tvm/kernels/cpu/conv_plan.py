@@ -52,8 +52,8 @@ class ConvPlan:
         """Operand of the features' precision; float32 if the layer cannot use it."""
         # It loses a few bits, which only tolerant layers may, and channels must fill its lanes.
         operand = OPERANDS[self.features.precision]
-        whole = self.channels // self.stride % (operand.terms * self.features.lanes) == 0
-        return operand if self.tolerant and (whole or operand.terms == 1) else FLOAT32
+        is_divisible = self.channels // self.stride % (operand.terms * self.features.lanes) == 0
+        return operand if self.tolerant and (is_divisible or operand.terms == 1) else FLOAT32
 
     @property
     def tiles_multiply(self) -> bool:
@@ -109,8 +109,8 @@ class ConvPlan:
             return True
         if self.phases > 1 and not self._transformable(filtering):
             return False
-        whole = filtering.taps >= self.taps or filtering.taps == filtering.outputs
-        return self._filters and whole and filtering.inner.points <= MOST_POINTS
+        is_complete = filtering.taps >= self.taps or filtering.taps == filtering.outputs
+        return self._filters and is_complete and filtering.inner.points <= MOST_POINTS
 
     @property
     def terms(self) -> int:
@@ -123,24 +123,24 @@ class ConvPlan:
         return ceildiv(self.taps, self.filtering.taps)
 
     @property
-    def held(self) -> int:
+    def tile_rows(self) -> int:
         """Rows of a register tile: whole dilations if the registers suffice."""
         # Each row has two accumulators. Operands need registers, too: a vector of values for every row if
         # kernels work by lane.
         if self.tiles_multiply:
             return _TILE_ROWS
-        many = 10 if self.features.by_lane else 12
+        many_rows = 10 if self.features.by_lane else 12
         registers = self.features.registers
-        most = many if registers >= 32 else 6 if registers >= 16 else 4
-        if self.filtering == DIRECT or self.dilation > most:
-            return most
-        return most // self.dilation * self.dilation
+        max_rows = many_rows if registers >= 32 else 6 if registers >= 16 else 4
+        if self.filtering == DIRECT or self.dilation > max_rows:
+            return max_rows
+        return max_rows // self.dilation * self.dilation
 
     @property
     def rows(self) -> int:
         """Rows of a tile: one register tile, or as many as make whole dilations."""
         # Blocks start where dilations start.
-        return self.held if self.filtering == DIRECT else math.lcm(self.held, self.dilation)
+        return self.tile_rows if self.filtering == DIRECT else math.lcm(self.tile_rows, self.dilation)
 
     @property
     def few_rows(self) -> int:
@@ -241,11 +241,11 @@ def _arrange(weight: np.ndarray, plan: ConvPlan) -> np.ndarray:
 def fold_stride(weight: np.ndarray, stride: int) -> np.ndarray:
     """Fold a strided convolution (O, I, K) to one of stride 1 over stride * I channels, residue-major."""
     outputs, channels, taps = weight.shape
-    kept = ceildiv(taps, stride)
-    padded = np.zeros((outputs, channels, kept * stride), weight.dtype)
+    folded_taps = ceildiv(taps, stride)
+    padded = np.zeros((outputs, channels, folded_taps * stride), weight.dtype)
     padded[:, :, :taps] = weight
-    split = padded.reshape(outputs, channels, kept, stride)
-    return split.transpose(0, 3, 1, 2).reshape(outputs, stride * channels, kept)
+    split = padded.reshape(outputs, channels, folded_taps, stride)
+    return split.transpose(0, 3, 1, 2).reshape(outputs, stride * channels, folded_taps)
 
 
 def split_phases(weight: np.ndarray, stride: int, columns: int) -> np.ndarray:

@@ -68,9 +68,9 @@ class CpuKernel(BaseKernel):
         value = self.index(value)
         lanes, of = lanes_of(value), str(value.ty.dtype).partition("x")[0]
         # A constant extent is int32; it is stored as an index.
-        kept = self.registers(lanes, self.index_dtype if of == "int32" else of)
-        self.store(kept, value, 0, lanes=lanes)
-        return self.let(self.load(kept, 0, lanes=lanes))
+        register = self.registers(lanes, self.index_dtype if of == "int32" else of)
+        self.store(register, value, 0, lanes=lanes)
+        return self.let(self.load(register, 0, lanes=lanes))
 
     def prefetch(self, buffer: Any, *index: Expr, level: int = 1) -> None:
         """Prefetch the cache line of an element for reading; the element may lie outside the buffer."""

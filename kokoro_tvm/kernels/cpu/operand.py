@@ -45,8 +45,8 @@ class Operand(ABC):
 
     def filtering_by_rule(self, taps: int, lanes: int) -> Filtering:
         """Return the table's filtering for `taps` taps; a layer of more taps repeats the last one."""
-        able = [(most, f) for most, least, f in self.filterings if lanes >= least]
-        return next((f for most, f in able if taps <= most), able[-1][1])
+        usable = [(max_taps, f) for max_taps, min_lanes, f in self.filterings if lanes >= min_lanes]
+        return next((f for max_taps, f in usable if taps <= max_taps), usable[-1][1])
 
     @abstractmethod
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:

@@ -155,7 +155,7 @@ def convolve(
                 places=[k.let(column + j * across) for j in range(tile.own_outputs)],
                 outputs=tile.outputs,
             )
-        with k.when(first < layer.needed):
+        with k.when(first < layer.valid_steps):
             with k.loop(ceildiv(layer.channels, depth)) as part:
                 with k.strided_loop(rows * depth, thread, threads) as number:
                     at, c = k.divmod(number, depth)
@@ -204,7 +204,7 @@ def convolve(
                 step = k.let(first + row + i * apart)
                 for j in range(tile.own_outputs):
                     output = k.let(first_output + column + j * across)
-                    exists = step < layer.needed
+                    exists = step < layer.valid_steps
                     if layer.outputs % tile.outputs:
                         exists = logical_and(exists, output < layer.outputs)
                     at = i * tile.own_outputs + j
@@ -213,11 +213,12 @@ def convolve(
                         if layer.moments is not None:
                             k.store(totals, written, at)
             if layer.moments is not None:
-                exists_at = [k.let(first + row + i * apart < layer.needed) for i in range(tile.own_steps)]
+                own_steps = [first + row + i * apart for i in range(tile.own_steps)]
+                exists_at = [k.let(step < layer.valid_steps) for step in own_steps]
                 tile_moments.emit(
-                    totals, exists_at, minimum(layer.needed - first, tile.steps), values, factors
+                    totals, exists_at, minimum(layer.valid_steps - first, tile.steps), values, factors
                 )
         if layer.moments is not None:
-            with k.when(layer.needed <= first):
+            with k.when(layer.valid_steps <= first):
                 tile_moments.clear()
             tile_moments.clear_remaining(tiles * phases + leading, bx + phase == 0)

@@ -1,5 +1,4 @@
-"""Moments of the results of a convolution's tile, for the statistics of its channels: see
-`kernels.moments`."""
+"""Moments of the results of a convolution's tile, see `kernels.moments`."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ class TileMoments:
         count = k.let(Cast("float32", count), "count")
         places, outputs = self.places, self.outputs
 
-        def about(j: int, pivot: Any) -> list[Any]:
+        def subtract(j: int, pivot: Any) -> list[Any]:
             """Return the differences of an output's results from a pivot."""
             values = [results[i * len(places) + j] for i in range(len(exists_at))]
             return [k.let(select(t, v - pivot, zero)) for t, v in zip(exists_at, values, strict=True)]
@@ -75,12 +74,12 @@ class TileMoments:
         k.barrier()
         starts = [k.let(others[place]) for place in places]
         for j, start in enumerate(starts):
-            share(parts, j, sum_pairwise(about(j, start)))
+            share(parts, j, sum_pairwise(subtract(j, start)))
         k.barrier()
         means = [k.let(start + total(parts, j) / count) for j, start in enumerate(starts)]
         k.barrier()
         for j, mean in enumerate(means):
-            differences = about(j, mean)
+            differences = subtract(j, mean)
             share(parts, j, sum_pairwise(differences))
             share(others, j, sum_pairwise([value * value for value in differences]))
         k.barrier()
@@ -93,10 +92,10 @@ class TileMoments:
         """Mark the tile's slot as empty."""
         self._clear(self.slot)
 
-    def clear_remaining(self, used: Any, first: Any) -> None:
+    def clear_remaining(self, slots_in_use: Any, first: Any) -> None:
         """Mark the slots after the used ones as empty, in the first tile of its outputs."""
-        with self.k.when(first), self.k.loop(self.moments.shape[0] - used) as i:
-            self._clear(used + i)
+        with self.k.when(first), self.k.loop(self.moments.shape[0] - slots_in_use) as i:
+            self._clear(slots_in_use + i)
 
     def _clear(self, slot: Any) -> None:
         for j, place in enumerate(self.places):

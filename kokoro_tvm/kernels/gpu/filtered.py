@@ -137,15 +137,15 @@ class FilteredTile:
         """
         if taps == 1 or dilation > _HELD // 2 or channels * outputs >= _WIDE:
             return None
-        filtering = next((f for most, f in _FILTERINGS if taps <= most), _FILTERINGS[-1][1])
+        filtering = next((f for max_taps, f in _FILTERINGS if taps <= max_taps), _FILTERINGS[-1][1])
         lanes = _MAX_LANES
         while lanes * filtering.points > workgroup.threads:
             lanes //= 2
         tile = cls(filtering, taps, dilation, lanes, _MAX_DEPTH)
         while tile.depth > 1 and 4 * sum(tile.shared) > workgroup.shared_bytes:
             tile = cls(filtering, taps, dilation, lanes, tile.depth // 2)
-        whole = channels % tile.depth == outputs % tile.outputs == 0
-        return tile if whole and tile.steps >= FEWEST_STEPS else None
+        is_divisible = channels % tile.depth == outputs % tile.outputs == 0
+        return tile if is_divisible and tile.steps >= FEWEST_STEPS else None
 
     def pack(self, weight: np.ndarray, dtype: str) -> np.ndarray:
         """Pack a weight (O, I, K) as (groups, points, I, O), transformed in float64.
@@ -184,7 +184,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
             outputs_of_turn = k.let(first_output + turn * across)
             return TileMoments(k, layer.moments, bx, outputs_of_turn, row, _HELD, (column,), across)
 
-        with k.when(first < layer.needed):
+        with k.when(first < layer.valid_steps):
             point = k.let(tirx.truncdiv(thread, tile.lanes))
             own_row = k.let(tirx.truncmod(row, _HELD // _OWN) * _OWN)
             with k.loop(layer.channels // depth) as part:
@@ -198,11 +198,11 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
                 k.barrier()
                 with k.strided_loop(tile.seen_rows * depth, thread, tile.threads) as number:
                     c = k.let(tirx.truncdiv(number, tile.seen_rows))
-                    seen = k.let(number - c * tile.seen_rows)
-                    start = k.let(c * tile.seen_pitch + begin(seen))
+                    seen_row = k.let(number - c * tile.seen_rows)
+                    start = k.let(c * tile.seen_pitch + begin(seen_row))
                     samples = [k.let(activated_input[start + i * dilation]) for i in range(filtering.samples)]
                     for p, value in enumerate(forward(k, matrices, samples, 1)):
-                        k.store(transformed, value, (c * points + p) * tile.pitch + seen)
+                        k.store(transformed, value, (c * points + p) * tile.pitch + seen_row)
                 k.barrier()
                 with k.loop(tile.groups) as group, k.loop(depth) as c:
                     start = k.let((c * points + point) * tile.pitch + own_row + group * dilation)
@@ -220,7 +220,7 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
             own = [k.let(first + start + i * dilation) for i in range(filtering.outputs)]
             # A row without results ends before the first step. `and` is a branch in WGSL: with as many as a
             # kernel has, a compiler takes minutes and gigabytes.
-            end = k.let(select(row < tile.rows, layer.needed, 0))
+            end = k.let(select(row < tile.rows, layer.valid_steps, 0))
             exists_at = [k.let(step < end) for step in own]
             results = k.registers(filtering.outputs) if layer.moments is not None else None
             # An eighth of the outputs in turn. Registers are indexed by constants, so the next sums move to
@@ -241,13 +241,13 @@ def convolve(k: GpuKernel, tile: FilteredTile, layer: ConvLayer) -> None:
                             if results is not None:
                                 k.store(results, written, i)
                 if results is not None:
-                    count = minimum(layer.needed - first, tile.steps)
+                    count = minimum(layer.valid_steps - first, tile.steps)
                     moments_of(turn).emit(results, exists_at, count, transformed, activated_input)
                 for i in range(_OWN):
                     for j in range(_OWN - 1):
                         k.store(sums, sums[i * _OWN + j + 1], i * _OWN + j)
         if layer.moments is not None:
             with k.loop(_OWN) as turn:
-                with k.when(layer.needed <= first):
+                with k.when(layer.valid_steps <= first):
                     moments_of(turn).clear()
                 moments_of(turn).clear_remaining(tiles, bx == 0)

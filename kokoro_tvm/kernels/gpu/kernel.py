@@ -59,9 +59,9 @@ class GpuKernel(BaseKernel):
         # fill pages.
         if isinstance(value, int | float) or not str(value.ty.dtype).startswith("float"):
             return super().let(value, name)
-        kept = self.registers(1)
-        self.store(kept, value, 0)
-        return kept[0]
+        register = self.registers(1)
+        self.store(register, value, 0)
+        return register[0]
 
     def to_float32(self, value: Expr) -> Expr:
         """Cast a float to float32, whatever memory holds it as."""
@@ -149,10 +149,10 @@ class GpuKernel(BaseKernel):
 
     def zeros(self, elements: int = 1) -> Any:
         """Allocate float32 registers and set them to 0."""
-        kept = self.registers(elements)
+        zeros = self.registers(elements)
         for at in range(elements):
-            self.store(kept, const(0.0, "float32"), at)
-        return kept
+            self.store(zeros, const(0.0, "float32"), at)
+        return zeros
 
     def barrier(self) -> None:
         """Make every thread of the workgroup wait for all others and see their writes to shared memory."""

@@ -29,11 +29,11 @@ class ConvLayer:
         taps: Taps of the filter.
         dilation: Steps between taps.
         steps: Steps of the result.
-        needed: How many of them are needed, known only on the GPU; tiles beyond are skipped.
+        valid_steps: Number of valid steps, known only on the GPU; tiles beyond are skipped.
         outputs: Output channels.
         read: Called as read(row, channel) for rows up to the end of the last tile and its halo; returns an
             activated value of the input, zero outside.
-        write: Called as write(step, output, sum) for needed results; returns the value that it wrote.
+        write: Called as write(step, output, sum) for valid results; returns the value that it wrote.
         moments: Buffer of the results' moments, if they are emitted; outputs are then whole tiles.
     """
 
@@ -42,7 +42,7 @@ class ConvLayer:
     taps: int
     dilation: int
     steps: Any
-    needed: Any
+    valid_steps: Any
     outputs: int
     read: Callable[[Any, Any], Any]
     write: Callable[[Any, Any, Any], Any]

@@ -122,8 +122,8 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
         group, lane = k.divmod(thread, _LANES)
         row, column = k.divmod(lane, 4)
         along = k.let(tirx.truncdiv(group, tile.output_groups) * (tile.own_steps * _STEPS) + row)
-        beside = k.let(tirx.truncmod(group, tile.output_groups))
-        first_column = k.let(beside * _OUTPUTS + column * 2)
+        output_group = k.let(tirx.truncmod(group, tile.output_groups))
+        first_column = k.let(output_group * _OUTPUTS + column * 2)
 
         def moments_of(turn: Any) -> TileMoments:
             """Return the moments of the outputs of a turn."""
@@ -132,7 +132,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
             places = (first_column, k.let(first_column + 1))
             return TileMoments(k, layer.moments, bx, outputs_of_turn, own_row, rows, places, across)
 
-        with k.when(first < layer.needed):
+        with k.when(first < layer.valid_steps):
             with k.loop(ceildiv(layer.channels, _DEPTH)) as part:
                 with k.strided_loop(words // _PITCH * (_DEPTH // 2), thread, tile.threads) as number:
                     at = k.let(tirx.truncdiv(number, _DEPTH // 2))
@@ -149,7 +149,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
                     at = k.let(part * (_DEPTH // _CHANNELS) + turn)
                     factors = k.registers(own_outputs * 2, "int32")
                     for j in range(own_outputs):
-                        eight = k.let(by * (tile.outputs // _OUTPUTS) + j * tile.output_groups + beside)
+                        eight = k.let(by * (tile.outputs // _OUTPUTS) + j * tile.output_groups + output_group)
                         for i in range(2):
                             k.store(factors, layer.weight[tap, at, eight, lane, i], j * 2 + i)
                     start = k.let((along + tap * layer.dilation) * _PITCH + turn * (_CHANNELS // 2) + column)
@@ -166,7 +166,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
                 for m in range(tile.own_steps)
                 for below in (0, _ROWS)
             ]
-            exists_at = [k.let(step < layer.needed) for step in own]
+            exists_at = [k.let(step < layer.valid_steps) for step in own]
             # The outputs in turn. Registers are indexed by constants, so the next sums move to the front.
             with k.loop(own_outputs) as turn:
                 results = k.registers(len(own) * 2) if layer.moments is not None else None
@@ -181,7 +181,7 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
                 if results is not None:
                     k.barrier()
                     moments_of(turn).emit(
-                        results, exists_at, minimum(layer.needed - first, tile.steps), parts, others
+                        results, exists_at, minimum(layer.valid_steps - first, tile.steps), parts, others
                     )
                 for m in range(tile.own_steps):
                     for at in range((own_outputs - 1) * 4):
@@ -189,6 +189,6 @@ def convolve(k: GpuKernel, tile: MatrixTile, layer: ConvLayer) -> None:
                         k.store(sums, sums[at + 4], at)
         if layer.moments is not None:
             with k.loop(own_outputs) as turn:
-                with k.when(layer.needed <= first):
+                with k.when(layer.valid_steps <= first):
                     moments_of(turn).clear()
                 moments_of(turn).clear_remaining(tiles, bx == 0)

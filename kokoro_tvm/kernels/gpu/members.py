@@ -52,15 +52,15 @@ class MemberBuffer:
     def __getitem__(self, index: tuple[Expr, ...]) -> Expr:
         if len(self.buffers) == 1:
             return self.buffers[0][index]
-        kept = self.k.registers(1)
-        self._each(lambda buffer: self.k.store(kept, buffer[index], 0))
-        return kept[0]
+        register = self.k.registers(1)
+        self._in_branches(lambda buffer: self.k.store(register, buffer[index], 0))
+        return register[0]
 
     def store(self, value: Expr, *index: Expr) -> None:
         """Write a value to the member's buffer."""
-        self._each(lambda buffer: self.k.store(buffer, value, *index))
+        self._in_branches(lambda buffer: self.k.store(buffer, value, *index))
 
-    def _each(self, body: Callable[[Any], None]) -> None:
+    def _in_branches(self, body: Callable[[Any], None]) -> None:
         """Run `body` on the member's buffer, in a branch of its own."""
         # Other members' buffers may be shorter, so reading all and selecting is no option.
         if len(self.buffers) == 1:

@@ -52,7 +52,7 @@ class HarmonicPhases:
         self._k, self._f0, self._rate, self._upsample = k, f0, rate, upsample
         self._harmonics, self._rows = harmonics, rows
         count = harmonics * rows
-        kept = [k.shared(count, "int32") for _ in range(4)]
+        tables = [k.shared(count, "int32") for _ in range(4)]
         before, lost_before = self._before(base, thread, threads)
         self._lost = k.shared(rows)
         with k.strided_loop(rows, thread, threads) as row, k.when(base + row < n):
@@ -68,10 +68,10 @@ class HarmonicPhases:
                     *self._phase_at(before, base, row, harmonic),
                     *self._advance_per_sample(base + row, harmonic),
                 )
-                for buffer, value in zip(kept, values, strict=True):
+                for buffer, value in zip(tables, values, strict=True):
                     k.store(buffer, value, place)
         k.barrier()
-        self._at_step, self._moving = (kept[0], kept[1]), (kept[2], kept[3])
+        self._at_step, self._moving = (tables[0], tables[1]), (tables[2], tables[3])
 
     def not_a_number(self, towards: Any) -> Any:
         """Return NaN from the first step on whose pitch is NaN, up to row `towards`; else 0."""
@@ -88,14 +88,14 @@ class HarmonicPhases:
             start, step = k.let(h * self._rows + at), k.let(h * self._rows + towards)
             moved = Cast("float32", self._moving[1][step]) * Cast("float32", halves)
             twice = Cast("float32", self._at_step[1][start]) * k.real(2.0)
-            behind = k.let((twice + moved) * k.real(2.0**-_FRACTION))
-            carry = k.let(floor(behind))
+            fraction = k.let((twice + moved) * k.real(2.0**-_FRACTION))
+            carry = k.let(floor(fraction))
             whole = 2 * self._at_step[0][start] + halves * self._moving[0][step] + Cast("int32", carry)
             turn = k.let(tirx.truncmod(whole, 2 * rate))  # 2 * rate is a whole turn
             # Folded as an integer to the quarter turns about 0 that have the same sine.
             back = k.let(tirx.all(2 * turn > rate, 2 * turn <= 3 * rate))
             near = select(2 * turn > 3 * rate, turn - 2 * rate, select(back, rate - turn, turn))
-            rest = k.let(behind - carry)
+            rest = k.let(fraction - carry)
             folded = Cast("float32", near) + select(back, k.real(0.0) - rest, rest)
             sine = sin_cycles(k, k.let(folded * k.real(0.5 / rate)))
             k.accumulate(result, weight[0, h] * sine, 0)
@@ -162,8 +162,9 @@ class HarmonicPhases:
         low = k.let(tirx.bitwise_and(fraction, (1 << _LOW) - 1) * times)
         high = k.let(tirx.shift_right(fraction, _LOW) * times + tirx.shift_right(low, _LOW))
         whole = whole * tirx.truncmod(times, self._rate) + tirx.shift_right(high, _HIGH)
-        kept = tirx.shift_left(tirx.bitwise_and(high, (1 << _HIGH) - 1), _LOW)
-        return tirx.truncmod(whole, self._rate), tirx.bitwise_or(kept, tirx.bitwise_and(low, (1 << _LOW) - 1))
+        lower = tirx.bitwise_and(low, (1 << _LOW) - 1)
+        upper = tirx.shift_left(tirx.bitwise_and(high, (1 << _HIGH) - 1), _LOW)
+        return tirx.truncmod(whole, self._rate), tirx.bitwise_or(upper, lower)
 
     def _advance_per_sample(self, step: Any, harmonic: Any) -> Sum:
         """Return a harmonic's phase advance in one sample of a step, times the rate."""

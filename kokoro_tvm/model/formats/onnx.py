@@ -20,7 +20,7 @@ from kokoro_tvm.common.errors import BuildError
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TensorProto
 
-__all__ = ["lstm_tensors", "module_path", "read", "weight_norm_tensors"]
+__all__ = ["convert_lstm", "find_module", "read", "split_weight_norm"]
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -70,7 +70,7 @@ def read(path: Path, expected: Shapes) -> dict[str, torch.Tensor]:
     return state
 
 
-def module_path(node_name: str, leaf: str, expected: Shapes) -> str | None:
+def find_module(node_name: str, leaf: str, expected: Shapes) -> str | None:
     """Return the module of a node such that `<module>.<leaf>` is expected, or None.
 
     `/encoder/text_encoder/cnn.0/cnn.0.0/Conv` with leaf `bias` is `text_encoder.cnn.0.0`. A module that is
@@ -91,7 +91,7 @@ def module_path(node_name: str, leaf: str, expected: Shapes) -> str | None:
     return next((name for name in candidates if f"{name}.{leaf}" in expected), None)
 
 
-def lstm_tensors(
+def convert_lstm(
     weight: torch.Tensor, recurrence: torch.Tensor, bias: torch.Tensor
 ) -> dict[str, torch.Tensor]:
     """Convert an ONNX bidirectional LSTM, gates in the order i, o, f, c, to torch's tensors, in i, f, g, o.
@@ -116,7 +116,7 @@ def lstm_tensors(
     return out
 
 
-def weight_norm_tensors(weight: torch.Tensor) -> dict[str, torch.Tensor]:
+def split_weight_norm(weight: torch.Tensor) -> dict[str, torch.Tensor]:
     """Return the pair that folds to a weight (C, ...): v = w, g = ||w||, shape (C, 1, ...)."""
     # The bits are the same on every machine: squares are exact in float64, and their sum has a fixed order.
     # torch's norm sums in the order of the CPU's vectors, which changes the last bit of one in a hundred.
@@ -131,14 +131,14 @@ def _node_weights(
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the stock keys and tensors of a node's weights."""
     if node.op_type == "LSTM" and len(weights) == 3:
-        leaf, tensors = "weight_ih_l0", lstm_tensors(*weights)
+        leaf, tensors = "weight_ih_l0", convert_lstm(*weights)
     elif node.op_type == "MatMul":
         leaf, tensors = "weight", {"weight": weights[0].T.contiguous()}
     elif node.op_type in {"Conv", "ConvTranspose"}:
-        leaf, tensors = "weight_v", weight_norm_tensors(weights[0])
+        leaf, tensors = "weight_v", split_weight_norm(weights[0])
     else:
         leaf, tensors = "", {}
-    module = module_path(node.name, leaf, expected)
+    module = find_module(node.name, leaf, expected)
     if module is None:
         shapes = ", ".join(str(tuple(weight.shape)) for weight in weights)
         raise BuildError(

@@ -1,14 +1,15 @@
-"""From the files of spaCy's model, of misaki's lexicon and of CLDR to the one file of a bundle.
+"""Convert the files of spaCy's model, misaki's lexicon and CLDR to the front end's file of a bundle.
 
-The model's layout is that of thinc's `Model.to_bytes`: nodes in the order of a walk through the network. Its
-tables and layers are found by their kind and order.
+The model has the layout of thinc's `Model.to_bytes`: nodes in the order of a walk through the network. Its
+tables and layers are found by kind and order.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,30 @@ from srsly import msgpack
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.front_end.expressions import language_arrays, tokenizer_arrays
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
-from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
-from kokoro_tvm.model.front_end.text_rules import compiled, languages
+from kokoro_tvm.model.front_end.sound_rules import compile_sounds, list_sound_languages
+from kokoro_tvm.model.front_end.text_rules import compile_language, list_languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime.text.frontend.data import BETWEEN, FORMAT, LAYERS, WITHIN
-from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack
-from kokoro_tvm.runtime.text.frontend.hashing import id_of
+from kokoro_tvm.runtime.text.frontend.data import CONTEXT_LAYERS, FIELD_SEPARATOR, FORMAT, SUBFIELD_SEPARATOR
+from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack_dictionary
+from kokoro_tvm.runtime.text.frontend.hashing import string_id
 
-__all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "SpacyFacts", "convert", "facts", "tagger_arrays"]
+__all__ = [
+    "LEXICON_FILES",
+    "NOTICES",
+    "TAGGER_FILES",
+    "SpacyFacts",
+    "convert",
+    "read_spacy_facts",
+    "tagger_arrays",
+]
 
 Arrays = dict[str, NDArray[Any]]
 
 TAGGER_FILES = ("tok2vec/model", "tagger/model", "tagger/cfg", "tokenizer", "vocab/lookups.bin")
-"""What is read of spaCy's model."""
+"""Files of spaCy's model."""
 LEXICON_FILES = ("us_gold.json", "us_silver.json", "gb_gold.json", "gb_silver.json")
-"""What is read of misaki."""
+"""Files of misaki."""
 NOTICES = {
     "tagger": "en_core_web_sm 3.8.0, Copyright 2021 ExplosionAI GmbH, MIT; its sources: OntoNotes 5, and "
     "WordNet 3.0, Copyright 2006 by Princeton University",
@@ -43,7 +52,7 @@ NOTICES = {
     "homographs": "learned from WikipediaHomographData by Google Inc., Apache-2.0",
     "text": "Unicode CLDR 48.2, Copyright 2004-2026 Unicode, Inc., Unicode License v3",
 }
-"""What the file says of those whose work is in it; the licences' texts: docs/text.md."""
+"""Notices in the file's metadata. docs/text.md has the texts of the licences."""
 
 _FACTS = Path(__file__).with_name("spacy.json")
 _ORTH, _NORM = 65, 67  # spaCy's ids of the attributes of an exception
@@ -52,62 +61,70 @@ _PARTS = {"maxout": {"weight": "W", "bias": "b"}, "layernorm": {"scale": "G", "s
 
 @dataclass(frozen=True)
 class SpacyFacts:
-    """What spaCy's library knows and its models do not carry: ids of names, and what marks are read as."""
+    """Facts of spaCy's library that its models lack: ids of names, and norms of marks."""
 
     symbols: dict[str, int]
     norms: dict[str, str]
 
 
-def facts() -> SpacyFacts:
-    """Those of spaCy 3.8."""
+def read_spacy_facts() -> SpacyFacts:
+    """Read the facts of spaCy 3.8."""
     content = json.loads(_FACTS.read_text(encoding="utf-8"))
     return SpacyFacts(content["symbols"], content["norms"])
 
 
 def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
-    """Write the file of `runtime.text.frontend.data` from the folders; equal folders give equal bytes.
+    """Write the file that `runtime.text.frontend.data` reads; equal inputs give equal bytes.
 
-    cldr: None leaves written forms out. Raises BuildError where a file is not what its name says, RecipeError
-    where a language's file of written forms is wrong.
+    Args:
+        tagger: Folder of spaCy's model.
+        lexicon: Folder of misaki's lexicon.
+        cldr: Folder of CLDR's data; without it there are no written forms.
+        out: The file.
+
+    Raises:
+        BuildError: A file has unexpected content.
+        RecipeError: A language file is invalid.
     """
-    arrays = tagger_arrays(tagger) | _rules(tagger) | homograph_arrays(tagger / TAGGER_FILES[0])
+    arrays = tagger_arrays(tagger) | _rule_arrays(tagger) | homograph_arrays(tagger / TAGGER_FILES[0])
     arrays["format"] = np.array([FORMAT], np.int32)
     for file in LEXICON_FILES:
         variant, kind = Path(file).stem.split("_")
         entries = _entries(lexicon / file)
-        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack(entries))
+        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack_dictionary(entries))
         if kind == "gold":
-            arrays[f"letters.{variant}"] = _bytes(pack(train(training_words(entries))))
+            arrays[f"letters.{variant}"] = _bytes(pack_dictionary(train(training_words(entries))))
     if cldr is not None:
-        for language in languages():
-            forms = json.dumps(compiled(language, cldr), ensure_ascii=False, separators=(",", ":"))
+        for language in list_languages():
+            forms = json.dumps(compile_language(language, cldr), ensure_ascii=False, separators=(",", ":"))
             arrays[f"text.{language}"] = _bytes(zlib.compress(forms.encode(), 9))
-            if language in ("en", *sound_languages()):  # which libkokoro reads
+            if language in ("en", *list_sound_languages()):  # libkokoro reads these
                 arrays |= language_arrays(language, json.loads(forms))
-    for language in sound_languages():
-        sounds = json.dumps(compiled_sounds(language), ensure_ascii=False, separators=(",", ":"))
+    for language in list_sound_languages():
+        sounds = json.dumps(compile_sounds(language), ensure_ascii=False, separators=(",", ":"))
         arrays[f"sounds.{language}"] = _bytes(zlib.compress(sounds.encode(), 9))
-    widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)  # so that each is aligned
+    widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)  # for alignment
     write_arrays(out, dict(widest_first), NOTICES)
 
 
 def tagger_arrays(folder: Path) -> Arrays:
-    """The tensors of the tagger in spaCy's folder, by their names in a bundle, float32.
+    """Return the float32 tensors of the tagger by their names in a bundle.
 
-    Raises BuildError where the network is another one.
+    Raises:
+        BuildError: The network is another one.
     """
     nodes = _nodes(folder / "tok2vec/model")
     tables = _tables(folder)
-    mixed = [parameters for name, parameters in nodes if name == "maxout"]
+    maxouts = [parameters for name, parameters in nodes if name == "maxout"]
     norms = [parameters for name, parameters in nodes if name == "layernorm"]
     scores = [parameters for name, parameters in _nodes(folder / "tagger/model") if name == "softmax"]
-    if (len(tables), len(mixed), len(norms), len(scores)) != (6, LAYERS + 1, LAYERS + 1, 1):
+    if (len(tables), len(maxouts), len(norms), len(scores)) != (6, CONTEXT_LAYERS + 1, CONTEXT_LAYERS + 1, 1):
         raise BuildError(
-            f"{folder}: expected 6 embeddings, {LAYERS + 1} maxout layers with normalisation, one of "
-            f"scores, found {len(tables)}, {len(mixed)}, {len(norms)} and {len(scores)}"
+            f"{folder}: expected 6 embeddings, {CONTEXT_LAYERS + 1} maxout layers with normalisation, one of "
+            f"scores, found {len(tables)}, {len(maxouts)}, {len(norms)} and {len(scores)}"
         )
     arrays = {"embeddings": np.concatenate(tables)}
-    for index, (layer, norm) in enumerate(zip(mixed, norms, strict=True)):
+    for index, (layer, norm) in enumerate(zip(maxouts, norms, strict=True)):
         name = f"layer.{index - 1}" if index else "mix"
         for parameters, kind in ((layer, "maxout"), (norm, "layernorm")):
             arrays |= {
@@ -121,31 +138,38 @@ def tagger_arrays(folder: Path) -> Arrays:
 
 
 def _pieces_first(array: NDArray[Any]) -> NDArray[Any]:
-    """A maxout's weight or bias (outputs, pieces, ...) as (pieces, outputs, ...); others as they are."""
+    """Turn a maxout's weight or bias (outputs, pieces, ...) to (pieces, outputs, ...)."""
     return np.ascontiguousarray(np.swapaxes(array, 0, 1)) if array.ndim > 1 else array
 
 
 def _nodes(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """(name, parameters) of every node of a network."""
-    try:
-        content = _unpacked(path)
+    """Return (name, parameters) of every node of a network."""
+    with _reading(path):
+        content = msgpack.loads(path.read_bytes(), raw=False)
         return [(node["name"], p) for node, p in zip(content["nodes"], content["params"], strict=True)]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BuildError(f"{path} is no network that this version reads: {error}") from error
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn errors of a file's content into a BuildError."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BuildError(f"{path} has no data that this version reads: {error!r}") from error
 
 
 def _tables(folder: Path) -> list[NDArray[Any]]:
     return [parameters["E"] for name, parameters in _nodes(folder / "tok2vec/model") if name == "hashembed"]
 
 
-def _rules(folder: Path) -> Arrays:
-    """Tokenizer, labels and norms."""
-    known = facts()
-    try:
-        tokenizer = _unpacked(folder / "tokenizer")
+def _rule_arrays(folder: Path) -> Arrays:
+    """Return the tensors of tokenizer, labels and norms."""
+    facts = read_spacy_facts()
+    with _reading(folder):
+        tokenizer = msgpack.loads((folder / "tokenizer").read_bytes(), raw=False)
         labels = json.loads((folder / "tagger/cfg").read_text(encoding="utf-8"))["labels"]
-        norms = _unpacked(folder / "vocab/lookups.bin")["lexeme_norm"]
-        marks = {id_of(word, known.symbols): norm for word, norm in known.norms.items()}
+        norms = msgpack.loads((folder / "vocab/lookups.bin").read_bytes(), raw=False)["lexeme_norm"]
+        marks = {string_id(word, facts.symbols): norm for word, norm in facts.norms.items()}
         patterns = {
             "prefix": tokenizer["prefix_search"],
             "suffix": tokenizer["suffix_search"],
@@ -153,42 +177,31 @@ def _rules(folder: Path) -> Arrays:
             "url": tokenizer["url_match"],
         }
         exceptions = {
-            word: BETWEEN.join(piece[_ORTH] + WITHIN + piece.get(_NORM, "") for piece in pieces)
+            word: FIELD_SEPARATOR.join(
+                piece[_ORTH] + SUBFIELD_SEPARATOR + piece.get(_NORM, "") for piece in pieces
+            )
             for word, pieces in tokenizer["exceptions"].items()
         }
         written = json.dumps(patterns, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         return {
             "rules": _bytes(zlib.compress(written.encode("utf-8", "surrogatepass"), 9)),
-            "exceptions": _bytes(pack(exceptions)),
+            "exceptions": _bytes(pack_dictionary(exceptions)),
             "labels": _bytes("\n".join(labels).encode()),
             "rows": np.array([len(table) for table in _tables(folder)], np.int32),
-            "norms": _bytes(pack({f"{key:016x}": norm for key, norm in (marks | norms).items()})),
-            "symbols": _bytes(pack({word: str(key) for word, key in known.symbols.items()})),
+            "norms": _bytes(pack_dictionary({f"{key:016x}": norm for key, norm in (marks | norms).items()})),
+            "symbols": _bytes(pack_dictionary({word: str(key) for word, key in facts.symbols.items()})),
             **tokenizer_arrays(patterns),
         }
-    except (BuildError, KeyError, TypeError, ValueError) as error:
-        raise BuildError(f"{folder} has no tokenizer that this version reads: {error!r}") from error
-
-
-def _unpacked(path: Path) -> Any:
-    """What a file of MessagePack holds. Raises ValueError; `srsly.msgpack_loads` would leave garbage
-    uncollected where it does."""
-    return msgpack.loads(path.read_bytes(), raw=False)
 
 
 def _entries(path: Path) -> Mapping[str, Entry]:
-    """The entries of one file of misaki's lexicon."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        good = isinstance(found, dict) and all(
-            isinstance(entry, str) or (isinstance(entry, dict) and "DEFAULT" in entry)
-            for entry in found.values()
-        )
-    except ValueError as error:
-        raise BuildError(f"{path} is no lexicon: {error}") from error
-    if not good:
-        raise BuildError(f"{path} is no lexicon: expected words with phonemes, or with phonemes by tag")
-    return found
+    """Read one file of misaki's lexicon."""
+    with _reading(path):
+        entries: dict[str, Entry] = json.loads(path.read_text(encoding="utf-8"))
+        for word, entry in entries.items():
+            if not isinstance(entry, str) and "DEFAULT" not in entry:
+                raise ValueError(f"{word} has no phonemes")
+        return entries
 
 
 def _bytes(data: bytes) -> NDArray[np.uint8]:

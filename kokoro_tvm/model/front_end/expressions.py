@@ -1,4 +1,4 @@
-"""Expressions of the front end's data, compiled for libkokoro: of the tokenizer and of written forms."""
+"""Compile the regular expressions of tokenizer and written forms for libkokoro."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.native.libkokoro.patterns import Sets, compile_pattern
-from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
+from kokoro_tvm.runtime.text.frontend.normalization.language import expand_macros
 
 __all__ = ["language_arrays", "tokenizer_arrays"]
 
@@ -20,32 +20,37 @@ _OF_RULE = ("pattern", "after", "not_after")
 
 
 def tokenizer_arrays(rules: Mapping[str, Any]) -> dict[str, NDArray[np.int32]]:
-    """The code of each expression of a tokenizer, and the classes that they share."""
+    """Return the code of each tokenizer expression, and the character classes that they share."""
     sets = Sets()
     codes = {f"tokenizer.{name}": _array(compile_pattern(rules[name], sets).code) for name in _TOKENIZER}
     return codes | {"tokenizer.sets": _array(sets.words)}
 
 
 def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Expressions of a language's written forms: `code` has, packed, their code one after the other, the
-    classes that they share, and places in the code: of its letters, of the numbers that count one, and of the
-    expression of each rule, of what stands before it and of what does not (-1 where it has none). sizes: of
-    the three. groups: a line for each rule, the names of its groups by their numbers. data: what
-    `text_rules.compiled` gives.
+    """Return the compiled expressions of a language's written forms.
+
+    `code` is compressed: the code of all expressions, their character classes, and offsets in the code. The
+    offsets are of the letters, of the numbers that count one, and of each rule's pattern, `after` and
+    `not_after` (-1 for none).
+    `sizes` has the sizes of the three. `groups` has a line of group names for each rule.
+
+    Args:
+        name: The language.
+        data: As `text_rules.compile_language` returns it.
     """
     sets, groups = Sets(), []
     code: list[int] = []
     places: list[int] = []
-    known: dict[str, int] = {"": -1}
+    offsets: dict[str, int] = {"": -1}
     expressions = [f"[{data['letters']}]+", data["numbers"]["singular"]]
     expressions += [rule.get(part, "") for rule in data["rules"] for part in _OF_RULE]
     for expression in expressions:
-        if expression not in known:
-            known[expression] = len(code)
-            code += compile_pattern(pattern_of(expression, data["lists"], data["types"]), sets).code
-        places.append(known[expression])
+        if expression not in offsets:
+            offsets[expression] = len(code)
+            code += compile_pattern(expand_macros(expression, data["lists"], data["types"]), sets).code
+        places.append(offsets[expression])
     for rule in data["rules"]:
-        names = re.compile(pattern_of(rule["pattern"], data["lists"], data["types"])).groupindex
+        names = re.compile(expand_macros(rule["pattern"], data["lists"], data["types"])).groupindex
         assert sorted(names.values()) == list(range(1, len(names) + 1)), rule  # every group has a name
         groups.append(" ".join(sorted(names, key=names.__getitem__)))
     return {

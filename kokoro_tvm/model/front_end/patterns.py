@@ -1,4 +1,4 @@
-"""What a pattern of a language's file may be, and what it may begin with."""
+"""Patterns of language files: what they may contain, and what their matches begin with and need."""
 
 from __future__ import annotations
 
@@ -8,27 +8,38 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
+from kokoro_tvm.runtime.text.frontend.normalization.language import expand_macros
 
-__all__ = ["PatternError", "beginnings", "begins_with_group", "check_spoken", "checked", "needed"]
+__all__ = [
+    "PatternError",
+    "begins_with_group",
+    "check_pattern",
+    "check_spoken",
+    "find_beginnings",
+    "find_needed_characters",
+]
 
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
 _REFUSED = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
-_MOST = 512  # repetitions
-_SETS = 3  # of characters that a pattern needs; more keep no more rules away
+_MAX_REPEATS = 512
+_MAX_SETS = 3  # more needed characters skip no more rules
 
 
 class PatternError(ValueError):
-    """A pattern that is not one, or may take more than linear time."""
+    """Invalid pattern, or one that may take more than linear time."""
 
 
-def checked(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
-    """The pattern, compiled. Raises PatternError where it is none, where it has a class of characters that
-    leaves out the marks of a script, and where it repeats something without a bound."""
+def check_pattern(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
+    """Compile a pattern.
+
+    Raises:
+        PatternError: It is invalid, has a character class without the marks of scripts, or an unbounded
+            repetition.
+    """
     if (found := _REFUSED.search(pattern)) is not None:
         raise PatternError(f"`{found[0]}` is not for written forms; use {{:L}}, {{:W}} or characters")
     try:
-        written = pattern_of(pattern, lists, types)
+        written = expand_macros(pattern, lists, types)
     except KeyError as error:
         raise PatternError(f"there is no list or type `{error.args[0]}`") from error
     try:
@@ -42,9 +53,9 @@ def checked(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
 def _check_bounds(items: Iterable[Any]) -> None:
     for name, value in items:
         if str(name) in ("MAX_REPEAT", "MIN_REPEAT"):
-            if value[1] > _MOST:
+            if value[1] > _MAX_REPEATS:
                 raise PatternError(
-                    f"repeats without a bound, or more than {_MOST} times; write {{1,{_MOST}}}"
+                    f"repeats without a bound, or more than {_MAX_REPEATS} times; write {{1,{_MAX_REPEATS}}}"
                 )
             _check_bounds(value[2])
         else:
@@ -61,8 +72,11 @@ def _inner(name: str, value: Any) -> list[Any]:
 
 
 def check_spoken(written: re.Pattern[str], spoken: Collection[str]) -> None:
-    """Raises PatternError where figures or letters that a match takes are in no group of `spoken`: they
-    would be lost."""
+    """Check that all letters and digits of a match are in groups that the template says.
+
+    Raises:
+        PatternError: Some would be lost.
+    """
     _check_spoken(
         _parser.parse(written.pattern), {number: n for n, number in written.groupindex.items()}, spoken
     )
@@ -75,19 +89,21 @@ def _check_spoken(items: Iterable[Any], names: Mapping[int, str], spoken: Collec
         if name == "SUBPATTERN" and names.get(value[0]) in spoken:
             continue
         inner = [value[2]] if name == "MAX_REPEAT" else _inner(name, value) if "ASSERT" not in name else []
-        for each in inner:
-            _check_spoken(each, names, spoken)
+        for part in inner:
+            _check_spoken(part, names, spoken)
 
 
 def _is_open(item: Any) -> bool:
-    """Whether an item of a class stands for many figures or letters."""
+    """Return whether an item of a class stands for many digits or letters."""
     name, value = str(item[0]), item[1]
     return name in ("NEGATE", "CATEGORY") or (name == "RANGE" and chr(value[0]).isalnum())
 
 
-def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
-    """Characters that a match may begin with, and kinds of them: "l" letters, "d" figures, "p" a point with a
-    figure behind it, "s" signs."""
+def find_beginnings(written: re.Pattern[str]) -> tuple[str, str]:
+    """Return the characters, and the kinds of characters, that a match may begin with.
+
+    Kinds are "l" letters, "d" digits, "p" a point before a digit, "s" signs.
+    """
     chars: set[str] = set()
     kinds: set[str] = set()
     _collect(list(_parser.parse(written.pattern)), chars, kinds)
@@ -97,14 +113,14 @@ def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
 
 
 def begins_with_group(written: re.Pattern[str]) -> bool:
-    """Whether every match begins with the pattern's first group."""
+    """Return whether every match begins with the pattern's first group."""
     return str(_parser.parse(written.pattern)[0][0]) == "SUBPATTERN"
 
 
-def needed(written: re.Pattern[str]) -> list[str]:
-    """Sets of characters, one of each of which stands in every text with a match: the rarest."""
-    found = sorted(_needed(_parser.parse(written.pattern)), key=_commonness)
-    return list(dict.fromkeys("".join(sorted(chars)) for chars in found))[:_SETS]
+def find_needed_characters(written: re.Pattern[str]) -> list[str]:
+    """Return sets of characters, rarest first, one of each of which is in every match."""
+    sets = sorted(_needed(_parser.parse(written.pattern)), key=_commonness)
+    return list(dict.fromkeys("".join(sorted(chars)) for chars in sets))[:_MAX_SETS]
 
 
 def _commonness(chars: set[str]) -> tuple[int, int]:
@@ -112,27 +128,27 @@ def _commonness(chars: set[str]) -> tuple[int, int]:
 
 
 def _needed(items: Iterable[Any]) -> list[set[str]]:
-    found: list[set[str]] = []
+    sets: list[set[str]] = []
     for name, value in ((str(name), value) for name, value in items):
         if name == "LITERAL":
-            found.append({chr(value)})
+            sets.append({chr(value)})
         elif name == "IN":
             chars: set[str] = set()
             kinds: set[str] = set()
             _collect_class(value, chars, kinds)
-            found += [] if kinds else [chars]
+            sets += [] if kinds else [chars]
         elif name == "BRANCH":
             branches = [min(_needed(branch), key=_commonness, default=None) for branch in value[1]]
-            found += [] if None in branches else [set().union(*filter(None, branches))]
+            sets += [] if None in branches else [set().union(*filter(None, branches))]
         elif name == "MAX_REPEAT":
-            found += _needed(value[2]) if value[0] else []
+            sets += _needed(value[2]) if value[0] else []
         elif name in ("SUBPATTERN", "ASSERT"):
-            found += _needed(value[-1])
-    return [chars for chars in found if " " not in chars]
+            sets += _needed(value[-1])
+    return [chars for chars in sets if " " not in chars]
 
 
 def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:
-    """Adds what the items may begin with; whether they may be empty."""
+    """Add what the items may begin with; return whether they may be empty."""
     for place, (name, value) in enumerate((str(name), value) for name, value in items):
         if name in ("ASSERT", "ASSERT_NOT", "AT"):
             continue
@@ -161,7 +177,7 @@ def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:
 
 
 def _is_figure(items: list[Any]) -> bool:
-    """Whether what begins with these can only be figures."""
+    """Return whether a match of the items begins with a digit."""
     if items and str(items[0][0]) == "MAX_REPEAT":
         return items[0][1][0] > 0 and _is_figure(list(items[0][1][2]))
     return bool(items) and str(items[0][0]) == "IN" and "CATEGORY_DIGIT" in str(items[0][1][0][1])

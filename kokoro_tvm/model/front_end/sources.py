@@ -1,4 +1,4 @@
-"""Brings the files of one source into a folder. Nothing of a package is imported or run."""
+"""Copy the files of one source into a folder. No code of a package runs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from kokoro_tvm.recipe.front_end import (
 
 __all__ = ["describe", "obtain"]
 
-_LARGEST = 1 << 28  # bytes of an archive
+_MAX_BYTES = 1 << 28  # of an archive
 
 
 def describe(source: PackageSource) -> str:
-    """A source in one short phrase, for errors and logs."""
+    """Return a short phrase for a source, for errors and logs."""
     if isinstance(source, HttpsSource):
         return source.url
     if isinstance(source, PypiSource | InstalledSource):
@@ -42,10 +42,19 @@ def describe(source: PackageSource) -> str:
 def obtain(
     source: PackageSource, work: Path, files: Mapping[str, str], out: Path, root: Path, log: Log
 ) -> None:
-    """Copies the files named in `files` (path in the source's folder -> SHA-256) into `out`, checked.
+    """Copy the files of a source into `out`, and check them.
 
-    work: an empty folder for downloads; root: what relative paths start from. Raises SourceUnavailableError
-    when the source does not answer, BuildError when it has anything else than what is pinned.
+    Args:
+        source: The source.
+        work: Empty folder for downloads.
+        files: Path in the source's folder to SHA-256.
+        out: Folder of the result.
+        root: Folder that relative paths start from.
+        log: Called with lines for the log.
+
+    Raises:
+        SourceUnavailableError: The source does not answer.
+        BuildError: Its content is not what is pinned.
     """
     if isinstance(source, InstalledSource):
         _copy_installed(source, files, out)
@@ -72,7 +81,7 @@ def _archive(source: PackageSource, work: Path, root: Path, log: Log) -> Path:
 
 
 def _download(url: str, target: Path, log: Log) -> Path:
-    """An address's content, as far as it is no larger than an archive may be."""
+    """Download an address, which may not be larger than an archive."""
     if (reason := unreachable(url)) is not None:
         raise SourceUnavailableError(reason)
     start = time.monotonic()
@@ -81,8 +90,8 @@ def _download(url: str, target: Path, log: Log) -> Path:
             size = 0
             while block := answer.read(1 << 20):
                 size += len(block)
-                if size > _LARGEST:
-                    raise BuildError(f"{url} is larger than {_LARGEST:,} bytes")
+                if size > _MAX_BYTES:
+                    raise BuildError(f"{url} is larger than {_MAX_BYTES:,} bytes")
                 file.write(block)
     except (OSError, ValueError) as error:  # URLError and a broken connection are OSErrors
         raise SourceUnavailableError(f"{url} cannot be downloaded: {error}") from error
@@ -95,14 +104,14 @@ def _unpack_npm(source: NpmFilesSource, files: Mapping[str, str], out: Path, wor
         folder = work / package
         folder.mkdir()
         archive = npm.pack(package, source.version, folder, log)
-        wanted = {
+        names = {
             PurePosixPath("package", name.partition("/")[2]): name
             for name in files
             if name.startswith(f"{package}/")
         }
-        npm.extract(archive, out, wanted.__contains__, _LARGEST, wanted.__getitem__)
-        if lacking := [name for name in wanted.values() if not (out / name).is_file()]:
-            raise BuildError(f"{archive.name} lacks a file: package/{min(lacking).partition('/')[2]}")
+        npm.extract(archive, out, names.__contains__, _MAX_BYTES, names.__getitem__)
+        if missing := [name for name in names.values() if not (out / name).is_file()]:
+            raise BuildError(f"{archive.name} lacks a file: package/{min(missing).partition('/')[2]}")
 
 
 def _copy_installed(source: InstalledSource, files: Mapping[str, str], out: Path) -> None:

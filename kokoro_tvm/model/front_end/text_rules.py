@@ -1,6 +1,6 @@
-"""A language's file of written forms: its schema, and how it is compiled for the bundle.
+"""Language files of written forms: their schema, and their compilation for the bundle.
 
-`text/README.md` says how such a file is written.
+`text/README.md` describes the files.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from kokoro_tvm.common.words import hint
 from kokoro_tvm.model.front_end.cldr import Cldr
 from kokoro_tvm.model.front_end.patterns import (
     PatternError,
-    beginnings,
     begins_with_group,
+    check_pattern,
     check_spoken,
-    checked,
-    needed,
+    find_beginnings,
+    find_needed_characters,
 )
 from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.validate import read_document
-from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, parts_of
+from kokoro_tvm.runtime.text.frontend.normalization.templates import VERBS, template_parts
 
-__all__ = ["LanguageFile", "compiled", "language_file", "languages"]
+__all__ = ["LanguageFile", "compile_language", "list_languages", "read_language_file"]
 
 _MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*):(?P<type>[A-Za-z]\w*))\}")
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
-class Type(Spec):
-    """A part of a pattern that has a name."""
+class PatternType(Spec):
+    """Named part of a pattern."""
 
     match: str = Field(description="A regular expression.")
     say: str = Field(default="", description="How it is said where a template does not say: a verb.")
 
 
-class Item(Spec):
-    """What a word of a list stands for."""
+class ListItem(Spec):
+    """Meaning of a word of a list."""
 
     unit: str = Field(default="", description="A unit of CLDR, such as length-kilometer.")
     currency: str = Field(default="", description="A currency of CLDR, such as USD.")
@@ -79,7 +79,7 @@ class Numbers(Spec):
 
 
 class RuleLine(Spec):
-    """A written form and what is said for it."""
+    """Written form, and what is said for it."""
 
     kind: str = Field(pattern=r"^[a-z]+$", description="Kind of form.")
     match: str | tuple[str, ...] = Field(description="A pattern, or several.")
@@ -104,27 +104,29 @@ class LanguageFile(Spec):
     numbers: Numbers
     letters: str = Field(description="A class of the letters it is written with.")
     replacements: dict[str, str] = Field(default={}, description="Letters written with these.")
-    types: dict[str, str | Type] = Field(default={}, description="Parts of patterns.")
-    lists: dict[str, dict[str, str | Item]] = Field(default={}, description="Words and what they stand for.")
+    types: dict[str, str | PatternType] = Field(default={}, description="Parts of patterns.")
+    lists: dict[str, dict[str, str | ListItem]] = Field(
+        default={}, description="Words and what they stand for."
+    )
     any_case: tuple[str, ...] = Field(default=(), description="Lists whose words may be written large.")
     signs: dict[str, str] = Field(default={}, description="Signs that are said wherever they stand.")
     rules: tuple[RuleLine, ...] = Field(description="Written forms, the first that fits first.")
 
     @model_validator(mode="after")
     def _every_rule_fits(self) -> LanguageFile:
-        lists, types = _known(self)
+        lists, types = _words_and_types(self)
         for index, rule in enumerate(self.rules):
             where: list[int | str] = ["rules", index, "match"]
             try:
-                found = [checked(pattern, lists, types) for pattern in rule.patterns]
-                if any(pattern.fullmatch("") for pattern in found):
+                patterns = [check_pattern(pattern, lists, types) for pattern in rule.patterns]
+                if any(pattern.fullmatch("") for pattern in patterns):
                     raise PatternError("it fits where nothing stands")
-                _check_say(rule, self, {group for pattern in found for group in pattern.groupindex})
-                for each in found:
-                    check_spoken(each, {group for group, _, _ in parts_of(rule.say)})
+                _check_say(rule, self, {group for pattern in patterns for group in pattern.groupindex})
+                for pattern in patterns:
+                    check_spoken(pattern, {group for group, _, _ in template_parts(rule.say)})
                 where[2] = "after"
-                for pattern in (rule.after, rule.not_after):
-                    checked(pattern, lists, types)
+                for condition in (rule.after, rule.not_after):
+                    check_pattern(condition, lists, types)
             except PatternError as error:
                 context = {"path": where, "why": str(error)}
                 raise PydanticCustomError("pattern", "{why}", context) from error
@@ -132,7 +134,7 @@ class LanguageFile(Spec):
 
 
 def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
-    for group, verb, by in parts_of(rule.say):
+    for group, verb, by in template_parts(rule.say):
         for name in (group, *((by,) if by and verb not in ("pieces", "parted") else ())):
             if name not in groups:
                 raise PatternError(f"the template asks for `{name}`, which the pattern does not have")
@@ -142,35 +144,41 @@ def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
             raise PatternError(f"there is no list `{by}`{hint(by, tuple(file.lists))}")
 
 
-def _known(file: LanguageFile) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Lists and types as the runtime reads them; of what CLDR has, a word alone."""
+def _words_and_types(file: LanguageFile) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return lists and types as the runtime reads them; of CLDR's entries the words alone."""
     lists = {name: dict.fromkeys(words, "") for name, words in file.lists.items()}
     return lists, _types(file)
 
 
 def _types(file: LanguageFile) -> dict[str, dict[str, str]]:
     return {
-        name: {"match": one, "say": ""} if isinstance(one, str) else one.model_dump()
-        for name, one in file.types.items()
+        name: {"match": entry, "say": ""} if isinstance(entry, str) else entry.model_dump()
+        for name, entry in file.types.items()
     }
 
 
-def languages() -> tuple[str, ...]:
-    """Names of the languages that have a file."""
+def list_languages() -> tuple[str, ...]:
+    """Return the names of the languages that have a file."""
     return tuple(sorted(path.stem for path in TEXT.glob("*.yaml")))
 
 
-def language_file(language: str) -> LanguageFile:
-    """The file of a language. Raises RecipeError."""
+def read_language_file(language: str) -> LanguageFile:
+    """Read the file of a language.
+
+    Raises:
+        RecipeError: The file is invalid.
+    """
     return read_document(TEXT / f"{language}.yaml", LanguageFile)
 
 
-def compiled(language: str, folder: Path) -> dict[str, Any]:
-    """What the runtime reads of a language, from its file and CLDR's in `folder`.
+def compile_language(language: str, folder: Path) -> dict[str, Any]:
+    """Compile a language's file, with CLDR's data in `folder`, to what the runtime reads.
 
-    Raises RecipeError and BuildError.
+    Raises:
+        RecipeError: The file is invalid.
+        BuildError: CLDR's data is missing or has another form.
     """
-    file = language_file(language)
+    file = read_language_file(language)
     cldr = Cldr(folder, file.cldr)
     lists = {name: _entries(name, file, cldr) for name in file.lists}
     types = _types(file)
@@ -179,16 +187,17 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
         for pattern in rule.patterns:
             may_go_on = rule.open or rule.where == "inside" or not file.numbers.joint
             bounded = pattern if may_go_on else pattern + "(?!{:W})"
-            written = checked(bounded, lists, types)
-            first, begins = beginnings(written)
+            written = check_pattern(bounded, lists, types)
+            first, begins = find_beginnings(written)
             lead = _MACRO.match(pattern) if begins_with_group(written) else None
             kind = (lead["group"] or lead["type"]) if lead else ""
-            found = {
+            compiled = {
                 "kind": rule.kind,
                 "pattern": bounded,
                 "say": rule.say,
                 "types": {
-                    m["group"] or m["named"]: m["group"] or m["type"] for m in _MACRO.finditer(pattern)
+                    match["group"] or match["named"]: match["group"] or match["type"]
+                    for match in _MACRO.finditer(pattern)
                 },
                 "after": f"(?:{rule.after})$" if rule.after else "",
                 "not_after": f"(?:{rule.not_after})$" if rule.not_after else "",
@@ -197,9 +206,9 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
                 "first": first,
                 "begins": begins,
                 "lead": kind if kind in lists else "",
-                "needs": needed(written),
+                "needs": find_needed_characters(written),
             }
-            rules.append({key: value for key, value in found.items() if value or key in ("types", "say")})
+            rules.append({key: value for key, value in compiled.items() if value or key in ("types", "say")})
     names = {verb: f"%{name}" for verb, name in file.spellout.names.items()}
     return {
         "spellout": {
@@ -219,22 +228,22 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
 
 
 def _entries(name: str, file: LanguageFile, cldr: Cldr) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for word, item in file.lists[name].items():
         if word == "cldr":
-            found |= cldr.numbered() if item == "numbers" else cldr.names(str(item))
+            entries |= cldr.numbered() if item == "numbers" else cldr.names(str(item))
         elif isinstance(item, str):
-            found[word] = item
+            entries[word] = item
         else:
-            own = {k: v for k, v in item.model_dump().items() if v}
-            base = cldr.unit(own.pop("unit")) if item.unit else {}
-            base |= cldr.currency(own.pop("currency")) if item.currency else {}
-            found[word] = base | own
+            fields = {name: value for name, value in item.model_dump().items() if value}
+            base = cldr.unit(fields.pop("unit")) if item.unit else {}
+            base |= cldr.currency(fields.pop("currency")) if item.currency else {}
+            entries[word] = base | fields
     if name in file.any_case:
         cased = {
             form: item
-            for word, item in found.items()
+            for word, item in entries.items()
             for form in (word.lower(), word.upper(), word.capitalize())
         }
-        found = cased | found
-    return found
+        entries = cased | entries
+    return entries

@@ -1,4 +1,4 @@
-"""What the sources of a front end yield: the files by digest, whichever source they are from."""
+"""Outputs of the stage `front_end`, and the digests that they depend on."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from kokoro_tvm.recipe.front_end import FrontEndSpec
 
-__all__ = ["CONVERTERS", "FACTS", "FILES", "SOUNDS", "TEXT", "yield_of"]
+__all__ = ["CONVERTERS", "FACTS", "FILES", "SOUNDS", "TEXT", "pinned_digests"]
 
 FILES = ("front_end.safetensors", "tagger.zip", "front_end.json")
-"""The bundle's file; the tagger's own files, for the reference; and what was fetched, by digest."""
+"""The bundle's file; the tagger's own files, for the reference; the digests of what was fetched."""
 TEXT = Path(__file__).with_name("text")
 """Files of written forms, one a language."""
 SOUNDS = Path(__file__).with_name("sounds")
 """Files of letter-to-sound rules, one a language."""
 
 CONVERTERS = ("kokoro_tvm.model.front_end.conversion:convert", "kokoro_tvm.model.front_end.fetch:pack")
-"""The functions that make these of what was fetched."""
+"""Functions that write them."""
 
 FACTS = (
     "model/front_end/spacy.json",
@@ -28,10 +28,10 @@ FACTS = (
         for path in sorted((*TEXT.glob("*.yaml"), *SOUNDS.glob("*.yaml")))
     ),
 )
-"""The files of this package that they read."""
+"""Files of this package that they read."""
 
 
-def yield_of(front_end: FrontEndSpec) -> dict[str, Any]:
-    """All that decides about the stored bytes, besides the code."""
+def pinned_digests(front_end: FrontEndSpec) -> dict[str, Any]:
+    """Return the digests of all files that decide about the output, besides the code."""
     parts = {"tagger": front_end.tagger, "lexicon": front_end.lexicon, "cldr": front_end.cldr}
     return {name: dict(pinned.files) for name, pinned in parts.items() if pinned is not None}

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.model.sources.material import Log, Material, describe, first_that_answers
+from kokoro_tvm.model.sources.material import Log, Material, describe, try_sources
 from kokoro_tvm.recipe.checkpoint import FileSource, HuggingFaceSource, NpmSource
 
-__all__ = ["Log", "Material", "describe", "first_that_answers", "obtain"]
+__all__ = ["Log", "Material", "describe", "obtain", "try_sources"]
 
 
 def obtain(

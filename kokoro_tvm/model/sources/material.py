@@ -12,7 +12,7 @@ from typing import TypeVar
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.recipe.checkpoint import HuggingFaceSource, NpmSource, Source
 
-__all__ = ["Log", "Material", "SourceUnavailableError", "describe", "first_that_answers"]
+__all__ = ["Log", "Material", "SourceUnavailableError", "describe", "try_sources"]
 
 Log = Callable[[str], None]
 _S = TypeVar("_S")
@@ -48,7 +48,7 @@ def describe(source: Source) -> str:
     return f"synthetic {source.size} seed {source.seed}"
 
 
-def first_that_answers(
+def try_sources(
     what: str,
     sources: Iterable[tuple[str, _S]],
     obtain: Callable[[_S, Path], None],

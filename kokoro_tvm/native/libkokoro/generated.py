@@ -254,7 +254,7 @@ def _words() -> str:
     """Return the names of pictures and entities, and the texts of entities with low numbers."""
     emoji = importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")
     pictures = importlib.import_module(f"{_TEXT}.frontend.pictures")
-    drawn = [c for a, b in ranges_of(f"(?:{pictures.PICTURE}|[♀♂⚕⚖])") for c in range(a, b + 1)]
+    drawn = [c for a, b in ranges_of(f"(?:{pictures.EMOJI}|[♀♂⚕⚖])") for c in range(a, b + 1)]
     named = [f"{{{c}, {_text(emoji._of(chr(c)))}}}" for c in drawn if emoji._of(chr(c))]
     low = [f"{_text(html.unescape(f'&#{number};'))}" for number in range(0xA0)]
     entities = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kokoro_tvm.common.packages import folder_of
+from kokoro_tvm.common.packages import find_package_folder
 
 __all__ = ["FLAGS", "ffi_sources", "headers", "include_flags", "runtime_sources"]
 
@@ -34,18 +34,18 @@ def headers() -> list[Path]:
 
 def ffi_sources() -> list[Path]:
     """List the sources of libtvm_ffi. Raises BuildError if it is not installed."""
-    folder = folder_of("tvm_ffi") / "src"
+    folder = find_package_folder("tvm_ffi") / "src"
     return [path for path in sorted(folder.rglob("*.cc")) if path.name not in _EXCLUDED]
 
 
 def runtime_sources() -> list[Path]:
     """List the sources of libtvm_runtime. Raises BuildError if it is not installed."""
-    return [folder_of("tvm") / "src" / "runtime" / name for name in _RUNTIME]
+    return [find_package_folder("tvm") / "src" / "runtime" / name for name in _RUNTIME]
 
 
 def include_flags() -> list[str]:
     """Return include options that leave no path in the compiled code."""
-    tvm, ffi = folder_of("tvm"), folder_of("tvm_ffi")
+    tvm, ffi = find_package_folder("tvm"), find_package_folder("tvm_ffi")
     # TVM's sources include headers by relative paths: "../support/utils.h" and "../../support/bytes_io.h".
     places = [_INCLUDE, _INCLUDE / "tvm", _INCLUDE / "tvm" / "support", tvm / "include", ffi / "include"]
     flags = [f"-I{place}" for place in places]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.common.packages import folder_of
-from kokoro_tvm.common.platforms import Platform, this_platform
+from kokoro_tvm.common.packages import find_package_folder
+from kokoro_tvm.common.platforms import Platform, detect_platform
 from kokoro_tvm.native.toolchains import problem_of, version_of
 
 __all__ = ["MINGW", "NATIVE_CXX", "CCompiler", "linux_compiler", "run_compiler", "tvm_ffi_headers"]
@@ -83,7 +83,7 @@ def run_compiler(command: Sequence[str], version: str, what: str) -> None:
 
 def linux_compiler(architecture: str, program: str = "gcc") -> CCompiler:
     """Return the gcc or g++ for Linux on an architecture, as triples name it."""
-    if this_platform() == Platform(architecture, "linux"):
+    if detect_platform() == Platform(architecture, "linux"):
         return CCompiler(program, program)
     package = f"{program}-{architecture.replace('_', '-')}-linux-gnu"
     return CCompiler(f"{architecture}-linux-gnu-{program}", package)
@@ -92,4 +92,4 @@ def linux_compiler(architecture: str, program: str = "gcc") -> CCompiler:
 def tvm_ffi_headers() -> Path:
     """Return the folder of tvm_ffi's headers. Raises BuildError."""
     # tvm_ffi is not imported, because that imports torch.
-    return folder_of("tvm_ffi") / "include"
+    return find_package_folder("tvm_ffi") / "include"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kokoro_tvm.common.platforms import WEB, platform_of
+from kokoro_tvm.common.platforms import WEB, parse_triple
 from kokoro_tvm.common.words import nearest
 
 __all__ = ["FILE", "CompilerNames", "compiler_names", "unknown_in_triple"]
@@ -64,7 +64,7 @@ def unknown_in_triple(triple: str) -> tuple[str, str, Sequence[str]] | None:
     LLVM accepts any vendor, and a version after a system or an environment.
     """
     architecture, *words = triple.split("-")
-    canonical, architectures = platform_of(triple).architecture, sorted(compiler_names().cpus)
+    canonical, architectures = parse_triple(triple).architecture, sorted(compiler_names().cpus)
     if canonical not in architectures:
         return "architecture", architecture, [*architectures, "arm64"]
     systems = _WEB_SYSTEMS if canonical == WEB.architecture else _SYSTEMS

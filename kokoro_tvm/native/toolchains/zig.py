@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.common.packages import folder_of
+from kokoro_tvm.common.packages import find_package_folder
 from kokoro_tvm.native.toolchains import Toolchain, link_with
 from kokoro_tvm.native.toolchains.cc import CCompiler, run_compiler
 from kokoro_tvm.native.toolchains.macho import OLDEST
@@ -35,7 +35,7 @@ class Zig(Toolchain):
     def folder(self) -> Path:
         """Return the package's folder without importing it. Raises BuildError if it is not installed."""
         self.version()
-        return folder_of("ziglang")
+        return find_package_folder("ziglang")
 
     def version(self, purpose: str = _WEB, otherwise: str = "") -> str:
         """Return the package's version; see `version_of`. Raises BuildError if it is not installed."""

@@ -75,7 +75,7 @@ class DeviceCode:
             raise ValueError(f"these are not kernels for {kind}: {error}") from error
 
     def to_bytes(self) -> bytes:
-        """What `from_bytes` reads, and TVM's runtime for the kind."""
+        """Return the bytes that `from_bytes` and TVM's runtime read."""
         parts = [_text(self.form)] if self.kind != "webgpu" else []
         parts.append(_number(len(self.functions)))
         for name, function in self.functions.items():

@@ -61,7 +61,7 @@ def read_voices(path: Path, width: int) -> dict[str, Table]:
         InputError: there is no such file, a folder has none, two voices have one name, or a file is invalid.
     """
     if not path.exists():
-        raise InputError(f"There is no {path}. Name a voice's file, or a folder of them.")
+        raise InputError(f"There is no {path}. Name a file of a voice, or a folder of such.")
     if not path.is_dir():
         return dict(_read_tables(path, width))
     files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
@@ -94,7 +94,7 @@ def read_voice(path: Path, width: int) -> Table:
     """
     tables = dict(_read_tables(path, width))
     if len(tables) > 1:
-        raise InputError(f"{path} has {len(tables)} voices. Save one of them as a file of its own.")
+        raise InputError(f"{path} has {len(tables)} voices. Save the one that is wanted on its own.")
     (table,) = tables.values()
     return table
 
@@ -141,13 +141,13 @@ def _read_tables(path: Path, width: int) -> Iterator[tuple[str, Table]]:
 
 def _check_suffix(path: Path) -> None:
     if path.suffix not in SUFFIXES:
-        raise InputError(f"{path} is no voice's file: these end in {', '.join(SUFFIXES)}.")
+        raise InputError(f"{path} is no file of a voice: these end in {', '.join(SUFFIXES)}.")
 
 
 def _check_name(path: Path, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"{path}: a voice cannot be called {shorten(name)!r}, because - and + are operators of mixes. "
+            f"{path}: a voice cannot be called {shorten(name)!r}, because signs such as - and + make mixes. "
             "Rename it: letters, digits and _, at most 64."
         )
 
@@ -201,10 +201,10 @@ def _parse_npy(data: bytes) -> NDArray[Any]:
         raise ValueError("is no .npy file, or a damaged one; write it with numpy.save") from error
     rest = data[stream.tell() :]
     if dtype.hasobject:
-        raise ValueError("holds Python objects, which are not read; save an array of float32")
+        raise ValueError("holds objects of Python's, which are not read; save an array of float32")
     count = int(np.prod([int(size) for size in shape], dtype=object))
     if dtype.itemsize == 0 or len(shape) > _MAX_AXES or min(shape, default=0) < 0:
-        raise ValueError("has an array that is no voice; save one of float32")
+        raise ValueError("has an array that no voice is; save one of float32")
     if len(rest) != count * dtype.itemsize:
         raise ValueError(f"has {len(rest)} bytes of values where {count * dtype.itemsize} should be")
     return np.frombuffer(rest, dtype).reshape(shape, order="F" if transposed else "C")

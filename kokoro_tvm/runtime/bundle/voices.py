@@ -107,7 +107,7 @@ class Voices:
             row = int(np.argmax(np.abs(np.log(np.maximum(norms, 1e-30) / np.sqrt(least * most)))))
             if not least / _NORM_MARGIN <= norms[row] <= most * _NORM_MARGIN:
                 raise InputError(
-                    f"The voice {name} is unlike those that the model was trained with: row {row} has the "
+                    f"The voice {name} is far from all that the model was trained with: row {row} has the "
                     f"norm {norms[row]:.3g}, and theirs are {least:.3g} to {most:.3g}. Is it a style of this "
                     "model?"
                 )
@@ -201,7 +201,7 @@ class Voices:
         # norm does not tell: it was 0.8 to 1.0 for all of these.
         if 3 * subtracted > 2 * added:
             raise InputError(
-                "This mix subtracts nearly all that it adds, and no voice is left: what is subtracted "
+                "This mix takes away nearly all that it adds, and no voice is left: what is subtracted "
                 "should weigh at most two thirds of what is added."
             )
         return parts

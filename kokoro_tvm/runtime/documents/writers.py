@@ -65,7 +65,8 @@ def check_audio_file(path: str | Path, format: str | None = None) -> str:
     """
     name = audio_format(path, format)
     check_place(Path(path))
-    _WRITERS[name].check()
+    check_encoder, _ = _WRITERS[name]
+    check_encoder()
     return name
 
 
@@ -90,11 +91,11 @@ def write_audio(
     Raises:
         InputError: the format is unknown, its encoder is not installed, or the file cannot be written.
     """
-    writer = _WRITERS[audio_format(path, format)]
+    _, write = _WRITERS[audio_format(path, format)]
     path = Path(path)
     check_place(path)
     with whole_file(path) as temporary:
-        writer.write(temporary, blocks, sample_rate, title, tuple(marks))
+        write(temporary, _Audio(blocks, sample_rate, title, tuple(marks)))
 
 
 def begin_wav(stream: BinaryIO, sample_rate: int) -> Callable[[_Floats], None]:
@@ -117,18 +118,24 @@ def chapter_metadata(title: str, sample_rate: int, marks: Sequence[Mark]) -> str
     return "\n".join(lines) + "\n"
 
 
-def _write_wav(
-    path: Path, blocks: Iterable[_Floats], sample_rate: int, title: str, marks: Sequence[Mark]
-) -> None:
+@dataclass(frozen=True)
+class _Audio:
+    blocks: Iterable[_Floats]
+    sample_rate: int
+    title: str
+    marks: Sequence[Mark]
+
+
+def _write_wav(path: Path, audio: _Audio) -> None:
     samples = 0
     with path.open("xb") as stream:
-        stream.write(header(0, sample_rate))
-        for block in blocks:
+        stream.write(header(0, audio.sample_rate))
+        for block in audio.blocks:
             samples += block.size
             stream.write(_bytes(block))
         size = stream.tell()
         stream.seek(0)
-        head = header(samples, sample_rate)
+        head = header(samples, audio.sample_rate)
         stream.write(head)
     if size != len(head) + 4 * samples:
         raise InputError(
@@ -136,38 +143,28 @@ def _write_wav(
         )
 
 
-def _write_sound(
-    container: str,
-    subtype: str,
-    path: Path,
-    blocks: Iterable[_Floats],
-    sample_rate: int,
-    title: str,
-    marks: Sequence[Mark],
-) -> None:
+def _write_sound(container: str, subtype: str, path: Path, audio: _Audio) -> None:
     soundfile = _soundfile()
     try:
-        with soundfile.SoundFile(path, "x", sample_rate, 1, format=container, subtype=subtype) as file:
-            if title:
-                file.title = title
-            for block in blocks:
+        with soundfile.SoundFile(path, "x", audio.sample_rate, 1, format=container, subtype=subtype) as file:
+            if audio.title:
+                file.title = audio.title
+            for block in audio.blocks:
                 file.write(block)
     except soundfile.LibsndfileError as error:
         raise InputError(f"{path} cannot be written: {error}.") from error
 
 
-def _write_m4b(
-    path: Path, blocks: Iterable[_Floats], sample_rate: int, title: str, marks: Sequence[Mark]
-) -> None:
+def _write_m4b(path: Path, audio: _Audio) -> None:
     import subprocess  # here, so that `import kokoro_tvm.runtime` stays fast
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         chapters = Path(folder) / "chapters.txt"
-        chapters.write_text(chapter_metadata(title, sample_rate, marks), encoding="utf-8")
+        chapters.write_text(chapter_metadata(audio.title, audio.sample_rate, audio.marks), encoding="utf-8")
         errors = Path(folder) / "errors.txt"
         command = [_ffmpeg(), "-nostdin", "-v", "error", "-y"]
-        command += ["-f", "f32le", "-ar", str(sample_rate), "-ac", "1", "-i", "pipe:0"]
+        command += ["-f", "f32le", "-ar", str(audio.sample_rate), "-ac", "1", "-i", "pipe:0"]
         command += ["-f", "ffmetadata", "-i", str(chapters), "-map", "0:a", "-map_metadata", "1"]
         command += ["-c:a", "aac", "-b:a", _AAC_BITRATE]
         command += ["-f", "ipod", "-movflags", "+faststart", str(path.absolute())]
@@ -175,7 +172,7 @@ def _write_m4b(
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=log, stdout=log)
             assert process.stdin is not None
             try:
-                for block in blocks:
+                for block in audio.blocks:
                     process.stdin.write(_bytes(block))
                 process.stdin.close()
             except BrokenPipeError:
@@ -223,27 +220,15 @@ def _escaped(text: str) -> str:
     return "".join("\\" + char if char in "=;#\\\n" else char for char in text)
 
 
-@dataclass(frozen=True)
-class _Writer:
-    """How a format is written.
-
-    Attributes:
-        check: raises InputError if the encoder is not installed.
-        write: called with path, blocks, sample rate, title and chapters.
-    """
-
-    check: Callable[[], object]
-    write: Callable[[Path, Iterable[_Floats], int, str, Sequence[Mark]], None]
-
-
-_WRITERS = {
-    "wav": _Writer(lambda: None, _write_wav),
-    "flac": _Writer(_soundfile, partial(_write_sound, "FLAC", "PCM_16")),
-    "mp3": _Writer(_soundfile, partial(_write_sound, "MP3", "MPEG_LAYER_III")),
-    "opus": _Writer(_soundfile, partial(_write_sound, "OGG", "OPUS")),
-    "ogg": _Writer(_soundfile, partial(_write_sound, "OGG", "OPUS")),
-    "m4b": _Writer(_ffmpeg, _write_m4b),
-    "m4a": _Writer(_ffmpeg, _write_m4b),
+# Format -> (check, which raises InputError without the encoder, writer).
+_WRITERS: dict[str, tuple[Callable[[], object], Callable[[Path, _Audio], None]]] = {
+    "wav": (lambda: None, _write_wav),
+    "flac": (_soundfile, partial(_write_sound, "FLAC", "PCM_16")),
+    "mp3": (_soundfile, partial(_write_sound, "MP3", "MPEG_LAYER_III")),
+    "opus": (_soundfile, partial(_write_sound, "OGG", "OPUS")),
+    "ogg": (_soundfile, partial(_write_sound, "OGG", "OPUS")),
+    "m4b": (_ffmpeg, _write_m4b),
+    "m4a": (_ffmpeg, _write_m4b),
 }
 FORMATS = tuple(_WRITERS)
 """Names of formats, which are suffixes of files as well."""

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kokoro_tvm.common.bundles import pulled_bundles
+from kokoro_tvm.common.bundles import locate_pulled_bundles
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.common.output import real_path
+from kokoro_tvm.common.output import resolve_link
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
@@ -72,7 +72,7 @@ def pull(
 
     Args:
         place: of the bundle.
-        output: its folder; None: one of its recipe's name in `pulled_bundles()`.
+        output: its folder; None: one of its recipe's name in `locate_pulled_bundles()`.
         key: that must have signed the bundle; None accepts unsigned ones.
         meter: called with the bytes downloaded so far and their total.
 
@@ -82,7 +82,7 @@ def pull(
         InputError: the folder holds something else, or this user has no home folder.
     """
     if output is not None:
-        output = real_path(output)
+        output = resolve_link(output)
     source, parent = open_source(place, Web()), _parent(output)
     with report_write_errors(parent):
         _make_private(parent / _WORK)
@@ -111,7 +111,7 @@ class _Pull:
         try:
             bundle = self._describe(layers, new)
             trusted = self._check_trust(new, key)
-            folder = output if output is not None else real_path(self.work.parent / bundle.recipe)
+            folder = output if output is not None else resolve_link(self.work.parent / bundle.recipe)
             _check_folder(folder, bundle.recipe)
             downloaded = self._download(bundle, layers)
             identity = new.stat()
@@ -271,7 +271,7 @@ def _parent(output: Path | None) -> Path:
     if output is not None:
         return output.absolute().parent
     try:
-        return pulled_bundles()
+        return locate_pulled_bundles()
     except RuntimeError as error:
         raise InputError(f"There is no folder to pull into ({error}). Name one with --output.") from error
 

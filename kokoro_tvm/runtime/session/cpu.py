@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kokoro_tvm.common.cpu_features import AMX, CPUINFO, PORTABLE, features_of_cpu
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.common.platforms import WEB, platform_of, this_platform
+from kokoro_tvm.common.platforms import WEB, detect_platform, parse_triple
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.notices import warn
 
@@ -58,7 +58,7 @@ def request_amx() -> None:
 def check_platform(bundle: Bundle) -> None:
     """Refuse a bundle for another operating system or architecture; raises BundleError."""
     triple = str(bundle.target.get("mtriple", ""))
-    target, here = platform_of(triple), this_platform()
+    target, here = parse_triple(triple), detect_platform()
     if target.system == "ios":
         raise BundleError(
             f"{bundle.root} (recipe {bundle.recipe}) was built for {target}, as archives that an app is "

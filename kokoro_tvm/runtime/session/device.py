@@ -18,7 +18,7 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 from kokoro_tvm.runtime.session.tvm_runtime import load_tvm_ffi, runtime_folders
 
-__all__ = ["DEVICE_TYPES", "Cpu", "Device", "Gpu", "Output", "Resident"]
+__all__ = ["DEVICE_TYPES", "Cpu", "Device", "DeviceTensor", "Gpu", "Output"]
 
 Array = NDArray[Any]
 _CPU, _FIRST, _POOLED = 1, 0, 2  # arguments of vm_initialization: device type, device id, allocator
@@ -52,11 +52,11 @@ class Device(Protocol):
         ...
 
     def output(self, tensor: Any) -> Output:
-        """Return a tensor on the device as an array, or as a `Resident`."""
+        """Return a tensor on the device as an array, or as a `DeviceTensor`."""
         ...
 
 
-class Resident:
+class DeviceTensor:
     """A tensor in a GPU's memory; `np.asarray` waits for it and copies it."""
 
     def __init__(self, device: Gpu, tensor: Any, part: tuple[slice, ...] = ()) -> None:
@@ -78,9 +78,9 @@ class Resident:
         """Number of axes."""
         return len(self.tensor.shape)
 
-    def valid(self, axis: int, size: int) -> Resident:
+    def valid(self, axis: int, size: int) -> DeviceTensor:
         """Return the first `size` elements of `axis`."""
-        return Resident(self.device, self.tensor, (*(slice(None),) * axis, slice(size)))
+        return DeviceTensor(self.device, self.tensor, (*(slice(None),) * axis, slice(size)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -89,7 +89,7 @@ class Resident:
         return array if dtype is None else array.astype(dtype, copy=False)
 
 
-Output: TypeAlias = Array | Resident
+Output: TypeAlias = Array | DeviceTensor
 
 
 class Cpu:
@@ -177,7 +177,7 @@ class Gpu:
 
     def output(self, tensor: Any) -> Output:
         """Wrap a tensor; nothing is copied."""
-        return Resident(self, tensor)
+        return DeviceTensor(self, tensor)
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """Return an uninitialised tensor."""

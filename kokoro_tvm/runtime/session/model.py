@@ -17,7 +17,7 @@ from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 from kokoro_tvm.runtime.session.device import Output
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.session.session import ComponentRunner
-from kokoro_tvm.runtime.stopping import Stopping
+from kokoro_tvm.runtime.stopping import Cancellation
 
 __all__ = ["Floats", "Model", "frame_durations", "repeat_tokens", "token_of_frame"]
 
@@ -80,7 +80,7 @@ class Model:
         self.bundle = bundle
         self.timings = dict.fromkeys(COMPONENTS, 0.0)
         self._runner = runner
-        self.stopping = Stopping()
+        self.stopping = Cancellation()
 
     def predict(self, tokens: NDArray[np.int64], ref_s: Floats) -> tuple[Floats, Floats]:
         """(duration (1, tokens) in frames at speed 1, features `d` (1, C, tokens)) of tokens (1, tokens).
@@ -141,9 +141,8 @@ class Model:
         return outputs
 
     def _read(self, component: str, output: Output) -> Floats:
-        """A copy of what a component gave, out of the runtime's memory. A GPU is waited for here, so this
-        is the component's time as well."""
+        """Copy an output from the runtime's memory; the wait for a GPU counts as the component's time."""
         start = time.perf_counter()
-        found = np.array(output, np.float32)
+        values = np.array(output, np.float32)
         self.timings[component] += time.perf_counter() - start
-        return found
+        return values

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.common.words import show_number
+from kokoro_tvm.common.words import format_number
 from kokoro_tvm.runtime.bundle.tensors import aligned
 
 __all__ = ["Noise", "check_seed", "given_noise", "seed_words"]
@@ -26,7 +26,7 @@ def check_seed(seed: Any) -> int:
     except TypeError as error:
         raise InputError(f"{expectation} {seed!r}.") from error
     if not 0 <= number < 2**64:
-        raise InputError(f"{expectation} {show_number(number)}.")
+        raise InputError(f"{expectation} {format_number(number)}.")
     return number
 
 

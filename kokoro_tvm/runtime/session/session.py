@@ -21,11 +21,11 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, Library, Port
 from kokoro_tvm.runtime.bundle.node import ManifestNode
 from kokoro_tvm.runtime.bundle.tensors import aligned, map_safetensors
 from kokoro_tvm.runtime.session.cpu import check_cpu, check_platform
-from kokoro_tvm.runtime.session.device import Cpu, Device, Gpu, Output, Resident
+from kokoro_tvm.runtime.session.device import Cpu, Device, DeviceTensor, Gpu, Output
 from kokoro_tvm.runtime.session.pool import compute
 from kokoro_tvm.runtime.session.routing import fit, length_axis, smallest_bucket, valid_part
 from kokoro_tvm.runtime.session.tvm_runtime import load_library, load_tvm_ffi
-from kokoro_tvm.runtime.stopping import Stopping, current_stopping
+from kokoro_tvm.runtime.stopping import Cancellation, current_cancellation
 
 __all__ = ["ComponentRunner", "Session", "SessionBase", "find_parameter"]
 
@@ -87,8 +87,8 @@ class SessionBase(ABC):
             inputs: of the signature without `length`, of exactly that length; they are padded if necessary.
 
         Returns:
-            The outputs, trimmed to the length. They may be views of the runtime's memory, or `Resident` on a
-            GPU, from which they are copied only when they are converted to an array.
+            The outputs, trimmed to the length. They may be views of the runtime's memory, or `DeviceTensor`
+            on a GPU, from which they are copied only when they are converted to an array.
 
         Raises:
             TooLongError: `length` exceeds the largest bucket.
@@ -138,7 +138,7 @@ class SessionBase(ABC):
         axis, factor = length_of
         # Masked code reads nothing beyond the length, so any padding will do.
         stays = self.bundle.length == "masked" and self._stays(spec, value)
-        if stays and isinstance(value, Resident) and value.tensor.shape[axis] == size * factor:
+        if stays and isinstance(value, DeviceTensor) and value.tensor.shape[axis] == size * factor:
             return value
         return fit(np.asarray(value, port.dtype), axis, size * factor)
 
@@ -153,7 +153,7 @@ class SessionBase(ABC):
                 f"{spec.axis} axis {axis} should have {size * factor} elements of {port.dtype}. "
                 "Build the bundle again."
             )
-        if isinstance(array, Resident):
+        if isinstance(array, DeviceTensor):
             return array.valid(axis, length * factor)
         return valid_part(array, axis, length * factor)
 
@@ -199,7 +199,7 @@ class Session(SessionBase):
             self._loaded = {c.name: self._load(c, files) for c in bundle.components.values()}
 
     def _stays(self, component: Component, value: Output) -> bool:
-        return isinstance(value, Resident) and value.device is self._loaded[component.name].device
+        return isinstance(value, DeviceTensor) and value.device is self._loaded[component.name].device
 
     def _execute(
         self, component: Component, bucket: int, length: int, inputs: list[Any]
@@ -213,7 +213,9 @@ class Session(SessionBase):
         machine = loaded.machines[bucket]
         size = length if self.bundle.length == "exact" else bucket
         try:
-            result = compute(self.threads, self._call, component, size, machine, inputs, current_stopping())
+            result = compute(
+                self.threads, self._call, component, size, machine, inputs, current_cancellation()
+            )
         except (RuntimeError, ValueError, TypeError) as error:  # of the virtual machine
             if _NO_MEMORY.search(str(error)):
                 raise OutOfMemoryError.of(
@@ -250,7 +252,7 @@ class Session(SessionBase):
         size: int,
         machine: Any,
         inputs: list[Any],
-        stopping: Stopping | None,
+        stopping: Cancellation | None,
     ) -> Any:
         """Call a function on the compute thread; the buffers of inputs exist once."""
         call = machine[component.function]
@@ -270,7 +272,7 @@ class Session(SessionBase):
         """Yield inputs of `size` tokens or frames as tensors on the component's device."""
         device = self._loaded[component.name].device
         for port, value in zip(component.inputs, inputs, strict=True):
-            if isinstance(value, Resident):
+            if isinstance(value, DeviceTensor):
                 yield value.tensor
                 continue
             is_long = length_axis(port.name, self.bundle.samples_per_frame) is not None

@@ -1,7 +1,7 @@
-"""Which words the model speaks as one utterance.
+"""Division of sentences into utterances of the model.
 
-A short first piece is heard soon; very short ones sound flat, so they are joined with what follows; long ones
-are hurried, so they are divided at clauses.
+A short first piece is heard soon. Very short pieces sound flat, so they are joined with the next one. Long
+pieces are hurried, so they are divided at clauses.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from numbers import Integral
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.piece import Word
-from kokoro_tvm.runtime.text.phonemes import middle_cut
+from kokoro_tvm.runtime.text.phonemes import find_middle_cut
 
-__all__ = ["Breath", "Division", "breaths", "halves", "symbols_of"]
+__all__ = ["Breath", "Division", "divide_sentences", "halves", "symbols_of"]
 
 
 @dataclass(frozen=True)
 class Breath:
-    """Words to be spoken as one utterance, durations unknown, and what comes after them.
+    """Words of one utterance, without durations.
 
-    pause: seconds that the text requests, None where the marks decide; voice: None for that of the request.
+    Attributes:
+        words: in order; none for a pause alone.
+        boundary: what ends after them.
+        pause: seconds that the text requests; None: punctuation decides.
+        voice: None: that of the request.
     """
 
     words: tuple[Word, ...]
@@ -33,10 +37,15 @@ class Breath:
 
 @dataclass(frozen=True)
 class Division:
-    """Lengths of pieces in symbols of phonemes.
+    """Lengths of pieces, in symbols of phonemes.
 
-    first: a first piece that is longer ends at the first clause; least: what is shorter is joined with the
-    next sentence of the paragraph; most: what is longer is divided, best at a mark.
+    Attributes:
+        first: a longer first piece ends at its first clause.
+        least: a shorter piece is joined with the next sentence of the paragraph.
+        most: a longer piece is divided, preferably at punctuation.
+
+    Raises:
+        InputError: a length is no number of symbols, or `least` exceeds `most`.
     """
 
     first: int = 60
@@ -50,24 +59,24 @@ class Division:
                 raise InputError(f"'{name}' of a division should be a number of symbols, but is {value!r}.")
             object.__setattr__(self, name, int(value))
         if self.most < max(1, self.least):
-            raise InputError("A division cannot ask for pieces with at least more symbols than at most.")
+            raise InputError("'least' of a division should not exceed 'most'.")
 
 
-def breaths(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]:
-    """Sentences as they come, joined and divided by length."""
-    held: Breath | None = None
+def divide_sentences(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]:
+    """Join and divide sentences by length, as they come."""
+    pending: Breath | None = None
     first = True
     for sentence in sentences:
-        if held is not None and sentence.words and held.voice != sentence.voice:
-            yield from divided(held, division.most)
-            first, held = False, None
-        if held is not None:
-            before = _spaced(held.words) if sentence.words else held.words
-            sentence = replace(sentence, words=before + sentence.words, voice=held.voice)
-            held = None
+        if pending is not None and sentence.words and pending.voice != sentence.voice:
+            yield from divided(pending, division.most)
+            first, pending = False, None
+        if pending is not None:
+            before = _spaced(pending.words) if sentence.words else pending.words
+            sentence = replace(sentence, words=before + sentence.words, voice=pending.voice)
+            pending = None
         length = len(symbols_of(sentence.words))
         if length < division.least and sentence.boundary in {"sentence", "clause"} and sentence.pause is None:
-            held = sentence
+            pending = sentence
             continue
         if first and length > division.first:
             place = _first_clause(sentence.words, division.least)
@@ -76,12 +85,12 @@ def breaths(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]
                 sentence = replace(sentence, words=sentence.words[place:])
         first = first and not sentence.words
         yield from divided(sentence, division.most)
-    if held is not None:
-        yield held
+    if pending is not None:
+        yield pending
 
 
 def divided(breath: Breath, most: int) -> Iterator[Breath]:
-    """Parts of at most `most` symbols, as far as there are places to divide at."""
+    """Yield parts of at most `most` symbols, if there are places to divide at."""
     parts = halves(breath) if len(symbols_of(breath.words)) > most else None
     if parts is None:
         yield breath
@@ -91,8 +100,8 @@ def divided(breath: Breath, most: int) -> Iterator[Breath]:
 
 
 def halves(breath: Breath) -> tuple[Breath, Breath] | None:
-    """Both sides of the best place to divide at, near the middle; None where there is no place."""
-    cut = middle_cut(symbols_of(breath.words))
+    """Divide at the best place near the middle; None if there is no place."""
+    cut = find_middle_cut(symbols_of(breath.words))
     if cut is None:
         return None
     before: list[Word] = []
@@ -104,7 +113,7 @@ def halves(breath: Breath) -> tuple[Breath, Breath] | None:
             before.append(word)
         elif place >= cut:
             after.append(word)
-        else:  # a word of several, such as a number
+        else:  # a word with spaces, such as a number
             left, right = word.phonemes[: cut - place], word.phonemes[cut - place :]
             before.append(replace(word, phonemes=left.rstrip(), space=left[len(left.rstrip()) :]))
             after.append(replace(word, phonemes=right))
@@ -113,12 +122,12 @@ def halves(breath: Breath) -> tuple[Breath, Breath] | None:
 
 
 def symbols_of(words: Iterable[Word]) -> str:
-    """The string of phonemes that words write."""
+    """Return the phonemes of words as one string."""
     return "".join(word.symbols for word in words)
 
 
 def _first_clause(words: tuple[Word, ...], least: int) -> int | None:
-    """Number of words up to the end of the first clause, where both sides are long enough."""
+    """Return the number of words of the first clause, or None if a side is shorter than `least`."""
     length, total = 0, len(symbols_of(words))
     for place, word in enumerate(words):
         length += len(word.symbols)
@@ -134,6 +143,6 @@ def _spaced(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _before(breath: Breath, words: Sequence[Word]) -> Breath:
-    """The first words of a breath as one of its own."""
+    """Return the first words of a breath as a clause."""
     ended = (*words[:-1], replace(words[-1], space=""))
     return replace(breath, words=ended, boundary="clause", pause=None)

@@ -1,4 +1,4 @@
-"""Pieces of a plan made longer or shorter until they last a given number of samples."""
+"""Stretching of a plan's pieces to a given number of samples."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from dataclasses import replace
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.speech.piece import Piece
 
-__all__ = ["fitted"]
+__all__ = ["stretch_pieces"]
 
 
-def fitted(pieces: Sequence[Piece], samples: int, rate: int, size: int) -> tuple[Piece, ...]:
-    """The pieces with sounds and pauses stretched alike; what is less than a frame goes into the last pause.
+def stretch_pieces(pieces: Sequence[Piece], samples: int, rate: int, size: int) -> tuple[Piece, ...]:
+    """Stretch sounds and pauses alike, to whole frames; the last pause takes the rest.
 
-    samples: that all of them last; rate: samples of a second; size: samples of a frame.
+    Args:
+        pieces: with durations.
+        samples: of all pieces together.
+        rate: samples per second.
+        size: samples per frame.
 
-    The silence at both ends of a piece stays as it is: stretched it turns into sounds. Raises InputError when
-    one frame for every symbol is still too long.
+    Raises:
+        InputError: one frame per symbol is too long.
     """
+    # The silence at both ends of a piece keeps its length: stretched, it turns into sounds.
     inner = [_inner(piece) for piece in pieces]
     durations = [
         d for piece, (first, last) in zip(pieces, inner, strict=True) for d in _flat(piece)[first:last]
@@ -47,10 +52,7 @@ def fitted(pieces: Sequence[Piece], samples: int, rate: int, size: int) -> tuple
 
 
 def _inner(piece: Piece) -> tuple[int, int]:
-    """The symbols from the first sound to before the last, as a slice of the piece's.
-
-    The last sound lasts into the silence, which stays as long as it is.
-    """
+    """Return the range of symbols from the first sound to before the last, whose end is silence."""
     first, last, place = None, 0, 0
     for word in piece.words:
         if word.spoken:
@@ -74,15 +76,15 @@ def _with_flat(piece: Piece, durations: Sequence[int]) -> Piece:
 
 
 def _shares(durations: Sequence[int], total: int) -> list[int]:
-    """Whole numbers of 1 or more that add up to `total`, as near to the proportions as can be."""
+    """Return integers of at least 1 that add up to `total`, proportional to durations - 1."""
     if not durations:
         return []
-    spare = total - len(durations)  # beyond the one that each gets
+    spare = total - len(durations)  # beyond 1 each
     weights = [duration - 1 for duration in durations]
     whole = sum(weights)
     if whole == 0:
         weights, whole = [1] * len(durations), len(durations)
-    # Bresenham's line: the sums are rounded, so no part of the speech runs ahead by more than a frame.
+    # Bresenham's line: sums are rounded, so no part of the speech is off by more than a frame.
     shares, reached, summed = [], 0, 0
     for weight in weights:
         summed += weight

@@ -1,4 +1,4 @@
-"""What is between two pieces: how long the pause is, by the marks, and how sound goes over into silence."""
+"""Joins of pieces: pauses by punctuation, and fades between sound and silence."""
 
 from __future__ import annotations
 
@@ -14,23 +14,30 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 
-__all__ = ["Pauses", "fade_in", "fade_out", "mute", "muted", "pause_after"]
+__all__ = ["Pauses", "fade_in", "fade_out", "mute", "muted_spans", "split_pause"]
 
 
-# A fricative is heard up to 90 ms before the place of its token, and rises from nothing before that; the last
-# sound has ended 20 ms before Word.heard says so, at -32 dB (docs/timing.py).
-ATTACK = 0.150  # seconds that are kept before the place of the first sound
-RELEASE = 0.050  # seconds that are kept after the last
-FADE = 0.010
+# A fricative is heard up to 90 ms before its token, and rises from silence before that. The last sound ends
+# 20 ms before `Word.heard`, at -32 dB (docs/timing.py).
+ATTACK = 0.150  # seconds kept before the first token with a sound
+RELEASE = 0.050  # seconds kept after the last sound
+FADE = 0.010  # seconds
 
 
 @dataclass(frozen=True)
 class Pauses:
-    """Seconds from the last sound of a piece to the first of the next, at speed 1, by what is between.
+    """Seconds from the last sound of a piece to the first of the next, at speed 1.
 
-    sentence: after . ! ? and at the end of a line of phonemes; ellipsis: after …; semicolon: after ; and :
-    and a dash; comma: after a comma; paragraph: after a blank line; none: where a piece had to be divided at
-    a space.
+    Attributes:
+        sentence: after . ! ? and at the end of a line of phonemes.
+        ellipsis: after an ellipsis.
+        semicolon: after ; and : and a dash.
+        comma: after a comma.
+        paragraph: after a blank line.
+        none: within a piece that was divided at a space.
+
+    Raises:
+        InputError: a pause is not 0 to 60 seconds.
     """
 
     sentence: float = 0.4
@@ -49,7 +56,7 @@ class Pauses:
             object.__setattr__(self, field.name, float(value))
 
     def after(self, words: Sequence[Word], boundary: Boundary) -> float:
-        """Seconds of silence between these words and what follows them."""
+        """Return the seconds of silence after words."""
         if boundary == "paragraph":
             return self.paragraph
         marks = ""
@@ -65,11 +72,8 @@ class Pauses:
         return self.sentence if boundary == "sentence" else self.none
 
 
-def pause_after(seconds: float, sample_rate: int) -> tuple[int, int, int]:
-    """(samples kept after the last sound, samples of silence, samples kept before the next sound).
-
-    They add up to the pause, of which a short one is all kept sound.
-    """
+def split_pause(seconds: float, sample_rate: int) -> tuple[int, int, int]:
+    """Divide a pause: (samples kept after the last sound, silence, samples kept before the next sound)."""
     total = round(seconds * sample_rate)
     release, attack = round(RELEASE * sample_rate), round(ATTACK * sample_rate)
     if total >= release + attack:
@@ -79,21 +83,21 @@ def pause_after(seconds: float, sample_rate: int) -> tuple[int, int, int]:
 
 
 def fade_in(audio: NDArray[np.float32], sample_rate: int) -> None:
-    """Let audio (samples,) rise from zero in place, by a raised cosine of 10 ms."""
+    """Fade in audio (samples,) in place, by a raised cosine of 10 ms."""
     count = min(round(FADE * sample_rate), audio.size)
     audio[:count] *= _rise(count)
 
 
 def fade_out(audio: NDArray[np.float32], sample_rate: int) -> None:
-    """Let audio (samples,) fall to zero in place, by a raised cosine of 10 ms."""
+    """Fade out audio (samples,) in place, by a raised cosine of 10 ms."""
     count = min(round(FADE * sample_rate), audio.size)
     audio[audio.size - count :] *= _rise(count)[::-1]
 
 
-def muted(piece: Piece, samples_per_frame: int, sample_rate: int) -> list[tuple[int, int]]:
-    """(first, last) samples of what the decoder gives in which nothing is to be heard: below marks.
+def muted_spans(piece: Piece, samples_per_frame: int, sample_rate: int) -> list[tuple[int, int]]:
+    """Return the spans of samples of punctuation in the decoder's output.
 
-    The sounds at both sides keep their attack and release; what is left of a short mark is not muted.
+    The sounds at both sides keep their attack and release; short punctuation is not muted.
     """
     release, attack = round(RELEASE * sample_rate), round(ATTACK * sample_rate)
     spans: list[tuple[int, int]] = []
@@ -117,7 +121,7 @@ def muted(piece: Piece, samples_per_frame: int, sample_rate: int) -> list[tuple[
 
 
 def mute(audio: NDArray[np.float32], spans: Sequence[tuple[int, int]], sample_rate: int) -> None:
-    """Silence spans of audio (samples,) in place, with 10 ms to go over at each side that has sound."""
+    """Silence spans of audio (samples,) in place, with fades of 10 ms at sides with sound."""
     for first, last in spans:
         part = audio[first:last]
         gain = np.zeros(part.size, np.float32)

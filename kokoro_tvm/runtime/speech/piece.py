@@ -1,8 +1,4 @@
-"""What a plan is made of: pieces, which the model speaks as one utterance each, and their words.
-
-Frozen values, of Python's own numbers whatever they were made of. What makes no sense is refused when it is
-made, so an edit that goes wrong fails at once.
-"""
+"""Pieces and words of a plan: frozen values that are checked when they are created."""
 
 from __future__ import annotations
 
@@ -13,28 +9,36 @@ from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.speech.checks import prosody_factor, set_field, whole_number
 
-__all__ = ["LAST_SOUND", "MOST_FRAMES", "Piece", "Word"]
+__all__ = ["LAST_SOUND", "MAX_FRAMES", "Piece", "Word"]
 
 LAST_SOUND = 5
-"""Frames that the last phoneme before a pause is heard at most; what it lasts longer is silence.
+"""Maximum number of frames for which the last phoneme before a pause is heard; the rest is silence.
 
 Measured over voices and phonemes (docs/timing.py): its sound ends 5 to 120 ms after its place in the
 durations, which give it 275 to 675 ms.
 """
 
-MOST_FRAMES = 1 << 24
-"""Frames of one symbol at most, above any bucket."""
+MAX_FRAMES = 1 << 24
+"""Maximum number of frames of a symbol, above any bucket."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word or a mark with the frames each of its symbols lasts.
+    """A word or a punctuation mark.
 
-    text: as it stands in the source, without markup; start, end: its characters there; phonemes: symbols
-    that the model knows; space: the symbols between it and the next word, " " or ""; durations: frames for
-    each symbol of `phonemes + space`, at least 1, or None where the model has still to predict them; pitch:
-    factor on the predicted pitch; rate: how much faster than the plan's speed it is spoken where durations
-    are predicted; joined: whether the text, without its markup, has no space between it and the word before.
+    Attributes:
+        text: in the source, without markup.
+        start: index of its first character in the source.
+        end: index after its last character.
+        phonemes: known symbols of the model.
+        space: symbols between it and the next word, " " or "".
+        durations: frames per symbol of `phonemes + space`, at least 1; None: to be predicted.
+        pitch: factor on the predicted pitch.
+        rate: factor on the plan's speed for predicted durations.
+        joined: whether no space is between it and the word before, apart from markup.
+
+    Raises:
+        InputError: a value is invalid.
     """
 
     text: str
@@ -68,7 +72,7 @@ class Word:
         if self.durations is None:
             return
         durations = tuple(
-            whole_number(d, f"duration in {quoted(self.text)}", 1, MOST_FRAMES) for d in self.durations
+            whole_number(d, f"duration in {quoted(self.text)}", 1, MAX_FRAMES) for d in self.durations
         )
         if len(durations) != len(self.symbols):
             raise InputError(
@@ -80,33 +84,33 @@ class Word:
 
     @property
     def symbols(self) -> str:
-        """The phonemes and the space after them: one model token each."""
+        """The phonemes and the space; each symbol is a model token."""
         return self.phonemes + self.space
 
     @property
     def spoken(self) -> bool:
-        """Whether it has a sound; a mark has none."""
+        """Whether it has a sound, unlike a mark."""
         return any(symbol.isalpha() for symbol in self.phonemes)
 
     @property
     def frames(self) -> int:
-        """Frames it lasts with the space after it; raises InputError while durations are not known."""
+        """Frames of the word and its space; raises InputError if durations are unknown."""
         return sum(self.known_durations)
 
     @property
     def space_frames(self) -> int:
-        """Frames of the space after it."""
+        """Frames of the space; raises InputError if durations are unknown."""
         return sum(self.known_durations[len(self.phonemes) :])
 
     @property
     def heard(self) -> int:
-        """Frames from its first sound to its last, where a pause follows: LAST_SOUND of the last phoneme."""
+        """Frames in which it is heard if a pause follows; raises InputError if durations are unknown."""
         *others, last = self.known_durations[: len(self.phonemes)]
         return sum(others) + min(last, LAST_SOUND)
 
     @property
     def known_durations(self) -> tuple[int, ...]:
-        """The durations; raises InputError while they are not known."""
+        """The durations; raises InputError if they are unknown."""
         if self.durations is None:
             raise InputError(
                 f"How long {quoted(self.text)} lasts is not known yet: its phonemes were changed. "
@@ -117,13 +121,21 @@ class Word:
 
 @dataclass(frozen=True)
 class Piece:
-    """Words that the model speaks as one utterance, and the silence after them; without words, silence alone.
+    """An utterance of the model, and the silence after it; without words, silence alone.
 
-    style: row of the voice's table; noise: which of the seed's noises it draws; lead, tail: frames of the
-    marks that the model expects at both ends; keep: samples that stay of the near silence before the first
-    sound and after the last, None for all of it; pause: samples of silence after it; pitch: factors on the
-    predicted pitch, spread evenly over the piece with straight lines between them (one factor: all of it);
-    voice: None for the plan's.
+    Attributes:
+        words: in order.
+        style: row of the voice's table.
+        noise: number of the noise that is drawn from the seed.
+        lead: frames of the mark that the model expects at the beginning.
+        tail: frames of the mark that the model expects at the end.
+        keep: samples kept of the near silence before the first sound and after the last; None: all.
+        pause: samples of silence after it.
+        pitch: factors on the predicted pitch, spread evenly over the piece and interpolated linearly.
+        voice: None: that of the plan.
+
+    Raises:
+        InputError: a value is invalid.
     """
 
     words: tuple[Word, ...]
@@ -139,7 +151,7 @@ class Piece:
     def __post_init__(self) -> None:
         set_field(self, "words", tuple(self.words))
         for name, least in (("style", 0), ("noise", 0), ("lead", 1), ("tail", 1), ("pause", 0)):
-            most = None if name == "pause" else MOST_FRAMES
+            most = None if name == "pause" else MAX_FRAMES
             set_field(self, name, whole_number(getattr(self, name), f"{name} of a piece", least, most))
         if len(self.keep) != 2:
             shown = truncate(repr(self.keep))
@@ -160,7 +172,7 @@ class Piece:
 
     @property
     def symbols(self) -> str:
-        """The symbols of all words, one model token each."""
+        """The symbols of all words; each is a model token."""
         return "".join(word.symbols for word in self.words)
 
     @property
@@ -170,17 +182,17 @@ class Piece:
 
     @property
     def durations(self) -> tuple[int, ...]:
-        """Frames of every model token, the marks at both ends included; raises InputError where unknown."""
+        """Frames of every token, lead and tail included; raises InputError if unknown."""
         frames = [duration for word in self.words for duration in word.known_durations]
         return (self.lead, *frames, self.tail) if self.words else ()
 
     @property
     def frames(self) -> int:
-        """Frames that the decoder computes."""
+        """Frames of the decoder's output."""
         return sum(self.durations)
 
     def silence(self) -> tuple[int, int]:
-        """Frames before the first sound and after the last; (0, 0) for a piece of marks alone."""
+        """Return the frames before the first sound and after the last; (0, 0) without a sound."""
         spoken = [place for place, word in enumerate(self.words) if word.spoken]
         if not spoken:
             return 0, 0
@@ -191,7 +203,7 @@ class Piece:
         return self.lead + before, after + self.tail
 
     def cut(self, samples_per_frame: int) -> tuple[int, int]:
-        """Samples cut off at both ends of what the decoder gives."""
+        """Return the samples to cut off at both ends of the decoder's output."""
         cuts = (
             0 if keep is None else max(0, frames * samples_per_frame - keep)
             for frames, keep in zip(self.silence(), self.keep, strict=True)
@@ -200,5 +212,5 @@ class Piece:
         return before, after
 
     def samples(self, samples_per_frame: int) -> int:
-        """Samples it is in the speech, with the pause after it."""
+        """Return the samples of the piece in the speech, its pause included."""
         return self.frames * samples_per_frame - sum(self.cut(samples_per_frame)) + self.pause

@@ -1,6 +1,6 @@
-"""A plan: everything about a speech that is known before the decoder runs, to look at, save, edit and render.
+"""A plan: everything about a speech that is known before the decoder runs.
 
-Frozen, as its pieces are: an edit makes another plan.
+Plans, pieces and words are frozen: an edit returns another plan.
 """
 
 from __future__ import annotations
@@ -14,19 +14,28 @@ from typing import Any
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import LONGEST_PAUSE
 from kokoro_tvm.runtime.speech.checks import finite_number, set_field, whole_number
-from kokoro_tvm.runtime.speech.fitting import fitted
-from kokoro_tvm.runtime.speech.piece import MOST_FRAMES, Piece, Word
-from kokoro_tvm.runtime.speech.plan_file import read_plan, written_plan
+from kokoro_tvm.runtime.speech.fitting import stretch_pieces
+from kokoro_tvm.runtime.speech.piece import MAX_FRAMES, Piece, Word
+from kokoro_tvm.runtime.speech.plan_file import plan_to_json, read_plan
 
 __all__ = ["Plan"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Pieces in the order they are spoken, in a voice, with a seed for the noise.
+    """A speech before synthesis: inspect, save, edit and render it.
 
-    `speed` is what the durations were predicted for. `mute`: silence below the marks, where the model may put
-    sounds that are not in the text. Rates are the bundle's.
+    Attributes:
+        pieces: in the order of the speech.
+        voice: of pieces without their own.
+        speed: for which durations are predicted.
+        seed: of the noise.
+        sample_rate: of the bundle, in Hz.
+        samples_per_frame: of the bundle.
+        mute: whether punctuation is silent; the model may put sounds there that are not in the text.
+
+    Raises:
+        InputError: a value is invalid.
     """
 
     pieces: tuple[Piece, ...]
@@ -40,7 +49,7 @@ class Plan:
     def __post_init__(self) -> None:
         set_field(self, "pieces", tuple(self.pieces))
         for name in ("sample_rate", "samples_per_frame"):
-            set_field(self, name, whole_number(getattr(self, name), name, 1, MOST_FRAMES))
+            set_field(self, name, whole_number(getattr(self, name), name, 1, MAX_FRAMES))
         set_field(self, "seed", whole_number(self.seed, "seed of a plan", 0, (1 << 64) - 1))
         set_field(self, "speed", finite_number(self.speed, "speed of a plan"))
         if not self.speed > 0:
@@ -60,44 +69,44 @@ class Plan:
 
     @property
     def complete(self) -> bool:
-        """Whether all durations are known, and with them the number of samples."""
+        """Whether all durations are known."""
         return all(piece.complete for piece in self.pieces)
 
     @property
     def samples(self) -> int:
-        """Samples of the speech, exactly; raises InputError while a duration is not known."""
+        """Exact number of samples of the speech; raises InputError if a duration is unknown."""
         return sum(piece.samples(self.samples_per_frame) for piece in self.pieces)
 
     @property
     def seconds(self) -> float:
-        """`samples` in seconds."""
+        """Length of the speech in seconds; raises InputError if a duration is unknown."""
         return self.samples / self.sample_rate
 
     def with_piece(self, piece: int, changed: Piece) -> Plan:
-        """Another piece in the place of number `piece`."""
+        """Replace a piece by number; raises InputError."""
         place = self.check_place(piece)
         return replace(self, pieces=(*self.pieces[:place], changed, *self.pieces[place + 1 :]))
 
     def with_word(self, piece: int, word: int, changed: Word) -> Plan:
-        """Another word in the place of number `word` of number `piece`."""
+        """Replace a word by the numbers of its piece and of itself; raises InputError."""
         old = self.pieces[self.check_place(piece)]
         place = _index(word, old.words, f"word of piece {piece}")
         words = (*old.words[:place], changed, *old.words[place + 1 :])
         return self.with_piece(piece, replace(old, words=words))
 
     def with_durations(self, piece: int, word: int, frames: Sequence[int]) -> Plan:
-        """A word whose symbols, the space after it included, last these frames."""
+        """Set the durations of a word, in frames per symbol; the space after it counts. Raises InputError."""
         row = _row(frames, "durations should be a row of frames")
         return self.with_word(piece, word, replace(self._word(piece, word), durations=row))
 
     def with_phonemes(self, piece: int, word: int, phonemes: str) -> Plan:
-        """A word spoken otherwise; how long its symbols last is predicted when the plan is rendered."""
+        """Set the phonemes of a word; rendering predicts their durations. Raises InputError."""
         return self.with_word(
             piece, word, replace(self._word(piece, word), phonemes=phonemes, durations=None)
         )
 
     def with_pause(self, piece: int, seconds: float) -> Plan:
-        """Another silence after a piece, on top of what the piece keeps of its own."""
+        """Set the silence after a piece, in addition to its own; raises InputError."""
         value = finite_number(seconds, "pause")
         if not 0 <= value <= LONGEST_PAUSE:
             raise InputError(f"A pause should last 0 to {LONGEST_PAUSE} s, but lasts {value:g} s.")
@@ -107,7 +116,16 @@ class Plan:
     def with_pitch(
         self, factor: float | Sequence[float], piece: int | None = None, word: int | None = None
     ) -> Plan:
-        """Another pitch: a factor or a curve of them, of one piece or of all; a factor for a single word."""
+        """Set the pitch.
+
+        Args:
+            factor: on the predicted pitch, or several, spread evenly over a piece.
+            piece: number; None: all.
+            word: number in the piece, with a single factor; None: the whole piece.
+
+        Raises:
+            InputError: a factor or a number is invalid.
+        """
         what = "pitch should be a factor or a row of them"
         curve = (factor,) if isinstance(factor, Real) else _row(factor, what)
         if word is not None:
@@ -119,29 +137,31 @@ class Plan:
         return replace(self, pieces=tuple(pieces))
 
     def with_samples(self, samples: int) -> Plan:
-        """The plan stretched or shortened until it lasts exactly so many samples.
+        """Stretch or shorten the plan to exactly so many samples.
 
-        Sounds and pauses change alike, to whole frames; the last pause takes what is less than a frame.
-        Raises InputError when one frame for every symbol is too long.
+        Sounds and pauses change alike, to whole frames; the last pause takes the rest.
+
+        Raises:
+            InputError: one frame per symbol is too long, or a duration is unknown.
         """
         if not self.pieces:
             raise InputError("A plan without pieces has no length.")
         length = whole_number(samples, "length of a plan in samples")
-        pieces = fitted(self.pieces, length, self.sample_rate, self.samples_per_frame)
+        pieces = stretch_pieces(self.pieces, length, self.sample_rate, self.samples_per_frame)
         return replace(self, pieces=pieces)
 
     def with_seconds(self, seconds: float) -> Plan:
-        """`with_samples` for a length in seconds, to the nearest sample."""
+        """Stretch or shorten the plan to so many seconds, see `with_samples`."""
         value = finite_number(seconds, "length of a plan")
         return self.with_samples(round(value * self.sample_rate))
 
     def to_json(self) -> str:
-        """The plan as JSON that `from_json` reads; docs/runtime.md lists the fields."""
-        return written_plan(self, self.pieces)
+        """Return the plan as JSON, whose fields docs/runtime.md lists."""
+        return plan_to_json(self, self.pieces)
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """The plan that `to_json` wrote, edited or not; raises InputError with the place of a mistake."""
+        """Parse JSON of `to_json`, edited or not; raises InputError with the place of a mistake."""
         return read_plan(text, cls)
 
     def _word(self, piece: int, word: int) -> Word:
@@ -149,7 +169,7 @@ class Plan:
         return words[_index(word, words, f"word of piece {piece}")]
 
     def check_place(self, piece: int) -> int:
-        """The number of a piece; raises InputError where there is none of that number."""
+        """Return the number of a piece; raises InputError if there is no such piece."""
         return _index(piece, self.pieces, "piece of the plan")
 
 

@@ -1,4 +1,4 @@
-"""Plans as JSON: what `Plan.to_json` writes, and reading it with the place of every mistake."""
+"""Plans as JSON; reading errors name the place."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 
-__all__ = ["SCHEMA", "read_plan", "written_plan"]
+__all__ = ["SCHEMA", "plan_to_json", "read_plan"]
 
 SCHEMA = 1
-"""The layout of a plan's JSON."""
+"""The version of the layout of a plan's JSON."""
 
 T = TypeVar("T")
 _PARTS = frozenset({"pieces", "words"})  # fields that are objects of their own
@@ -26,18 +26,18 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     "bool": (bool, "true or false"),
     "tuple": (list, "a list"),
 }
-"""By the first word of a field's annotation: what JSON has of it, and how a message calls that."""
+"""First word of a field's annotation -> (type in JSON, its name in messages)."""
 
 
-def written_plan(plan: object, pieces: Iterable[Piece]) -> str:
-    """A plan of these pieces as JSON."""
+def plan_to_json(plan: object, pieces: Iterable[Piece]) -> str:
+    """Return a plan with these pieces as JSON."""
     nodes = [_node(piece) | {"words": [_node(word) for word in piece.words]} for piece in pieces]
     node = {"schema": SCHEMA} | _node(plan) | {"pieces": nodes}
     return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_plan(text: str, plan: Callable[..., T]) -> T:
-    """The `plan`, a dataclass, that a JSON text holds; raises InputError with the place of what is wrong."""
+    """Parse JSON into the dataclass `plan`; raises InputError with the place of a mistake."""
     try:
         node = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -49,31 +49,31 @@ def read_plan(text: str, plan: Callable[..., T]) -> T:
             "Plan the text again."
         )
     pieces = [_piece(piece, f"pieces[{i}]") for i, piece in enumerate(_list(node, "pieces", "the plan"))]
-    return _made("the plan", lambda: plan(pieces=tuple(pieces), **values))
+    return _build("the plan", lambda: plan(pieces=tuple(pieces), **values))
 
 
 def _piece(node: Any, place: str) -> Piece:
     values = _values(node, place, Piece, {"words"})
     words = [_word(word, f"{place}.words[{i}]") for i, word in enumerate(_list(node, "words", place))]
-    return _made(place, lambda: Piece(words=tuple(words), **values))
+    return _build(place, lambda: Piece(words=tuple(words), **values))
 
 
 def _word(node: Any, place: str) -> Word:
     values = _values(node, place, Word, set())
-    return _made(place, lambda: Word(**values))
+    return _build(place, lambda: Word(**values))
 
 
 def _fields(kind: Any) -> dict[str, Field[Any]]:
     return {field.name: field for field in fields(kind) if field.name not in _PARTS}
 
 
-def _node(thing: Any) -> dict[str, Any]:
-    values = {name: getattr(thing, name) for name in _fields(thing)}
+def _node(record: Any) -> dict[str, Any]:
+    values = {name: getattr(record, name) for name in _fields(record)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def _values(node: Any, place: str, kind: Any, others: set[str]) -> dict[str, Any]:
-    """The fields of a JSON object as arguments of `kind`, lists as tuples; null is for what may be None."""
+    """Return the fields of a JSON object as arguments of `kind`, with lists as tuples."""
     if not isinstance(node, dict):
         raise InputError(f"In the plan, {place} should be a JSON object, but is {truncate(repr(node))}.")
     known = _fields(kind)
@@ -83,17 +83,17 @@ def _values(node: Any, place: str, kind: Any, others: set[str]) -> dict[str, Any
     missing = sorted(name for name, field in known.items() if field.default is MISSING and name not in node)
     if missing:
         raise InputError(f"In the plan, {place} lacks {', '.join(map(repr, missing))}.")
-    found = {}
+    values = {}
     for name, field in known.items():
         if name not in node or (node[name] is None and field.default is None):
             continue
         value = node[name]
-        typed, called = _TYPES[re.split(r"\W", str(field.type))[0]]
-        if not isinstance(value, typed) or (isinstance(value, bool) and typed is not bool):
+        json_type, type_name = _TYPES[re.split(r"\W", str(field.type))[0]]
+        if not isinstance(value, json_type) or (isinstance(value, bool) and json_type is not bool):
             shown = truncate(repr(value))
-            raise InputError(f"In the plan, '{name}' of {place} should be {called}, but is {shown}.")
-        found[name] = tuple(value) if typed is list else value
-    return found
+            raise InputError(f"In the plan, '{name}' of {place} should be {type_name}, but is {shown}.")
+        values[name] = tuple(value) if json_type is list else value
+    return values
 
 
 def _list(node: dict[str, Any], name: str, place: str) -> list[Any]:
@@ -104,8 +104,8 @@ def _list(node: dict[str, Any], name: str, place: str) -> list[Any]:
     return value
 
 
-def _made(place: str, make: Callable[[], T]) -> T:
+def _build(place: str, build: Callable[[], T]) -> T:
     try:
-        return make()
+        return build()
     except InputError as error:
         raise InputError(f"In the plan, {place}: {error}") from error

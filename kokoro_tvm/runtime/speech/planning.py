@@ -1,4 +1,4 @@
-"""From sentences to pieces, one after the other, each as soon as it is known what follows."""
+"""Planning: sentences to pieces with durations, one at a time."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech.checks import SPEEDS, bound_speed
-from kokoro_tvm.runtime.speech.division import Breath, Division, breaths, halves, symbols_of
-from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, pause_after
+from kokoro_tvm.runtime.speech.division import Breath, Division, divide_sentences, halves, symbols_of
+from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, split_pause
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
 from kokoro_tvm.runtime.text.phonemes import has_sound
 
-__all__ = ["Planned", "Style", "plan_pieces"]
+__all__ = ["PlannedPiece", "Style", "plan_pieces"]
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A piece with known durations, and the features it was predicted from (none of silence)."""
+class PlannedPiece:
+    """A piece with durations, and the features of its tokens (None for silence)."""
 
     piece: Piece
     features: Floats | None
@@ -31,8 +31,14 @@ class Planned:
 
 @dataclass(frozen=True)
 class Style:
-    """How to speak: the table (rows, width) of each voice, None being that of the request, the speed, and
-    what is between pieces."""
+    """Parameters of a request.
+
+    Attributes:
+        table: function from a voice, or None for the request's, to its style table (rows, width).
+        speed: factor.
+        pauses: between pieces.
+        division: into pieces.
+    """
 
     table: Callable[[str | None], Floats]
     speed: float
@@ -46,19 +52,19 @@ class Style:
                 raise InputError(f"{name} should be {kind.__name__}(…), but is {value!r}.")
 
 
-def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iterator[Planned]:
-    """Pieces with durations, each as soon as its words are there and it is known whether others follow.
+def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iterator[PlannedPiece]:
+    """Yield pieces with durations, each as soon as the next sentence has begun.
 
-    Raises InputError for a part that exceeds the largest bucket and has no place to divide it at, and where
-    the model knows none of the phonemes.
+    Raises:
+        InputError: a part exceeds the largest bucket and cannot be divided, or no phoneme is known.
     """
     notices = _Notices(model.bundle.vocabulary, style.speed)
     keep: int | None = None
     number = 0
     spoken = False
-    for breath in breaths(sentences, style.division):
+    for breath in divide_sentences(sentences, style.division):
         notices.warn(breath.words)
-        for part, planned in _fitting(model, breath, style, number):
+        for part, planned in _split_to_fit(model, breath, style, number):
             rate = model.bundle.sample_rate
             if planned.piece.words:
                 spoken = True
@@ -67,7 +73,7 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
                 keep = attack
             else:
                 pause = round((part.pause or 0.0) * rate)
-                if keep is None:  # before the first sound, which keeps a part of the silence
+                if keep is None:  # before the first sound, whose piece keeps a part of the silence
                     keep = min(pause, round(ATTACK * rate))
                     pause -= keep
                 piece = replace(planned.piece, pause=pause)
@@ -78,50 +84,52 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
 
 
 def _silence(part: Breath, style: Style, sample_rate: int) -> tuple[int | None, int, int]:
-    """What `pause_after` says of the silence after a part; at the end of the text everything is kept."""
+    """Divide the silence after a part as `split_pause` does; at the end of the text, all is kept."""
     if part.pause is not None:
-        release, pause, attack = pause_after(part.pause, sample_rate)
+        release, pause, attack = split_pause(part.pause, sample_rate)
         return (release, pause + attack, 0) if part.boundary == "end" else (release, pause, attack)
     if part.boundary == "end":
         return None, 0, 0
     seconds = style.pauses.after(part.words, part.boundary) / bound_speed(style.speed, part.words[-1].rate)
-    return pause_after(seconds, sample_rate)
+    return split_pause(seconds, sample_rate)
 
 
-def _fitting(model: Model, breath: Breath, style: Style, number: int) -> Iterator[tuple[Breath, Planned]]:
-    """Parts whose tokens and predicted frames fit the largest buckets, numbered from `number`."""
-    waiting = [breath]
-    while waiting:
-        part = waiting.pop(0)
+def _split_to_fit(
+    model: Model, breath: Breath, style: Style, number: int
+) -> Iterator[tuple[Breath, PlannedPiece]]:
+    """Yield parts that fit the largest buckets, with their plans, numbered from `number`."""
+    queue = [breath]
+    while queue:
+        part = queue.pop(0)
         vocabulary = model.bundle.vocabulary
         if not has_sound(symbols_of(part.words), vocabulary):
             if part.pause is not None:
-                yield part, Planned(Piece((), noise=number), None)
+                yield part, PlannedPiece(Piece((), noise=number), None)
                 number += 1
             continue
         try:
-            yield part, _predicted(model, part, style, number)
+            yield part, _plan_part(model, part, style, number)
         except TooLongError as error:
             parts = halves(part)
             if parts is None:
                 raise InputError(_indivisible(model, part.words, style.speed)) from error
-            waiting[:0] = parts
+            queue[:0] = parts
         else:
             number += 1
 
 
-def _predicted(model: Model, part: Breath, style: Style, number: int) -> Planned:
+def _plan_part(model: Model, part: Breath, style: Style, number: int) -> PlannedPiece:
     words, table = part.words, style.table(part.voice)
-    row = min(max(len(symbols_of(words)) - 1, 0), len(table) - 1)  # as voices.style_of picks it
+    row = min(max(len(symbols_of(words)) - 1, 0), len(table) - 1)  # as voices.style_of
     vocabulary = model.bundle.vocabulary
-    draft = Piece(tuple(_known(word, vocabulary) for word in words), style=row, noise=number)
+    draft = Piece(tuple(_drop_unknown(word, vocabulary) for word in words), style=row, noise=number)
     durations, features = predict(model, table, draft, style.speed)
     model.check_frames(durations)
-    return Planned(with_predicted(draft, durations, ends=True), features)
+    return PlannedPiece(with_predicted(draft, durations, ends=True), features)
 
 
-def _known(word: Word, vocabulary: Mapping[str, int]) -> Word:
-    """The word without the symbols that the model does not know; they are passed over."""
+def _drop_unknown(word: Word, vocabulary: Mapping[str, int]) -> Word:
+    """Return a word without unknown symbols."""
     phonemes = "".join(symbol for symbol in word.phonemes if symbol in vocabulary)
     return replace(word, phonemes=phonemes, space="".join(s for s in word.space if s in vocabulary))
 
@@ -137,8 +145,7 @@ def _indivisible(model: Model, words: tuple[Word, ...], speed: float) -> str:
 
 
 class _Notices:
-    """Names every symbol that the model does not know once in a text, and the word it is in; but for marks,
-    which have no sound. Names the first word whose rate is beyond what the model can say."""
+    """Warnings of a request: each unknown symbol once, except marks, and the first rate beyond the limits."""
 
     def __init__(self, vocabulary: Mapping[str, int], speed: float) -> None:
         self._known = {*vocabulary, *MARKS}
@@ -146,6 +153,7 @@ class _Notices:
         self._bounded = False
 
     def warn(self, words: tuple[Word, ...]) -> None:
+        """Warn about the next words."""
         for word in words if not self._bounded else ():
             if bound_speed(self._speed, word.rate) != self._speed * word.rate:
                 self._bounded = True
@@ -155,11 +163,11 @@ class _Notices:
                     f"within it from {quoted(word.text)} on."
                 )
                 break
-        found: dict[str, str] = {}
+        words_of: dict[str, str] = {}
         for word in words:
             unknown = {s for s in word.symbols if s not in self._known and not s.isspace()}
-            found |= dict.fromkeys(unknown, word.text)
+            words_of |= dict.fromkeys(unknown, word.text)
             self._known |= unknown
-        if found:
-            listed = ", ".join(f"{s!r} (U+{ord(s):04X}) in {quoted(found[s])}" for s in sorted(found))
+        if words_of:
+            listed = ", ".join(f"{s!r} (U+{ord(s):04X}) in {quoted(words_of[s])}" for s in sorted(words_of))
             warn(f"Left out, because the model does not know them: {listed}.")

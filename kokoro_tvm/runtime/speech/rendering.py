@@ -1,4 +1,4 @@
-"""From a piece of a plan to its audio, exactly as long as the plan says."""
+"""Rendering: a piece of a plan to its audio."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.runtime.speech.checks import bound_speed
-from kokoro_tvm.runtime.speech.joins import fade_in, fade_out, mute, muted
+from kokoro_tvm.runtime.speech.joins import fade_in, fade_out, mute, muted_spans
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.text.phonemes import encode
 
-__all__ = ["Renderer", "complete", "digest_of", "predict", "render", "spoken_durations", "with_predicted"]
+__all__ = ["Renderer", "complete", "digest_of", "predict", "render", "round_durations", "with_predicted"]
 
 Renderer: TypeAlias = Callable[[Model, Floats, Plan, Piece, "Floats | None"], Floats]
-"""What gives the audio of a piece: `render`, or what asks something else first."""
+"""Returns the audio of a piece: `render`, or a cache in front of it."""
 
 
-def spoken_durations(duration: Floats, speed: float | NDArray[np.float64]) -> NDArray[np.int64]:
-    """Whole frames per token, int64 (tokens,), as `frame_durations` says, but with ends that do not grow.
+def round_durations(duration: Floats, speed: float | NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return `frame_durations`, but do not stretch the marks at both ends.
 
-    The marks at both ends are silent where they last as long as in training; stretched by a speed below 1
-    they turn into a vowel. `speed` is one for all tokens or (tokens,).
+    The marks are silent at the length of the training; a speed below 1 would turn them into a vowel.
     """
     durations = frame_durations(duration, speed)
     whole = frame_durations(duration, 1.0)
@@ -43,18 +42,22 @@ def spoken_durations(duration: Floats, speed: float | NDArray[np.float64]) -> ND
 
 
 def predict(model: Model, table: Floats, piece: Piece, speed: float) -> tuple[NDArray[np.int64], Floats]:
-    """(frames of every token (tokens,), features `d` of the tokens) as the model would speak a piece, each
-    word at its rate.
+    """Predict the durations of a piece, each word at its rate.
 
-    Raises InputError for phonemes the model does not know; TooLongError, one too, for too many tokens.
+    Returns:
+        Frames per token, int64 (tokens,), and the features `d` of the tokens.
+
+    Raises:
+        InputError: a phoneme is unknown.
+        TooLongError: there are too many tokens. It is an InputError.
     """
     duration, features = model.predict(token_ids(model, piece), table[_row(table, piece)])
     speeds = [bound_speed(speed, word.rate) for word in piece.words for _ in word.symbols]
-    return spoken_durations(duration, np.array([speed, *speeds, speed])), features
+    return round_durations(duration, np.array([speed, *speeds, speed])), features
 
 
 def with_predicted(piece: Piece, predicted: NDArray[np.int64], ends: bool) -> Piece:
-    """The piece with durations where it lacks them, and at both ends if `ends`."""
+    """Fill in missing durations of a piece, and those of both ends if `ends`."""
     words, place = [], 1
     for word in piece.words:
         count = len(word.symbols)
@@ -67,10 +70,7 @@ def with_predicted(piece: Piece, predicted: NDArray[np.int64], ends: bool) -> Pi
 
 
 def complete(model: Model, table: Floats, piece: Piece, speed: float) -> Piece:
-    """The piece with the durations it lacked, after its phonemes were changed; those that it has stay.
-
-    Raises InputError as `predict` does.
-    """
+    """Predict the missing durations of a piece; errors are those of `predict`."""
     if piece.complete:
         return piece
     predicted, _ = predict(model, table, piece, speed)
@@ -78,13 +78,21 @@ def complete(model: Model, table: Floats, piece: Piece, speed: float) -> Piece:
 
 
 def render(model: Model, table: Floats, plan: Plan, piece: Piece, features: Floats | None = None) -> Floats:
-    """Audio float32 (samples,) of a piece with known durations, its pause included.
+    """Render a piece with durations.
 
-    `features` are those of `predict`, which are computed where they are not given.
+    Args:
+        model: of the request.
+        table: style table of the piece's voice, (rows, width).
+        plan: with seed and rates.
+        piece: to render.
+        features: of `predict`; None: computed here.
+
+    Returns:
+        float32 (samples,), the pause included.
 
     Raises:
-        InputError: the model does not know a phoneme; TooLongError, one too, when tokens or frames exceed the
-            largest bucket.
+        InputError: a phoneme is unknown.
+        TooLongError: tokens or frames exceed the largest bucket. It is an InputError.
     """
     if not piece.words:
         return np.zeros(piece.pause, np.float32)
@@ -97,7 +105,7 @@ def render(model: Model, table: Floats, plan: Plan, piece: Piece, features: Floa
     seed = seed_words(plan.seed, piece.noise)
     audio = model.decode(tokens, ref_s, durations, features, seed, _pitch(piece))
     if plan.mute:
-        mute(audio, muted(piece, plan.samples_per_frame, plan.sample_rate), plan.sample_rate)
+        mute(audio, muted_spans(piece, plan.samples_per_frame, plan.sample_rate), plan.sample_rate)
     before, after = piece.cut(plan.samples_per_frame)
     audio = audio[before : samples - after]
     if before:
@@ -108,14 +116,14 @@ def render(model: Model, table: Floats, plan: Plan, piece: Piece, features: Floa
 
 
 def digest_of(bundle: Bundle, table: Floats, plan: Plan, piece: Piece) -> str:
-    """SHA-256 of all that decides about the audio that `render` gives, in hexadecimal.
+    """Return the SHA-256, in hexadecimal, of everything that decides about the audio of `render`.
 
-    What decides about nothing is left out by name: whatever else a plan has, or will have, counts. Raises
-    InputError for a style that the voice does not have.
+    Raises:
+        InputError: the voice does not have the piece's style.
     """
-    words = tuple(
-        replace(word, text="", start=0, end=0, rate=1.0, joined=False) for word in piece.words
-    )  # a rate has decided about durations already, as the speed has
+    # Fields without influence are reset by name, so that a new field counts. Rate and speed are in the
+    # durations.
+    words = tuple(replace(word, text="", start=0, end=0, rate=1.0, joined=False) for word in piece.words)
     style = np.ascontiguousarray(table[_row(table, piece)], "<f4").tobytes()
     piece = replace(piece, words=words, style=0, voice=None)
     plan = replace(plan, pieces=(piece,), voice="", speed=1.0)
@@ -124,7 +132,7 @@ def digest_of(bundle: Bundle, table: Floats, plan: Plan, piece: Piece) -> str:
 
 
 def token_ids(model: Model, piece: Piece) -> NDArray[np.int64]:
-    """Token ids (1, tokens) with the 0 at both ends; raises InputError for what the model does not know."""
+    """Return token ids (1, tokens) with a 0 at both ends; raises InputError for unknown phonemes."""
     unknown = sorted(set(piece.symbols) - set(model.bundle.vocabulary))
     if unknown:
         raise InputError(
@@ -141,7 +149,7 @@ def _row(table: Floats, piece: Piece) -> int:
 
 
 def _pitch(piece: Piece) -> Floats | None:
-    """Factors on f0 for every half frame (2 * frames,); None where all are 1."""
+    """Return factors on f0 per half frame, float32 (2 * frames,); None if all are 1."""
     if set(piece.pitch) == {1.0} and all(word.pitch == 1.0 for word in piece.words):
         return None
     halves = 2 * piece.frames

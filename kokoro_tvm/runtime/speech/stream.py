@@ -1,5 +1,4 @@
-"""What a synthesis gives: all of a speech at once, or chunks of it, each planned and rendered when it is
-requested."""
+"""Results of a synthesis: a whole speech, or a stream of its chunks."""
 
 from __future__ import annotations
 
@@ -16,25 +15,28 @@ from numpy.typing import NDArray
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
-from kokoro_tvm.runtime.speech.planning import Planned
+from kokoro_tvm.runtime.speech.planning import PlannedPiece
 from kokoro_tvm.runtime.speech.rendering import Renderer, render
 from kokoro_tvm.runtime.speech.wav import header, write_wav
 from kokoro_tvm.runtime.speech.words import TimedWord, timeline, words_of_piece
-from kokoro_tvm.runtime.stopping import Stopped
+from kokoro_tvm.runtime.stopping import CancelledError
 
 __all__ = ["Chunk", "Speech", "Stream"]
 
-_KEPT = 64  # pieces planned ahead whose features are kept, 0.3 MB each; of others they are computed again
+_MAX_FEATURES = 64  # pieces planned ahead with features, 0.3 MB each; others compute them again
 
 
 @dataclass(frozen=True, repr=False)
 class Speech:
     """The result of a synthesis.
 
-    `audio` is float32 (samples,) at `sample_rate` Hz and may exceed 1 in magnitude; `durations` is int64
-    (tokens,) in frames of 600 samples, for every token including the marks at both ends (of a text in several
-    pieces, piece after piece); `timings` is the wall time in seconds per component, summed over pieces;
-    `plan` is what was rendered, None of `Synthesizer.run`.
+    Attributes:
+        audio: float32 (samples,), mono; its magnitude may exceed 1.
+        sample_rate: in Hz.
+        durations: int64 (tokens,), in frames of 600 samples, of all tokens of all pieces, the marks at both
+            ends of a piece included.
+        timings: component -> wall time in seconds.
+        plan: that was rendered; None from `Synthesizer.run`.
     """
 
     audio: NDArray[np.float32]
@@ -76,17 +78,21 @@ class Speech:
 
     @property
     def words(self) -> tuple[TimedWord, ...]:
-        """Words with their times, the marks left out; empty without a plan."""
+        """Words with their times, without marks; empty without a plan."""
         return tuple(word for word in self.timeline if word.spoken)
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """One piece of a stream.
+    """A piece of a stream.
 
-    `audio` is float32 (samples,) at `sample_rate` Hz, with the pause after it, and begins at sample `start`
-    of the speech; `timeline` has its words and marks, in samples of the speech. A piece that was skipped is
-    not `rendered`, and its audio is empty.
+    Attributes:
+        audio: float32 (samples,), mono, with the pause after the piece; empty if the piece was skipped.
+        sample_rate: in Hz.
+        start: its first sample in the speech.
+        piece: of the plan.
+        timeline: words and marks, in samples of the speech.
+        rendered: whether the piece was rendered, not skipped.
     """
 
     audio: NDArray[np.float32]
@@ -98,15 +104,16 @@ class Chunk:
 
     @property
     def words(self) -> tuple[TimedWord, ...]:
-        """Words with their times, the marks left out."""
+        """Words with their times, without marks."""
         return tuple(word for word in self.timeline if word.spoken)
 
 
 class Stream:
-    """An iterator of chunks, and a context manager that closes it; the first `skip` have no audio.
+    """An iterator of chunks, each planned and rendered on demand, and a context manager that closes it.
 
-    `plan` has no pieces; it says voice, speed, seed and rates of all chunks. `timings` is the wall time in
-    seconds per component so far. `renderer` gives the audio of the pieces that follow.
+    Attributes:
+        plan: voice, speed, seed and rates of the chunks; it has no pieces.
+        renderer: of the following pieces.
     """
 
     def __init__(
@@ -114,38 +121,42 @@ class Stream:
         model: Model,
         table: Callable[[str | None], Floats],
         plan: Plan,
-        pieces: Iterable[Planned],
+        pieces: Iterable[PlannedPiece],
         skip: int | None = 0,
     ) -> None:
-        """table: the style table of a piece's voice."""
+        """Create a stream; `table` returns the style table of a voice; `skip` chunks have no audio."""
         self.plan = plan
         self.renderer: Renderer = render
         self._model = model
         self._pieces = iter(pieces)
-        self._ahead: deque[Planned] = deque()
+        self._ahead: deque[PlannedPiece] = deque()
         self._chunks = self._render(table, skip)
 
     @property
     def timings(self) -> dict[str, float]:
-        """Wall time in seconds per component so far."""
+        """Component -> wall time in seconds so far."""
         return self._model.timings
 
     def close(self) -> None:
-        """End the stream, from any thread, the component that runs included; no chunk follows."""
+        """End the stream, also from another thread, and cancel the running component."""
         self._model.stopping.stop()
 
     def plan_ahead(self) -> Piece | None:
-        """Plan one piece more than are planned; its chunk comes in its turn. None where none follows.
+        """Plan the next piece without rendering it; its chunk follows in its turn.
 
-        To know the length of everything before its first sound. Raises InputError as the chunks do.
+        Returns:
+            The piece, or None at the end.
+
+        Raises:
+            InputError: as the chunks do.
         """
         try:
             planned = None if self._model.stopping.stopped else next(self._pieces, None)
-        except Stopped:
+        except CancelledError:
             return None
         if planned is None:
             return None
-        self._ahead.append(planned if len(self._ahead) < _KEPT else replace(planned, features=None))
+        self._ahead.append(planned if len(self._ahead) < _MAX_FEATURES else replace(planned, features=None))
         return planned.piece
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -156,7 +167,7 @@ class Stream:
             raise StopIteration
         try:
             return next(self._chunks)
-        except Stopped:
+        except CancelledError:
             raise StopIteration from None
 
     def __enter__(self) -> Stream:
@@ -165,7 +176,7 @@ class Stream:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _planned(self) -> Iterator[Planned]:
+    def _planned(self) -> Iterator[PlannedPiece]:
         while (planned := self._ahead.popleft() if self._ahead else next(self._pieces, None)) is not None:
             yield planned
 

@@ -1,4 +1,4 @@
-"""Synthesis: text or phonemes to a plan, a plan to audio, through the five components."""
+"""The synthesizer: text or phonemes to a plan, a plan to audio."""
 
 from __future__ import annotations
 
@@ -27,28 +27,30 @@ from kokoro_tvm.runtime.speech.checks import SPEEDS, check_ref_s, check_speed, c
 from kokoro_tvm.runtime.speech.division import Breath, Division
 from kokoro_tvm.runtime.speech.joins import Pauses
 from kokoro_tvm.runtime.speech.plan import Plan
-from kokoro_tvm.runtime.speech.planning import Planned, Style, plan_pieces
+from kokoro_tvm.runtime.speech.planning import PlannedPiece, Style, plan_pieces
 from kokoro_tvm.runtime.speech.rendering import complete
 from kokoro_tvm.runtime.speech.stream import Chunk, Speech, Stream
 from kokoro_tvm.runtime.threads import choose_threads
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-    from kokoro_tvm.runtime.text.markup import Known
+    from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 
 __all__ = ["Speech", "Synthesizer"]
 
 _PAUSES = Pauses()
 _DIVISION = Division()
-_LONGEST = 2_000_000  # characters, which are 40 hours and 13 GB of audio
-_WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # phonemes are divided only where they do not fit
+_MAX_CHARACTERS = 2_000_000  # 40 hours, 13 GB of audio
+_WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # divides phonemes only if they exceed a bucket
 
 
 class Synthesizer:
-    """Synthesizes speech with a bundle.
+    """Synthesizes speech with a bundle. Python threads may share one.
 
-    The number of threads is the argument's, else that of TVM_NUM_THREADS, else that of the usable cores (CPU
-    affinity and control group). Python threads may share a synthesizer.
+    Attributes:
+        bundle: its manifest.
+        voices: of the bundle, and the user's.
+        runner: runs the compiled components.
     """
 
     def __init__(
@@ -60,18 +62,22 @@ class Synthesizer:
         lexicon: str | Path | None = None,
         voices: str | Path | None = None,
     ) -> None:
-        """Open the bundle at `path` (default: `default_bundle()`) and compare its files with its manifest.
+        """Open a bundle and compare its files with its manifest. This executes the code in it.
 
-        A bundle is code: opening it executes its libraries. `sha256` is the digest that its bundle.json must
-        have (`kokoro-tvm inspect` prints it), which pins every file. Large weights that this user opened
-        before and that have not changed since are not read again, unless `verify` is true. `lexicon` is a
-        YAML file of words and their phonemes, which come before all others (docs/text.md). `voices` is a file
-        of a voice (.pt, .npy, .bin, .safetensors), or a folder of such: voices beside the bundle's.
+        Args:
+            path: folder of the bundle; None: `default_bundle()`.
+            threads: that compute together; None: TVM_NUM_THREADS, else the usable cores (CPU affinity and
+                control groups).
+            verify: read large weights again, even if they have not changed since this user's last check.
+            sha256: digest that bundle.json must have, in hexadecimal; it pins every file. `kokoro-tvm
+                inspect` prints it.
+            lexicon: YAML file of words and their phonemes, which override all others (docs/text.md).
+            voices: file of a voice (.pt, .npy, .bin, .safetensors), or a folder of them, to add.
 
         Raises:
-            BundleError: missing, damaged, of another schema or digest, or not for this processor.
-            InputError: `threads` is no positive number, `sha256` no digest, or there is a mistake in the
-                lexicon or in a voice.
+            BundleError: the bundle is missing, damaged, of another schema or digest, or for another CPU.
+            InputError: `threads` is no positive number, `sha256` no digest, or the lexicon or a voice is
+                invalid.
         """
         count = choose_threads(threads)
         bundle = read_bundle(default_bundle() if path is None else path, sha256)
@@ -102,24 +108,28 @@ class Synthesizer:
     def from_parts(
         cls, bundle: Bundle, runner: ComponentRunner, voices: Voices, front_end: FrontEnd | None = None
     ) -> Synthesizer:
-        """A synthesizer around a `runner` that is already there (another engine, or a stand-in for tests).
+        """Create a synthesizer around another engine.
 
-        front_end: the bundle's own unless one is given.
+        Args:
+            bundle: its manifest.
+            runner: runs the components.
+            voices: style tables.
+            front_end: text to phonemes; None: the bundle's.
         """
         self = cls.__new__(cls)
 
-        def opened() -> FrontEnd:
+        def open_front_end() -> FrontEnd:
             from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 
             return front_end or FrontEnd.open(bundle)
 
-        self._assemble(bundle, runner, voices, opened)
+        self._assemble(bundle, runner, voices, open_front_end)
         return self
 
-    _opening: tuple[Any, ...] | None = None  # arguments that open it again
+    _opening: tuple[Any, ...] | None = None  # arguments of __init__, for pickling
 
     def __reduce__(self) -> tuple[type[Synthesizer], tuple[Any, ...]]:
-        """Open the same bundle in the other process, by its folder, digest and options."""
+        """Pickle as folder, digest and options; the other process opens the bundle again."""
         if self._opening is None:
             raise InputError(
                 "A synthesizer of `from_parts` cannot be pickled. Call `from_parts` in the process that "
@@ -139,7 +149,7 @@ class Synthesizer:
 
     @cached_property
     def front_end(self) -> FrontEnd:
-        """Text to phonemes; imported with the first text, so that opening a bundle does not wait for it."""
+        """The front end, text to phonemes; imported with the first text."""
         return self._open_front_end()
 
     def __call__(
@@ -154,16 +164,21 @@ class Synthesizer:
         language: str | None = None,
         markup: bool = True,
     ) -> Speech:
-        """Speak `text`: the chunks of `stream`, joined.
+        """Synthesize a text.
 
-        Without a voice, `Voices.default` speaks. Markup in the text is followed (docs/text.md); markup: False
-        makes all brackets and tags text; ssml: whether all of it is SSML, which None leaves to its beginning;
-        language: the letter of one of the bundle's languages, by which all of it is read, where None leaves
-        it to each voice, the first of a mix.
+        Args:
+            text: plain or with markup (docs/text.md), in one string or in portions.
+            voice: name, or a mix such as "af_heart(2)+am_adam"; None: `Voices.default`.
+            speed: factor; above 1 is faster.
+            seed: of the noise, 0 to 2**64 - 1. The same seed gives the same audio.
+            pauses: seconds of silence between pieces.
+            division: lengths of pieces in phonemes.
+            ssml: whether the text is SSML; None: it is if it begins with `<speak>`.
+            language: letter of a language of the bundle; None: that of each voice.
+            markup: False: brackets and tags are text.
 
         Raises:
-            InputError: the text, voice, speed or seed is invalid, or the text longer than two million
-                characters; the message says why.
+            InputError: an argument or markup is invalid, or the text exceeds two million characters.
         """
         _check_length(text)
         return self._joined(
@@ -182,9 +197,9 @@ class Synthesizer:
         language: str | None = None,
         markup: bool = True,
     ) -> Plan:
-        """Everything about a speech that is known before the decoder runs: `render` speaks it.
+        """Plan a speech: everything that is known before the decoder runs. `render` synthesizes it.
 
-        Raises InputError as `__call__` does.
+        Arguments and errors are those of `__call__`.
         """
         _check_length(text)
         stream = self.stream(text, voice, speed, seed, pauses, division, ssml, None, language, markup=markup)
@@ -204,24 +219,31 @@ class Synthesizer:
         unread: Collection[str] = (),
         markup: bool = True,
     ) -> Stream:
-        """Speak piece by piece: the first chunk comes after the first clause.
+        """Synthesize piece by piece; the first chunk comes after the first clause.
 
-        `text` may come in portions (a language model's output); sentences are spoken when they are complete,
-        and the chunks are those of the same text in one string. Memory does not grow with the text. The first
-        `skip` pieces are planned but not rendered (None: all of them), to go on where a speech was
-        interrupted. Dropping or closing the stream stops the work after the component that runs. Written
-        forms of the kinds `unread` are not read by their rules, as `FrontEnd.leaving` says.
+        Memory does not grow with the text. The chunks of a text in portions (from a language model, say) are
+        those of the same text in one string. Closing or dropping the stream cancels the work.
+
+        Args:
+            text: see `__call__`, as the other arguments.
+            voice: see `__call__`.
+            speed: see `__call__`.
+            seed: see `__call__`.
+            pauses: see `__call__`.
+            division: see `__call__`.
+            ssml: see `__call__`.
+            skip: number of pieces that are planned but not rendered, to resume a speech; None: all.
+            language: see `__call__`.
+            unread: kinds of written forms whose rules are not applied, see `FrontEnd.leaving`.
+            markup: see `__call__`.
 
         Raises:
-            InputError: the voice, speed, seed or a kind of written forms is invalid; while chunks are
-                computed, the text.
+            InputError: an argument is invalid; while chunks are computed, the text is.
         """
-        from kokoro_tvm.runtime.speech.sentences import (
-            sentences_of_text,  # opening a bundle does not wait for it
-        )
+        from kokoro_tvm.runtime.speech.sentences import sentences_of_text  # slow to import
 
         voice = self.voices.default if voice is None else voice
-        front_end = self.front_end.leaving(unread) if unread else self.front_end
+        front_end = self.front_end.with_unread_forms(unread) if unread else self.front_end
         sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
@@ -234,14 +256,21 @@ class Synthesizer:
         seed: int = 0,
         pauses: Pauses = _PAUSES,
     ) -> Speech:
-        """Speak phonemes, or several strings of them as utterances of their own.
+        """Synthesize phonemes.
 
-        One utterance at a speed of 1 or more is, bit for bit, what `run` gives. Symbols the model does not
-        know are listed in a SpeechWarning and left out. What exceeds the largest bucket is divided at
-        sentence ends, else clause ends, else spaces; nothing is cut.
+        One utterance at a speed of 1 or more equals the result of `run`, bit for bit. Unknown symbols are
+        left out with a SpeechWarning. An utterance that exceeds the largest bucket is divided at sentence
+        ends, else clause ends, else spaces.
+
+        Args:
+            phonemes: one utterance, or several, in misaki's alphabet.
+            voice: see `__call__`.
+            speed: see `__call__`.
+            seed: see `__call__`.
+            pauses: see `__call__`.
 
         Raises:
-            InputError: nothing is left to speak, or the voice, speed or seed is invalid.
+            InputError: an argument is invalid, or no symbol is known.
         """
         return self._joined(self.stream_phonemes(phonemes, voice, speed, seed, pauses))
 
@@ -253,7 +282,7 @@ class Synthesizer:
         seed: int = 0,
         pauses: Pauses = _PAUSES,
     ) -> Plan:
-        """The plan of what `from_phonemes` speaks. Raises InputError as it does."""
+        """Plan the speech of `from_phonemes`, whose arguments and errors it has."""
         stream = self.stream_phonemes(phonemes, voice, speed, seed, pauses, skip=None)
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
@@ -266,7 +295,7 @@ class Synthesizer:
         pauses: Pauses = _PAUSES,
         skip: int | None = 0,
     ) -> Stream:
-        """The chunks of what `from_phonemes` speaks, as `stream` gives them."""
+        """Synthesize phonemes piece by piece; see `from_phonemes` and `stream`."""
         from kokoro_tvm.runtime.speech.sentences import sentences_of_phonemes
 
         voice = self.voices.default if voice is None else voice
@@ -276,25 +305,30 @@ class Synthesizer:
         return self._stream(sentences, voice, speed, seed, style, skip)
 
     def complete(self, plan: Plan) -> Plan:
-        """The plan with durations for words whose phonemes were changed; all others stay as they are.
+        """Predict the missing durations of a plan, of words whose phonemes were changed.
 
-        Raises InputError for another voice or phoneme than there is.
+        Raises:
+            InputError: the voice or a phoneme is unknown, or the plan is for other rates.
         """
         model, table = self._model_for(plan), self._tables(plan.voice)
         pieces = (complete(model, table(piece.voice), piece, plan.speed) for piece in plan.pieces)
         return replace(plan, pieces=tuple(pieces))
 
     def render(self, plan: Plan, pieces: Iterable[int] | None = None) -> Speech:
-        """Speak a plan, or some of its pieces by number: each sounds as it does in the whole.
+        """Synthesize a plan.
+
+        Args:
+            plan: of `plan`, edited or not.
+            pieces: numbers of pieces; each sounds as in the whole. None: all.
 
         Raises:
-            InputError: the plan is not for this bundle's rates, voices or phonemes; TooLongError, one too,
-                when a piece exceeds the largest bucket.
+            InputError: the plan has rates, voices or phonemes that the bundle does not have.
+            TooLongError: a piece exceeds the largest bucket. It is an InputError.
         """
         return self._joined(self.render_stream(plan, pieces))
 
     def render_stream(self, plan: Plan, pieces: Iterable[int] | None = None, skip: int | None = 0) -> Stream:
-        """The chunks of what `render` speaks, without the audio of the first `skip`."""
+        """Synthesize a plan piece by piece; the first `skip` chunks (None: all) have no audio."""
         numbers = list(range(len(plan.pieces)) if pieces is None else pieces)
         for number in numbers:
             plan.check_place(number)
@@ -307,7 +341,7 @@ class Synthesizer:
             table(piece.voice)
             model.check_frames(np.array(piece.durations, np.int64), f"Piece {number} of the plan")
         self._announce()
-        planned = (Planned(piece, None) for piece in plan.pieces)
+        planned = (PlannedPiece(piece, None) for piece in plan.pieces)
         return Stream(model, table, replace(plan, pieces=()), planned, skip)
 
     def phonemize(
@@ -318,11 +352,14 @@ class Synthesizer:
         language: str | None = None,
         markup: bool = True,
     ) -> list[str]:
-        """Phonemes of each paragraph of `text`, divided at pauses and other voices too; raises InputError."""
-        from kokoro_tvm.runtime.text.reading import read_marked
+        """Return the phonemes of each paragraph, also divided at pauses and changes of voice.
+
+        Arguments and errors are those of `__call__`.
+        """
+        from kokoro_tvm.runtime.text.reading import phonemize_markup
 
         voice = self.voices.default if voice is None else voice
-        utterances = read_marked(text, self._known(voice, language), self.front_end, ssml, markup)
+        utterances = phonemize_markup(text, self._known(voice, language), self.front_end, ssml, markup)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
     def run(
@@ -333,19 +370,19 @@ class Synthesizer:
         noise: Noise | None = None,
         seed: int = 0,
     ) -> Speech:
-        """One utterance from token ids to audio, as the stock model's `forward_with_tokens` does it.
+        """Synthesize one utterance from token ids, like the stock model's `forward_with_tokens`.
 
         Args:
-            token_ids: (tokens,) or (1, tokens) integers with the 0 at both ends.
-            ref_s: style float32 (256,) or (1, 256).
-            speed: above 1 is faster.
-            noise: standard normal float32 (samples,), or a callable from `samples` to it;
-                the decoder draws it from `seed` if None.
-            seed: 0 to 2**64 - 1, when `noise` is None.
+            token_ids: integers (tokens,) or (1, tokens), with a 0 at both ends.
+            ref_s: style, float32 (256,) or (1, 256).
+            speed: factor; above 1 is faster.
+            noise: standard normal float32 (samples,), or a function from the number of samples to it; None:
+                drawn from `seed`.
+            seed: 0 to 2**64 - 1.
 
         Raises:
-            InputError: an argument is invalid; TooLongError when the utterance exceeds the largest
-                bucket, because tokens cannot be divided here.
+            InputError: an argument is invalid.
+            TooLongError: the utterance exceeds the largest bucket. It is an InputError.
         """
         speed = check_speed(speed)
         check_seed(seed)
@@ -367,7 +404,7 @@ class Synthesizer:
         style = replace(style, speed=check_speed(speed))
         bundle = self.bundle
         rates = bundle.sample_rate, bundle.samples_per_frame
-        # Phonemes of one utterance are spoken as `run` speaks them, to the last bit.
+        # One utterance of phonemes equals the result of `run`, bit for bit.
         mute = style.division is not _WHOLE
         plan = Plan((), voice, style.speed, check_seed(seed), *rates, mute=mute)
         self._announce(style.speed)
@@ -392,7 +429,7 @@ class Synthesizer:
         return Model(self.bundle, self.runner)
 
     def _tables(self, voice: str) -> Callable[[str | None], Floats]:
-        """The style table of a voice, or of `voice` itself for None; raises InputError for an unknown one."""
+        """Return a function from a voice, or None for `voice`, to its style table; raises InputError."""
 
         @lru_cache(VOICES_REMEMBERED)
         def table(other: str | None) -> Floats:
@@ -401,25 +438,25 @@ class Synthesizer:
         table(None)
         return table
 
-    def _known(self, voice: str, language: str | None = None) -> Known:
-        """What markup may name in a request for `voice`, which is read in `language` or in each voice's."""
-        from kokoro_tvm.runtime.text.markup import Known
+    def _known(self, voice: str, language: str | None = None) -> MarkupVocabulary:
+        """Return the names that markup may use in a request."""
+        from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 
-        return Known(
+        return MarkupVocabulary(
             self.bundle.vocabulary, languages_of(self.voices, voice, language, self.bundle.languages)
         )
 
     def _announce(self, speed: float = 1.0) -> None:
         low, high = SPEEDS
         if not low <= speed <= high:
-            can = f"{low:g} to {high:g}"
-            warn(f"Speed {speed:g} is beyond what the model can say, {can}: sounds are lost or drawn out.")
+            limits = f"{low:g} to {high:g}"
+            warn(f"Speed {speed:g} is beyond what the model can say, {limits}: sounds are lost or drawn out.")
         if self.bundle.synthetic:
             warn(f"{self.bundle.root.name} was built from synthetic (random) weights: this is not speech.")
 
 
 def _check_length(text: str | Iterable[str]) -> None:
-    if isinstance(text, str) and len(text) > _LONGEST:
+    if isinstance(text, str) and len(text) > _MAX_CHARACTERS:
         raise InputError(
             f"The text has {len(text)} characters, about {len(text) / 50_000:.0f} hours of speech, too much "
             "for memory at once. Use stream(), whose memory does not grow with the text."

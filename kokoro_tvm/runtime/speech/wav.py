@@ -1,4 +1,4 @@
-"""Float WAV files that appear whole or not at all."""
+"""Float WAV files, written atomically."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kokoro_tvm.common.output import check_place, whole_file
 
 __all__ = ["check_output", "header", "write_wav"]
 
-LARGEST = (1 << 32) - 1024  # bytes; sizes in a WAV file have 32 bits
-_UNKNOWN = (1 << 32) - 1  # the size of what is not known before it ends, as FFmpeg writes and reads it
+MAX_BYTES = (1 << 32) - 1024  # sizes in a WAV file have 32 bits
+_UNKNOWN_SIZE = (1 << 32) - 1  # as FFmpeg writes and reads it
 _FORMAT_PCM = 1
 _FORMAT_IEEE_FLOAT = 3
 _OTHER_FORMATS = frozenset({".mp3", ".ogg", ".opus", ".flac", ".m4a", ".aac", ".webm"})
 
 
 def check_output(path: Path) -> None:
-    """Raise InputError when a WAV cannot be written to `path`, before time is spent on speaking."""
+    """Check, before the synthesis, that a WAV can be written to `path`; raises InputError."""
     if path.suffix.lower() in _OTHER_FORMATS:
         raise InputError(
             f"{path}: only WAV is written here. Name it {path.with_suffix('.wav')}, or call "
@@ -31,13 +31,19 @@ def check_output(path: Path) -> None:
 
 
 def header(samples: int | None, sample_rate: int, dtype: str = "<f4") -> bytes:
-    """What stands before mono samples of `dtype`, "<f4" or "<i2"; samples: None where not counted yet.
+    """Return the header of a mono WAV file.
 
-    Raises InputError for more than a WAV file can hold.
+    Args:
+        samples: their number; None: unknown.
+        sample_rate: in Hz.
+        dtype: "<f4" or "<i2".
+
+    Raises:
+        InputError: the samples exceed the size of a WAV file.
     """
     width = np.dtype(dtype).itemsize
-    size = _UNKNOWN if samples is None else width * samples
-    if samples is not None and size > LARGEST:
+    size = _UNKNOWN_SIZE if samples is None else width * samples
+    if samples is not None and size > MAX_BYTES:
         raise InputError(
             f"{samples / sample_rate:.0f} s of audio do not fit into one WAV file. Write FLAC, or speak less."
         )
@@ -48,15 +54,20 @@ def header(samples: int | None, sample_rate: int, dtype: str = "<f4") -> bytes:
         chunks = _chunk(b"fmt ", struct.pack("<HHIIHHH", _FORMAT_IEEE_FLOAT, *numbers, 0))
         chunks += _chunk(b"fact", struct.pack("<I", samples or 0))
     chunks += struct.pack("<4sI", b"data", size)
-    whole = min(4 + len(chunks) + size, _UNKNOWN)
+    whole = min(4 + len(chunks) + size, _UNKNOWN_SIZE)
     return struct.pack("<4sI4s", b"RIFF", whole, b"WAVE") + chunks
 
 
 def write_wav(path: str | Path, audio: NDArray[np.float32], sample_rate: int) -> None:
-    """Write mono 32-bit float WAV; other readers see the old file or the whole new one, never a part.
+    """Write mono 32-bit float WAV atomically; equal audio gives equal bytes.
 
-    The bytes depend on the audio alone (common libraries put the time of writing into float WAV files).
-    Raises InputError when the file cannot be written.
+    Args:
+        path: of the file.
+        audio: float32 (samples,).
+        sample_rate: in Hz.
+
+    Raises:
+        InputError: the file cannot be written.
     """
     path = Path(path)
     check_output(path)

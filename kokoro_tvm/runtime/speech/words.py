@@ -1,4 +1,4 @@
-"""When each word and each phoneme is heard: by the place of the model's tokens in a plan."""
+"""Times of words and phonemes, from the durations of a plan."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["EARLY_FRAMES", "PAUSING_SOUND", "TimedPhoneme", "TimedWord", "timeli
 
 EARLY_FRAMES = 2
 """Frames by which a token is heard before its place in the durations: after a pause, the energy of a word
-rises 30 to 65 ms before it in all voices that were measured (docs/timing.py)."""
+rises 30 to 65 ms earlier in all measured voices (docs/timing.py)."""
 
 PAUSING_SOUND = 6
-"""Frames at speed 1 that the last phoneme of a word lasts at least if a pause follows that no mark asks for:
-of 74 words where it did, 69 had a silence of 80 ms or more after them, of 1,648 others 27 had one."""
+"""Minimum duration of the last phoneme of a word, in frames at speed 1, if a pause without a mark follows. Of
+74 such words, 69 had a silence of 80 ms or more after them; of 1,648 others, 27 had one."""
 
 
 class _Timed:
-    """What has samples in the speech, as a slice."""
+    """A span of samples in the speech."""
 
     start_sample: int
     end_sample: int
@@ -40,7 +40,7 @@ class _Timed:
 
 @dataclass(frozen=True)
 class TimedPhoneme(_Timed):
-    """A symbol of the model's alphabet, and its samples in the speech as a slice."""
+    """A phoneme and its span of samples in the speech."""
 
     symbol: str
     start_sample: int
@@ -50,11 +50,19 @@ class TimedPhoneme(_Timed):
 
 @dataclass(frozen=True)
 class TimedWord(_Timed):
-    """A word or a mark with its samples in the speech as a slice, without the space after it.
+    """A word or a mark and its span of samples in the speech, without the space after it.
 
-    text: as it stands in the source, where it is the characters of the slice `source`; spoken: whether it is
-    a word; pause: samples of silence that the plan adds after it, 0 within a piece; piece: its number;
-    joined: whether the text, without its markup, has no space between it and the word before.
+    Attributes:
+        text: in the source.
+        source: its characters in the source, as a slice.
+        start_sample: first sample.
+        end_sample: after the last sample.
+        sample_rate: in Hz.
+        phonemes: with their times.
+        spoken: whether it is a word, not a mark.
+        piece: number of its piece.
+        pause: samples of silence that the plan adds after it; 0 within a piece.
+        joined: whether no space is between it and the word before, apart from markup.
     """
 
     text: str
@@ -70,27 +78,27 @@ class TimedWord(_Timed):
 
 
 def timeline(plan: Plan) -> tuple[TimedWord, ...]:
-    """Words and marks of a plan in order; raises InputError while a duration is not known."""
-    found: list[TimedWord] = []
+    """Return the words and marks of a plan in order; raises InputError if a duration is unknown."""
+    words: list[TimedWord] = []
     start = 0
     for number, piece in enumerate(plan.pieces):
-        found += words_of_piece(plan, piece, number, start)
+        words += words_of_piece(plan, piece, number, start)
         start += piece.samples(plan.samples_per_frame)
-    return tuple(found)
+    return tuple(words)
 
 
 def words_of_piece(plan: Plan, piece: Piece, number: int, start: int) -> Iterator[TimedWord]:
-    """Words and marks of a piece whose first sample is the `start`-th of the speech."""
+    """Yield the words and marks of a piece that begins at sample `start` of the speech."""
     before, after = piece.cut(plan.samples_per_frame)
     last = start - before + piece.frames * plan.samples_per_frame - after
     rate = plan.sample_rate
 
     def sample(frame: int) -> int:
-        """The sample at which a frame of the piece is heard, within those that the speech has of it."""
+        """Return the sample at which a frame of the piece is heard, within the piece."""
         return min(max(start - before + (frame - EARLY_FRAMES) * plan.samples_per_frame, start), last)
 
     frames = piece.lead
-    paused = True  # between this word and the one before it
+    paused = True  # before the current word
     for place, word in enumerate(piece.words):
         following = piece.words[place + 1 :]
         space = 0 if paused else piece.words[place - 1].space_frames
@@ -111,10 +119,9 @@ def words_of_piece(plan: Plan, piece: Piece, number: int, start: int) -> Iterato
 
 
 def _pauses(plan: Plan, word: Word, following: tuple[Word, ...]) -> bool:
-    """Whether nothing is heard between a word and the next: what the last phoneme lasts longer than it sounds
-    is silence. Otherwise the space between them sounds like the beginning of the next (docs/runtime.md).
+    """Return whether silence follows a word: before a mark, at the end, and after a long last phoneme.
 
-    Before a mark and at the end it is so; between words it is so where the last phoneme lasts long.
+    Otherwise the space sounds like the beginning of the next word (docs/runtime.md).
     """
     after = next((other for other in following if other.phonemes), None)
     if not word.spoken or after is None or not after.spoken:

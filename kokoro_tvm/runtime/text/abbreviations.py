@@ -1,8 +1,8 @@
-"""Whether the point of an abbreviation ends a sentence as well.
+"""Tell whether the point after an abbreviation also ends a sentence.
 
-A title's never does, for a name follows it: Dr. Smith. Others do where the next word begins one (Kiss and
-Strunk, "Unsupervised multilingual sentence boundary detection", 2006, call these words frequent sentence
-starters): in the U.S. Navy, but in the U.S. The Navy.
+The point of a title never does, because a name follows it: Dr. Smith. Other abbreviations end a sentence if
+the next word often starts one: in the U.S. Navy, but in the U.S. The Navy. (Kiss and Strunk, "Unsupervised
+multilingual sentence boundary detection", 2006: frequent sentence starters.)
 """
 
 from __future__ import annotations
@@ -11,41 +11,43 @@ import json
 import re
 from pathlib import Path
 
-__all__ = ["abbreviation_in", "begins_sentence"]
+__all__ = ["find_abbreviation", "is_sentence_start"]
 
 _LAST_WORD = re.compile(r"(?:[^\W\d_]\.){0,10}[^\W\d_]{1,20}$")
 _NEXT_WORD = re.compile(r"([^\W\d_]{1,20}(?:['’][^\W\d_]{1,8})?)(?![\w.])")
 _WORDS: dict[str, list[str]] = json.loads(
     Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
-)  # one place for Python and JavaScript, for all languages: sentences are found before a language is known
-_NAMED_AFTER = frozenset(_WORDS["titles"])
-_ABBREVIATIONS = _NAMED_AFTER | frozenset(_WORDS["others"])
+)  # Python and JavaScript share the file. It has all languages: a text is split before its language is known.
+_TITLES = frozenset(_WORDS["titles"])
+_ABBREVIATIONS = _TITLES | frozenset(_WORDS["others"])
 _BEGINNINGS = frozenset(_WORDS["beginnings"])
 _DAYS = frozenset(_WORDS["dates"])
 _HOURS = frozenset(("a.m", "p.m"))
 
 
-def abbreviation_in(before: str) -> str | None:
-    """The abbreviation, or the initial, that a text ends with in front of its point; None for none."""
-    found = _LAST_WORD.search(before)
-    if found is None:
+def find_abbreviation(before: str) -> str | None:
+    """Return the abbreviation or initial at the end of the text before a point, or None."""
+    match = _LAST_WORD.search(before)
+    if match is None:
         return None
-    word = found[0]
+    word = match[0]
     letters = word.split(".")
-    dotted = len(letters) > 1 and max(map(len, letters)) == 1
-    initial = len(word) == 1 and word.isupper() and word != "I"
-    return word.lower() if dotted or initial or word.lower() in _ABBREVIATIONS else None
+    is_dotted = len(letters) > 1 and max(map(len, letters)) == 1
+    is_initial = len(word) == 1 and word.isupper() and word != "I"
+    return word.lower() if is_dotted or is_initial or word.lower() in _ABBREVIATIONS else None
 
 
-def begins_sentence(after: str, abbreviation: str) -> bool:
-    """Whether a sentence begins with the word that `after` begins with, behind an abbreviation and its point.
+def is_sentence_start(after: str, abbreviation: str) -> bool:
+    """Return whether the text after an abbreviation and its point starts a new sentence.
 
-    after: the word and what follows it.
+    Args:
+        after: The next word and what follows it.
+        abbreviation: As `find_abbreviation` returns it.
     """
-    found = _NEXT_WORD.match(after)
-    if found is None or abbreviation in _NAMED_AFTER or not found[1][0].isupper():
+    match = _NEXT_WORD.match(after)
+    if match is None or abbreviation in _TITLES or not match[1][0].isupper():
         return False
-    word = found[1].replace("’", "'")
+    word = match[1].replace("’", "'")
     if abbreviation == "etc" or (abbreviation in _HOURS and word != word.upper()):
         return word.lower() not in _DAYS
     return word == word.capitalize() and word.lower() in _BEGINNINGS

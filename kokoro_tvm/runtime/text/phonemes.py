@@ -1,4 +1,4 @@
-"""Phoneme strings: to token ids, and into parts that fit, at sentence ends, else clause ends, else spaces."""
+"""Encode phoneme strings as token ids, and cut them at sentence ends, clause ends or spaces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["clean", "encode", "has_sound", "middle_cut"]
+__all__ = ["clean_phonemes", "encode", "find_middle_cut", "has_sound"]
 
 _CLOSING = "[)\\]}”’»\"']*"
 # In order of preference; a part ends where the match ends. The last is for texts without space after marks.
@@ -23,8 +23,12 @@ _BOUNDARIES = tuple(
 )
 
 
-def clean(phonemes: str) -> str:
-    """`phonemes` with tabs and line breaks as spaces; raises InputError when empty or with a NUL byte."""
+def clean_phonemes(phonemes: str) -> str:
+    """Return the phonemes with tabs and line breaks as spaces.
+
+    Raises:
+        InputError: They are empty, no string, or hold a NUL byte.
+    """
     if not isinstance(phonemes, str):
         raise InputError(f"Phonemes are a string, not {type(phonemes).__name__}.")
     if "\0" in phonemes:
@@ -36,7 +40,7 @@ def clean(phonemes: str) -> str:
 
 
 def has_sound(phonemes: str, vocabulary: Mapping[str, int]) -> bool:
-    """Whether the model knows any of the symbols, spaces aside."""
+    """Return whether the model knows any of the symbols, spaces aside."""
     return any(symbol in vocabulary and not symbol.isspace() for symbol in phonemes)
 
 
@@ -45,16 +49,15 @@ def encode(phonemes: str, vocabulary: Mapping[str, int]) -> list[int]:
     return [0, *(vocabulary[symbol] for symbol in phonemes if symbol in vocabulary), 0]
 
 
-def middle_cut(phonemes: str) -> int | None:
-    """The place nearest to the middle at a boundary of the best kind there is; None without a boundary.
-
-    Both sides hold a sound, not only marks.
-    """
+def find_middle_cut(phonemes: str) -> int | None:
+    """Return the place of the boundary nearest to the middle, of the best kind there is, or None."""
     sounds = [place for place, symbol in enumerate(phonemes) if symbol.isalpha()]
     if not sounds:
         return None
     for boundary in _BOUNDARIES:
-        cuts = [cut for m in boundary.finditer(phonemes) if sounds[0] < (cut := m.end()) <= sounds[-1]]
+        cuts = [
+            cut for match in boundary.finditer(phonemes) if sounds[0] < (cut := match.end()) <= sounds[-1]
+        ]
         if cuts:
             return min(cuts, key=lambda place: abs(2 * place - len(phonemes)))
     return None

@@ -1,10 +1,10 @@
-"""Scripts of characters: what a text is written in, and what a language is written with."""
+"""Scripts of characters, to name them in messages and to filter the input of espeak-ng."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 
-__all__ = ["RANGES", "in_script", "script_of"]
+__all__ = ["RANGES", "describe_scripts", "find_script"]
 
 # First and last code points of the blocks of common scripts (Unicode 15, Blocks.txt). libkokoro has this
 # table too (native/libkokoro/generated.py), and so have pages (web/scripts.js).
@@ -54,15 +54,15 @@ RANGES = (
 _FIRSTS = [first for first, _, _ in RANGES]
 
 
-def script_of(char: str) -> str:
-    """Return the script of a letter or figure; "" for another character, and for a rare script."""
+def find_script(char: str) -> str:
+    """Return the script of a letter or digit; "" for other characters and rare scripts."""
     if not char.isalnum():
         return ""
     row = bisect_right(_FIRSTS, ord(char)) - 1
     return RANGES[row][2] if row >= 0 and ord(char) <= RANGES[row][1] else ""
 
 
-def in_script(text: str) -> str:
+def describe_scripts(text: str) -> str:
     """Return the scripts of a text for a message: " (Japanese, Chinese script)"; "" if it has none."""
-    scripts = [script for script in dict.fromkeys(map(script_of, text)) if script]
+    scripts = [script for script in dict.fromkeys(map(find_script, text)) if script]
     return f" ({', '.join(scripts)} script)" if scripts else ""

@@ -11,10 +11,10 @@ from fastapi.responses import JSONResponse
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.prosody import FACTORS
-from kokoro_tvm.runtime.text.markup import Known, is_ssml, parse
-from kokoro_tvm.runtime.text.markup.ssml import BREAKS, ELEMENTS, SPOKEN
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary, is_ssml, parse_markup
+from kokoro_tvm.runtime.text.markup.ssml import BREAKS, ELEMENTS, IGNORED_ELEMENTS
 from kokoro_tvm.runtime.text.markup.values import RATES
-from kokoro_tvm.runtime.text.markup.written import in_brackets
+from kokoro_tvm.runtime.text.markup.written import write_brackets
 from kokoro_tvm.serving.bodies import AudioBody
 from kokoro_tvm.serving.errors import ApiError
 from kokoro_tvm.serving.feed import read_in_turns
@@ -34,7 +34,7 @@ _computations = APIRouter(route_class=ComputationRoute)
 async def describe_ssml() -> dict[str, Any]:
     return {
         "elements": {name: element.about for name, element in ELEMENTS.items()},
-        "ignored": list(SPOKEN),
+        "ignored": list(IGNORED_ELEMENTS),
         "break_strengths": {strength: seconds or 0.0 for strength, seconds in BREAKS.items()},
         "prosody_rates": RATES,
         "rate_range": list(FACTORS),
@@ -45,14 +45,14 @@ async def describe_ssml() -> dict[str, Any]:
 async def convert_ssml(body: SsmlRequest, request: Request, service: CurrentService) -> ComputedResponse:
     bundle = service.bundles.of().bundle
     # Which voices exist is checked when the text is spoken.
-    context = Known(
+    context = MarkupVocabulary(
         bundle.vocabulary, lambda voice: describe(voice or body.voice or "", bundle.languages).code
     )
 
     def compute() -> JSONResponse:
         text = body.text
         if is_ssml(text):
-            text = in_brackets(parse(read_in_turns(text), context, ssml=True), body.voice or None)
+            text = write_brackets(parse_markup(read_in_turns(text), context, ssml=True), body.voice or None)
         return JSONResponse({"text": text}, headers=body.headers)
 
     return ComputedResponse(service.scheduler.compute(compute, request.state.priority))

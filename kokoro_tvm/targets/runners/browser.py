@@ -15,13 +15,12 @@ from urllib.parse import unquote, urlsplit
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.targets.runners.process import CPU, RunnerProcess
+from kokoro_tvm.targets.runners.served import PAGE_FILES
 from kokoro_tvm.web import WEB
 
-__all__ = ["FILES", "Browser"]
+__all__ = ["Browser"]
 
 _HERE = Path(__file__).parent
-FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
-"""The files of the page that runs code."""
 _SWITCHES = (
     *("--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),
     *("--disable-gpu-watchdog", "--disable-extensions", "--disable-dev-shm-usage", "--log-level=3"),
@@ -112,7 +111,7 @@ class _Exchanges:
             name = unquote(query)
             return Path(name).read_bytes() if name in self.files else None
         file = WEB / path.removeprefix("web/") if path.startswith("web/") else _HERE / path
-        is_served = path in FILES or (path.startswith("web/") and file.resolve().is_relative_to(WEB))
+        is_served = path in PAGE_FILES or (path.startswith("web/") and file.resolve().is_relative_to(WEB))
         return file.read_bytes() if is_served and file.is_file() else None
 
     def post(self, path: str, content: bytes) -> None:

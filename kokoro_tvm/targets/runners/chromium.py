@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kokoro_tvm.targets.runners.served import Serving, javascript_digest, version_of_runner
+from kokoro_tvm.targets.runners.served import PAGE_FILES, Serving, javascript_digest, version_of_runner
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
@@ -39,9 +39,7 @@ class Chromium(Serving):
 
     def facts(self) -> dict[str, Any]:
         """Return the browser's version, and the digest of the page's files."""
-        from kokoro_tvm.targets.runners.browser import FILES
-
-        server = javascript_digest(*map(_HERE.joinpath, FILES))
+        server = javascript_digest(*map(_HERE.joinpath, PAGE_FILES))
         return {"browser": self.version(), "server": server}
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:

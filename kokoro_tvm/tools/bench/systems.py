@@ -122,10 +122,10 @@ def choose_peers(names: Sequence[str] | None, gpu: bool = False) -> tuple[Peer, 
     Raises:
         InputError: A name is unknown.
     """
-    known = [peer.name for peer in PEERS]
+    available = [peer.name for peer in PEERS]
     for name in names or ():
-        if name not in known:
-            raise InputError(f"There is no peer {name!r}. There are: {', '.join(known)}, or none.")
+        if name not in available:
+            raise InputError(f"There is no peer {name!r}. There are: {', '.join(available)}, or none.")
     if names is None:
         return tuple(peer for peer in PEERS if gpu or not peer.on_gpu)
     return tuple(peer for peer in PEERS if peer.name in names)

@@ -57,8 +57,8 @@ TEXTS = (
 
 def choose_texts(names: Sequence[str] | None) -> tuple[Text, ...]:
     """Choose texts by name, or all if None. Raises InputError for an unknown name."""
-    known = [text.name for text in TEXTS]
+    available = [text.name for text in TEXTS]
     for name in names or ():
-        if name not in known:
-            raise InputError(f"There is no text {name!r} to measure. There are: {', '.join(known)}.")
+        if name not in available:
+            raise InputError(f"There is no text {name!r} to measure. There are: {', '.join(available)}.")
     return tuple(text for text in TEXTS if names is None or text.name in names)

@@ -32,7 +32,7 @@ class KernelGroup:
     flops_per_step: float
 
     def __str__(self) -> str:
-        """`decoder conv1d, 1,000 FLOP a step`."""
+        """Format as `decoder conv1d, 1,000 FLOP a step`."""
         flops = f", {self.flops_per_step:,.0f} FLOP a step" if self.flops_per_step else ""
         return f"{self.component} {self.operation}{flops}"
 

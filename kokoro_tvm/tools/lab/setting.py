@@ -18,8 +18,8 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.phonemes import clean
-from kokoro_tvm.runtime.text.reading import spoken_utterances
+from kokoro_tvm.runtime.text.phonemes import clean_phonemes
+from kokoro_tvm.runtime.text.reading import phonemize_text
 from kokoro_tvm.runtime.threads import choose_threads
 
 if TYPE_CHECKING:
@@ -134,12 +134,14 @@ def build_utterance(
     if phonemes is None:
         code = describe(voice, bundle.languages).code
         code = code if code in bundle.languages else next(iter(bundle.languages))
-        paragraphs = spoken_utterances(SourceText.of(str(text)), code, FrontEnd.open(bundle))
+        paragraphs = phonemize_text(SourceText.of(str(text)), code, FrontEnd.open(bundle))
         if len(paragraphs) != 1:
             raise InputError(f"The text has {len(paragraphs)} paragraphs, and regimes are compared on one.")
         phonemes = paragraphs[0].phonemes
     try:
-        return UtteranceSpec(name="given", phonemes=clean(phonemes), voice=voice, speed=speed, seed=seed)
+        return UtteranceSpec(
+            name="given", phonemes=clean_phonemes(phonemes), voice=voice, speed=speed, seed=seed
+        )
     except PydanticError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))

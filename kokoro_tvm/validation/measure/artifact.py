@@ -95,11 +95,11 @@ def validate_component(
                 off = count_off(_counts(value, reference), reference.truth.durations)
                 verdicts.append(none_off("max_durations_off", off, "durations"))
         if seeded is not None:
-            drawn = seeded(
+            seeded_results = seeded(
                 reference.inputs(component) | {"seed": seed_words(reference.seed, reference.piece)}
             )
             verdicts += [
-                none_off("max_seeded_off", count_off(drawn[name], results[name]), name)
+                none_off("max_seeded_off", count_off(seeded_results[name], results[name]), name)
                 for name in OUTPUTS[component]
             ]
             verdicts += judge_noise(reference.seed, reference.piece)

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kokoro_tvm.common.errors import ValidationError
-from kokoro_tvm.common.output import write_text
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
@@ -270,8 +270,12 @@ class Jsonable(Protocol):
 
 def write_report(report: Jsonable, path: Path) -> None:
     """Write a report as JSON, atomically."""
+    text = json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    with TemporaryDirectory(dir=path.parent, prefix=".report-") as folder:
+        partial = Path(folder) / path.name
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
 
 
 def number(value: float) -> float | str:

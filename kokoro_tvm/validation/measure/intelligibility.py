@@ -57,10 +57,10 @@ def english_voices(names: Iterable[str], languages: Mapping[str, SpokenLanguage]
         if language in (KOKORO["a"], KOKORO["b"]) or (language.espeak or "").startswith("en"):
             voices.setdefault((code, voice.gender), name)
     if not voices:
-        spoken = ", ".join(language.name for language in languages.values())
+        available = ", ".join(language.name for language in languages.values())
         raise InputError(
             f"Sentences and recogniser of the gate `intelligibility` are English, and the bundle speaks "
-            f"{spoken}. Leave the gate out."
+            f"{available}. Leave the gate out."
         )
     return tuple(voices.values())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text import phonemes as symbols
@@ -53,7 +53,7 @@ def listen(
         progress(f"listening to {voice}")
         table = tts.voices.table(voice)
         for sentence in SENTENCES:
-            text = symbols.clean(" ".join(tts.phonemize(sentence, voice)))
+            text = symbols.clean_phonemes(" ".join(tts.phonemize(sentence, voice)))
             tokens = np.array([symbols.encode(text, tts.bundle.vocabulary)], np.int64)
             style = np.array(style_of(table, text))  # a copy, because the table is mapped read-only
             ours = tts.run(tokens, style, seed=_SEED).audio

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kokoro_tvm.kernels.noise import NUMPY, block, draw_noise, philox
+from kokoro_tvm.common.noise import NUMPY, block, draw_noise, philox
 from kokoro_tvm.validation.measure.gates import Verdict, none_off
 
 __all__ = ["KNOWN_WORDS", "count_words_off", "judge_noise", "measure_deviation"]

@@ -13,9 +13,9 @@ from difflib import SequenceMatcher
 from itertools import permutations
 from typing import Any
 
-from kokoro_tvm.model.front_end.homograph_file import readings
+from kokoro_tvm.model.front_end.homograph_file import read_homographs
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
-from kokoro_tvm.runtime.text.frontend.lexicon import stress_of
+from kokoro_tvm.runtime.text.frontend.lexicon import capital_stress
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge
 from kokoro_tvm.validation.reference.phonemes import ReferenceWord
@@ -204,9 +204,9 @@ def _is_other_reading(reference: ReferenceWord, ours: Token, british: bool) -> b
     """Check whether two words differ only by the reading of a homograph, maybe in a compound."""
     if reference.phonemes == ours.phonemes or reference.space != ours.space:
         return False
-    variant, homographs = "gb" if british else "us", readings()
+    variant, homographs = "gb" if british else "us", read_homographs()
     if (named := homographs.get(ours.text.lower())) is not None:
-        stress = stress_of(ours.text)
+        stress = capital_stress(ours.text)
         return ours.phonemes in {restress(reading[variant], stress) for reading in named.values()}
     for part in re.split(r"[^a-z]+", ours.text.lower()):
         variants = [_unstressed(reading[variant]) for reading in homographs.get(part, {}).values()]

@@ -16,7 +16,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.validation.measure.gates import UtteranceReport, none_off
@@ -84,14 +84,14 @@ def judge_text(tts: Synthesizer, text: JudgedText) -> UtteranceReport:
     verdicts = [none_off("max_durations_off", count_off(speech.durations, durations), "durations")]
     if np.array_equal(speech.durations, durations):
         samples_off = pauses_off = 0.0
-        end = due = 0
+        end = expected_start = 0
         for piece in _cut_pieces(tts, text):
-            start = piece.find(speech.audio, due)
-            pauses_off += abs(start - due)
+            start = piece.find(speech.audio, expected_start)
+            pauses_off += abs(start - expected_start)
             samples_off += float(np.count_nonzero(speech.audio[end:start]))
             samples_off += piece.samples_off(speech.audio, start)
             end = start + piece.audio.size
-            due = end + piece.silence
+            expected_start = end + piece.silence
         samples_off += abs(speech.audio.size - end)
         verdicts.append(none_off("max_samples_off", samples_off, "audio"))
         verdicts.append(none_off("max_pauses_off", pauses_off, "audio"))
@@ -106,13 +106,13 @@ class _CutPiece:
     unfaded: slice
     silence: int
 
-    def find(self, text: Array, due: int) -> int:
-        """Return the start of the piece in the text that is nearest to `due`, or `due` if there is none."""
+    def find(self, text: Array, expected_start: int) -> int:
+        """Return the start of the piece in the text nearest to `expected_start`, or that if there is none."""
         expected = self.audio[self.unfaded][:_PROBE_SAMPLES]
         windows = np.lib.stride_tricks.sliding_window_view(text, expected.size)
         candidates = np.flatnonzero(windows[:, 0] == expected[0])
         matches = candidates[(windows[candidates] == expected).all(1)] - self.unfaded.start
-        return int(matches[np.abs(matches - due).argmin()]) if matches.size else due
+        return int(matches[np.abs(matches - expected_start).argmin()]) if matches.size else expected_start
 
     def samples_off(self, text: Array, start: int) -> float:
         """Count the samples that differ, without fades."""

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.errors import RecipeError
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.validation.reference.reference import (
     DYNAMIC,
     EXACT,

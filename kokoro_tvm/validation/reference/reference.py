@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.constants import SAMPLES_PER_FRAME, STYLE_DIM
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.model.signatures import SIGNATURES
 from kokoro_tvm.validation.reference.tensor_file import read_tensors, write_tensors
 

@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 
 from kokoro_tvm.common.constants import NOISE_CHANNELS, STYLE_DIM
 from kokoro_tvm.common.errors import ValidationError
-from kokoro_tvm.model.kokoro import build_model, default_dtype
+from kokoro_tvm.model.kokoro import build_model, use_default_dtype
 from kokoro_tvm.validation.reference.convolution import MatrixConvolution
 from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH, Outputs, ReferenceTrace, frame_counts
 from kokoro_tvm.validation.reference.steps import Steps
@@ -64,7 +64,7 @@ def computing(model: torch.nn.Module) -> Iterator[None]:
     # The fork keeps the caller's random stream: the model draws an initial phase with torch.rand, which its
     # output does not depend on.
     dtype = next(model.parameters()).dtype
-    with default_dtype(dtype), torch.random.fork_rng(devices=[]), MatrixConvolution(model.decoder):
+    with use_default_dtype(dtype), torch.random.fork_rng(devices=[]), MatrixConvolution(model.decoder):
         yield
 
 

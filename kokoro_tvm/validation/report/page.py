@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rich.filesize import decimal
 
 from kokoro_tvm.common.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
+from kokoro_tvm.common.output import write_text
 from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
 from kokoro_tvm.validation.report.facts import BundleFacts, Cell, SpokenUtterance, worst
 from kokoro_tvm.validation.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram
@@ -83,9 +84,7 @@ def write_page(facts: BundleFacts, path: Path) -> Path:
         "floor": f"{-FLOOR_DB:.0f}",
     }
     text = environment.get_template("report.html.jinja").render(data)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_text(path, text)
     return path
 
 

@@ -19,12 +19,13 @@ from kokoro_tvm.common import packages
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.native.toolchains import gnu
 from kokoro_tvm.recipe import Recipe, load_recipe
-from kokoro_tvm.runtime.text.frontend.packages import Packages
+from kokoro_tvm.runtime.text.frontend.packages import LanguagePackages
 from kokoro_tvm.targets import resolve
 
 ROOT = Path(__file__).parents[3]
 INSTALLED, ABSENT = (
-    Packages("espeak-ng", "espeak", {"espeakng-loader": module}) for module in ("json", "no_such_module")
+    LanguagePackages("espeak-ng", "espeak", {"espeakng-loader": module})
+    for module in ("json", "no_such_module")
 )
 V3 = resolve(load_recipe("x86-64-v3", ROOT / "recipes").target).required
 MACHINE = MachineInfo(cpu="A CPU", cores=1, memory_bytes=None, system="Linux 6", python="3.11")

@@ -33,7 +33,7 @@ words.hint("a", ["b"])  # before: not this run's
 
 class Inner:
     def method(self):
-        return [platforms.platform_of(each) for each in ["x86_64-linux-gnu"]]
+        return [platforms.parse_triple(each) for each in ["x86_64-linux-gnu"]]
 
 
 def stage():
@@ -41,7 +41,7 @@ def stage():
     thread = threading.Thread(target=lambda: words.nearest("ab", ["abc"]))
     thread.start()
     thread.join()
-    run_forked(lambda name: words.as_typed(Path(name)), ["one", "two"], 2)
+    run_forked(lambda name: words.shorten_path(Path(name)), ["one", "two"], 2)
     with trace.unrecorded():
         features_of_cpu()
     cpu_tools._pinned(platforms.Platform("aarch64", "linux"))
@@ -64,9 +64,9 @@ def test_trace_covers_threads_and_jobs_after_restart(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(script), str(tmp_path / "trace.json")], check=True)
     found = read_trace(tmp_path / "trace.json")
     assert {
-        "kokoro_tvm.common.platforms:platform_of",
+        "kokoro_tvm.common.platforms:parse_triple",
         "kokoro_tvm.common.words:nearest",
-        "kokoro_tvm.common.words:as_typed",
+        "kokoro_tvm.common.words:shorten_path",
         "kokoro_tvm.targets.cpu_tools:_pinned",
         "kokoro_tvm.targets.metal",
     } <= {*found.executed}

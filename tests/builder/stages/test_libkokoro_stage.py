@@ -112,7 +112,7 @@ def test_key_depends_on_the_architecture_of_the_host(stage: Stage, monkeypatch: 
     """Recipe and version of gcc are the same."""
     here, other = stage.requests(), "aarch64" if os.uname().machine == "x86_64" else "x86_64"
     for module in (cpu, cc):
-        monkeypatch.setattr(module, "this_platform", lambda: Platform(other, "linux"))
+        monkeypatch.setattr(module, "detect_platform", lambda: Platform(other, "linux"))
     there = stage_in(stage.store.root.parents[1], stage.store)
     assert [c.name for c in changes(here[0], there.requests()[0])] == ["platform.architecture"]
     assert there.state().kind == "stale"

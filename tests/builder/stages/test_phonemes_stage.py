@@ -13,7 +13,7 @@ from kokoro_tvm.builder.engine.inputs import Inputs
 from kokoro_tvm.builder.stages import phonemes as stage
 from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.recipe import Gates, load_recipe
-from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 
 REPOSITORY = Path(__file__).parents[3]
@@ -40,13 +40,13 @@ def test_phonemes_writes_a_report(arguments: dict[str, Any], tmp_path: Path) -> 
 def test_phonemes_fails_a_wrong_symbol(
     arguments: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = English.convert
+    there = EnglishFrontEnd.convert
 
-    def convert(self: English, text: str) -> list[Token]:
+    def convert(self: EnglishFrontEnd, text: str) -> list[Token]:
         (first, *others) = there(self, text)
         return [Token(first.text, first.start, first.end, "ə", first.space, first.tag, first.origin), *others]
 
-    monkeypatch.setattr(English, "convert", convert)
+    monkeypatch.setattr(EnglishFrontEnd, "convert", convert)
     with pytest.raises(ValidationError, match="American English: phoneme_error_rate"):
         stage.run(tmp_path, **arguments)
     assert json.loads((tmp_path / "phonemes.json").read_text(encoding="utf-8"))["differences"]

@@ -35,7 +35,7 @@ def test_mix_writes_a_voice(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("mix", "output", "message"),
     [
-        ("af_heart-am_adam", "a.pt", "subtracts nearly all that it adds"),
+        ("af_heart-am_adam", "a.pt", "takes away nearly all that it adds"),
         ("af_heart:0,am_adam", "a.pt", "weight of af_heart in a mix should be above 0"),
         ("af_hart:2,am_adam", "a.pt", "There is no voice 'af_hart'"),
         ("af_heart", "a.wav", "a.wav is no file of a voice"),

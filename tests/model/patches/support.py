@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kokoro_tvm.model.kokoro import default_dtype
+from kokoro_tvm.model.kokoro import use_default_dtype
 from kokoro_tvm.model.patches import apply_patches
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
@@ -89,7 +89,7 @@ def _all(results: Tensor | Sequence[Tensor]) -> list[Tensor]:
 
 @contextmanager
 def patched(names: Sequence[str], module: nn.Module, dtype: torch.dtype) -> Iterator[None]:
-    with default_dtype(dtype), apply_patches(names, module), torch.no_grad():
+    with use_default_dtype(dtype), apply_patches(names, module), torch.no_grad():
         yield
 
 

@@ -70,13 +70,13 @@ def edited(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """Copy a manifest with another value at a path such as `components/bert/axis`; None removes it."""
     import copy
 
-    made = copy.deepcopy(manifest)
+    target = copy.deepcopy(manifest)
     *parents, last = path.split("/")
-    node: Any = made
+    node: Any = target
     for key in parents:
         node = node[int(key) if isinstance(node, list) else key]
     if value is None:
         del node[last]
     else:
         node[int(last) if isinstance(node, list) else last] = value
-    return made
+    return target

@@ -14,7 +14,7 @@ from misaki_languages import sentences
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.reading import phonemize_sentence
 
 Reading = tuple[Any, list[str]]
 """Utterances as lists of tokens, or the error; and the notices. Places are characters."""
@@ -26,13 +26,13 @@ def reading(source: SourceText, code: str, front_end: FrontEnd) -> Reading:
     with warnings.catch_warnings(record=True) as caught, front_end_vectors.without_espeak():
         warnings.simplefilter("always")
         try:
-            read = read_utterances(source, code, front_end)
+            read = phonemize_sentence(source, code, front_end)
         except InputError as error:
             return {"error": str(error)}, []
     tokens = [
-        [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in each.tokens] for each in read
+        [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in item.tokens] for item in read
     ]
-    return tokens, [front_end_vectors.message(str(each.message)) for each in caught]
+    return tokens, [front_end_vectors.message(str(item.message)) for item in caught]
 
 
 def drawn_passages(code: str, count: int) -> Iterator[SourceText]:

@@ -37,9 +37,9 @@ def test_check_cpu_names_missing_features(speaker: Speaker, mutable: Path) -> No
     table = ARM if "neon" in had else X86
     rewrite(mutable, "cpu_features", list(table))
     missing = [name for name in table if name not in had]
-    found = speaker(mutable, "--phonemes", "a")
-    assert found.status == 5
-    assert f"was built for a processor with {', '.join(missing)}, which this one lacks." in found.errors
+    result = speaker(mutable, "--phonemes", "a")
+    assert result.status == 5
+    assert f"was built for a processor with {', '.join(missing)}, which this one lacks." in result.errors
     rewrite(mutable, "cpu_features", sorted(had))
     assert speaker(mutable, "--phonemes", "a").status == 0
 

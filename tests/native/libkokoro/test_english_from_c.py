@@ -13,9 +13,9 @@ import pytest
 from examples import examples
 
 from kokoro_tvm.runtime.text.frontend.data import EnglishData, FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
-from kokoro_tvm.runtime.text.frontend.lexicon import Context, Lexicon
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
+from kokoro_tvm.runtime.text.frontend.lexicon import FollowingSound, Lexicon
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.reference.phonemes import sentences
@@ -68,9 +68,9 @@ def spelled(tokens: Iterable[Token]) -> str:
 
 def read_alike(ask: Ask, file: Path, code: str, texts: Sequence[str]) -> None:
     data = data_of(file, code)
-    english = English(data, code == "b", UnknownWords(data, code == "b", espeak=False))
-    found = ask(file, code, (f"text:{coded(text)}" for text in texts))
-    for text, line in zip(texts, found, strict=True):
+    english = EnglishFrontEnd(data, code == "b", UnknownWordReader(data, code == "b", espeak=False))
+    result = ask(file, code, (f"text:{coded(text)}" for text in texts))
+    for text, line in zip(texts, result, strict=True):
         assert line == spelled(english.convert(SourceText.of(text))), text
 
 
@@ -132,9 +132,9 @@ def words_alike(ask: Ask, file: Path, code: str, words: Sequence[str], per_word:
         for form in (word, *draw.choices(forms_of(word), k=per_word))
     ]
     lines = (f"word:{tag}:{vowel}:{to:d}:{stress}:{coded(word)}" for word, tag, vowel, to, stress in cases)
-    found = ask(file, code, lines)
-    for (word, tag, vowel, to, stress), line in zip(cases, found, strict=True):
-        phonemes = lexicon.read(word, tag, Context(VOWELS[vowel], to), STRESSES[stress])
+    result = ask(file, code, lines)
+    for (word, tag, vowel, to, stress), line in zip(cases, result, strict=True):
+        phonemes = lexicon.read(word, tag, FollowingSound(VOWELS[vowel], to), STRESSES[stress])
         assert line == ("-" if phonemes is None else phonemes) + "\x1f", (word, tag, vowel, to, stress)
 
 
@@ -157,13 +157,13 @@ def test_read_word_matches_python_on_the_lexicon(ask: Ask, file: Path, code: str
 @pytest.mark.parametrize("code", "ab")
 def test_guess_matches_python(ask: Ask, file: Path, code: str) -> None:
     data = data_of(file, code)
-    guess = UnknownWords(data, code == "b", espeak=False)
+    guess = UnknownWordReader(data, code == "b", espeak=False)
     draw = random.Random(9)
     letters = "abcdefghijklmnopqrstuvwxyzaeiouyt" + "éüñÀß'-.9ℐﬁ"
     words = ["".join(draw.choices(letters, k=draw.randrange(1, 14))) for _ in range(examples(400))]
     for word, line in zip(words, ask(file, code, (f"letters:{coded(w)}" for w in words)), strict=True):
-        found = guess(word)
-        assert line.startswith("-" if found is None else f"{found[0]}\x1f{ORIGINS.index(found[1])}"), word
+        result = guess(word)
+        assert line.startswith("-" if result is None else f"{result[0]}\x1f{ORIGINS.index(result[1])}"), word
 
 
 def test_inflate_unpacks_zlib_data(ask: Ask, file: Path) -> None:
@@ -173,13 +173,13 @@ def test_inflate_unpacks_zlib_data(ask: Ask, file: Path) -> None:
         for kinds in (1, 2, 5, 40, 256)
         for _ in range(examples(20))
     ]
-    lines, wanted = [], []
+    lines, requested = [], []
     for data in plain:
         packer = zlib.compressobj(draw.randrange(10), wbits=-15, strategy=draw.choice((0, 1, 2, 3, 4)))
         packed = packer.compress(data) + packer.flush(draw.choice((zlib.Z_FULL_FLUSH, zlib.Z_FINISH)))
         lines.append(f"inflate:{len(data):x} {packed.hex(' ')}")
-        wanted.append(f"{len(data)}:{data.hex()}")
-    assert ask(file, "a", lines) == wanted
+        requested.append(f"{len(data)}:{data.hex()}")
+    assert ask(file, "a", lines) == requested
 
 
 def test_inflate_bounds_damaged_data(ask: Ask, file: Path) -> None:

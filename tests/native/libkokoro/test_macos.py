@@ -94,10 +94,10 @@ def test_speak_matches_python(
     write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
     bundle = shutil.copytree(toy, tmp_path / "bündel ☃")
     words = ("--phonemes", PHONEMES, "--voice", "bf_emma,am_adam", "--speed", "0.7", "--seed", str(SEED))
-    found = speak(bundle, *words, "--durations", "--words", "-o", str(tmp_path / "spoken.wav"))
-    assert (found.status, found.errors) == (0, "")
-    assert found.lines == [durations(speech), *timeline(speech)]
-    assert found.wav == (tmp_path / "expected.wav").read_bytes()
+    result = speak(bundle, *words, "--durations", "--words", "-o", str(tmp_path / "spoken.wav"))
+    assert (result.status, result.errors) == (0, "")
+    assert result.lines == [durations(speech), *timeline(speech)]
+    assert result.wav == (tmp_path / "expected.wav").read_bytes()
 
 
 def test_bundle_speaks_with_its_own_files(
@@ -119,9 +119,9 @@ def test_bundle_speaks_with_its_own_files(
         return started
 
     program = SpeakProgram(bundle, [bundle / path.name for path in files], start, threads=2)
-    found = program.speak(PHONEMES, "bf_emma", 0.7, 11)
-    assert found.audio.tobytes() == expected.audio.tobytes()
-    assert found.durations.tolist() == expected.durations.tolist()
+    result = program.speak(PHONEMES, "bf_emma", 0.7, 11)
+    assert result.audio.tobytes() == expected.audio.tobytes()
+    assert result.durations.tolist() == expected.durations.tolist()
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_bundle_speaks_with_its_own_files(
 def test_speak_refuses_a_bad_request(
     speak: Callable[..., Spoken], toy: Path, words: tuple[str, ...], status: int, text: str
 ) -> None:
-    found = speak(toy, *words)
-    assert found.status == status, found.errors
-    assert text in found.errors
+    result = speak(toy, *words)
+    assert result.status == status, result.errors
+    assert text in result.errors
 
 
 def test_speak_refuses_a_damaged_bundle(speak: Callable[..., Spoken], toy: Path, tmp_path: Path) -> None:
@@ -147,12 +147,15 @@ def test_speak_refuses_a_damaged_bundle(speak: Callable[..., Spoken], toy: Path,
     content = bytearray((bundle / "bert-16.so").read_bytes())
     content[-1] ^= 1
     (bundle / "bert-16.so").write_bytes(content)
-    found = speak(bundle, "--phonemes", "a")
-    assert (found.status, "bert-16.so has sha256 " in found.errors) == (5, True), found.errors
+    result = speak(bundle, "--phonemes", "a")
+    assert (result.status, "bert-16.so has sha256 " in result.errors) == (5, True), result.errors
     (bundle / "bert-16.so").write_bytes(b"\x7fELF" * (len(content) // 4) + content[len(content) // 4 * 4 :])
     refresh(bundle)
-    found = speak(bundle, "--phonemes", "a")
-    assert (found.status, "bert-16.so is not a library that kokoro-tvm compiled" in found.errors) == (5, True)
+    result = speak(bundle, "--phonemes", "a")
+    assert (result.status, "bert-16.so is not a library that kokoro-tvm compiled" in result.errors) == (
+        5,
+        True,
+    )
 
 
 def test_check_cpu_names_features_of_a_newer_mac(
@@ -161,18 +164,18 @@ def test_check_cpu_names_features_of_a_newer_mac(
     bundle = Path(shutil.copytree(toy, tmp_path / "bundle"))
     needed = ["neon", "lse", "i8mm", "bf16"]
     edit_manifest(bundle, lambda manifest: manifest.update(cpu_features=needed))
-    found = speak(bundle, "--phonemes", "a")
-    assert found.status == 5
-    assert "was built for a processor with i8mm, bf16, which this one lacks." in found.errors
+    result = speak(bundle, "--phonemes", "a")
+    assert result.status == 5
+    assert "was built for a processor with i8mm, bf16, which this one lacks." in result.errors
 
 
 def test_speak_names_a_missing_library(
     speak: Callable[..., Spoken], macos: Path, toy: Path, tmp_path: Path
 ) -> None:
     alone = Path(shutil.copyfile(macos / MACOS.program, tmp_path / "alone"))
-    found = speak(toy, "--phonemes", "a", program=alone)
-    assert found.status == 127
-    assert f"alone cannot be loaded: {tmp_path}/libkokoro.dylib cannot be opened" in found.errors
+    result = speak(toy, "--phonemes", "a", program=alone)
+    assert result.status == 127
+    assert f"alone cannot be loaded: {tmp_path}/libkokoro.dylib cannot be opened" in result.errors
 
 
 def test_bundle_is_shared_by_threads(
@@ -181,8 +184,8 @@ def test_bundle_is_shared_by_threads(
     library = Path(shutil.copyfile(macos / MACOS.library, tmp_path / MACOS.library))
     options = [f"-I{INCLUDE}", str(library), "-Wl,-rpath,@loader_path", *STRICT]
     COMPILER.compile([HERE / "programs" / "threads.c"], tmp_path / "threads", *options)
-    found = speak(toy, "4", program=tmp_path / "threads")
-    assert (found.status, found.lines) == (0, ["equal"]), found.errors
+    result = speak(toy, "4", program=tmp_path / "threads")
+    assert (result.status, result.lines) == (0, ["equal"]), result.errors
 
 
 def test_libkokoro_is_compiled_reproducibly(macos: Path, tmp_path: Path) -> None:
@@ -206,7 +209,7 @@ __memcpy_chk __strcat_chk __strcpy_chk bsearch bzero calloc close cos dlerror dl
 fputc fputs fread free fseek ftell fwrite getenv getpid log malloc memchr memcmp memcpy memmove
 memset mkdir mmap munmap pread pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
 pthread_create pthread_join putchar puts qsort realloc realpath remove rename setenv strcat strchr
-strcmp strcpy strcspn strdup strerror strlen strncmp strrchr strspn strstr strtod strtol strtoll
+strcmp strcpy strcspn strdup strerror strlen strncmp strpbrk strrchr strspn strstr strtod strtol strtoll
 strtoull time unlink write
 """
 
@@ -216,12 +219,12 @@ def test_imports_from_the_c_library_are_emulated(macos: Path) -> None:
     nm = next((name for name in ("llvm-nm", "llvm-nm-19", "llvm-nm-14") if shutil.which(name)), None)
     if nm is None:
         pytest.skip("no llvm-nm (Debian: apt-get install llvm)")
-    made = set(re.findall(r"\bdarwin_(\w+)", (RUNNERS / "macho" / "darwin.c").read_text(encoding="utf-8")))
+    target = set(re.findall(r"\bdarwin_(\w+)", (RUNNERS / "macho" / "darwin.c").read_text(encoding="utf-8")))
     for name in (MACOS.library, MACOS.program):
         printed = subprocess.run([nm, "-u", str(macos / name)], capture_output=True, text=True, check=True)
-        taken = {word.partition("$")[0].removeprefix("_") for word in printed.stdout.split()}
-        own = {each for each in taken if each.startswith("kokoro_")} if name == MACOS.program else set()
-        assert taken - own - {"dyld_stub_binder"} - made <= set(ALIKE.split()), name
+        used = {word.partition("$")[0].removeprefix("_") for word in printed.stdout.split()}
+        own = {item for item in used if item.startswith("kokoro_")} if name == MACOS.program else set()
+        assert used - own - {"dyld_stub_binder"} - target <= set(ALIKE.split()), name
 
 
 def test_structures_match_macos_headers(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.native.libkokoro import LINUX
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode
@@ -56,9 +56,9 @@ def test_speak_program_matches_python(bundle: Path) -> None:
         expected = synthesizer.run(tokens, style, speed=0.7, noise=noise)
         given = noise(expected.audio.size) if piece else None
         for request in (phonemes, np.asarray(tokens).reshape(-1)):
-            found = speaking(bundle).speak(request, voice, 0.7, seed=11, noise=given)
-            assert found.audio.tobytes() == expected.audio.tobytes()
-            assert found.durations.tolist() == expected.durations.tolist()
+            result = speaking(bundle).speak(request, voice, 0.7, seed=11, noise=given)
+            assert result.audio.tobytes() == expected.audio.tobytes()
+            assert result.durations.tolist() == expected.durations.tolist()
 
 
 def test_speak_program_reports_the_reason_of_a_failure(bundle: Path) -> None:

@@ -57,9 +57,9 @@ def test_mutated_input_is_refused_or_works(run: Callable[..., str], mutable: Pat
     folder = mutable.with_name("mutated")
     shutil.copytree(mutable, folder)
     words = run("fuzz", mutable, folder, 0, cases)
-    found = re.fullmatch(r"(\d+) cases: (\d+) bundles opened, (\d+) spoken, (\d+) refused\n", words)
-    assert found is not None, words
-    total, opened, spoken, refused = map(int, found.groups())
+    result = re.fullmatch(r"(\d+) cases: (\d+) bundles opened, (\d+) spoken, (\d+) refused\n", words)
+    assert result is not None, words
+    total, opened, spoken, refused = map(int, result.groups())
     assert total == cases
     assert opened > 0
     assert spoken > cases / 100
@@ -97,22 +97,22 @@ REQUESTS = [
 def test_speak_refuses_a_bad_request(
     checked: Speaker, compiled: Callable[[str], Path], words: tuple[Any, ...], status: int, text: str
 ) -> None:
-    found = checked(compiled("exact"), *words)
-    assert found.status == status, found.errors
-    assert text in found.errors
-    assert "Sanitizer" not in found.errors
+    result = checked(compiled("exact"), *words)
+    assert result.status == status, result.errors
+    assert text in result.errors
+    assert "Sanitizer" not in result.errors
 
 
 def test_decode_refuses_noise_of_another_size(
     checked: Speaker, compiled: Callable[[str], Path], noise: Any
 ) -> None:
-    found = checked(compiled("exact"), "--phonemes", "a", noise=noise[:7])
-    assert (found.status, found.wav) == (2, b"")
-    assert "The noise should be 110 numbers, one for each sample, but has 7." in found.errors
+    result = checked(compiled("exact"), "--phonemes", "a", noise=noise[:7])
+    assert (result.status, result.wav) == (2, b"")
+    assert "The noise should be 110 numbers, one for each sample, but has 7." in result.errors
     noise = noise[:110].copy()
     noise[5] = float("nan")
-    found = checked(compiled("exact"), "--phonemes", "a", noise=noise)
-    assert "The noise should be finite, but number 5 is not." in found.errors
+    result = checked(compiled("exact"), "--phonemes", "a", noise=noise)
+    assert "The noise should be finite, but number 5 is not." in result.errors
 
 
 # (path of the manifest, value there, what is said)
@@ -159,10 +159,10 @@ def test_read_bundle_refuses_a_bad_manifest(
 ) -> None:
     manifest = json.loads((mutable / "bundle.json").read_text(encoding="utf-8"))
     (mutable / "bundle.json").write_text(json.dumps(edited(manifest, path, value)), encoding="utf-8")
-    found = checked(mutable, "--phonemes", "a", seed=0)
-    assert (found.status, found.wav) == (5, b""), found.errors
-    assert text in found.errors
-    assert "Sanitizer" not in found.errors
+    result = checked(mutable, "--phonemes", "a", seed=0)
+    assert (result.status, result.wav) == (5, b""), result.errors
+    assert text in result.errors
+    assert "Sanitizer" not in result.errors
     if path != "components/bert/axis":  # which Python does not compare
         with pytest.raises((BundleError, ValueError)):
             Synthesizer(mutable, threads=1).from_phonemes("a")
@@ -186,19 +186,19 @@ def test_read_bundle_refuses_invalid_json_with_its_place(
     checked: Speaker, mutable: Path, content: bytes, text: str
 ) -> None:
     (mutable / "bundle.json").write_bytes(content)
-    found = checked(mutable, "--phonemes", "a")
-    assert found.status == 5
-    assert f"bundle.json is no readable JSON ({text}). Build or copy it again." in found.errors
+    result = checked(mutable, "--phonemes", "a")
+    assert result.status == 5
+    assert f"bundle.json is no readable JSON ({text}). Build or copy it again." in result.errors
 
 
 def test_open_files_refuses_a_damaged_file(checked: Speaker, mutable: Path) -> None:
     for name in ("voices.safetensors", "bert.safetensors", "decoder-32.so"):
         content = (mutable / name).read_bytes()
         (mutable / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        found = checked(mutable, "--phonemes", "a")
+        result = checked(mutable, "--phonemes", "a")
         digest = hashlib.sha256((mutable / name).read_bytes()).hexdigest()
-        assert found.status == 5
-        assert f"{name} has sha256 {digest}, but bundle.json says " in found.errors
+        assert result.status == 5
+        assert f"{name} has sha256 {digest}, but bundle.json says " in result.errors
         (mutable / name).write_bytes(content)
     assert checked(mutable, "--phonemes", "a").status == 0
 
@@ -222,17 +222,17 @@ def test_open_voices_refuses_an_invalid_safetensors_file(
     manifest = json.loads((mutable / "bundle.json").read_text(encoding="utf-8"))
     manifest["voices"] = file_entry(mutable / "voices.safetensors")
     (mutable / "bundle.json").write_text(json.dumps(manifest), encoding="utf-8")
-    found = checked(mutable, "--phonemes", "a")
-    assert found.status == 5
-    assert text in found.errors
+    result = checked(mutable, "--phonemes", "a")
+    assert result.status == 5
+    assert text in result.errors
 
 
 def test_read_bundle_refuses_other_folders(checked: Speaker, mutable: Path) -> None:
     (mutable / "bundle.json").unlink()
     assert "is not a complete bundle: bundle.json" in checked(mutable, "--phonemes", "a").errors
     assert "the folder does not exist" in checked(mutable / "none", "--phonemes", "a").errors
-    found = checked(mutable / "bert-16.so", "--phonemes", "a")
-    assert (found.status, "is a file; a bundle is a folder" in found.errors) == (5, True)
+    result = checked(mutable / "bert-16.so", "--phonemes", "a")
+    assert (result.status, "is a file; a bundle is a folder" in result.errors) == (5, True)
 
 
 def test_forked_child_opens_its_own_bundle(run: Callable[..., str], compiled: Callable[[str], Path]) -> None:
@@ -244,20 +244,20 @@ def test_forked_child_opens_its_own_bundle(run: Callable[..., str], compiled: Ca
 def test_check_speed_notices_an_extreme_speed(
     checked: Speaker, compiled: Callable[[str], Path], speed: str, noted: bool
 ) -> None:
-    found = checked(compiled("exact"), "--phonemes", "a", "--speed", speed)
+    result = checked(compiled("exact"), "--phonemes", "a", "--speed", speed)
     line = (
         f"speak: Speed {speed} is beyond what the model can say, 0.25 to 4: sounds are lost or drawn out.\n"
     )
-    assert (found.status, found.errors) == (0, line if noted else "")
+    assert (result.status, result.errors) == (0, line if noted else "")
 
 
 def test_predict_refuses_an_extreme_style(
     checked: Speaker, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
     (tmp_path / "style").write_bytes(np.array([0, 1, 1e30, 0], np.float32).tobytes())
-    found = checked(compiled("exact"), "--tokens", "0,3,0", "--style", str(tmp_path / "style"))
-    assert found.status == 2
-    assert "it has the value 1e+30, and voices have at most 3.2." in found.errors
+    result = checked(compiled("exact"), "--tokens", "0,3,0", "--style", str(tmp_path / "style"))
+    assert result.status == 2
+    assert "it has the value 1e+30, and voices have at most 3.2." in result.errors
 
 
 def test_write_wav_follows_links_and_writes_to_pipes(

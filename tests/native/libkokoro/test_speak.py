@@ -32,11 +32,11 @@ def assert_equal(speaker: Speaker, bundle: Path, phonemes: str, voice: str, spee
     speech = synthesizer.from_phonemes(phonemes, voice=voice, speed=speed, seed=SEED)
     write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
     words = ("--phonemes", phonemes, "--voice", voice, "--speed", repr(speed), "--threads", "2")
-    found = speaker(bundle, *words, "--words", "--durations", seed=SEED)
-    assert found.status == 0, found.errors
-    assert found.lines[0] == durations(speech)
-    assert "\n".join(found.lines[1:]).split("\n") == "\n".join(timeline(speech)).split("\n")
-    assert found.wav == (speaker.folder / "expected.wav").read_bytes()
+    result = speaker(bundle, *words, "--words", "--durations", seed=SEED)
+    assert result.status == 0, result.errors
+    assert result.lines[0] == durations(speech)
+    assert "\n".join(result.lines[1:]).split("\n") == "\n".join(timeline(speech)).split("\n")
+    assert result.wav == (speaker.folder / "expected.wav").read_bytes()
 
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
@@ -84,24 +84,24 @@ def test_durations_and_words_match_python_on_random_phonemes(
     speaker = Speaker(built / "speak", tvm, tmp_path_factory.mktemp("any"))
     synthesizer = Synthesizer(compiled("exact"), threads=1)
     words = ("--phonemes", phonemes, "--voice", ",".join(voice), "--speed", repr(speed))
-    found = speaker(compiled("exact"), *words, "--words", "--durations")
+    result = speaker(compiled("exact"), *words, "--words", "--durations")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpeechWarning)
         try:
             speech = synthesizer.from_phonemes(phonemes, voice=",".join(voice), speed=speed)
         except InputError as error:
-            said = found.errors.removeprefix("speak: ")
-            assert found.status == 2
+            said = result.errors.removeprefix("speak: ")
+            assert result.status == 2
             assert said[:20] == str(error)[:20] or said.startswith("The utterance needs")
             return
     assert speech.plan is not None
     if len(speech.plan.pieces) > 1:  # divided, which C leaves to its caller
-        assert found.status == 2
-        assert found.errors.startswith("speak: The utterance needs")
+        assert result.status == 2
+        assert result.errors.startswith("speak: The utterance needs")
         return
-    assert found.status == 0, found.errors
-    assert found.lines[0] == durations(speech)
-    assert "\n".join(found.lines[1:]).split("\n") == "\n".join(timeline(speech)).split("\n")
+    assert result.status == 0, result.errors
+    assert result.lines[0] == durations(speech)
+    assert "\n".join(result.lines[1:]).split("\n") == "\n".join(timeline(speech)).split("\n")
 
 
 def test_tokens_with_a_style_match_python(
@@ -121,19 +121,20 @@ def test_tokens_with_a_style_match_python(
         "0.6",
         "--durations",
     )
-    found = speaker(compiled("exact"), *words, noise=noise[: speech.audio.size])
-    assert (found.status, found.lines, found.errors) == (0, [durations(speech)], "")
-    assert found.wav == (tmp_path / "expected.wav").read_bytes()
+    result = speaker(compiled("exact"), *words, noise=noise[: speech.audio.size])
+    assert (result.status, result.lines, result.errors) == (0, [durations(speech)], "")
+    assert result.wav == (tmp_path / "expected.wav").read_bytes()
 
 
 def test_voices_lists_all_voices(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
-    found = speaker(compiled("exact"), "--voices")
-    assert tuple(found.lines) == Synthesizer(compiled("exact"), threads=1).voices.names
+    result = speaker(compiled("exact"), "--voices")
+    assert tuple(result.lines) == Synthesizer(compiled("exact"), threads=1).voices.names
 
 
 def test_notice_names_omitted_symbols(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
-    found = speaker(compiled("exact"), "--phonemes", "a☃b☃ζ.")
-    assert found.status == 0
+    result = speaker(compiled("exact"), "--phonemes", "a☃b☃ζ.")
+    assert result.status == 0
     assert (
-        found.errors == "speak: Left out, because the model does not know them: '☃' (U+2603), 'ζ' (U+03B6).\n"
+        result.errors
+        == "speak: Left out, because the model does not know them: '☃' (U+2603), 'ζ' (U+03B6).\n"
     )

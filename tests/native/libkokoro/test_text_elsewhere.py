@@ -52,9 +52,9 @@ def expected(here: CCompiler, front_end_files: Path, tmp_path_factory: pytest.Te
     """Return the output on this machine."""
     program = tmp_path_factory.mktemp("here") / "text"
     compile_for_linux(here, program)
-    found = printed([str(program), str(front_end_files / "front_end.safetensors"), "a"])
-    assert found.count("\n") == LINES.count("\n")
-    return found
+    result = printed([str(program), str(front_end_files / "front_end.safetensors"), "a"])
+    assert result.count("\n") == LINES.count("\n")
+    return result
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the module of a bundle for browsers."""
     if reason := WASI.check() or (None if shutil.which("node") else "no Node here"):
         pytest.skip(reason)
-    made = tmp_path_factory.mktemp("module") / "text.wasm"
-    compile_text(WASI, made)
-    return made
+    target = tmp_path_factory.mktemp("module") / "text.wasm"
+    compile_text(WASI, target)
+    return target
 
 
 def node_test(file: Path, **variables: Path) -> str:

@@ -32,19 +32,19 @@ from kokoro_tvm.native.libkokoro.generated import expressions
 from kokoro_tvm.runtime import SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.speech.division import Division
-from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted
+from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted_spans
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
 from kokoro_tvm.runtime.speech.sentences import sentences_of_text
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.markup import Known
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary
 from kokoro_tvm.validation.measure.text_from_c import format_words
 
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
@@ -109,8 +109,8 @@ def read(program: Path, front_end_files: Path) -> Reader:
 @pytest.fixture(scope="module")
 def front_end(front_end_files: Path) -> Iterator[FrontEnd]:
     """Return Python's front end without espeak-ng."""
-    guesser = functools.partial(UnknownWords, espeak=False)
-    with mock.patch.object(front_end_module, "UnknownWords", guesser):
+    guesser = functools.partial(UnknownWordReader, espeak=False)
+    with mock.patch.object(front_end_module, "UnknownWordReader", guesser):
         yield FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
 
 
@@ -145,8 +145,8 @@ def test_cases_and_normal_forms_match_python(read: Reader) -> None:
         draw.shuffle(some)
         texts.append("".join(some))
     forms = [functools.partial(unicodedata.normalize, form) for form in ("NFC", "NFD", "NFKC", "NFKD")]
-    wanted = [[t.lower(), t.upper(), t.capitalize(), *(form(t) for form in forms)] for t in texts]
-    assert read(f"cases:{hexadecimal(text)}" for text in texts) == wanted
+    requested = [[t.lower(), t.upper(), t.capitalize(), *(form(t) for form in forms)] for t in texts]
+    assert read(f"cases:{hexadecimal(text)}" for text in texts) == requested
 
 
 def test_expressions_match_python(read: Reader) -> None:
@@ -155,14 +155,14 @@ def test_expressions_match_python(read: Reader) -> None:
     texts += ["sitting ticking", "{a|b:c}[x]", "←%x← →→→ [→→] =%a= $(cardinal,one{a}other{b})$", *LONG]
     texts += [part * 30 for part in LONG]
     asked = [(number, text) for number in range(len(found_in)) for text in texts]
-    found = read(f"find:{number}:{hexadecimal(text)}" for number, text in asked)
-    for (number, text), matches in zip(asked, found, strict=True):
+    result = read(f"find:{number}:{hexadecimal(text)}" for number, text in asked)
+    for (number, text), matches in zip(asked, result, strict=True):
         expression = found_in[number]
-        wanted = [
+        requested = [
             [edge for group in range(expression.groups + 1) for edge in match.span(group)]
             for match in expression.finditer(text)
         ]
-        assert matches == wanted, (expression, text)
+        assert matches == requested, (expression, text)
 
 
 def written(language: LanguageRules, texts: list[str], names: bool) -> list[Any]:
@@ -182,8 +182,8 @@ def test_written_forms_match_python(
     widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)
     write_arrays(tmp_path / "front_end", dict(widest_first), {})
     texts = list(front_end_vectors.texts_of(name))
-    found = Reader(program, tmp_path / "front_end")((f"normal:{hexadecimal(t)}" for t in texts), code, name)
-    assert found == written(LanguageRules(forms, code), texts, names=code in "ab")
+    result = Reader(program, tmp_path / "front_end")((f"normal:{hexadecimal(t)}" for t in texts), code, name)
+    assert result == written(LanguageRules(forms, code), texts, names=code in "ab")
 
 
 @pytest.mark.parametrize("part", LONG)
@@ -197,31 +197,31 @@ def texts_of_pieces(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the texts, and groups of twelve as lines and as one line, without NUL."""
     groups = [texts[place : place + 12] for place in range(0, len(texts), 12)]
     joined = [(mark.join(text for text, _ in group), group[0][1]) for group in groups for mark in ("\n", " ")]
-    found = [(text.encode("utf-8", "replace").decode(), code) for text, code in [*texts, *joined]]
-    return [(text.replace("\0", ""), code) for text, code in found]
+    result = [(text.encode("utf-8", "replace").decode(), code) for text, code in [*texts, *joined]]
+    return [(text.replace("\0", ""), code) for text, code in result]
 
 
 def texts_of_sounds(count: int) -> list[tuple[str, str]]:
     """Return texts of languages that are read by their sounds, with English words in them."""
-    found = []
+    result = []
     for code in "efhip":
         texts = random.Random(code).sample([*front_end_vectors.texts_of(LANGUAGE_FILES[code])], count)
-        found += [
+        result += [
             (text.replace("\0", ""), code) for text in [*texts, "OK, Google — ɐ, Ӕ ñɏ «a». 👍 iPhone's"]
         ]
-    return found
+    return result
 
 
 def check_reading(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]]) -> None:
     for code in sorted({code for _, code in texts}):
         own = [text for text, other in texts if other == code]
-        for text, found in zip(own, read((f"read:{hexadecimal(t)}" for t in own), code), strict=True):
+        for text, result in zip(own, read((f"read:{hexadecimal(t)}" for t in own), code), strict=True):
             reading = front_end.read(SourceText.of(text), code)
             tokens = [
                 [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in utterance.tokens]
                 for utterance in reading.utterances
             ]
-            assert found == [tokens, list(map(message, reading.notices))], text
+            assert result == [tokens, list(map(message, reading.notices))], text
 
 
 def test_tokens_match_python(read: Reader, front_end: FrontEnd) -> None:
@@ -243,7 +243,7 @@ def test_tokens_match_python_on_thousands_of_texts(read: Reader, front_end: Fron
 def finished(piece: Piece) -> int:
     """Return the checksum of a piece whose decoded audio is ones."""
     audio = np.ones(piece.frames * SAMPLES_PER_FRAME, np.float32)
-    mute(audio, muted(piece, SAMPLES_PER_FRAME, RATE), RATE)
+    mute(audio, muted_spans(piece, SAMPLES_PER_FRAME, RATE), RATE)
     before, after = piece.cut(SAMPLES_PER_FRAME)
     audio = audio[before : audio.size - after]
     if before:
@@ -257,34 +257,34 @@ def planned(front_end: FrontEnd, text: str, code: str) -> tuple[list[Any], list[
     """Return pieces, a possible error after them, and notices."""
     model: Any = front_end_vectors._Model(VOCABULARY, MOST)
     style = Style(lambda voice: np.zeros((1 << 16, 2), np.float32), SPEED, Pauses(), Division())
-    known = Known(frozenset(VOCABULARY), lambda voice: code)
-    made: list[Any] = []
+    known = MarkupVocabulary(frozenset(VOCABULARY), lambda voice: code)
+    target: list[Any] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            for each in plan_pieces(model, sentences_of_text(text, known, front_end, markup=False), style):
-                piece = each.piece
+            for entry in plan_pieces(model, sentences_of_text(text, known, front_end, markup=False), style):
+                piece = entry.piece
                 words = [
                     [w.text, w.start, w.end, w.phonemes, w.space, list(w.known_durations)]
                     for w in piece.words
                 ]
                 keep = [-1 if samples is None else samples for samples in piece.keep]
                 rest = [piece.style + 1, piece.noise, piece.lead, piece.tail, keep, piece.pause]
-                made.append([words, rest, finished(piece)])
+                target.append([words, rest, finished(piece)])
         except InputError as error:
-            made.append({"error": str(error)})
-    return made, [message(str(each.message)) for each in caught]
+            target.append({"error": str(error)})
+    return target, [message(str(entry.message)) for entry in caught]
 
 
 def check_plans(read: Reader, front_end: FrontEnd, texts: list[tuple[str, str]]) -> None:
     model = f"model:{SPEED} {MOST['tokens']} {MOST['frames']} {MODEL}"
     for code in sorted({code for _, code in texts}):
         own = [text for text, other in texts if other == code]
-        found = read([model, *(f"plan:{hexadecimal(text)}" for text in own)], code)
-        for text, (pieces, notices) in zip(own, found, strict=True):
-            wanted, said = planned(front_end, text, code)
-            assert pieces == wanted, text
-            if not (wanted and "error" in wanted[-1]):  # which is all that there is to say
+        result = read([model, *(f"plan:{hexadecimal(text)}" for text in own)], code)
+        for text, (pieces, notices) in zip(own, result, strict=True):
+            requested, said = planned(front_end, text, code)
+            assert pieces == requested, text
+            if not (requested and "error" in requested[-1]):  # which is all that there is to say
                 assert notices == said, text
 
 
@@ -329,13 +329,13 @@ def test_pieces_of_speech_match_python(
         warnings.simplefilter("always", SpeechWarning)
         speech = Synthesizer(talking, threads=2)(text, voice=voice, speed=speed, seed=7, markup=False)
     write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
-    found = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
-    assert found.status == 0, found.errors
+    result = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
+    assert result.status == 0, result.errors
     assert speech.plan is not None
-    assert found.lines == "\n".join(format_words(speech.plan)).splitlines()
-    notices = "\n".join(message(str(each.message)) for each in caught)
-    assert found.errors.replace("speak: ", "").rstrip("\n") == notices
-    assert found.wav == (speaker.folder / "expected.wav").read_bytes()
+    assert result.lines == "\n".join(format_words(speech.plan)).splitlines()
+    notices = "\n".join(message(str(entry.message)) for entry in caught)
+    assert result.errors.replace("speak: ", "").rstrip("\n") == notices
+    assert result.wav == (speaker.folder / "expected.wav").read_bytes()
 
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
@@ -370,14 +370,14 @@ def test_say_text_matches_python(
 def test_say_text_refuses_what_python_refuses(
     speaker: Speaker, talking: Path, words: tuple[Any, ...], expected: str
 ) -> None:
-    found = speaker(talking, *words)
-    assert found.status == 2
-    assert expected in found.errors
+    result = speaker(talking, *words)
+    assert result.status == 2
+    assert expected in result.errors
 
 
 def test_say_text_refuses_a_bundle_without_a_front_end(
     speaker: Speaker, compiled: Callable[[str], Path]
 ) -> None:
-    found = speaker(compiled("exact"), "Hello.")
-    assert found.status == 2
-    assert "has no front end, so that it speaks phonemes alone." in found.errors
+    result = speaker(compiled("exact"), "Hello.")
+    assert result.status == 2
+    assert "has no front end, so that it speaks phonemes alone." in result.errors

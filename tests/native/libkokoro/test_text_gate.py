@@ -44,7 +44,7 @@ def program(bundle: Path) -> SpeakProgram:
 def test_gate_judges_every_language(bundle: Path, decode: bool) -> None:
     verdicts = list(validate_text(Synthesizer(bundle, threads=1), program(bundle), decode))
     what = ("words", "audio") if decode else ("words",)
-    assert [v.where for v in verdicts] == [f"{name} {each}" for name in LANGUAGES for each in what]
+    assert [v.where for v in verdicts] == [f"{name} {item}" for name in LANGUAGES for item in what]
     assert {(v.gate, v.value, v.limit, v.status) for v in verdicts} == {("max_c_off", 0.0, 0.0, "passed")}
 
 
@@ -80,8 +80,8 @@ def test_gate_skips_languages_that_c_does_not_read(bundle: Path, tmp_path: Path)
     folder = shutil.copytree(bundle, tmp_path / "bundle")
     languages = {"a": {"name": "American English"}, "e": {"name": "Spanish", "espeak": "es"}}
     edit_manifest(folder, lambda manifest: manifest.update(languages=languages))
-    found = list(validate_text(Synthesizer(folder, threads=1), program(folder), decode=False))
-    assert [v.where for v in found] == ["American English words"]
+    result = list(validate_text(Synthesizer(folder, threads=1), program(folder), decode=False))
+    assert [v.where for v in result] == ["American English words"]
     edit_manifest(folder, lambda manifest: manifest.update(front_end=None))
     assert not list(validate_text(Synthesizer(folder, threads=1), program(folder), decode=False))
 
@@ -116,6 +116,6 @@ def test_other_machines_speak_seven_languages(
         warnings.simplefilter("ignore", SpeechWarning)
         verdicts = list(validate_text(tts, SpeakProgram(bundle, files, start, threads=1), decode=True))
     assert [v.where for v in verdicts] == [
-        f"{name} {each}" for name in LANGUAGES for each in ("words", "audio")
+        f"{name} {item}" for name in LANGUAGES for item in ("words", "audio")
     ]
     assert [str(v) for v in verdicts if not v.passed] == []

@@ -61,9 +61,9 @@ class Module:
         for link in links:
             numbers += [unit[link.start], unit[link.end]]
             numbers.append(ABSENT if link.stress is None else int(2 * link.stress))
-            for each in (link.phonemes, link.alias, link.flags):
-                numbers.append(ABSENT if each is None else len(_utf16(each)) // 2)
-                given += each or ""
+            for item in (link.phonemes, link.alias, link.flags):
+                numbers.append(ABSENT if item is None else len(_utf16(item)) // 2)
+                given += item or ""
         request = b"".join(number.to_bytes(4, "little", signed=True) for number in numbers) + _utf16(given)
         assert self._library.reads(ord(code)), self.error
         ctypes.memmove(self._library.take_request(len(request)), request, len(request))
@@ -99,8 +99,8 @@ def test_read_passage_matches_python_on_markup(module: Module) -> None:
     assert sum(1 for _, links, *_ in rows if links) > 5
     for text, links, code, read, notices in rows:
         given = [Link(*link) for link in links]
-        found = module.read(text, given, code) if code in READ_LANGUAGES else (read, notices)
-        assert found == (read, [] if isinstance(read, dict) else notices), text
+        result = module.read(text, given, code) if code in READ_LANGUAGES else (read, notices)
+        assert result == (read, [] if isinstance(read, dict) else notices), text
 
 
 @pytest.mark.parametrize("code", READ_LANGUAGES)

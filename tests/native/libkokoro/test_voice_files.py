@@ -32,15 +32,15 @@ def test_added_voice_speaks_as_in_python(
 ) -> None:
     path = save(tmp_path / "mine.bin", TABLE[:rows])
     words = () if voice is None else ("--voice", voice)
-    found = speaker(
+    result = speaker(
         compiled("exact"), "--phonemes", "abc.", "--add", str(path), *words, "--durations", seed=3
     )
-    assert found.status == 0, found.errors
+    assert result.status == 0, result.errors
     tts = Synthesizer(compiled("exact"), threads=1, voices=path)
     speech = tts.from_phonemes("abc.", voice=voice or "mine", seed=3)
     write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
-    assert found.lines == [durations(speech)]
-    assert found.wav == (tmp_path / "expected.wav").read_bytes()
+    assert result.lines == [durations(speech)]
+    assert result.wav == (tmp_path / "expected.wav").read_bytes()
 
 
 def nan(row: int) -> np.ndarray:
@@ -74,17 +74,17 @@ def test_add_voice_refuses_what_python_refuses(
     path = save(tmp_path / name, values)
     with pytest.raises(InputError) as refused:
         Synthesizer(compiled("exact"), threads=1, voices=path)
-    found = speaker(compiled("exact"), "--phonemes", "a", "--add", str(path))
-    assert (found.status, found.errors) == (2, f"speak: {refused.value}\n")
+    result = speaker(compiled("exact"), "--phonemes", "a", "--add", str(path))
+    assert (result.status, result.errors) == (2, f"speak: {refused.value}\n")
 
 
 def test_add_voice_refuses_other_files(
     speaker: Speaker, compiled: Callable[[str], Path], tmp_path: Path
 ) -> None:
     def refused(path: Path) -> str:
-        found = speaker(compiled("exact"), "--phonemes", "a", "--add", str(path))
-        assert found.status == 2
-        return found.errors.removeprefix("speak: ").rstrip()
+        result = speaker(compiled("exact"), "--phonemes", "a", "--add", str(path))
+        assert result.status == 2
+        return result.errors.removeprefix("speak: ").rstrip()
 
     (tmp_path / "odd.bin").write_bytes(b"abc")
     (tmp_path / "folder.bin").mkdir()
@@ -111,6 +111,6 @@ def test_first_voice_is_the_default_without_af_heart(
     write_safetensors(bundle / "voices.safetensors", {"bernd": TABLE, "anna": TABLE[::-1]})
     entry = file_entry(bundle / "voices.safetensors")
     edit_manifest(bundle, lambda manifest: manifest.update(voices=entry))
-    found = speaker(bundle, "--phonemes", "abc.", "--durations")
-    assert (found.status, found.errors) == (0, "")
-    assert found.lines == [durations(Synthesizer(bundle, threads=1).from_phonemes("abc.", voice="anna"))]
+    result = speaker(bundle, "--phonemes", "abc.", "--durations")
+    assert (result.status, result.errors) == (0, "")
+    assert result.lines == [durations(Synthesizer(bundle, threads=1).from_phonemes("abc.", voice="anna"))]

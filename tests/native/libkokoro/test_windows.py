@@ -85,10 +85,10 @@ def test_speak_matches_python(speaker: Speaker, toy: Path, python: Synthesizer, 
     write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
     bundle = shutil.copytree(toy, tmp_path / "bündel ☃")
     words = ("--phonemes", PHONEMES, "--voice", "bf_emma,am_adam", "--speed", "0.7")
-    found = speaker(bundle, *words, "--durations", "--words", seed=SEED)
-    assert (found.status, found.errors) == (0, "")
-    assert found.lines == [durations(speech), *timeline(speech)]
-    assert found.wav == (tmp_path / "expected.wav").read_bytes()
+    result = speaker(bundle, *words, "--durations", "--words", seed=SEED)
+    assert (result.status, result.errors) == (0, "")
+    assert result.lines == [durations(speech), *timeline(speech)]
+    assert result.wav == (tmp_path / "expected.wav").read_bytes()
 
 
 def test_bundle_speaks_with_its_own_files(
@@ -104,9 +104,9 @@ def test_bundle_speaks_with_its_own_files(
     style = style_of(python.voices.table("bf_emma"), PHONEMES)
     expected = python.run(encode(PHONEMES, python.bundle.vocabulary), style, speed=0.7, seed=11)
     program = SpeakProgram(mutable, [mutable / path.name for path in files], WINE.start, threads=2)
-    found = program.speak(PHONEMES, "bf_emma", 0.7, 11)
-    assert found.audio.tobytes() == expected.audio.tobytes()
-    assert found.durations.tolist() == expected.durations.tolist()
+    result = program.speak(PHONEMES, "bf_emma", 0.7, 11)
+    assert result.audio.tobytes() == expected.audio.tobytes()
+    assert result.durations.tolist() == expected.durations.tolist()
 
 
 @pytest.mark.parametrize(
@@ -122,20 +122,20 @@ def test_bundle_speaks_with_its_own_files(
 def test_speak_refuses_a_bad_request(
     speaker: Speaker, toy: Path, words: tuple[str, ...], status: int, text: str
 ) -> None:
-    found = speaker(toy, *words)
-    assert found.status == status, found.errors
-    assert text in found.errors
+    result = speaker(toy, *words)
+    assert result.status == status, result.errors
+    assert text in result.errors
 
 
 def test_speak_refuses_a_damaged_bundle(speaker: Speaker, mutable: Path) -> None:
     assert "none: the folder does not exist." in speaker(mutable / "none", "--phonemes", "a").errors
-    found = speaker(mutable / "bert-16.so", "--phonemes", "a")
-    assert (found.status, "is a file; a bundle is a folder" in found.errors) == (5, True)
+    result = speaker(mutable / "bert-16.so", "--phonemes", "a")
+    assert (result.status, "is a file; a bundle is a folder" in result.errors) == (5, True)
     for name in ("voices.safetensors", "bert-16.so"):
         content = (mutable / name).read_bytes()
         (mutable / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        found = speaker(mutable, "--phonemes", "a")
-        assert (found.status, f"{name} has sha256 " in found.errors) == (5, True), found.errors
+        result = speaker(mutable, "--phonemes", "a")
+        assert (result.status, f"{name} has sha256 " in result.errors) == (5, True), result.errors
         (mutable / name).write_bytes(content)
     (mutable / "bert-16.so").unlink()
     assert "bert-16.so is missing from the bundle." in speaker(mutable, "--phonemes", "a").errors
@@ -144,25 +144,25 @@ def test_speak_refuses_a_damaged_bundle(speaker: Speaker, mutable: Path) -> None
 def test_speak_refuses_a_library_of_another_system(
     speaker: Speaker, compiled: Callable[[str], Path], runner_runtime: Runtime
 ) -> None:
-    found = speaker(compiled("exact"), "--phonemes", "a")
-    assert found.status == 5
-    assert re.search(r"bert-16\.so cannot be loaded \(error 193 of Windows: .*\)\. Build", found.errors)
+    result = speaker(compiled("exact"), "--phonemes", "a")
+    assert result.status == 5
+    assert re.search(r"bert-16\.so cannot be loaded \(error 193 of Windows: .*\)\. Build", result.errors)
 
 
 def test_load_runtime_names_the_places_it_searched(windows: Path, toy: Path, tmp_path: Path) -> None:
-    found = Speaker(windows / WINDOWS.program, tmp_path, tmp_path, WINE.start)(toy, "--voices")
-    assert found.status == 5
-    assert "tvm_ffi.dll was not found (error 126 of Windows: " in found.errors
-    assert "Point TVM_LIBRARY_PATH to the folder that holds it" in found.errors
+    result = Speaker(windows / WINDOWS.program, tmp_path, tmp_path, WINE.start)(toy, "--voices")
+    assert result.status == 5
+    assert "tvm_ffi.dll was not found (error 126 of Windows: " in result.errors
+    assert "Point TVM_LIBRARY_PATH to the folder that holds it" in result.errors
 
 
 def test_check_cpu_names_missing_features(speaker: Speaker, mutable: Path) -> None:
     had = features_of_cpu()
     assert had is not None
     rewrite(mutable, "cpu_features", list(X86))
-    found = speaker(mutable, "--phonemes", "a")
+    result = speaker(mutable, "--phonemes", "a")
     missing = ", ".join(name for name in X86 if name not in had)
-    assert f"was built for a processor with {missing}, which this one lacks." in found.errors
+    assert f"was built for a processor with {missing}, which this one lacks." in result.errors
 
 
 def test_recorded_file_is_not_hashed_again(speaker: Speaker, mutable: Path, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_library_needs_no_mingw_files(windows: Path) -> None:
     for name in (WINDOWS.library, WINDOWS.program):
         command = ["x86_64-w64-mingw32-objdump", "-p", str(windows / name)]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        needed = {found.lower() for found in re.findall(r"DLL Name: (\S+)", text)}
+        needed = {result.lower() for result in re.findall(r"DLL Name: (\S+)", text)}
         assert needed <= {"kernel32.dll", "msvcrt.dll", "shell32.dll", WINDOWS.library}
         if name == WINDOWS.library:
             table = text.partition("[Ordinal/Name Pointer] Table")[2].partition("\n\n")[0]

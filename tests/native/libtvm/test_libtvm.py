@@ -45,7 +45,7 @@ def test_stream_headers_write_tvms_format(tmp_path: Path) -> None:
     subprocess.run([*command, f"-L{library}", "-ltvm_ffi", f"-Wl,-rpath,{library}"], check=True)
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found, encoded = done.stdout.split()
+    matches, encoded = done.stdout.split()
 
     def counted(*parts: bytes) -> bytes:
         return struct.pack("<Q", len(parts)) + b"".join(parts)
@@ -55,7 +55,7 @@ def test_stream_headers_write_tvms_format(tmp_path: Path) -> None:
 
     expected = struct.pack("<i", 7) + text(b"abc") + text(b"") + counted(text(b"x"), text(b""))
     expected += counted(struct.pack("<q", 258)) + counted(text(b"yz")) + bytes([2, 32, 1, 0])
-    assert bytes.fromhex(found) == expected + struct.pack("<2q", 3, -1)
+    assert bytes.fromhex(matches) == expected + struct.pack("<2q", 3, -1)
     assert base64.b64decode(encoded) == text(b"any text")
 
 

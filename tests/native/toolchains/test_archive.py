@@ -51,8 +51,8 @@ def test_xcframework_contains_all_libraries(tmp_path: Path) -> None:
     paths = [library_of(RECIPE, kernel, tmp_path, name) for name, kernel in names.items()]
     files = [SimpleNamespace(file=SimpleNamespace(path=path)) for path in paths]
     bundle: Any = SimpleNamespace(recipe="toy", components={"all": SimpleNamespace(libraries=files)})
-    made = write_xcframework(bundle, tmp_path / "dist")
-    with zipfile.ZipFile(made) as framework:
+    target = write_xcframework(bundle, tmp_path / "dist")
+    with zipfile.ZipFile(target) as framework:
         framework.extractall(tmp_path)
     root = tmp_path / "toy.xcframework"
     (offered,) = plistlib.loads((root / "Info.plist").read_bytes())["AvailableLibraries"]
@@ -64,7 +64,7 @@ def test_xcframework_contains_all_libraries(tmp_path: Path) -> None:
     MachOToolchain("ios").link([folder / offered["LibraryPath"]], linked)
     for path in paths:
         assert f"_{prefix_of(path.stem)}__tvm_ffi__library_ctx".encode() in linked.read_bytes()
-    assert write_xcframework(bundle, tmp_path / "again").read_bytes() == made.read_bytes()
+    assert write_xcframework(bundle, tmp_path / "again").read_bytes() == target.read_bytes()
 
 
 def test_archive_names_the_missing_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

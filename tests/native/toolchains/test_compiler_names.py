@@ -60,15 +60,15 @@ def passes() -> set[str]:
     assert spec is not None
     assert spec.origin is not None
     importlib.import_module("tvm")
-    found = set(RENAMED)
+    result = set(RENAMED)
     for function in registry.list_global_func_names():
         room, dot, name = function.partition(".transform.")
         if dot and "." not in name:
-            found.add(name if room.startswith("relax") else f"{room}.{name}")
+            result.add(name if room.startswith("relax") else f"{room}.{name}")
     for path in Path(spec.origin).parent.rglob("*.py"):
         named = DECORATED.findall(path.read_text(encoding="utf-8"))
-        found |= {name or function for name, function in named}
-    return found
+        result |= {name or function for name, function in named}
+    return result
 
 
 def gpus() -> list[str]:
@@ -83,8 +83,8 @@ def gpus() -> list[str]:
 def test_compiler_names_match_the_compilers() -> None:
     """GOLDEN=write in the environment writes the file."""
     asked = subprocess.run([sys.executable, "-c", ASK_LLVM], capture_output=True, text=True, check=True)
-    found = {**json.loads(asked.stdout), "passes": " ".join(sorted(passes())), "gpus": " ".join(gpus())}
-    text = json.dumps(found, indent=2) + "\n"
+    result = {**json.loads(asked.stdout), "passes": " ".join(sorted(passes())), "gpus": " ".join(gpus())}
+    text = json.dumps(result, indent=2) + "\n"
     if os.environ.get("GOLDEN") == "write":
         FILE.write_text(text, encoding="utf-8")
     assert FILE.read_text(encoding="utf-8") == text
@@ -102,9 +102,9 @@ def test_compiler_names_has_every_kind() -> None:
 def test_tvm_passes_have_the_names_that_tvm_skips() -> None:
     import tvm
 
-    made = {tvm.relax.transform.FuseOps().info.name, tvm.tirx.transform.LowerIntrin().info.name}
-    made |= {tvm.relax.transform.DecomposeOpsForInference().info.name}
-    assert made <= {*compiler_names().passes}
+    built = {tvm.relax.transform.FuseOps().info.name, tvm.tirx.transform.LowerIntrin().info.name}
+    built |= {tvm.relax.transform.DecomposeOpsForInference().info.name}
+    assert built <= {*compiler_names().passes}
 
 
 @pytest.mark.skipif(nvrtc.check() is not None, reason="needs NVRTC")

@@ -25,13 +25,13 @@ def stub(script: str | None, folder: Path) -> Gnu:
 @pytest.fixture
 def objects(tmp_path: Path) -> list[Path]:
     """Return two objects with one function each."""
-    made = []
+    target = []
     for number in (1, 2):
         source = tmp_path / f"{number}.c"
         source.write_text(f"int number_{number}(void) {{ return {number}; }}\n", encoding="utf-8")
-        made.append(source.with_suffix(".o"))
-        subprocess.run(["gcc", "-c", "-fPIC", str(source), "-o", str(made[-1])], check=True)
-    return made
+        target.append(source.with_suffix(".o"))
+        subprocess.run(["gcc", "-c", "-fPIC", str(source), "-o", str(target[-1])], check=True)
+    return target
 
 
 def test_gnu_links_every_object(objects: list[Path], tmp_path: Path) -> None:

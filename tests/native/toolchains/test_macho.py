@@ -26,12 +26,12 @@ def commands(library: bytes) -> dict[int, bytes]:
     """Return the last load command of every kind."""
     magic, cpu, _, kind, count = struct.unpack_from("<5I", library)
     assert (magic, cpu, kind) == (0xFEEDFACF, 0x100000C, 6), "a library for arm64"
-    found, at = {}, 32
+    result, at = {}, 32
     for _ in range(count):
         command, size = struct.unpack_from("<2I", library, at)
-        found[command] = library[at : at + size]
+        result[command] = library[at : at + size]
         at += size
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +41,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @needs_lld
 def test_macho_links_for_macos_11_with_the_c_library_alone(library: bytes) -> None:
-    found = commands(library)
-    platform, oldest = struct.unpack_from("<2I", found[0x32], 8)
+    result = commands(library)
+    platform, oldest = struct.unpack_from("<2I", result[0x32], 8)
     assert (platform, oldest) == (1, 11 << 16), "macOS 11.0"
-    assert b"/usr/lib/libSystem.B.dylib\0" in found[0xC]
-    assert b"@rpath/scaled.dylib\0" in found[0xD]
+    assert b"/usr/lib/libSystem.B.dylib\0" in result[0xC]
+    assert b"@rpath/scaled.dylib\0" in result[0xD]
     assert b"libtvm_ffi" not in library, "who loads it has loaded that, from wherever it is"
-    assert 0x80000034 not in found, "no chained fixups, which not every loader reads"
+    assert 0x80000034 not in result, "no chained fixups, which not every loader reads"
 
 
 @needs_lld

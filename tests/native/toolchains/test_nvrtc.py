@@ -65,11 +65,11 @@ def test_compile_cuda_returns_code_and_resources(architecture: str) -> None:
     compiled = nvrtc.compile_cuda(KERNEL, architecture)
     assert compiled.code.startswith(b"\x7fELF")
     assert b".text.k" in compiled.code
-    taken = compiled.resources["k"]
+    used = compiled.resources["k"]
     assert set(compiled.resources) == {"k"}
-    assert 0 < taken.registers <= 255
-    assert 256 <= taken.shared_bytes <= 256 + 1024  # some generations keep a kilobyte for themselves
-    assert taken.spilled_bytes == 0
+    assert 0 < used.registers <= 255
+    assert 256 <= used.shared_bytes <= 256 + 1024  # some generations keep a kilobyte for themselves
+    assert used.spilled_bytes == 0
 
 
 @needs_compiler

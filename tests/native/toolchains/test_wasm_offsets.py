@@ -115,10 +115,10 @@ def drawn(draw: random.Random) -> bytes:
         )
         kind = draw.choice([*SIMD, "i32", "i8"])
         if kind in SIMD:
-            taken = SIMD[kind] + unsigned(offset) + LANE
+            used = SIMD[kind] + unsigned(offset) + LANE
         else:
-            taken = load(offset, LOAD if kind == "i32" else BYTE_LOAD)
-        body += at + taken + ADD
+            used = load(offset, LOAD if kind == "i32" else BYTE_LOAD)
+        body += at + used + ADD
     return body
 
 

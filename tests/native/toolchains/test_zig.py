@@ -24,8 +24,8 @@ def test_zig_links_a_loadable_library(tmp_path: Path) -> None:
     library = library_of("wasm", scaled(), tmp_path).read_bytes()
     assert library[:8] == b"\0asm\1\0\0\0"
     assert b"\x08dylink.0" in library[:32], "the section of what it needs comes first"
-    for taken in (b"__memory_base", b"__table_base", b"expf", b"__tvm_ffi_scaled"):
-        assert taken in library
+    for used in (b"__memory_base", b"__table_base", b"expf", b"__tvm_ffi_scaled"):
+        assert used in library
 
 
 @needs_zig

@@ -1,4 +1,4 @@
-"""A bundle's manifest and files: read, or refused with both values."""
+"""The reader of a bundle's manifest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def verify(bundle: Bundle) -> None:
         verify_files(files, workers=2)
 
 
-def test_reads_what_was_written(plain_bundle: Path) -> None:
+def test_read_bundle_returns_the_manifest(plain_bundle: Path) -> None:
     bundle = read_bundle(plain_bundle)
     verify(bundle)
     assert tuple(bundle.components) == COMPONENTS
@@ -35,30 +35,30 @@ def test_reads_what_was_written(plain_bundle: Path) -> None:
     assert len(bundle.files()) == 1 + 5 * 3
 
 
-def test_can_be_copied_elsewhere(plain_bundle: Path, tmp_path: Path) -> None:
+def test_read_bundle_reads_a_copy(plain_bundle: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(plain_bundle, tmp_path / "another place"))
     shutil.rmtree(plain_bundle)
     verify(read_bundle(copy))
 
 
-def test_missing_folder(tmp_path: Path) -> None:
+def test_read_bundle_refuses_a_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"no bundle at .*nowhere.*doit") as caught:
         read_bundle(tmp_path / "nowhere")
     assert caught.value.exit_code == 5
 
 
-def test_folder_without_manifest(plain_bundle: Path) -> None:
+def test_read_bundle_refuses_a_folder_without_manifest(plain_bundle: Path) -> None:
     (plain_bundle / "bundle.json").unlink()
     with pytest.raises(BundleError, match=r"not a complete bundle: bundle\.json"):
         read_bundle(plain_bundle)
 
 
-def test_a_file_in_place_of_the_folder(plain_bundle: Path) -> None:
+def test_read_bundle_refuses_a_file(plain_bundle: Path) -> None:
     with pytest.raises(BundleError, match=r"is a file; a bundle is a folder"):
         read_bundle(plain_bundle / "bundle.json")
 
 
-def test_half_a_manifest(plain_bundle: Path) -> None:
+def test_read_bundle_refuses_a_truncated_manifest(plain_bundle: Path) -> None:
     path = plain_bundle / "bundle.json"
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(BundleError, match=r"bundle\.json is no readable JSON"):
@@ -86,7 +86,7 @@ def test_half_a_manifest(plain_bundle: Path) -> None:
         (lambda m: m["voices"].update(file="a\\b"), "outside the bundle"),
     ],
 )
-def test_manifest_that_makes_no_sense(
+def test_read_bundle_refuses_invalid_entries(
     plain_bundle: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     edit_manifest(plain_bundle, change)
@@ -94,19 +94,19 @@ def test_manifest_that_makes_no_sense(
         read_bundle(plain_bundle)
 
 
-def test_manifest_that_is_a_list(plain_bundle: Path) -> None:
+def test_read_bundle_refuses_a_list(plain_bundle: Path) -> None:
     (plain_bundle / "bundle.json").write_text("[]")
     with pytest.raises(BundleError, match="should be a JSON object but is list"):
         read_bundle(plain_bundle)
 
 
-def test_missing_file(plain_bundle: Path) -> None:
+def test_synthesizer_refuses_a_missing_file(plain_bundle: Path) -> None:
     (plain_bundle / "decoder-128.so").unlink()
     with pytest.raises(BundleError, match=r"decoder-128\.so is missing"):
         verify(read_bundle(plain_bundle))
 
 
-def test_truncated_file(plain_bundle: Path) -> None:
+def test_synthesizer_refuses_a_truncated_file(plain_bundle: Path) -> None:
     path = plain_bundle / "bert.safetensors"
     whole = path.stat().st_size
     path.write_bytes(path.read_bytes()[:-5])
@@ -115,7 +115,7 @@ def test_truncated_file(plain_bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert.safetensors", "voices.safetensors", "f0n-32.so"])
-def test_one_changed_byte(plain_bundle: Path, name: str) -> None:
+def test_synthesizer_refuses_a_changed_byte(plain_bundle: Path, name: str) -> None:
     path = plain_bundle / name
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
@@ -124,21 +124,21 @@ def test_one_changed_byte(plain_bundle: Path, name: str) -> None:
         verify(read_bundle(plain_bundle))
 
 
-def test_the_version_is_information(plain_bundle: Path) -> None:
-    """A bundle is accepted by its schema, whichever version wrote it."""
+def test_read_bundle_accepts_every_version(plain_bundle: Path) -> None:
+    """The schema decides, not the version."""
     edit_manifest(plain_bundle, lambda m: m.update(version="9.9"))
     bundle = read_bundle(plain_bundle)
     assert (bundle.schema, bundle.version) == (module.SCHEMA, "9.9")
 
 
-def test_a_pin_is_the_digest_of_the_manifest(plain_bundle: Path) -> None:
+def test_read_bundle_accepts_the_pinned_digest(plain_bundle: Path) -> None:
     digest = hashlib.sha256((plain_bundle / "bundle.json").read_bytes()).hexdigest()
     assert read_bundle(plain_bundle).sha256 == digest
     for given in (digest, digest.upper()):
         assert read_bundle(plain_bundle, given).sha256 == digest
 
 
-def test_another_bundle_than_the_pinned_one(plain_bundle: Path) -> None:
+def test_read_bundle_refuses_another_digest(plain_bundle: Path) -> None:
     digest = read_bundle(plain_bundle).sha256
     edit_manifest(plain_bundle, lambda m: m.update(recipe="other"))
     with pytest.raises(BundleError, match=rf"has sha256 [0-9a-f]{{64}}, but {digest} was given"):
@@ -146,13 +146,13 @@ def test_another_bundle_than_the_pinned_one(plain_bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("pin", ["", "abc", "g" * 64, "0" * 65, 5])
-def test_a_pin_that_is_no_digest(plain_bundle: Path, pin: Any) -> None:
+def test_read_bundle_refuses_an_invalid_digest(plain_bundle: Path, pin: Any) -> None:
     with pytest.raises(InputError, match="should be 64 hexadecimal digits"):
         read_bundle(plain_bundle, pin)
 
 
-def test_what_is_no_file_is_refused(plain_bundle: Path) -> None:
-    """A named pipe would block whoever opens it; a folder cannot be read."""
+def test_synthesizer_refuses_other_file_types(plain_bundle: Path) -> None:
+    """A named pipe blocks its reader; a folder cannot be read."""
     bundle = read_bundle(plain_bundle)
     (plain_bundle / "bert-16.so").unlink()
     (plain_bundle / "bert-16.so").mkdir()

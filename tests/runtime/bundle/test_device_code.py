@@ -1,4 +1,4 @@
-"""TVM's block of kernels for a GPU, read and written."""
+"""TVM's block of GPU kernels."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def codes(draw: st.DrawFn) -> DeviceCode:
 
 
 @given(codes())
-def test_what_is_written_is_read(code: DeviceCode) -> None:
+def test_device_code_round_trips(code: DeviceCode) -> None:
     assert DeviceCode.from_bytes(code.kind, code.to_bytes()) == code
 
 
 @given(codes(), st.data())
-def test_what_is_cut_short_is_refused(code: DeviceCode, data: st.DataObject) -> None:
+def test_device_code_refuses_truncated_bytes(code: DeviceCode, data: st.DataObject) -> None:
     content = code.to_bytes()
     with pytest.raises(ValueError, match=f"not kernels for {code.kind}"):
         DeviceCode.from_bytes(code.kind, content[: data.draw(st.integers(0, len(content) - 1))])

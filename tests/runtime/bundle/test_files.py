@@ -1,4 +1,4 @@
-"""What is loaded is what was hashed, whatever becomes of the paths meanwhile; each file is opened once."""
+"""Open files of a bundle: the verified bytes are loaded, even if a path changes."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ Change = Callable[[Path, bytes], None]
 
 @pytest.fixture
 def bundle(compiled: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A bundle whose libraries no other test has loaded."""
+    """A bundle with libraries that no other test has loaded."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(tvm_runtime, "_modules", {})
     return Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Another file under the same name."""
+    """Replace a file by another one."""
     (path.parent / "new").write_bytes(content)
     (path.parent / "new").replace(path)
 
 
 def overwrite(path: Path, content: bytes) -> None:
-    """The same file with other content."""
+    """Overwrite the content of a file."""
     with path.open("r+b") as stream:
         stream.write(content)
         stream.truncate()
 
 
 def after_verification(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
-    """Does something between the moment a bundle was found good and the moment it is loaded."""
+    """Run a function between verification and loading."""
     original = verification.verify_bundle
 
     def verify(*arguments: Any, **options: Any) -> None:
@@ -59,8 +59,8 @@ def after_verification(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Non
     monkeypatch.setattr(synthesizer, "verify_bundle", verify)
 
 
-def test_each_file_is_opened_once(bundle: Path) -> None:
-    """The interpreter reports every file that Python code opens; TVM is given paths outside the bundle."""
+def test_synthesizer_opens_each_file_once(bundle: Path) -> None:
+    """Audit hooks report files that Python opens; TVM gets paths outside the bundle."""
     code = """
 import collections, json, os, sys
 opened = collections.Counter()
@@ -79,7 +79,7 @@ print(json.dumps(opened))
     assert json.loads(done.stdout) == dict.fromkeys((path.name for path in bundle.iterdir()), 1)
 
 
-def test_nothing_stays_open(bundle: Path) -> None:
+def test_synthesizer_closes_its_files(bundle: Path) -> None:
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("the system does not list open files")
     tts = Synthesizer(bundle)  # a mapping holds on to its file
@@ -93,7 +93,7 @@ def test_nothing_stays_open(bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [replace, overwrite])
-def test_a_library_changed_after_it_was_read_is_not_executed(
+def test_synthesizer_executes_no_library_changed_after_verification(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change
 ) -> None:
     expected = Synthesizer(bundle).run(TOKENS, REF_S, seed=3).audio
@@ -106,12 +106,12 @@ def test_a_library_changed_after_it_was_read_is_not_executed(
     assert np.array_equal(Synthesizer(bundle).run(TOKENS, REF_S, seed=3).audio, expected)
     monkeypatch.undo()
     refresh(bundle)
-    with pytest.raises(BundleError, match="text_encoder_forward gave"):  # or this would show nothing
+    with pytest.raises(BundleError, match="text_encoder_forward returned"):  # or this would show nothing
         Synthesizer(bundle).run(TOKENS, REF_S)
 
 
 @pytest.mark.parametrize("name", ["bert.safetensors", "voices.safetensors"])
-def test_weights_replaced_after_they_were_read_are_not_mapped(
+def test_synthesizer_maps_no_weights_replaced_after_verification(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     expected = Synthesizer(bundle).from_phonemes("abc.").audio
@@ -122,7 +122,7 @@ def test_weights_replaced_after_they_were_read_are_not_mapped(
         Synthesizer(bundle)
 
 
-def test_a_library_is_compared_even_where_nobody_verified_the_bundle(bundle: Path) -> None:
+def test_session_verifies_libraries_of_an_unverified_bundle(bundle: Path) -> None:
     from kokoro_tvm.runtime.session.session import Session
 
     opened = read_bundle(bundle)
@@ -132,7 +132,7 @@ def test_a_library_is_compared_even_where_nobody_verified_the_bundle(bundle: Pat
         Session(opened, threads=1)
 
 
-def test_libraries_are_loaded_from_a_private_folder_where_files_in_memory_are_unknown(
+def test_private_copy_uses_a_private_folder_without_memfd(
     bundle: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     expected = Synthesizer(bundle).run(TOKENS, REF_S, seed=3).audio
@@ -145,7 +145,7 @@ def test_libraries_are_loaded_from_a_private_folder_where_files_in_memory_are_un
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files in memory are Linux's")
-def test_what_is_about_to_be_loaded_cannot_be_written_to() -> None:
+def test_private_copy_is_sealed() -> None:
     with private_copy(b"content", "x.so") as path:
         assert Path(path).read_bytes() == b"content"
         with pytest.raises(PermissionError), Path(path).open("r+b", buffering=0) as stream:
@@ -154,8 +154,8 @@ def test_what_is_about_to_be_loaded_cannot_be_written_to() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files in memory are Linux's")
-def test_no_path_is_used_twice() -> None:
-    """The dynamic loader would give an earlier library for a path it knows."""
+def test_private_copy_uses_no_path_twice() -> None:
+    """The dynamic loader would return an earlier library for a known path."""
     paths = []
     for index in range(300):
         content = str(index).encode()
@@ -166,13 +166,13 @@ def test_no_path_is_used_twice() -> None:
     assert max(map(len, paths)) < 100
 
 
-def test_the_same_library_is_loaded_once(bundle: Path) -> None:
+def test_load_library_loads_equal_libraries_once(bundle: Path) -> None:
     ref = read_bundle(bundle).code_files()[0]
     with OpenFiles([ref]) as first, OpenFiles([ref]) as second:
         assert tvm_runtime.load_library(first[ref]) is tvm_runtime.load_library(second[ref])
 
 
-def test_a_file_that_grows_while_it_is_read(bundle: Path) -> None:
+def test_check_refuses_a_growing_file(bundle: Path) -> None:
     ref = read_bundle(bundle).voices
     file = OpenFile(ref)
     with ref.path.open("ab") as stream:

@@ -1,4 +1,4 @@
-"""A library inspected alone, and a bundle compared with what it says of itself; nothing is executed."""
+"""Inspection of libraries and bundles; nothing is executed."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from kokoro_tvm.runtime.bundle.provenance import (
 
 
 def provide(folder: Path) -> None:
-    """Writes the provenance of what is in a folder."""
+    """Write the provenance of a folder."""
     files = [*folder.glob("*.so"), *folder.glob("*.safetensors"), folder / "bundle.json"]
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    found = {
+    metadata = {
         "_type": STATEMENT_TYPE,
         "subject": [{"name": name, "digest": {"sha256": sha256}} for name, sha256 in digests.items()],
         "predicateType": PREDICATE_TYPE,
@@ -54,7 +54,7 @@ def provide(folder: Path) -> None:
             "runDetails": {"builder": {"id": BUILDER}},
         },
     }
-    (folder / "provenance.json").write_text(json.dumps(found))
+    (folder / "provenance.json").write_text(json.dumps(metadata))
 
 
 @pytest.fixture
@@ -72,22 +72,20 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
     return int(ended.value.code or 0), out, err
 
 
-def test_a_library_says_what_it_is(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_library_returns_the_manifest(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = bundle.parent / "anything.so"
     shutil.move(bundle / "f0n-128.so", path)  # neither its name nor its bundle matters
-    found = inspect_library(path)
-    assert found == {
+    metadata = inspect_library(path)
+    assert metadata == {
         "component": "f0n", "bucket": 128, "length": "exact", "precision": "float32", "project": "test",
     }  # fmt: skip
     status, out, _ = run(capsys, str(path))
     assert status == 0
     assert [line.split() for line in out.splitlines()][:2] == [["component", "f0n"], ["bucket", "128"]]
-    assert json.loads(run(capsys, str(path), "--json")[1]) == found
+    assert json.loads(run(capsys, str(path), "--json")[1]) == metadata
 
 
-def test_gates_that_were_not_run_are_told_wherever_it_is_looked_at(
-    bundle: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_inspect_bundle_reports_gates_not_run(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "gates" in run(capsys, str(bundle))[1]
     reason = "the recipe's target says `run: false`"
     edit_manifest(bundle, lambda manifest: manifest.update(not_run=reason))
@@ -108,7 +106,7 @@ assert not {"pydantic", "doit", "kokoro_tvm.builder.engine"} & set(sys.modules)
 """
 
 
-def test_it_needs_no_tvm_and_no_torch(bundle: Path) -> None:
+def test_inspect_library_imports_neither_tvm_nor_torch(bundle: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(bundle / "bert-64.so")], capture_output=True, text=True
     )
@@ -124,7 +122,7 @@ struct Trap { Trap() { std::fclose(std::fopen("%s", "w")); } } trap;
 
 
 def trapped(library: Path, trace: Path) -> None:
-    """Replaces a library by one that says the same of itself and creates a file when it is loaded."""
+    """Replace a library by one with the same manifest that creates a file when it is loaded."""
     content = ",".join(map(str, library.read_bytes()))
     source = CONSTRUCTOR % (content, trace)
     library.unlink()
@@ -132,7 +130,7 @@ def trapped(library: Path, trace: Path) -> None:
     subprocess.run(link, input=source.encode(), check=True)
 
 
-def test_nothing_of_a_library_is_executed(bundle: Path, tmp_path: Path, capsys: Any) -> None:
+def test_inspect_library_executes_nothing(bundle: Path, tmp_path: Path, capsys: Any) -> None:
     library, trace = bundle / "bert-16.so", tmp_path / "executed"
     trapped(library, trace)
     refresh(bundle)
@@ -144,8 +142,8 @@ def test_nothing_of_a_library_is_executed(bundle: Path, tmp_path: Path, capsys: 
     assert trace.exists()  # or this test would show nothing
 
 
-def test_a_library_that_says_something_else_is_not_executed(bundle: Path, tmp_path: Path) -> None:
-    """Its manifest is compared before its code runs."""
+def test_session_refuses_a_library_with_another_manifest(bundle: Path, tmp_path: Path) -> None:
+    """The manifest is compared before the code runs."""
     library, trace = bundle / "bert-16.so", tmp_path / "executed"
     shutil.copy(bundle / "duration-16.so", library)
     trapped(library, trace)
@@ -161,28 +159,28 @@ def library(compiled: Callable[[str], Path]) -> bytes:
 
 
 @given(data=st.data())
-def test_a_damaged_library_is_refused_or_says_what_it_is(library: bytes, data: st.DataObject) -> None:
-    """Wherever the damage is, there is no other error than ValueError."""
+def test_read_manifest_survives_damaged_libraries(library: bytes, data: st.DataObject) -> None:
+    """The only error is ValueError."""
     start = library.index(b"relax.VMExecutable") - 8
     damaged = bytearray(library[data.draw(st.integers(0, start)) :])
     for _ in range(data.draw(st.integers(0, 4))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     end = data.draw(st.integers(0, len(damaged)))
     try:
-        found = read_manifest(bytes(damaged[:end]))
+        metadata = read_manifest(bytes(damaged[:end]))
     except ValueError:
         return
-    assert isinstance(found, dict)
+    assert isinstance(metadata, dict)
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_one_executable_is_expected(library: bytes, count: int) -> None:
+def test_read_manifest_expects_one_executable(library: bytes, count: int) -> None:
     with pytest.raises(ValueError, match=f"it holds {count} executables"):
         read_manifest(library * count)
 
 
 @pytest.mark.parametrize("content", [b"", b"no library", b"\x7fELF" + bytes(100)])
-def test_what_is_no_library_is_refused(
+def test_inspect_library_refuses_other_files(
     tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "x.so"
@@ -194,45 +192,45 @@ def test_what_is_no_library_is_refused(
     assert run(capsys, str(tmp_path / "gone.so"))[0] == 5
 
 
-def test_a_foreign_library_is_refused(tmp_path: Path) -> None:
+def test_inspect_library_refuses_a_foreign_library(tmp_path: Path) -> None:
     path = tmp_path / "x.so"
     subprocess.run(["g++", "-shared", "-x", "c++", "-", "-o", str(path)], input=b"int x;", check=True)
     with pytest.raises(BundleError, match="is not a library that kokoro-tvm compiled"):
         inspect_library(path)
 
 
-def test_a_bundle_tells_all(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_returns_all_metadata(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, str(bundle), "--json")
     assert (status, err) == (0, "")
-    found: dict[str, Any] = json.loads(out)
-    assert found["sha256"] == read_bundle(bundle).sha256
-    assert (found["schema"], found["version"]) == (SCHEMA, kokoro_tvm.__version__)
-    assert found["recipe"]["name"] == "toy"
-    assert found["made of"] == {"torch": "pkg:pypi/torch@2"}
-    assert set(found["libraries"]) == {path.name for path in bundle.glob("*.so")}
-    assert set(found["files"]) == {p.name for p in bundle.iterdir()} - {"provenance.json"}
+    metadata: dict[str, Any] = json.loads(out)
+    assert metadata["sha256"] == read_bundle(bundle).sha256
+    assert (metadata["schema"], metadata["version"]) == (SCHEMA, kokoro_tvm.__version__)
+    assert metadata["recipe"]["name"] == "toy"
+    assert metadata["made of"] == {"torch": "pkg:pypi/torch@2"}
+    assert set(metadata["libraries"]) == {path.name for path in bundle.glob("*.so")}
+    assert set(metadata["files"]) == {p.name for p in bundle.iterdir()} - {"provenance.json"}
     lines = run(capsys, str(bundle))[1].splitlines()
     assert "  bert-16.so" in lines
     assert [line.split() for line in lines[:7]] == [
-        ["sha256", found["sha256"]], ["schema", str(SCHEMA)], ["version", kokoro_tvm.__version__],
+        ["sha256", metadata["sha256"]], ["schema", str(SCHEMA)], ["version", kokoro_tvm.__version__],
         ["recipe"], ["name", "toy"], ["schedule", "none"], ["passes", "fuse,", "legalize"],
     ]  # fmt: skip
     assert any(line.split() == ["component", "bert"] for line in lines)
 
 
-def test_every_file_counts_for_the_provenance(bundle: Path) -> None:
+def test_verify_provenance_covers_every_file(bundle: Path) -> None:
     assert verify_provenance(read_bundle(bundle)).builder == BUILDER
-    found = json.loads((bundle / "provenance.json").read_text())
-    for index, subject in enumerate(found["subject"]):
+    metadata = json.loads((bundle / "provenance.json").read_text())
+    for index, subject in enumerate(metadata["subject"]):
         for change in ({"digest": {"sha256": "0" * 64}}, {"name": "other"}):
-            spoiled = json.loads(json.dumps(found))
+            spoiled = json.loads(json.dumps(metadata))
             spoiled["subject"][index].update(change)
             (bundle / "provenance.json").write_text(json.dumps(spoiled))
             with pytest.raises(BundleError, match=subject["name"]):
                 verify_provenance(read_bundle(bundle))
 
 
-def test_a_manifest_changed_afterwards_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_detects_a_changed_manifest(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest = bundle / "bundle.json"
     manifest.write_text(manifest.read_text() + "\n")
     status, _, err = run(capsys, str(bundle))
@@ -240,7 +238,7 @@ def test_a_manifest_changed_afterwards_is_found(bundle: Path, capsys: pytest.Cap
     assert "provenance.json is about other files than the bundle has: bundle.json" in err
 
 
-def test_a_damaged_file_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_detects_a_damaged_file(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = bundle / "decoder.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -250,7 +248,9 @@ def test_a_damaged_file_is_found(bundle: Path, capsys: pytest.CaptureFixture[str
     assert "decoder.safetensors has sha256" in err
 
 
-def test_a_library_of_another_kind_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_detects_a_library_of_another_component(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     compile_library(bundle / "bert-16.so", "bert", 17, "exact")
     refresh(bundle)
     provide(bundle)
@@ -259,6 +259,6 @@ def test_a_library_of_another_kind_is_found(bundle: Path, capsys: pytest.Capture
     assert "bert-16.so was compiled with bucket 17, but bundle.json says 16" in err
 
 
-def test_no_provenance_no_answer(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_bundle_needs_the_provenance(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (bundle / "provenance.json").unlink()
     assert run(capsys, str(bundle))[0] == 5

@@ -1,4 +1,4 @@
-"""Voices of one's own: every form and shape they come in, and what is refused, in words."""
+"""Files of the user's voices: formats, shapes and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLE = np.random.default_rng(3).standard_normal((510, WIDTH)).astype(np.float32
 
 
 def save(path: Path, values: np.ndarray) -> Path:
-    """What a user writes with the usual library of a form."""
+    """Write a voice with the usual library of a format."""
     if path.suffix == ".pt":
         torch.save(torch.from_numpy(values.copy()), path)
     elif path.suffix == ".npy":
@@ -46,31 +46,33 @@ def save(path: Path, values: np.ndarray) -> Path:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("shape", [(510, 1, WIDTH), (510, WIDTH), (WIDTH,), (1, WIDTH)])
-def test_every_form_and_shape(tmp_path: Path, suffix: str, shape: tuple[int, ...]) -> None:
+def test_read_voice_accepts_every_format_and_shape(
+    tmp_path: Path, suffix: str, shape: tuple[int, ...]
+) -> None:
     values = TABLE[: int(np.prod(shape)) // WIDTH].reshape(shape)
-    found = read_voices(save(tmp_path / f"mine{suffix}", values), WIDTH)
-    assert list(found) == ["mine"]
-    assert np.array_equal(found["mine"], values.reshape(-1, WIDTH))
+    voices_read = read_voices(save(tmp_path / f"mine{suffix}", values), WIDTH)
+    assert list(voices_read) == ["mine"]
+    assert np.array_equal(voices_read["mine"], values.reshape(-1, WIDTH))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
+def test_encode_voice_round_trips(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"mine{suffix}").write_bytes(encode_voice(TABLE, suffix, "mine"))
     assert np.array_equal(read_voice(tmp_path / f"mine{suffix}", WIDTH), TABLE)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
-def test_tensors_that_torch_saves(dtype: torch.dtype) -> None:
-    """Views, transposed ones, parameters, and what stands on a tape or at the end of a larger storage."""
+def test_read_tensor_reads_files_of_torch(dtype: torch.dtype) -> None:
+    """Views, transposed tensors, parameters, tensors with gradients and parts of a larger storage."""
     whole = torch.arange(24, dtype=dtype).reshape(4, 6)
     for tensor in (whole, whole[1:, 2:], whole.T, torch.nn.Parameter(whole), whole[0].expand(3, 6)):
-        made = io.BytesIO()
-        torch.save(tensor, made)
-        assert np.array_equal(read_tensor(made.getvalue()), tensor.detach().numpy())
+        buffer = io.BytesIO()
+        torch.save(tensor, buffer)
+        assert np.array_equal(read_tensor(buffer.getvalue()), tensor.detach().numpy())
 
 
 @given(arrays.arrays(np.float32, arrays.array_shapes(max_dims=3), elements=st.floats(width=32)))
-def test_torch_reads_what_is_written(values: np.ndarray) -> None:
+def test_write_tensor_writes_files_that_torch_loads(values: np.ndarray) -> None:
     data = write_tensor(values)
     read = torch.load(io.BytesIO(data), weights_only=True).numpy()
     assert np.array_equal(read, values, equal_nan=True)
@@ -78,7 +80,7 @@ def test_torch_reads_what_is_written(values: np.ndarray) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_a_pickle_of_any_bytes_is_refused_or_a_tensor(program: bytes) -> None:
+def test_read_tensor_survives_any_pickle(program: bytes) -> None:
     try:
         read_tensor(archive(program))
     except ValueError as error:
@@ -86,21 +88,21 @@ def test_a_pickle_of_any_bytes_is_refused_or_a_tensor(program: bytes) -> None:
 
 
 def archive(program: bytes, values: bytes = bytes(8)) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as file:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
         file.writestr("x/data.pkl", program)
         file.writestr("x/data/0", values)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 class Code:
-    """Whose pickle runs a command where it is unpickled."""
+    """An object whose pickle runs a command."""
 
     def __reduce__(self) -> Any:
         return os.system, ("touch /tmp/run",)
 
 
-def test_a_folder_of_voices(tmp_path: Path) -> None:
+def test_read_voices_reads_a_folder(tmp_path: Path) -> None:
     save(tmp_path / "af_mine.pt", TABLE)
     save(tmp_path / "em_other.npy", TABLE[0])
     (tmp_path / "README.md").write_text("Where they are from.")
@@ -108,15 +110,15 @@ def test_a_folder_of_voices(tmp_path: Path) -> None:
     assert list(read_voices(tmp_path, WIDTH)) == ["af_mine", "em_other", "af_one", "af_two"]
 
 
-def test_a_style_for_every_length_goes_into_mixes(plain_bundle: Path) -> None:
+def test_table_mixes_a_single_row_with_tables(plain_bundle: Path) -> None:
     voices = Voices.open(read_bundle(plain_bundle)).joined({"mine": TABLE[:1]})
     heart = voices.table("af_heart")
     np.testing.assert_allclose(voices.table("mine,af_heart"), (heart + TABLE[0]) / 2, rtol=1e-5, atol=1e-6)
-    with pytest.raises(InputError, match="subtracts nearly all"):
+    with pytest.raises(InputError, match="takes away nearly all"):
         voices.table("mine-af_heart")
 
 
-def test_a_voice_speaks_as_the_same_numbers_in_the_bundle_do(plain_bundle: Path) -> None:
+def test_added_voice_equals_the_same_voice_in_the_bundle(plain_bundle: Path) -> None:
     voices = Voices.open(read_bundle(plain_bundle))
     own = voices.joined({"mine": voices.table("am_adam")})
     speak = [
@@ -128,7 +130,7 @@ def test_a_voice_speaks_as_the_same_numbers_in_the_bundle_do(plain_bundle: Path)
 
 
 def bad_files(folder: Path) -> list[tuple[str, Callable[[], object]]]:
-    """What each case is called, and what raises its message."""
+    """Name of each case, and the function that raises its message."""
     voices = {suffix: folder / f"mine{suffix}" for suffix in SUFFIXES}
 
     def written(suffix: str, content: bytes) -> Callable[[], object]:
@@ -209,19 +211,21 @@ def bad_files(folder: Path) -> list[tuple[str, Callable[[], object]]]:
 
 
 def beyond() -> bytes:
-    """A pickle of a tensor of two values, of which the storage has one."""
+    """Return a pickle of a tensor that exceeds its storage."""
     with zipfile.ZipFile(io.BytesIO(write_tensor(np.ones(2, np.float32)))) as file:
-        return file.read("voice/data.pkl").replace(b"K\x00", b"K\x01", 1)
+        return file.read("voice/data.pkl").replace(b"QJ\x00", b"QJ\x01", 1)
 
 
-def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_voices_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    found = []
+    errors = []
     for name, read in bad_files(tmp_path):
         with pytest.raises(InputError) as caught:
             read()
-        found.append(f"{name}\n  {caught.value}".replace(f"{tmp_path}{os.sep}", "").replace(__file__, "x.py"))
-    text = "\n".join(found) + "\n"
+        errors.append(
+            f"{name}\n  {caught.value}".replace(f"{tmp_path}{os.sep}", "").replace(__file__, "x.py")
+        )
+    text = "\n".join(errors) + "\n"
     if os.environ.get("GOLDEN") == "write":
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")

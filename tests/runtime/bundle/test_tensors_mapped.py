@@ -1,4 +1,4 @@
-"""Safetensors over a mapped file, and arrays on 64-byte boundaries."""
+"""Mapped safetensors files and aligned arrays."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.bundle.tensors import aligned, aligned_empty, map_safetensors
 
 
-def test_tensors_come_back(tmp_path: Path) -> None:
-    given = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(1, np.float32)}
-    write_safetensors(tmp_path / "x.safetensors", given)
-    found = map_safetensors(tmp_path / "x.safetensors")
-    assert found.keys() == given.keys()
-    assert all(np.array_equal(found[name], given[name]) for name in given)
-    assert found["a"].ctypes.data % 64 == 0
+def test_map_safetensors_returns_the_tensors(tmp_path: Path) -> None:
+    tensors = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(1, np.float32)}
+    write_safetensors(tmp_path / "x.safetensors", tensors)
+    mapped = map_safetensors(tmp_path / "x.safetensors")
+    assert mapped.keys() == tensors.keys()
+    assert all(np.array_equal(mapped[name], tensors[name]) for name in tensors)
+    assert mapped["a"].ctypes.data % 64 == 0
     with pytest.raises(ValueError, match="read-only"):
-        found["a"][0] = 1
+        mapped["a"][0] = 1
 
 
-def test_reads_what_the_safetensors_library_writes(tmp_path: Path) -> None:
+def test_map_safetensors_reads_files_of_safetensors(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
-    given = {
+    tensors = {
         "f": np.random.default_rng(0).standard_normal((3, 5)),
         "i": np.arange(4),
         "h": np.ones(3, np.float16),
     }
-    save_file(given, tmp_path / "x.safetensors", metadata={"who": "library"})
-    found = map_safetensors(tmp_path / "x.safetensors")
+    save_file(tensors, tmp_path / "x.safetensors", metadata={"who": "library"})
+    mapped = map_safetensors(tmp_path / "x.safetensors")
     assert all(
-        np.array_equal(found[name], given[name]) and found[name].dtype == given[name].dtype for name in given
+        np.array_equal(mapped[name], tensors[name]) and mapped[name].dtype == tensors[name].dtype
+        for name in tensors
     )
 
 
@@ -61,14 +62,14 @@ def _raw(header: object) -> bytes:
         (_raw([1]), "unreadable safetensors header"),
     ],
 )
-def test_damaged_files(tmp_path: Path, data: bytes, message: str) -> None:
+def test_map_safetensors_refuses_damaged_files(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "x.safetensors").write_bytes(data)
     with pytest.raises(BundleError, match=message):
         map_safetensors(tmp_path / "x.safetensors")
 
 
 @pytest.mark.parametrize("shape", [(1,), (3, 5), (1, 7, 9)])
-def test_alignment(shape: tuple[int, ...]) -> None:
+def test_aligned_returns_aligned_arrays(shape: tuple[int, ...]) -> None:
     for _ in range(20):
         assert aligned_empty(shape).ctypes.data % 64 == 0
     off = np.arange(101, dtype=np.float32)[1:]

@@ -1,4 +1,4 @@
-"""Files are read once, and again as soon as anything says they may have changed."""
+"""Verification of files and its cache."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from kokoro_tvm.runtime.bundle.verification import verify_bundle
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(verification, "_ALWAYS_READ", 1)  # bytes: every file of the toy is a large one
-    monkeypatch.setattr(verification, "_SETTLED", -60.0)  # the toy was written a moment ago
+    monkeypatch.setattr(verification, "_LARGE_BYTES", 1)  # bytes: every file of the toy is a large one
+    monkeypatch.setattr(verification, "_SETTLED_S", -60.0)  # the toy was written a moment ago
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the files that were read, as they are."""
+    """Record the names of the files that are read."""
     names: list[str] = []
     original = OpenFile.check
 
@@ -47,7 +47,7 @@ def verify(bundle: Path, again: bool = False) -> None:
 
 
 def flip(path: Path) -> None:
-    """Change one byte and restore everything a process can: size, inode, both times."""
+    """Change one byte, and restore size, inode and both times."""
     before = path.stat()
     with path.open("r+b") as stream:
         stream.seek(-1, os.SEEK_END)
@@ -62,7 +62,7 @@ def large(names: list[str]) -> list[str]:
     return sorted(name for name in names if name.endswith(".safetensors"))
 
 
-def test_large_files_are_read_once(cache: Path, plain_bundle: Path, read: list[str]) -> None:
+def test_verify_bundle_reads_large_files_once(cache: Path, plain_bundle: Path, read: list[str]) -> None:
     verify(plain_bundle)
     assert len(read) == 1 + 5 * 3
     assert len(large(read)) == 6
@@ -76,7 +76,7 @@ def test_large_files_are_read_once(cache: Path, plain_bundle: Path, read: list[s
 
 
 @pytest.mark.parametrize("name", ["bert.safetensors", "voices.safetensors", "f0n-32.so"])
-def test_a_changed_byte_is_seen_though_size_and_time_are_as_before(
+def test_verify_bundle_detects_a_changed_byte_with_the_same_size_and_mtime(
     cache: Path, plain_bundle: Path, name: str
 ) -> None:
     verify(plain_bundle)
@@ -89,18 +89,18 @@ def test_a_changed_byte_is_seen_though_size_and_time_are_as_before(
     verify(plain_bundle)
 
 
-def test_a_file_changed_a_moment_ago_is_not_remembered(
+def test_verify_bundle_does_not_cache_a_recently_changed_file(
     cache: Path, plain_bundle: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next change could leave it the same time."""
-    monkeypatch.setattr(verification, "_SETTLED", 60.0)
+    """The next change could have the same time."""
+    monkeypatch.setattr(verification, "_SETTLED_S", 60.0)
     for _ in range(2):
         read.clear()
         verify(plain_bundle)
         assert len(large(read)) == 6
 
 
-def test_another_manifest_is_not_met_by_what_was_good_before(cache: Path, plain_bundle: Path) -> None:
+def test_verify_bundle_compares_cached_digests_with_the_manifest(cache: Path, plain_bundle: Path) -> None:
     verify(plain_bundle)
     manifest = plain_bundle / "bundle.json"
     manifest_content = json.loads(manifest.read_text())
@@ -110,7 +110,7 @@ def test_another_manifest_is_not_met_by_what_was_good_before(cache: Path, plain_
         verify(plain_bundle)
 
 
-def test_a_copy_is_read(cache: Path, plain_bundle: Path, tmp_path: Path, read: list[str]) -> None:
+def test_verify_bundle_reads_a_copy(cache: Path, plain_bundle: Path, tmp_path: Path, read: list[str]) -> None:
     verify(plain_bundle)
     copy = tmp_path / "copy"
     shutil.copytree(plain_bundle, copy)  # with the same modification times
@@ -119,7 +119,7 @@ def test_a_copy_is_read(cache: Path, plain_bundle: Path, tmp_path: Path, read: l
     assert len(large(read)) == 6
 
 
-def test_a_rebuilt_bundle_is_read(cache: Path, plain_bundle: Path, read: list[str]) -> None:
+def test_verify_bundle_reads_a_rebuilt_bundle(cache: Path, plain_bundle: Path, read: list[str]) -> None:
     verify(plain_bundle)
     weights = plain_bundle / "bert.safetensors"
     data = bytearray(weights.read_bytes())
@@ -133,7 +133,9 @@ def test_a_rebuilt_bundle_is_read(cache: Path, plain_bundle: Path, read: list[st
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', '"x"'])
-def test_a_damaged_memory_is_no_harm(cache: Path, plain_bundle: Path, read: list[str], text: str) -> None:
+def test_verify_bundle_ignores_a_damaged_cache(
+    cache: Path, plain_bundle: Path, read: list[str], text: str
+) -> None:
     verify(plain_bundle)
     (memory,) = (cache / "kokoro-tvm" / "verified").iterdir()
     memory.write_text(text)
@@ -142,7 +144,7 @@ def test_a_damaged_memory_is_no_harm(cache: Path, plain_bundle: Path, read: list
     assert len(large(read)) == 6
 
 
-def test_nowhere_to_remember(
+def test_verify_bundle_works_without_a_cache_folder(
     cache: Path, plain_bundle: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.write_text("a file where a folder should be")
@@ -159,7 +161,7 @@ def test_nowhere_to_remember(
     verify(plain_bundle)
 
 
-def test_missing_files_are_reported_before_anything_is_read(
+def test_synthesizer_reports_missing_files_before_reading(
     cache: Path, plain_bundle: Path, read: list[str]
 ) -> None:
     verify(plain_bundle)

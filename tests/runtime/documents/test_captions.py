@@ -1,4 +1,4 @@
-"""Captions: every word once, in order, on lines that can be read, in the syntax of each format."""
+"""Captions in every format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATE = 1000
 
 
 def timed(text: str, step: int = 200) -> list[TimedWord]:
-    """A timeline of a text: words of 0.15 s with 0.05 s between them."""
+    """Return a timeline of a text: words of 0.15 s with 0.05 s between them."""
     line, now = [], 0
     for found in re.finditer(r"\w+|[^\w\s]+", text):
         spoken = found[0][0].isalnum()
@@ -52,7 +52,7 @@ TEXTS = st.lists(
 
 
 @given(TEXTS, st.sampled_from([100, 400, 2000]))
-def test_every_word_is_shown_once_and_can_be_read(text: str, step: int) -> None:
+def test_cues_show_every_word_once(text: str, step: int) -> None:
     line = timed(text, step)
     found = split_into_cues(line)
     if any(word.spoken for word in line):
@@ -68,7 +68,7 @@ def test_every_word_is_shown_once_and_can_be_read(text: str, step: int) -> None:
 
 
 @pytest.mark.parametrize("step", [100, 300])
-def test_lines_of_a_text(step: int) -> None:
+def test_cues_respect_the_limits(step: int) -> None:
     found = split_into_cues(timed(TEXT, step))
     shown = " ".join(" ".join(cue.text.split()) for cue in found)
     assert shown == TEXT
@@ -79,7 +79,7 @@ def test_lines_of_a_text(step: int) -> None:
     assert [cue.text for cue in found][-2:] == ["No.", "Then…"] or found[-1].text == "silence."
 
 
-def test_a_word_that_was_divided_is_shown_once() -> None:
+def test_cues_show_a_divided_word_once() -> None:
     line = timed("cost 100 dollars")
     twice = [*line[:2], line[1], *line[2:]]
     assert [word.text for cue in split_into_cues(twice) for line in cue.lines for word in line] == [
@@ -89,18 +89,18 @@ def test_a_word_that_was_divided_is_shown_once() -> None:
     ]
 
 
-def test_srt() -> None:
+def test_captions_as_srt() -> None:
     text = write_captions("a.srt", timed("Hi you. Go!"), 1.0)
     assert text == "1\n00:00:00,000 --> 00:00:00,350\nHi you.\n\n2\n00:00:00,400 --> 00:00:00,550\nGo!\n"
 
 
-def test_webvtt() -> None:
+def test_captions_as_webvtt() -> None:
     text = write_captions("a.VTT", timed("A < b & c."), 1.0)
     assert text.startswith("WEBVTT\n\n00:00:00.000 --> 00:00:00.550\n")
     assert "A &lt; <00:00:00.200>b &amp; <00:00:00.400>c.\n" in text
 
 
-def test_json() -> None:
+def test_captions_as_json() -> None:
     node = json.loads(write_captions("a.json", timed("Hi, you."), 0.5))
     assert node["duration"] == 0.5
     assert [word["text"] for word in node["words"]] == ["Hi", ",", "you", "."]
@@ -117,7 +117,7 @@ def test_json() -> None:
 
 
 @given(TEXTS)
-def test_ass(text: str) -> None:
+def test_captions_as_ass(text: str) -> None:
     written = write_captions("a.ass", timed(text, 333), 9.0)
     for start, end, shown in re.findall(
         r"^Dialogue: 0,([\d:.]+),([\d:.]+),.*?,,(.*)$", written, re.MULTILINE
@@ -126,12 +126,12 @@ def test_ass(text: str) -> None:
         assert lit == round(100 * (seconds(end) - seconds(start)))
 
 
-def test_ass_has_no_escapes() -> None:
+def test_ass_replaces_special_characters() -> None:
     assert r"{\k20}a｛{\k15}b" in write_captions("a.ass", timed("a{b"), 1.0)
 
 
 @given(TEXTS)
-def test_textgrid_covers_everything(text: str) -> None:
+def test_textgrid_has_no_gaps(text: str) -> None:
     written = write_captions("a.TextGrid", timed(text), 60.0)
     for tier in written.split("item [")[2:]:
         times = [float(t) for t in re.findall(r"xm(?:in|ax) = ([\d.]+)", tier)][2:]
@@ -140,7 +140,7 @@ def test_textgrid_covers_everything(text: str) -> None:
         assert len(times) // 2 == int(re.findall(r"size = (\d+)", tier)[0])
 
 
-def test_textgrid_quotes() -> None:
+def test_textgrid_escapes_quotes() -> None:
     word = TimedWord('a"b', (0, 3), 0, 10, RATE, (), True, 0)
     assert 'text = "a""b"' in write_captions("a.textgrid", [word], 1.0)
 
@@ -151,13 +151,13 @@ def seconds(clocked: str) -> float:
 
 
 @given(st.floats(0, 1e6))
-def test_clock(value: float) -> None:
+def test_format_time_rounds_to_milliseconds(value: float) -> None:
     assert abs(seconds(format_time(value, ".")) - value) <= 0.000501
     assert re.fullmatch(r"\d{2,}:[0-5]\d:[0-5]\d\.\d{3}", format_time(value, "."))
 
 
 @pytest.mark.parametrize("name", sorted(CAPTIONS))
-def test_of_a_real_plan_and_of_nothing(name: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captions_of_a_real_and_an_empty_plan(name: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
     speech = roomy[0]("He ran, and he ran on a hand. A big bad dog did that.")
     written = write_captions("a" + name, speech.timeline, speech.audio.size / speech.sample_rate)
@@ -179,14 +179,14 @@ def test_of_a_real_plan_and_of_nothing(name: str, roomy: Any, monkeypatch: pytes
     ],
 )
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
-def test_markup_is_no_space(text: str, shown: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tag or link puts no space before the mark that follows it; a pause is one between words."""
+def test_captions_ignore_markup(text: str, shown: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tag or link adds no space before the next mark."""
     monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
     found = split_into_cues(roomy[0](text).timeline)
     assert " ".join(" ".join(cue.text.split()) for cue in found) == shown
 
 
-def test_formats() -> None:
+def test_caption_format_refuses_other_suffixes() -> None:
     assert caption_format("x/Y.TextGrid") == ".textgrid"
     with pytest.raises(InputError, match=r"a\.txt: captions are written as \.ass, \.json"):
         caption_format("a.txt")

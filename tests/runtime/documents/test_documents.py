@@ -1,4 +1,4 @@
-"""From a file to audio and captions, by the command, around the five functions in numpy."""
+"""The command say with documents, with the five components in numpy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ A big bad dog did it.
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", lambda *_, **__: roomy[0])
     return roomy[0]
 
@@ -39,7 +39,7 @@ def command(*words: Path | str) -> str:
     return CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False).stdout
 
 
-def test_subtitles(tts: Synthesizer, tmp_path: Path) -> None:
+def test_say_speaks_subtitles(tts: Synthesizer, tmp_path: Path) -> None:
     (tmp_path / "a.srt").write_text(SRT)
     said = command("-i", tmp_path / "a.srt", "-o", tmp_path / "a.wav", "--captions", tmp_path / "b.srt")
     assert "s of speech" in said
@@ -50,7 +50,7 @@ def test_subtitles(tts: Synthesizer, tmp_path: Path) -> None:
     assert "00:00:00,5" in written and "00:00:02,0" in written and "A big bad dog did it." in written
 
 
-def test_a_book(tts: Synthesizer, tmp_path: Path) -> None:
+def test_say_speaks_markdown(tts: Synthesizer, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# One\n\nHe ran *home*, and back.\n\n## Two\n\nA big bad dog did it.\n")
     command("-i", tmp_path / "a.md", "-o", tmp_path / "a.wav", "--captions", tmp_path / "a.vtt")
     audio, _ = soundfile.read(tmp_path / "a.wav", dtype="float32")

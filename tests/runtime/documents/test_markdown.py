@@ -1,4 +1,4 @@
-"""Markdown that streams in, in a file and in JavaScript (tests/web/markdown.test.mjs): the same is spoken."""
+"""Equality of Markdown in a stream, in a file and in JavaScript (tests/web/markdown.test.mjs)."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import pytest
 
 from kokoro_tvm.runtime.documents.readers import READERS
 from kokoro_tvm.runtime.text.frontend.normalization import markdown
-from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
-from kokoro_tvm.runtime.text.frontend.source import SourceText, free
-from kokoro_tvm.runtime.text.markup import Known, parse
-from kokoro_tvm.runtime.text.markup.passages import marked_sections
+from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
+from kokoro_tvm.runtime.text.frontend.source import SourceText, skip_links
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary, parse_markup
+from kokoro_tvm.runtime.text.markup.passages import split_sections
 
 CASES = json.loads(Path(__file__).with_name("markdown_cases.json").read_text(encoding="utf-8"))
 
 
 def spoken(text: str) -> str:
-    """A text without its markup, in one line."""
-    known = Known(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), lambda voice: "a")
+    """Return a text without markup, on one line."""
+    known = MarkupVocabulary(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), lambda voice: "a")
     parts = []
-    for section in marked_sections(parse(text, known)):
-        for part in paragraphs(section.source):
+    for section in split_sections(parse_markup(text, known)):
+        for part in split_paragraphs(section.source):
             parts += without_marks(part).text.split()
     return " ".join(parts)
 
 
 def without_marks(source: SourceText) -> SourceText:
-    source = source.edited(free(markdown.pictures(source), source.links))
-    for edits in (markdown.tags, markdown.entities, markdown.marks):
-        source = source.edited(free(edits(source.text), source.links))
+    source = source.apply_edits(skip_links(markdown.remove_image_marks(source), source.links))
+    for edits in (markdown.remove_tags, markdown.decode_entities, markdown.remove_marks):
+        source = source.apply_edits(skip_links(edits(source.text), source.links))
     return source
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["written"])
-def test_a_file_is_read_as_a_stream_is(case: dict[str, str]) -> None:
+def test_markdown_file_equals_streamed_markdown(case: dict[str, str]) -> None:
     assert spoken(case["written"]) == case["spoken"]
     document = READERS[".md"](case["written"].encode(), Path("a.md"))
     assert spoken(document.text) == case["spoken"]

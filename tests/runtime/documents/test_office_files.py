@@ -1,4 +1,4 @@
-"""PDF and DOCX: what is spoken, the limits of their readers, and the extra that they need."""
+"""PDF and DOCX: text, limits, and the extra that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans as files: saved by the command, edited, and spoken like a document."""
+"""Plans as files, saved and spoken by the command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def app() -> typer.Typer:
     return made
 
 
-def test_a_plan_is_saved_edited_and_spoken(
+def test_say_speaks_an_edited_plan(
     app: typer.Typer, roomy: tuple[Synthesizer, FakeRunner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tts, _ = roomy
@@ -42,7 +42,7 @@ def test_a_plan_is_saved_edited_and_spoken(
     assert soundfile.info(output).frames == edited.samples != plan.samples
 
 
-def test_what_is_only_planned_is_not_played(app: typer.Typer, tmp_path: Path) -> None:
+def test_say_save_plan_plays_nothing(app: typer.Typer, tmp_path: Path) -> None:
     words = ["say", "Hello.", "--save-plan", str(tmp_path / "plan.json"), "--play"]
     with pytest.raises(InputError, match="--save-plan speaks nothing"):
         CliRunner().invoke(app, words, catch_exceptions=False)

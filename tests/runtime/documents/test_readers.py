@@ -1,4 +1,4 @@
-"""Documents: what is spoken of each kind, and what is refused."""
+"""Readers of documents: text, notes, errors and linear time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(name: str, data: str | bytes) -> Document:
     return READERS[path.suffix](data.encode() if isinstance(data, str) else data, path)
 
 
-def test_text() -> None:
+def test_text_is_decoded() -> None:
     document = read("a.txt", "One.\r\n\r\nTwo.")
     assert (document.title, document.text, document.starts) == ("a", "One.\n\nTwo.", (0,))
     assert read("a.txt", "é".encode("utf-16")).text == "é"
@@ -64,7 +64,7 @@ Second
 """
 
 
-def test_markdown() -> None:
+def test_markdown_is_read() -> None:
     document = read("a.md", MARKDOWN)
     assert document.title == "The Title"
     assert [chapter.title for chapter in document.chapters] == ["The Title", "Second"]
@@ -84,7 +84,7 @@ HTML = """<!doctype html><html><head><title>My &amp; page</title><style>p {}</st
 <ul><li>a<li>b</ul><table><tr><td>1</td><td>2</td></tr></table><h2>Two</h2>text &lt;3<p>end"""
 
 
-def test_html() -> None:
+def test_html_is_read() -> None:
     document = read("a.html", HTML)
     assert document.title == "My & page"
     assert document.chapters == (
@@ -99,13 +99,13 @@ def test_html() -> None:
 
 
 @given(st.text(alphabet="<>/&;ab1 \n\"'=!-h", max_size=80))
-def test_html_of_anything(source: str) -> None:
+def test_html_accepts_any_text(source: str) -> None:
     for chapter in read("a.html", source).chapters:
         assert chapter.text.strip()
 
 
 @given(st.text(alphabet="#*_`~[]()<>!|-=+\\>ab1. \n", max_size=80))
-def test_markdown_of_anything(source: str) -> None:
+def test_markdown_accepts_any_text(source: str) -> None:
     read("a.md", source)
 
 
@@ -141,7 +141,7 @@ def book(**changed: str | bytes | None) -> bytes:
     return data.getvalue()
 
 
-def test_epub() -> None:
+def test_epub_is_read() -> None:
     document = read("a.epub", book())
     assert document.title == "A Book"
     assert document.chapters == (Chapter("Front", "First é page."), Chapter("Chapter", "Chapter\n\nSecond."))
@@ -152,8 +152,8 @@ def test_epub() -> None:
     )
 
 
-def test_spine_items_of_every_kind() -> None:
-    """What is text is read in its own encoding; what is not read is in the notes."""
+def test_epub_reads_pages_and_notes_others() -> None:
+    """Pages have their own encodings; notes name the omitted files."""
     package = (
         PACKAGE.replace(
             '"one.xhtml" media-type="application/xhtml+xml"', '"one.xhtml" media-type="text/x-oeb1-document"'
@@ -182,7 +182,7 @@ ENCODING = "<?xml version='1.0' encoding='no-such'?>" + CONTAINER
 
 
 def compressed(method: int) -> bytes:
-    """A book by another method of ZIP, with damage in its data."""
+    """Return a damaged book with another compression method."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", method) as archive:
         archive.writestr("META-INF/container.xml", CONTAINER)
@@ -191,7 +191,7 @@ def compressed(method: int) -> bytes:
     return bytes(content)
 
 
-def test_epub_with_a_plain_document_type_is_read() -> None:
+def test_epub_accepts_a_plain_document_type() -> None:
     doctype = '<!DOCTYPE package PUBLIC "+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN" "oebpkg12.dtd">'
     assert (
         read("a.epub", book(**{"O/b.opf": doctype + PACKAGE[PACKAGE.index("<package") :]})).title == "A Book"
@@ -199,7 +199,7 @@ def test_epub_with_a_plain_document_type_is_read() -> None:
 
 
 @pytest.mark.slow("measures the memory of a process")
-def test_epub_of_a_kilobyte_takes_no_gigabytes(tmp_path: Path) -> None:
+def test_epub_memory_is_bounded(tmp_path: Path) -> None:
     bomb = f'<!DOCTYPE a [<!ATTLIST b c CDATA "{"A" * 500_000}">]><a>{"<b/>" * 10_000}</a>'
     (tmp_path / "a.epub").write_bytes(book(**{"META-INF/container.xml": bomb}))
     program = (
@@ -238,7 +238,7 @@ def test_epub_of_a_kilobyte_takes_no_gigabytes(tmp_path: Path) -> None:
         (book()[:-400], "no EPUB, or damaged"),
     ],
 )
-def test_epubs_that_are_refused(data: bytes, message: str) -> None:
+def test_epub_refuses_invalid_books(data: bytes, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read("a.epub", data)
 
@@ -258,7 +258,7 @@ First.
 """
 
 
-def test_srt() -> None:
+def test_srt_is_read() -> None:
     document = read("a.srt", SRT)
     assert document.slots == (Slot(0.5, 0.9, "First."), Slot(1.0, 2.5, "Hello you, there."))
     assert document.text == "First.\n\nHello you, there."
@@ -278,13 +278,13 @@ def cue(number: int | str, start: int, end: int, text: str) -> str:
         (cue(1, 1, 2, "A\n7") + cue(2, 3, 4, "B"), [(1, 2, "A 7"), (3, 4, "B")]),
     ],
 )
-def test_cues_that_are_not_as_they_should_be(text: str, slots: list[tuple[int, int, str]]) -> None:
+def test_srt_accepts_irregular_cues(text: str, slots: list[tuple[int, int, str]]) -> None:
     document = read("a.srt", text)
     assert document.slots == tuple(Slot(*each) for each in slots)
     assert document.notes == ()
 
 
-def test_cues_that_cannot_be_read_are_in_the_notes() -> None:
+def test_srt_notes_invalid_cues() -> None:
     document = read(
         "a.srt",
         "By N.N.\n\n"
@@ -311,12 +311,12 @@ def test_cues_that_cannot_be_read_are_in_the_notes() -> None:
         ("00:00:02,000 --> 00:00:01,000\nHi", "ends before it starts"),
     ],
 )
-def test_srt_that_is_refused(text: str, message: str) -> None:
+def test_srt_refuses_files_without_cues(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read("a.srt", text)
 
 
-def test_files(tmp_path: Path) -> None:
+def test_read_document_selects_the_reader_by_suffix(tmp_path: Path) -> None:
     (tmp_path / "a.TXT").write_text("Hi.")
     assert read_document(tmp_path / "a.TXT").text == "Hi."
     (tmp_path / "b.md").write_text("# ***\n")
@@ -329,7 +329,7 @@ def test_files(tmp_path: Path) -> None:
             read_document(tmp_path / name)
 
 
-def test_a_plan_is_a_document_too(fake_synthesizer: Synthesizer) -> None:
+def test_read_document_reads_plans(fake_synthesizer: Synthesizer) -> None:
     plan = fake_synthesizer.plan_phonemes(["ab cd.", "ef."])
     document = read("edited.json", plan.to_json())
     assert (document.plan, document.text) == (plan, "ab cd . ef .")
@@ -350,7 +350,7 @@ HOSTILE = [
 
 
 def lines_of(suffix: str, source: str) -> int:
-    """How many lines of Python a reader runs through."""
+    """Count the lines of Python that a reader executes."""
     taken = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -369,15 +369,15 @@ def lines_of(suffix: str, source: str) -> int:
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".srt"])
 @pytest.mark.parametrize("repeated", HOSTILE)
-def test_twice_the_text_takes_twice_the_lines_of_the_reader(suffix: str, repeated: str) -> None:
-    """Its patterns are tried by tests/test_patterns.py."""
+def test_reader_takes_linear_time(suffix: str, repeated: str) -> None:
+    """tests/test_patterns.py checks regular expressions."""
     assert lines_of(suffix, repeated * 80) < 2.5 * lines_of(suffix, repeated * 40) + 100
 
 
 @pytest.mark.parametrize(
     ("opening", "closing"), [("[", "]"), ("[a ", "] "), ("![", "](b)"), ("[", "](b)"), ("(", ")")]
 )
-def test_brackets_in_brackets_take_linear_time_too(opening: str, closing: str) -> None:
+def test_markdown_brackets_take_linear_time(opening: str, closing: str) -> None:
     for sources in (
         [opening * n + "a" + closing * n for n in (40, 80)],
         [opening * n + closing for n in (40, 80)],
@@ -442,7 +442,7 @@ def test_brackets_in_brackets_take_linear_time_too(opening: str, closing: str) -
         (".md", "| a | b |\n| :-: | --- |\n| c | d |", "a, b\n\nc, d"),
     ],
 )
-def test_marks_that_are_whole_and_marks_that_are_not(suffix: str, text: str, spoken: str) -> None:
+def test_reader_handles_markup(suffix: str, text: str, spoken: str) -> None:
     assert READERS[suffix](text.encode(), Path("a")).text == spoken
 
 
@@ -469,7 +469,7 @@ def test_marks_that_are_whole_and_marks_that_are_not(suffix: str, text: str, spo
         ),
     ],
 )
-def test_notes_of_what_is_left_out(suffix: str, text: str, spoken: str, notes: list[str]) -> None:
+def test_reader_notes_omissions(suffix: str, text: str, spoken: str, notes: list[str]) -> None:
     document = read("a" + suffix, text)
     assert document.text == spoken
     assert document.notes == tuple(f"Left out: {note}." for note in notes)
@@ -485,11 +485,11 @@ def test_notes_of_what_is_left_out(suffix: str, text: str, spoken: str, notes: l
         (b"<meta charset=utf-16>\xc3\xa9", "é"),
     ],
 )
-def test_declared_encodings(page: bytes, text: str) -> None:
+def test_html_uses_the_declared_encoding(page: bytes, text: str) -> None:
     assert read("a.html", page).text == text
 
 
-def test_encodings_that_are_refused() -> None:
+def test_html_refuses_unknown_encodings() -> None:
     with pytest.raises(InputError, match="declares the encoding zip, which is not read"):
         read("a.html", b"<meta charset=zip>a")
     with pytest.raises(InputError, match="not UTF-8 text"):

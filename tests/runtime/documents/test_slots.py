@@ -1,4 +1,4 @@
-"""Subtitles: each cue in its slot, to the sample."""
+"""Texts in slots of time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SLOTS = (Slot(0.5, 1.5, "He ran home."), Slot(1.5, 1.525, "A big bad dog did it.
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     return roomy[0]
 
 
-def test_cues_begin_with_their_slots_and_end_in_them(tts: Synthesizer) -> None:
+def test_plan_slots_fits_texts_into_slots(tts: Synthesizer) -> None:
     plan = plan_slots(SLOTS, tts.plan)
     speech = tts.render(plan)
     assert not speech.audio[:12000].any()
@@ -37,7 +37,7 @@ def test_cues_begin_with_their_slots_and_end_in_them(tts: Synthesizer) -> None:
     assert np.array_equal(tts.render(Plan.from_json(plan.to_json())).audio, speech.audio)
 
 
-def test_a_slot_that_is_much_too_short_is_named(tts: Synthesizer) -> None:
+def test_plan_slots_warns_of_short_slots(tts: Synthesizer) -> None:
     slots = (Slot(0, 0.001, "He ran home and back."), Slot(0.001, 1.0, "No."))
     with pytest.warns(SpeechWarning) as caught:
         plan = plan_slots(slots, tts.plan)
@@ -48,6 +48,6 @@ def test_a_slot_that_is_much_too_short_is_named(tts: Synthesizer) -> None:
     assert "".join(w.text for w in plan.words if w.spoken) == "HeranhomeandbackNo"
 
 
-def test_nothing(tts: Synthesizer) -> None:
+def test_plan_slots_refuses_no_slots(tts: Synthesizer) -> None:
     with pytest.raises(InputError, match="no cue with text"):
         plan_slots((), lambda text: replace(tts.plan(text)))

@@ -1,4 +1,4 @@
-"""Audio on disk: an interrupted speech goes on, another begins anew."""
+"""The spool of an interrupted speech."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kokoro_tvm.runtime.documents.writers import write_audio
 
 
 def add(spool: Spool) -> None:
-    """Three samples, by a process that ends then."""
+    """Add three samples and close."""
     spool.add(np.ones(3, np.float32))
     spool.close()
 
 
-def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_spool_resumes(tmp_path: Path) -> None:
     output = tmp_path / "book.flac"
     spool = Spool(output, "request")
     spool.add(np.arange(5, dtype=np.float32))
@@ -40,24 +40,24 @@ def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "record", ["", "{}", "[1]", '["request", -1, 3]', '["request", "a", 3]', '["request", 1, 99]']
 )
-def test_a_damaged_record_counts_as_none(tmp_path: Path, record: str) -> None:
+def test_spool_ignores_a_damaged_record(tmp_path: Path, record: str) -> None:
     add(Spool(tmp_path / "a.wav", "request"))
     (tmp_path / ".a.wav.spool.json").write_text(record)
     spool = Spool(tmp_path / "a.wav", "request")
     assert (spool.pieces, spool.samples, list(spool.blocks())) == (0, 0, [])
 
 
-def test_another_request_begins_anew(tmp_path: Path) -> None:
+def test_spool_restarts_for_another_request(tmp_path: Path) -> None:
     add(Spool(tmp_path / "a.wav", "one"))
     assert Spool(tmp_path / "a.wav", "two").pieces == 0
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+def test_spool_refuses_an_unwritable_place(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         Spool(tmp_path / "no" / "a.wav", "request")
 
 
-def test_spool_of_an_output_that_another_process_writes_is_refused(tmp_path: Path) -> None:
+def test_spool_refuses_a_second_process(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "a.wav", "request")
     spool.add(np.ones(3, np.float32))
     other = (
@@ -77,7 +77,7 @@ def test_spool_of_an_output_that_another_process_writes_is_refused(tmp_path: Pat
 
 
 @pytest.mark.parametrize("size", [0, 8, 9, 16])
-def test_spool_that_something_else_changed_is_no_audio(size: int, tmp_path: Path) -> None:
+def test_spool_detects_changes(size: int, tmp_path: Path) -> None:
     spool = Spool(tmp_path / "a.wav", "request")
     spool.add(np.ones(3, np.float32))
     os.truncate(tmp_path / ".a.wav.spool", size)

@@ -1,4 +1,4 @@
-"""A bundle with its provenance, a registry in this process, and keys."""
+"""Fixtures: a bundle with provenance, a registry in this process, and keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kokoro_tvm.runtime.registry import download
 
 @pytest.fixture(autouse=True)
 def pulled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where bundles are pulled to, in this test's folder. No login of whoever runs it is used."""
+    """The folder of pulled bundles; logins of the user are hidden."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
     monkeypatch.setattr(download, "_PAUSE_S", 0)
@@ -24,7 +24,7 @@ def pulled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def stated_bundle(plain_bundle: Path) -> Path:
-    """A bundle without compiled code that says where it comes from."""
+    """A bundle with provenance, without compiled code."""
     return state_provenance(plain_bundle)
 
 

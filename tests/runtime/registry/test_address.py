@@ -1,4 +1,4 @@
-"""How places are written."""
+"""Addresses of bundles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DIGEST = "sha256:" + "a" * 64
         ("/", Layout("/")),
     ],
 )
-def test_a_place_is_read_and_written(text: str, place: Repository | Layout) -> None:
+def test_parse_place_round_trips(text: str, place: Repository | Layout) -> None:
     assert parse_source(text) == parse_place(text) == place
     assert parse_place(str(place)) == place
 
@@ -39,7 +39,7 @@ def test_a_place_is_read_and_written(text: str, place: Repository | Layout) -> N
         ("https://example.org/bundles", Layout("https://example.org/bundles", "x86-64-v3")),
     ],
 )
-def test_a_name_is_one_in_the_registry_that_is_named(
+def test_parse_source_uses_the_default_registry(
     registry: str, place: Repository | Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KOKORO_TVM_REGISTRY", registry)
@@ -62,12 +62,12 @@ def test_a_name_is_one_in_the_registry_that_is_named(
         ("", "An address is empty"),
     ],
 )
-def test_what_is_no_place_is_refused(text: str, message: str) -> None:
+def test_parse_place_refuses_invalid_addresses(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_source(text)
 
 
-def test_only_this_machine_is_spoken_to_in_the_clear() -> None:
+def test_parse_place_allows_http_on_loopback_only() -> None:
     assert parse_place("oci://localhost:5000/a").url == "http://localhost:5000/v2/a"  # type: ignore[union-attr]
     assert parse_place("oci://[::1]:5000/a").url == "http://[::1]:5000/v2/a"  # type: ignore[union-attr]
     assert parse_place("oci://ghcr.io/a").url == "https://ghcr.io/v2/a"  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Credentials of a registry reach that registry alone: two hosts in this process, and what each received."""
+"""Credentials: two hosts in this process record the requests that they receive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @dataclass
 class Host:
-    """A server: `answer` decides what it sends to a path; authorizations: all that it received."""
+    """A server that records the authorizations it receives."""
 
     answer: Callable[[str, str], Answer] = lambda path, authorization: (200, {}, b"{}")
     name: str = ""
@@ -64,7 +64,7 @@ def serve(host: Host) -> Iterator[Host]:
 
 @pytest.fixture
 def hosts() -> Iterator[tuple[Host, Host]]:
-    """The registry that the user is logged in to, and another host."""
+    """The registry of the user's login, and another host."""
     with ExitStack() as stack:
         yield stack.enter_context(serve(Host())), stack.enter_context(serve(Host()))
 
@@ -81,7 +81,7 @@ def redirect(target: Host) -> Callable[[str, str], Answer]:
 
 
 def demand_token(realm: Host) -> Callable[[str, str], Answer]:
-    """Demand a token of `realm`, and give one there."""
+    """Demand a token of `realm`, and issue one there."""
 
     def answer(path: str, authorization: str) -> Answer:
         if path.startswith("/token"):
@@ -94,9 +94,7 @@ def demand_token(realm: Host) -> Callable[[str, str], Answer]:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "Basic"])
-def test_web_gives_no_login_to_the_host_that_a_registry_redirects_to(
-    scheme: str, hosts: tuple[Host, Host]
-) -> None:
+def test_web_sends_no_login_to_a_redirected_host(scheme: str, hosts: tuple[Host, Host]) -> None:
     registry, other = hosts
     registry.answer = redirect(other)
     challenge = f'{scheme} realm="http://{other.name}/token"'
@@ -110,7 +108,7 @@ def test_web_gives_no_login_to_the_host_that_a_registry_redirects_to(
     assert not [sent for sent in other.authorizations if LOGIN in sent]
 
 
-def test_web_drops_a_token_when_it_is_redirected_to_another_host(hosts: tuple[Host, Host]) -> None:
+def test_web_drops_a_token_on_redirect_to_another_host(hosts: tuple[Host, Host]) -> None:
     registry, other = hosts
     grant = demand_token(registry)
     registry.answer = lambda path, authorization: (
@@ -124,7 +122,7 @@ def test_web_drops_a_token_when_it_is_redirected_to_another_host(hosts: tuple[Ho
     assert (other.paths, other.authorizations) == (["GET /v2/blob"], [])
 
 
-def test_web_keeps_a_token_when_it_is_redirected_to_the_same_host(hosts: tuple[Host, Host]) -> None:
+def test_web_keeps_a_token_on_redirect_to_the_same_host(hosts: tuple[Host, Host]) -> None:
     registry, _ = hosts
     grant = demand_token(registry)
     registry.answer = lambda path, authorization: (
@@ -134,7 +132,7 @@ def test_web_keeps_a_token_when_it_is_redirected_to_the_same_host(hosts: tuple[H
         assert answer.read() == b"content"
 
 
-def test_web_gives_the_login_to_the_token_service_that_the_registry_names(hosts: tuple[Host, Host]) -> None:
+def test_web_sends_the_login_to_the_token_service(hosts: tuple[Host, Host]) -> None:
     """Registries with a token service on another host: Docker Hub, GitLab."""
     registry, service = hosts
     registry.answer = demand_token(service)
@@ -155,7 +153,7 @@ def test_web_gives_the_login_to_the_token_service_that_the_registry_names(hosts:
         "//[",
     ],
 )
-def test_next_url_is_never_less_private_than_the_url_before(location: str) -> None:
+def test_next_url_keeps_encryption(location: str) -> None:
     class Located:
         headers = {"Location": location}  # noqa: RUF012
 
@@ -163,7 +161,7 @@ def test_next_url_is_never_less_private_than_the_url_before(location: str) -> No
         next_url("https://registry.example/v2/x/blobs/uploads/", Located())  # type: ignore[arg-type]
 
 
-def test_web_redirects_no_encrypted_request_into_the_clear(hosts: tuple[Host, Host]) -> None:
+def test_web_refuses_a_redirect_to_http(hosts: tuple[Host, Host]) -> None:
     registry, _ = hosts
     opened = web._Redirects(lambda request: None)
     request = web.urllib.request.Request("https://registry.example/v2/")
@@ -171,16 +169,16 @@ def test_web_redirects_no_encrypted_request_into_the_clear(hosts: tuple[Host, Ho
         opened.redirect_request(request, None, 307, "", {}, f"http://{registry.name}/v2/")
 
 
-def test_web_sends_no_login_into_the_clear_for_a_challenge_that_came_encrypted(
+def test_web_sends_no_login_to_http_after_https(
     hosts: tuple[Host, Host],
 ) -> None:
     _, other = hosts
     with pytest.raises(TransferError):
-        Web()._answer(f'Bearer realm="http://{other.name}/token"', "https://registry.example/v2/")
+        Web()._authenticate(f'Bearer realm="http://{other.name}/token"', "https://registry.example/v2/")
     assert other.paths == []
 
 
-def test_web_refuses_to_send_anything_in_the_clear() -> None:
+def test_web_refuses_http() -> None:
     with pytest.raises(TransferError, match="not encrypted"):
         Web().open("http://registry.example/v2/")
 

@@ -1,4 +1,4 @@
-"""Pulling: what is missing travels, from where it ended; what is wrong is refused, and nothing of it is kept.
+"""Pulls of bundles: resumption, verification and errors.
 
 Golden messages: golden/NAME.txt, with the registry as HOST and this test's folder as FOLDER.
 """
@@ -34,7 +34,7 @@ LARGE = "voices.safetensors"  # of 41 kB, the largest of the bundle
 
 @pytest.fixture
 def place(registry: FakeRegistry, stated_bundle: Path) -> Any:
-    """Where the bundle was pushed to."""
+    """The address of the pushed bundle."""
     place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
     push(stated_bundle, place, sending=lambda layer: None)
     registry.requests.clear()
@@ -42,7 +42,7 @@ def place(registry: FakeRegistry, stated_bundle: Path) -> Any:
 
 
 def travelled(registry: FakeRegistry, folder: Path) -> list[str]:
-    """Names of the bundle's files that were requested, with the range, in order."""
+    """Return the requested files with their ranges, in order."""
     names = {f.sha256: f.path.name for f in read_bundle(folder).files()}
     found = []
     for request in registry.requests:
@@ -53,12 +53,12 @@ def travelled(registry: FakeRegistry, folder: Path) -> list[str]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """All but the provenance, to which the push adds gates."""
+    """All files except the provenance, to which the push adds gates."""
     files = (path for path in folder.iterdir() if path.name != "provenance.json")
     return {path.name: path.read_bytes() for path in files}
 
 
-def test_what_was_pushed_is_pulled(place: Any, stated_bundle: Path, pulled: Path) -> None:
+def test_pull_returns_the_pushed_bundle(place: Any, stated_bundle: Path, pulled: Path) -> None:
     meter: list[tuple[int, int]] = []
     found = pull(place, meter=lambda arrived, total: meter.append((arrived, total)))
     assert found.bundle.root == pulled / "toy"
@@ -68,7 +68,7 @@ def test_what_was_pushed_is_pulled(place: Any, stated_bundle: Path, pulled: Path
     assert [path.name for path in pulled.iterdir()] == ["toy"]
 
 
-def test_it_speaks_where_no_other_is_named(
+def test_pulled_bundle_is_the_default(
     place: Any, pulled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -79,7 +79,7 @@ def test_it_speaks_where_no_other_is_named(
     assert default_bundle() == pulled / "later"
 
 
-def test_what_another_bundle_has_does_not_travel(
+def test_pull_shares_files_of_other_bundles(
     place: Any, registry: FakeRegistry, stated_bundle: Path, tmp_path: Path, pulled: Path
 ) -> None:
     """Voices and weights are equal in every bundle of a model."""
@@ -97,7 +97,7 @@ def test_what_another_bundle_has_does_not_travel(
     assert found.shared == sum({f.sha256: f.size for f in found.bundle.files()}.values()) - found.downloaded
 
 
-def test_what_another_bundle_only_claims_to_have_travels(
+def test_pull_downloads_files_with_wrong_local_copies(
     place: Any, registry: FakeRegistry, pulled: Path
 ) -> None:
     pull(place)
@@ -110,7 +110,7 @@ def test_what_another_bundle_only_claims_to_have_travels(
 
 
 def cut(times: int, at: float = 0.5) -> Callable[[BaseHTTPRequestHandler, bytes, int], bool]:
-    """Ends the connection within the large file, so many times, after a part of what was requested."""
+    """Break the connection within the large file, so many times."""
     left = [times]
 
     def spoil(handler: BaseHTTPRequestHandler, content: bytes, offset: int) -> bool:
@@ -130,7 +130,7 @@ def cut(times: int, at: float = 0.5) -> Callable[[BaseHTTPRequestHandler, bytes,
     return spoil
 
 
-def test_what_broke_off_goes_on_where_it_ended(
+def test_pull_resumes_after_a_failure(
     place: Any, registry: FakeRegistry, stated_bundle: Path, pulled: Path
 ) -> None:
     size = (stated_bundle / LARGE).stat().st_size
@@ -141,7 +141,7 @@ def test_what_broke_off_goes_on_where_it_ended(
     assert (pulled / "toy" / LARGE).read_bytes() == (stated_bundle / LARGE).read_bytes()
 
 
-def test_the_next_pull_goes_on_where_the_last_ended(
+def test_pull_resumes_an_earlier_pull(
     place: Any, registry: FakeRegistry, stated_bundle: Path, pulled: Path
 ) -> None:
     size = (stated_bundle / LARGE).stat().st_size
@@ -155,7 +155,7 @@ def test_the_next_pull_goes_on_where_the_last_ended(
         return bool(offset)
 
     registry.spoil = spoil
-    with pytest.raises(BundleError, match="goes on where it ended"):
+    with pytest.raises(BundleError, match="resumes the download"):
         pull(place)
     assert not (pulled / "toy").exists()
     registry.spoil = None
@@ -166,7 +166,7 @@ def test_the_next_pull_goes_on_where_the_last_ended(
     assert [path.name for path in pulled.iterdir()] == ["toy"]
 
 
-def test_a_server_that_knows_no_ranges_sends_all_of_it_again(
+def test_pull_restarts_without_range_support(
     place: Any, registry: FakeRegistry, stated_bundle: Path, pulled: Path
 ) -> None:
     registry.ranges, registry.spoil = False, cut(1)
@@ -174,7 +174,7 @@ def test_a_server_that_knows_no_ranges_sends_all_of_it_again(
     assert (pulled / "toy" / LARGE).read_bytes() == (stated_bundle / LARGE).read_bytes()
 
 
-def test_an_error_that_passes_is_waited_for(place: Any, registry: FakeRegistry) -> None:
+def test_pull_retries_temporary_errors(place: Any, registry: FakeRegistry) -> None:
     left = [3]
 
     def spoil(handler: BaseHTTPRequestHandler, content: bytes, offset: int) -> bool:
@@ -188,9 +188,7 @@ def test_an_error_that_passes_is_waited_for(place: Any, registry: FakeRegistry) 
     assert pull(place).bundle.recipe == "toy"
 
 
-def test_a_token_is_fetched_where_one_is_wanted(
-    place: Any, registry: FakeRegistry, stated_bundle: Path
-) -> None:
+def test_pull_fetches_a_token(place: Any, registry: FakeRegistry, stated_bundle: Path) -> None:
     registry.token = "secret"
     pull(place)
     assert sum(request.startswith("GET /token?service=fake&scope=all") for request in registry.requests) == 1
@@ -198,7 +196,7 @@ def test_a_token_is_fetched_where_one_is_wanted(
     assert "again" in registry.tags
 
 
-def test_a_bundle_that_is_there_is_replaced_in_one_step(
+def test_pull_replaces_a_bundle_atomically(
     place: Any, registry: FakeRegistry, pulled: Path, tmp_path: Path
 ) -> None:
     before = pull(place).bundle
@@ -218,14 +216,14 @@ def inspect_names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_the_digest_of_what_was_pulled_pins_it(place: Any, registry: FakeRegistry, tmp_path: Path) -> None:
+def test_pull_by_digest(place: Any, registry: FakeRegistry, tmp_path: Path) -> None:
     found = pull(place)
     pinned = f"oci://{registry.host}/kokoro/cpu@sha256:{found.digest}"
     assert pull(parse_place(pinned), tmp_path / "pinned").bundle.sha256 == found.bundle.sha256
 
 
 def send(status: int, content: bytes = b"", **headers: str) -> Callable[..., bool]:
-    """An answer in the place of every large file."""
+    """Replace the response of every large file."""
 
     def spoil(handler: BaseHTTPRequestHandler, whole: bytes, offset: int) -> bool:
         if len(whole) < 40_000:
@@ -241,7 +239,7 @@ def send(status: int, content: bytes = b"", **headers: str) -> Callable[..., boo
 
 
 def silent(handler: BaseHTTPRequestHandler, content: bytes, offset: int) -> bool:
-    """Sends the head of an answer and nothing else, until whoever waits has gone."""
+    """Send the head of a response only, until the client disconnects."""
     if len(content) < 40_000:
         return False
     handler.send_response(200)
@@ -252,7 +250,7 @@ def silent(handler: BaseHTTPRequestHandler, content: bytes, offset: int) -> bool
 
 
 def retag(registry: FakeRegistry, change: Callable[[dict[str, Any]], object]) -> None:
-    """Changes the manifest that the tag has."""
+    """Change the manifest of the tag."""
     manifest = json.loads(registry.tags["night"])
     change(manifest)
     registry.tags["night"] = json.dumps(manifest).encode()
@@ -284,7 +282,7 @@ FAULTS: dict[str, Callable[[FakeRegistry], object]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_a_registry_does_wrong(
+def test_pull_reports_faults_of_a_registry(
     fault: str, place: Any, registry: FakeRegistry, pulled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pulling, "Web", lambda: Web(idle_timeout_s=0.2))
@@ -296,9 +294,7 @@ def test_what_a_registry_does_wrong(
     assert not (pulled / ".kokoro-tvm-pull" / "new").exists()
 
 
-def test_a_digest_that_is_answered_by_something_else(
-    registry: FakeRegistry, pulled: Path, place: Any
-) -> None:
+def test_pull_refuses_another_manifest(registry: FakeRegistry, pulled: Path, place: Any) -> None:
     pinned = "0" * 64
     registry.blobs[pinned] = registry.tags["night"]
     with pytest.raises(BundleError) as refused:
@@ -306,13 +302,15 @@ def test_a_digest_that_is_answered_by_something_else(
     assert plain(refused.value, registry, pulled) == golden("another-manifest")
 
 
-def test_nobody_is_there(pulled: Path) -> None:
+def test_pull_reports_a_refused_connection(pulled: Path) -> None:
     with pytest.raises(BundleError) as refused:
         pull(parse_place("oci://127.0.0.1:1/kokoro/cpu"))
     assert plain(refused.value, FakeRegistry("127.0.0.1:1"), pulled) == golden("nobody")
 
 
-def test_a_disk_that_is_full(place: Any, registry: FakeRegistry, stated_bundle: Path, pulled: Path) -> None:
+def test_pull_reports_a_full_disk(
+    place: Any, registry: FakeRegistry, stated_bundle: Path, pulled: Path
+) -> None:
     digest = next(f.sha256 for f in read_bundle(stated_bundle).files() if f.path.name == LARGE)
     (pulled / ".kokoro-tvm-pull").mkdir(parents=True)
     (pulled / ".kokoro-tvm-pull" / digest).symlink_to("/dev/full")
@@ -322,7 +320,7 @@ def test_a_disk_that_is_full(place: Any, registry: FakeRegistry, stated_bundle: 
     assert not (pulled / "toy").exists()
 
 
-def test_a_disk_without_room_is_found_before_anything_travels(
+def test_pull_checks_free_space_first(
     place: Any, registry: FakeRegistry, stated_bundle: Path, pulled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 8, 1))  # type: ignore[attr-defined]
@@ -332,7 +330,7 @@ def test_a_disk_without_room_is_found_before_anything_travels(
     assert travelled(registry, stated_bundle) == []
 
 
-def test_a_folder_of_something_else_is_left_alone(place: Any, registry: FakeRegistry, tmp_path: Path) -> None:
+def test_pull_refuses_a_foreign_folder(place: Any, registry: FakeRegistry, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "thesis.txt").write_text("years")
@@ -342,7 +340,7 @@ def test_a_folder_of_something_else_is_left_alone(place: Any, registry: FakeRegi
     assert inspect_names(folder) == {"thesis.txt"}
 
 
-def test_two_pulls_to_one_place(place: Any, registry: FakeRegistry, pulled: Path) -> None:
+def test_pull_refuses_a_second_pull(place: Any, registry: FakeRegistry, pulled: Path) -> None:
     pulled.mkdir(parents=True)
     (pulled / ".kokoro-tvm-pull").mkdir()
     with pulling._hold_folder(pulled / ".kokoro-tvm-pull"), pytest.raises(BundleError) as refused:
@@ -352,7 +350,7 @@ def test_two_pulls_to_one_place(place: Any, registry: FakeRegistry, pulled: Path
 
 
 @pytest.mark.parametrize("digest", ["../../evil", "sha256:../../../evil", "sha512:" + "0" * 64, ""])
-def test_a_digest_that_leads_elsewhere(
+def test_pull_refuses_a_digest_with_a_path(
     digest: str, place: Any, registry: FakeRegistry, pulled: Path, tmp_path: Path
 ) -> None:
     def change(manifest: dict[str, Any]) -> None:
@@ -367,9 +365,7 @@ def test_a_digest_that_leads_elsewhere(
     assert [path.name for path in tmp_path.parent.rglob("*evil*")] == []
 
 
-def test_words_of_a_registry_are_shown_without_what_moves_a_cursor(
-    place: Any, registry: FakeRegistry
-) -> None:
+def test_pull_shows_no_control_characters(place: Any, registry: FakeRegistry) -> None:
     words = json.dumps({"errors": [{"message": "\x1b[2J" + "gone" * 999}]}).encode()
     registry.spoil = send(404, words)
     with pytest.raises(BundleError, match=r"status 404, \?\[2Jgone") as refused:
@@ -378,7 +374,7 @@ def test_words_of_a_registry_are_shown_without_what_moves_a_cursor(
 
 
 @pytest.mark.parametrize("recipe", ["../evil", ".", "a/b"])
-def test_a_name_that_leads_elsewhere(
+def test_pull_refuses_a_name_with_a_path(
     recipe: str, registry: FakeRegistry, stated_bundle: Path, pulled: Path
 ) -> None:
     edit_manifest(stated_bundle, lambda manifest: manifest.update(recipe=recipe))
@@ -389,7 +385,7 @@ def test_a_name_that_leads_elsewhere(
     assert list(pulled.iterdir()) == []
 
 
-def test_pull_follows_an_output_that_is_a_link(place: Any, tmp_path: Path) -> None:
+def test_pull_follows_a_linked_output(place: Any, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     link = tmp_path / "link"
     link.symlink_to("real/bundle")
@@ -400,7 +396,7 @@ def test_pull_follows_an_output_that_is_a_link(place: Any, tmp_path: Path) -> No
     assert [path.name for path in (tmp_path / "real").iterdir()] == ["bundle"]
 
 
-def test_pull_follows_a_link_of_its_recipes_name(place: Any, pulled: Path, tmp_path: Path) -> None:
+def test_pull_follows_a_linked_recipe_folder(place: Any, pulled: Path, tmp_path: Path) -> None:
     pulled.mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
     (pulled / "toy").symlink_to(tmp_path / "elsewhere")
@@ -421,7 +417,7 @@ def _open_to_others(work: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", [_link_folder, _open_to_others])
-def test_pull_refuses_a_folder_that_others_can_write(
+def test_pull_refuses_a_world_writable_folder(
     plant: Callable[[Path], None], place: Any, registry: FakeRegistry, tmp_path: Path
 ) -> None:
     shared = tmp_path / "shared"
@@ -433,7 +429,7 @@ def test_pull_refuses_a_folder_that_others_can_write(
     assert not (shared / "toy").exists()
 
 
-def test_pull_truncates_no_file_that_its_lock_leads_to(place: Any, tmp_path: Path) -> None:
+def test_pull_truncates_no_linked_file(place: Any, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("years")
     (tmp_path / ".kokoro-tvm-pull").mkdir()
     (tmp_path / ".kokoro-tvm-pull" / "lock").symlink_to(tmp_path / "mine")
@@ -457,9 +453,7 @@ def test_pull_works_in_a_folder_of_its_own(
     assert modes == [0o700]
 
 
-def test_pull_refuses_a_folder_that_was_swapped(
-    place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pull_refuses_a_swapped_folder(place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     swap = pulling._swap
 
     def swapped(new: Path, folder: Path) -> None:
@@ -483,7 +477,7 @@ def test_pull_links_no_file_of_another_user(
     assert LARGE not in travelled(registry, tmp_path / "mine")
 
 
-def test_a_login_goes_to_its_registry_alone(
+def test_pull_sends_a_login_to_its_registry_only(
     place: Any, registry: FakeRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `docker login` wrote it."""

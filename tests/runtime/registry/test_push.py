@@ -1,4 +1,4 @@
-"""Pushing: what is there does not travel, a name appears once all of it is there, damage is refused."""
+"""Pushes of bundles."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def quiet(layer: OciLayer) -> None:
     pass
 
 
-def test_a_second_push_sends_nothing_and_gives_the_same(registry: FakeRegistry, stated_bundle: Path) -> None:
+def test_push_is_idempotent(registry: FakeRegistry, stated_bundle: Path) -> None:
     place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
     first = push(stated_bundle, place, sending=quiet)
     second = push(stated_bundle, place, sending=quiet)
@@ -48,7 +48,7 @@ def speech_of(folder: Path) -> dict[str, Any]:
 
 
 def speech_record(folder: Path, bundle_sha256: str) -> None:
-    """A stage has judged the whole utterances of the bundle with this digest."""
+    """Write the report of gates on utterances for a bundle."""
     store = Store(folder.parent / ".store")
     verdict = {"output": "", "gate": "min_snr_db", "value": 9, "limit": 1, "status": "passed"}
     utterance = {"name": "short", "status": "passed", "verdicts": [verdict]}
@@ -60,8 +60,8 @@ def speech_record(folder: Path, bundle_sha256: str) -> None:
     assert store.restore(record, folder.parent / ".build", "toy.speech")
 
 
-def test_the_gates_of_whole_utterances_are_in_what_is_pushed(stated_bundle: Path, tmp_path: Path) -> None:
-    """Also when it is pulled and pushed on, where their report is not."""
+def test_push_includes_the_gates_of_utterances(stated_bundle: Path, tmp_path: Path) -> None:
+    """Also for a pulled bundle, which lacks the report."""
     speech_record(stated_bundle, read_bundle(stated_bundle).sha256)
     push(stated_bundle, parse_place(str(tmp_path / "layout")), sending=quiet)
     pull(parse_place(str(tmp_path / "layout")), tmp_path / "out" / "pulled")
@@ -73,9 +73,7 @@ def test_the_gates_of_whole_utterances_are_in_what_is_pushed(stated_bundle: Path
 
 
 @pytest.mark.parametrize("other", [False, True], ids=["none", "of another bundle"])
-def test_whole_utterances_that_nobody_judged_are_said_to_be_so(
-    stated_bundle: Path, tmp_path: Path, other: bool
-) -> None:
+def test_push_states_missing_gates_of_utterances(stated_bundle: Path, tmp_path: Path, other: bool) -> None:
     if other:
         speech_record(stated_bundle, "f" * 64)
     push(stated_bundle, parse_place(str(tmp_path / "layout")), sending=quiet)
@@ -89,10 +87,10 @@ def test_whole_utterances_that_nobody_judged_are_said_to_be_so(
     }
 
 
-def test_the_name_comes_last(
+def test_push_writes_the_tag_last(
     registry: FakeRegistry, stated_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A push that breaks leaves what the tag had before."""
+    """A failed push keeps the earlier tag."""
     place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
     push(stated_bundle, place, sending=quiet)
     before = registry.tags["night"]
@@ -111,7 +109,7 @@ def test_the_name_comes_last(
     assert registry.tags["night"] == before
 
 
-def test_a_damaged_bundle_is_not_pushed(registry: FakeRegistry, stated_bundle: Path) -> None:
+def test_push_refuses_a_damaged_bundle(registry: FakeRegistry, stated_bundle: Path) -> None:
     weights = stated_bundle / "bert.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
     with pytest.raises(BundleError, match="changed or damaged"):
@@ -119,9 +117,7 @@ def test_a_damaged_bundle_is_not_pushed(registry: FakeRegistry, stated_bundle: P
     assert registry.requests == []
 
 
-def test_a_layout_holds_several_bundles_and_one_copy_of_what_they_share(
-    stated_bundle: Path, tmp_path: Path
-) -> None:
+def test_layout_shares_files_of_bundles(stated_bundle: Path, tmp_path: Path) -> None:
     layout, out = tmp_path / "layout", tmp_path / "out"
     push(stated_bundle, parse_place(str(layout)), sending=quiet)
     assert pull(parse_place(str(layout)), out / "only").bundle.recipe == "toy", "its only bundle"
@@ -142,7 +138,7 @@ def test_a_layout_holds_several_bundles_and_one_copy_of_what_they_share(
     assert len(json.loads((layout / "index.json").read_text())["manifests"]) == 2
 
 
-def test_a_layout_anywhere_fsspec_reaches(stated_bundle: Path, tmp_path: Path) -> None:
+def test_layout_on_fsspec(stated_bundle: Path, tmp_path: Path) -> None:
     place = parse_place("memory://bundles/nightly#cpu")
     push(stated_bundle, place, sending=quiet)
     found = pull(place, tmp_path / "out")
@@ -153,10 +149,10 @@ def test_a_layout_anywhere_fsspec_reaches(stated_bundle: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     "address", ["http://{host}/owner/bundles/resolve/main/night", "hf://owner/bundles/night"]
 )
-def test_a_layout_on_a_web_server_and_on_the_hub(
+def test_layout_on_a_web_server_and_the_hub(
     address: str, stated_bundle: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whose files are at OWNER/REPOSITORY/resolve/REVISION/PATH. This server knows no ranges."""
+    """A server of OWNER/REPOSITORY/resolve/REVISION/PATH, without ranges."""
     folder = tmp_path / "web/owner/bundles/resolve/main/night"
     push(stated_bundle, parse_place(str(folder)), read_signer(keys / "mine.pem"), sending=quiet)
 
@@ -186,12 +182,12 @@ def test_a_layout_on_a_web_server_and_on_the_hub(
         ("nothing://x", "cannot be reached: Protocol not known: nothing"),
     ],
 )
-def test_where_nothing_can_be_pushed(target: str, message: str, stated_bundle: Path) -> None:
+def test_push_refuses_read_only_places(target: str, message: str, stated_bundle: Path) -> None:
     with pytest.raises(InputError, match=message):
         push(stated_bundle, parse_place(target), sending=quiet)
 
 
-def test_a_full_disk(stated_bundle: Path, tmp_path: Path) -> None:
+def test_push_reports_a_full_disk(stated_bundle: Path, tmp_path: Path) -> None:
     layout = tmp_path / "layout"
     push(stated_bundle, parse_place(str(layout)), sending=quiet)
     (layout / "index.json").unlink()
@@ -204,7 +200,7 @@ def test_a_full_disk(stated_bundle: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow("starts Debian's docker-registry")
 @pytest.mark.skipif(REGISTRY is None or SKOPEO is None, reason="docker-registry or skopeo is not installed")
-def test_what_the_nightly_publishes_is_pulled(stated_bundle: Path, keys: Path, tmp_path: Path) -> None:
+def test_nightly_release_is_pulled(stated_bundle: Path, keys: Path, tmp_path: Path) -> None:
     """A layout that skopeo copies to a registry, as the workflow does, keeps its digests and signature."""
     layout = parse_place(f"{tmp_path / 'layout'}#toy")
     pushed = push(stated_bundle, layout, read_signer(keys / "mine.pem"), sending=quiet)

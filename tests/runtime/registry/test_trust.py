@@ -1,4 +1,4 @@
-"""Signatures: what a key signed is taken, what it did not is refused by name; who is trusted is printed."""
+"""Signatures of bundles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture
 def signed(stated_bundle: Path, keys: Path) -> Path:
-    """A bundle as a pull leaves it in its folder, signed by mine.pem."""
+    """A pulled bundle, signed by mine.pem."""
     sbom = bill_of_materials(read_bundle(stated_bundle))
     provenance = (stated_bundle / "provenance.json").read_bytes()
     (stated_bundle / SBOM).write_bytes(sbom)
@@ -37,7 +37,7 @@ def place_of(registry: FakeRegistry) -> Repository:
     return parse_place(f"oci://{registry.host}/kokoro/cpu:night")  # type: ignore[return-value]
 
 
-def test_a_bundle_of_the_key_that_is_named(
+def test_pull_accepts_a_bundle_of_the_key(
     registry: FakeRegistry, stated_bundle: Path, keys: Path, pulled: Path
 ) -> None:
     push(stated_bundle, place_of(registry), read_signer(keys / "mine.pem"), sending=lambda layer: None)
@@ -49,7 +49,7 @@ def test_a_bundle_of_the_key_that_is_named(
 
 
 @pytest.mark.parametrize(("signer", "name"), [(None, "unsigned"), ("other.pem", "another-key")])
-def test_a_bundle_of_nobody_or_of_another_is_refused_before_it_travels(
+def test_pull_refuses_other_signatures_before_download(
     signer: str | None, name: str, registry: FakeRegistry, stated_bundle: Path, keys: Path, pulled: Path
 ) -> None:
     by = read_signer(keys / signer) if signer else None
@@ -66,7 +66,7 @@ def test_a_bundle_of_nobody_or_of_another_is_refused_before_it_travels(
     assert not any(voices in request for request in registry.requests)
 
 
-def test_without_a_key_it_says_whom_it_trusts(
+def test_pull_without_a_key_names_the_authority(
     registry: FakeRegistry, stated_bundle: Path, keys: Path
 ) -> None:
     push(stated_bundle, place_of(registry), sending=lambda layer: None)
@@ -79,7 +79,7 @@ def test_without_a_key_it_says_whom_it_trusts(
 
 
 def add_statement(folder: Path) -> None:
-    """One of another bundle that the key signed as well, in the place of this one's."""
+    """Replace a file by that of another signed bundle."""
     provenance = json.loads((folder / "provenance.json").read_bytes())
     provenance["subject"] = provenance["subject"][1:]
     (folder / "provenance.json").write_text(json.dumps(provenance))
@@ -120,7 +120,7 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("case", SPOILED)
-def test_what_was_changed_is_refused(case: str, signed: Path, keys: Path) -> None:
+def test_require_signature_refuses_changes(case: str, signed: Path, keys: Path) -> None:
     spoil, message = SPOILED[case]
     key = read_key(keys / "mine.pub")
     require_signature(signed, key, "here")
@@ -129,8 +129,8 @@ def test_what_was_changed_is_refused(case: str, signed: Path, keys: Path) -> Non
         require_signature(signed, key, "here")
 
 
-def test_the_signature_of_another_bundle_does_not_serve(signed: Path, keys: Path) -> None:
-    """Its own files, and the signed statement of a bundle with other ones."""
+def test_require_signature_refuses_signatures_of_other_bundles(signed: Path, keys: Path) -> None:
+    """The bundle's files with the signed statement of another bundle."""
     edit_manifest(signed, lambda manifest: manifest.update(precision="bfloat16"))
     state_provenance(signed)
     with pytest.raises(BundleError, match=r"provenance\.json of here is not signed"):
@@ -138,7 +138,7 @@ def test_the_signature_of_another_bundle_does_not_serve(signed: Path, keys: Path
 
 
 @pytest.mark.parametrize("content", [b"", b"ssh-ed25519 AAAA", b"-----BEGIN PUBLIC KEY-----\nAA==\n"])
-def test_what_is_no_key(content: bytes, tmp_path: Path) -> None:
+def test_read_key_refuses_other_files(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"holds no public key as PEM. `openssl pkey -in KEY -pubout"):
@@ -151,7 +151,7 @@ def test_what_is_no_key(content: bytes, tmp_path: Path) -> None:
         read_key(tmp_path / "none")
 
 
-def test_the_bill_is_what_its_schema_says_and_the_same_every_time(stated_bundle: Path) -> None:
+def test_bill_of_materials_is_valid_and_deterministic(stated_bundle: Path) -> None:
     bundle = read_bundle(stated_bundle)
     bill = bill_of_materials(bundle)
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(bill.decode()) is None

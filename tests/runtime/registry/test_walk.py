@@ -1,4 +1,4 @@
-"""Whoever only wants to speak: three commands, with the packages of the base alone."""
+"""The commands that pull and speak, with the packages of the base installation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CALL = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import mai
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Folders of packages: this one's rooms that speak, without a bundle, and those of the base."""
+    """Folders of packages: the runtime's wings, without a bundle, and the base installation."""
     folder = tmp_path_factory.mktemp("installed")
     for source in distribution._sources():
         target = folder / "package" / "kokoro_tvm" / source.relative_to(distribution._PACKAGE)
@@ -36,7 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def run(installed: tuple[Path, Path], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command in an empty folder, by a user with an empty home."""
+    """Run the command in an empty folder, with an empty home."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "COLUMNS": "100"}
     environment |= {name: value for name, value in os.environ.items() if name == "KOKORO_TVM_REGISTRY"}
     command = [sys.executable, "-I", "-S", "-c", CALL, *map(str, installed), *words]
@@ -58,7 +58,7 @@ def walk(installed: tuple[Path, Path], folder: Path, whom: str, toy: Path) -> No
     assert np.array_equal(spoken, expected)
 
 
-def test_pull_and_say(
+def test_pull_then_say(
     installed: tuple[Path, Path], toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layout = tmp_path / "layout"
@@ -69,7 +69,7 @@ def test_pull_and_say(
 
 @pytest.mark.slow("starts Debian's docker-registry")
 @pytest.mark.skipif(REGISTRY is None, reason="docker-registry is not installed")
-def test_pull_and_say_from_a_registry(
+def test_pull_then_say_from_a_registry(
     installed: tuple[Path, Path], toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with debian_registry(tmp_path) as host:
@@ -80,9 +80,7 @@ def test_pull_and_say_from_a_registry(
         walk(installed, tmp_path, f"the registry {host}", toy)
 
 
-def test_a_signature_takes_a_package_that_the_message_names(
-    installed: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_trust_names_the_missing_package(installed: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "key.pub").write_text("-----BEGIN PUBLIC KEY-----\n")
     done = run(installed, tmp_path, "pull", "oci://127.0.0.1:1/a", "--trust", "key.pub")
     assert done.returncode == 3

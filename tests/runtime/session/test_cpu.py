@@ -1,4 +1,4 @@
-"""A bundle for another processor is refused before it can die of an illegal instruction."""
+"""Checks of the CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toy_bundle import edit_manifest
 
 from kokoro_tvm.common.cpu_features import AMX, PORTABLE, X86, features_of_cpu
 from kokoro_tvm.common.errors import BundleError
-from kokoro_tvm.common.platforms import Platform, this_platform
+from kokoro_tvm.common.platforms import Platform, detect_platform
 from kokoro_tvm.runtime import Bundle, SpeechWarning, Synthesizer, read_bundle
 from kokoro_tvm.runtime.session.cpu import check_cpu
 
@@ -21,7 +21,7 @@ NATIVE = (*PORTABLE["x86-64-v4"], "avx512bf16", "gfni")
 
 
 def flags(*features: str) -> str:
-    """cpuinfo of an x86 CPU with these features, by LLVM's names."""
+    """Return the cpuinfo of an x86 CPU with features, by LLVM's names."""
     return f"processor\t: 0\nflags\t\t: fpu {' '.join(X86[name] for name in features)}\n"
 
 
@@ -47,7 +47,9 @@ def refusal(bundle: Bundle, cpuinfo: str, tmp_path: Path) -> str:
         (("fp-armv8", "neon", "crc"), ARM_FEATURES),
     ],
 )
-def test_runs_here(bundle: Bundle, tmp_path: Path, features: tuple[str, ...], cpuinfo: str) -> None:
+def test_check_cpu_accepts_available_features(
+    bundle: Bundle, tmp_path: Path, features: tuple[str, ...], cpuinfo: str
+) -> None:
     (tmp_path / "cpuinfo").write_text(cpuinfo)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -55,7 +57,9 @@ def test_runs_here(bundle: Bundle, tmp_path: Path, features: tuple[str, ...], cp
 
 
 @pytest.mark.parametrize("cpuinfo", [None, "processor : 0\n"], ids=["no list", "a list without features"])
-def test_what_cannot_be_compared_is_reported(bundle: Bundle, tmp_path: Path, cpuinfo: str | None) -> None:
+def test_check_cpu_warns_without_a_list_of_features(
+    bundle: Bundle, tmp_path: Path, cpuinfo: str | None
+) -> None:
     if cpuinfo is not None:
         (tmp_path / "cpuinfo").write_text(cpuinfo)
     with pytest.warns(SpeechWarning, match=r"not checked whether .* runs here: it needs avx2, fma\."):
@@ -86,7 +90,7 @@ def test_what_cannot_be_compared_is_reported(bundle: Bundle, tmp_path: Path, cpu
     ],
     ids=["bf16 on v4", "bf16 on v3", "v4 on v3", "native elsewhere", "v3 on an old one", "v2 on a first one"],
 )  # fmt: skip
-def test_names_what_is_missing_and_what_to_use(
+def test_check_cpu_names_missing_features_and_alternatives(
     bundle: Bundle,
     tmp_path: Path,
     recipe: str,
@@ -103,22 +107,22 @@ def test_names_what_is_missing_and_what_to_use(
 
 
 @pytest.mark.skipif(features_of_cpu() is None, reason="the system does not list the CPU's features")
-def test_before_any_code_is_loaded(plain_bundle: Path) -> None:
-    """The libraries of this bundle are no libraries, and nobody has looked at them yet."""
+def test_synthesizer_checks_the_cpu_before_loading_code(plain_bundle: Path) -> None:
+    """The libraries of this bundle are invalid."""
     edit_manifest(plain_bundle, lambda manifest: manifest.update(cpu_features=["avx99"]))
     with pytest.raises(BundleError, match="with avx99, which this one lacks"):
         Synthesizer(plain_bundle)
 
 
-def test_another_architecture(bundle: Bundle, tmp_path: Path) -> None:
-    """Names that both have (`aes`) do not hide that the others are not there."""
+def test_check_cpu_refuses_another_architecture(bundle: Bundle, tmp_path: Path) -> None:
+    """Common names (`aes`) do not hide the missing ones."""
     x86 = dataclasses.replace(bundle, cpu_features=("sse2", "avx2", "aes"))
     assert "with avx2, sse2, which this one lacks" in refusal(x86, ARM_FEATURES, tmp_path)
     arm = dataclasses.replace(bundle, cpu_features=("fp-armv8", "neon", "aes"))
     assert "with fp-armv8, neon, which this one lacks" in refusal(arm, flags(*NATIVE, "aes"), tmp_path)
 
 
-def test_unknown_features_are_not_taken_for_granted(bundle: Bundle, tmp_path: Path) -> None:
+def test_check_cpu_refuses_unknown_features(bundle: Bundle, tmp_path: Path) -> None:
     newer = dataclasses.replace(bundle, cpu_features=("avx2", "avx99"))
     assert "with avx99, which this one lacks" in refusal(newer, flags("avx2"), tmp_path)
 
@@ -126,16 +130,16 @@ def test_unknown_features_are_not_taken_for_granted(bundle: Bundle, tmp_path: Pa
 TILES = (*PORTABLE["x86-64-v4"], "avx512bf16", *sorted(AMX))
 
 
-def test_amx_is_refused_where_it_is_lacking_and_not_emulated(bundle: Bundle, tmp_path: Path) -> None:
+def test_check_cpu_refuses_missing_amx(bundle: Bundle, tmp_path: Path) -> None:
     built = dataclasses.replace(bundle, recipe="x86-64-amx", precision="bfloat16", cpu_features=TILES)
     assert "with amx-bf16, amx-tile, which this one lacks. " in refusal(built, flags(*NATIVE), tmp_path)
     (tmp_path / "cpuinfo").write_text(flags(*NATIVE))
     check_cpu(built, tmp_path / "cpuinfo", emulated=AMX)
 
 
-@pytest.mark.skipif(this_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64")
-def test_linux_is_asked_for_amx(bundle: Bundle, tmp_path: Path) -> None:
-    """And says no where the CPU has none, whatever a list says."""
+@pytest.mark.skipif(detect_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64")
+def test_check_cpu_requests_amx_from_linux(bundle: Bundle, tmp_path: Path) -> None:
+    """It refuses on a CPU without AMX."""
     built = dataclasses.replace(bundle, recipe="x86-64-amx", cpu_features=TILES)
     if (features_of_cpu() or frozenset()) >= AMX:
         check_cpu(built)

@@ -22,18 +22,18 @@ from kokoro_tvm.common.cpu_features import ARM, PORTABLE, X86, features_of_cpu
     ],
     ids=["x86", "arm", "riscv", "riscv with vectors", "nothing", "the first core"],
 )  # fmt: skip
-def test_linux_s_words_become_llvm_s(text: str, features: set[str], tmp_path: Path) -> None:
+def test_features_of_cpu_translates_names_to_llvm(text: str, features: set[str], tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text(text)
     assert features_of_cpu(tmp_path / "cpuinfo") == features
 
 
-def test_where_nothing_is_said(tmp_path: Path) -> None:
+def test_features_of_cpu_without_a_list(tmp_path: Path) -> None:
     assert features_of_cpu(tmp_path / "cpuinfo") is None
     (tmp_path / "cpuinfo").write_text("processor : 0\nhart : 1\n")
     assert features_of_cpu(tmp_path / "cpuinfo") is None
 
 
-def test_portable_levels_grow_downwards() -> None:
+def test_portable_levels_are_nested() -> None:
     assert PORTABLE["x86-64-v2"] < PORTABLE["x86-64-v3"] < PORTABLE["x86-64-v4"] < X86.keys()
     assert len(set(X86.values())) == len(X86)
     assert len(set(ARM.values())) == len(ARM)

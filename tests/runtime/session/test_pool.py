@@ -1,4 +1,4 @@
-"""One thread calls compiled code for all others: one pool of TVM threads in a process."""
+"""The thread that calls compiled code."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ def in_use() -> int:
 
 
 def from_threads(number: int, function: Callable[[], Any]) -> list[Any]:
-    found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(function())) for _ in range(number)]
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda: results.append(function())) for _ in range(number)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return found
+    return results
 
 
-def test_everything_runs_on_one_thread() -> None:
+def test_compute_uses_one_thread() -> None:
     where = from_threads(8, lambda: compute(1, threading.get_ident))
     assert len(where) == 8
     assert len(set(where)) == 1
     assert where[0] != threading.get_ident()
 
 
-def test_each_call_has_the_threads_it_asks_for() -> None:
-    """Also more than there are cores, and more than any call before used."""
+def test_compute_sets_the_threads_of_each_call() -> None:
+    """More threads than cores, and more than in any earlier call."""
     many = (os.cpu_count() or 1) + 3
     assert [compute(count, in_use) for count in (1, 2, many, 1, many + 1)] == [1, 2, many, 1, many + 1]
 
 
-def test_arguments_and_errors_come_through() -> None:
+def test_compute_passes_arguments_and_errors() -> None:
     assert compute(1, divmod, 7, 2) == (3, 1)
     assert compute(1, sorted, [1, 2], reverse=True) == [2, 1]
     with pytest.raises(ZeroDivisionError):
@@ -124,7 +124,7 @@ assert np.array_equal(tts.from_phonemes("abc.").audio, audio)
     [SPEAKERS, FORK, BUSY],
     ids=["many speakers, one pool", "a forked child has its own", "a child forked while others compute"],
 )
-def test_in_a_process_of_its_own(compiled: Callable[[str], Path], code: str) -> None:
+def test_compute_works_after_a_fork(compiled: Callable[[str], Path], code: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code, str(compiled("exact"))], capture_output=True, text=True, timeout=60
     )
@@ -132,8 +132,8 @@ def test_in_a_process_of_its_own(compiled: Callable[[str], Path], code: str) -> 
 
 
 @LINUX
-def test_idle_workers_sleep(compiled: Callable[[str], Path]) -> None:
-    """The workers' spinning after an utterance would show as CPU time of a process that does nothing."""
+def test_idle_workers_do_not_spin(compiled: Callable[[str], Path]) -> None:
+    """Spinning workers would consume CPU time in an idle process."""
     code = """
 import resource, sys, time
 from kokoro_tvm import Synthesizer

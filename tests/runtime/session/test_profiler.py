@@ -1,4 +1,4 @@
-"""What kernels take: recorded from real calls, and summed up."""
+"""The profiler of kernels."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ CALLS = [
 
 
 def rows(by: str, runs: int = 1) -> list[tuple[object, ...]]:
-    found = summarize(CALLS, KERNELS, by, runs)
-    return [(u.component, u.name, u.operation, u.calls, u.seconds, u.bytes, u.flops) for u in found]
+    summaries = summarize(CALLS, KERNELS, by, runs)
+    return [(u.component, u.name, u.operation, u.calls, u.seconds, u.bytes, u.flops) for u in summaries]
 
 
-def test_by_kernel() -> None:
+def test_summarize_by_kernel() -> None:
     assert rows("kernel") == [
         ("f0n", "softplus_3", "softplus", 1, 3.0, 60, None),
         ("bert", "linear_1", "linear", 2, 2.0, 1200, 1500.0),
@@ -59,7 +59,7 @@ def test_by_kernel() -> None:
     ]
 
 
-def test_by_operation() -> None:
+def test_summarize_by_operation() -> None:
     assert rows("operation") == [
         ("", "softplus", "softplus", 1, 3.0, 60, None),
         ("", "linear", "linear", 3, 2.5, 1300, 2500.0),
@@ -68,14 +68,14 @@ def test_by_operation() -> None:
     ]
 
 
-def test_by_component_and_over_several_runs() -> None:
+def test_summarize_by_component_and_runs() -> None:
     assert rows("component", runs=2) == [
         ("bert", "bert", "", 2, 2.25, 1100, 900.0),
         ("f0n", "f0n", "", 1, 1.75, 80, 500.0),
     ]
 
 
-def test_rates_and_shares() -> None:
+def test_usage_rates_and_shares() -> None:
     usages = summarize(CALLS, KERNELS)
     assert sum(usage.share for usage in usages) == pytest.approx(1)
     linear = usages[1]
@@ -85,7 +85,7 @@ def test_rates_and_shares() -> None:
     assert usages[0].gflops_per_second is None
 
 
-def test_trace() -> None:
+def test_trace_events_are_relative_to_the_first() -> None:
     table = trace_events(CALLS[1:])
     first, second = table["traceEvents"][:2]
     assert (first["name"], first["cat"], first["ph"]) == ("bert_linear_1", "bert", "X")
@@ -94,7 +94,7 @@ def test_trace() -> None:
     assert trace_events([])["traceEvents"] == []
 
 
-def test_table_of_a_library() -> None:
+def test_read_kernels_parses_a_table() -> None:
     table = {
         "a": {"operation": "conv1d", "flops_per_step": 12, "results": 2},
         "b": {"operation": "linear", "flops_per_step": 1.5},
@@ -114,12 +114,12 @@ def test_table_of_a_library() -> None:
         ({"a": {"operation": "x", "flops_per_step": True}}, "but is bool"),
     ],
 )
-def test_table_that_makes_no_sense(table: object, message: str) -> None:
+def test_read_kernels_refuses_invalid_tables(table: object, message: str) -> None:
     with pytest.raises(BundleError, match=message):
         read_kernels(ManifestNode(table, "table"))
 
 
-def test_steps_are_those_of_the_first_result() -> None:
+def test_record_calls_counts_steps_of_the_first_result() -> None:
     calls: list[Call] = []
     observe = _observer("f0n", {("f0n", "f0n_conv1d_0"): Kernel("conv1d", 5.0, 2)}, calls.append)
 
@@ -137,7 +137,7 @@ def test_steps_are_those_of_the_first_result() -> None:
     assert [(call.steps, call.bytes) for call in calls] == [(14, 616), (5, 616), (5, 0)]
 
 
-def test_calls_of_an_utterance_are_recorded(compiled: Callable[[str], Path]) -> None:
+def test_record_calls_records_an_utterance(compiled: Callable[[str], Path]) -> None:
     tts = Synthesizer(compiled("exact"))
     assert isinstance(tts.runner, Session)
     plain = tts.from_phonemes("abc.")
@@ -159,7 +159,7 @@ def test_calls_of_an_utterance_are_recorded(compiled: Callable[[str], Path]) -> 
     assert len(calls) == number, "recording ends with the block"
 
 
-def test_measuring_an_utterance(compiled: Callable[[str], Path]) -> None:
+def test_profile_measures_an_utterance(compiled: Callable[[str], Path]) -> None:
     tts = Synthesizer(compiled("exact"), threads=1)
     profile = _measure(tts, ["abc."], "af_heart", 2)
     assert (profile.threads, profile.repeat) == (1, 2)
@@ -168,7 +168,7 @@ def test_measuring_an_utterance(compiled: Callable[[str], Path]) -> None:
     assert all(usage.calls == 1 for usage in profile.by("kernel") if usage.operation != "vm")
 
 
-def test_an_error_ends_recording(compiled: Callable[[str], Path]) -> None:
+def test_record_calls_ends_after_an_error(compiled: Callable[[str], Path]) -> None:
     session = Synthesizer(compiled("exact")).runner
     assert isinstance(session, Session)
     with pytest.raises(KeyError), record_calls(session) as calls:
@@ -177,7 +177,7 @@ def test_an_error_ends_recording(compiled: Callable[[str], Path]) -> None:
     assert calls == []
 
 
-def test_what_libraries_say_of_their_kernels(compiled: Callable[[str], Path], tmp_path: Path) -> None:
+def test_kernels_of_reads_the_tables_of_libraries(compiled: Callable[[str], Path], tmp_path: Path) -> None:
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "copy"))
     for bucket in (16, 64):
         table = {f"bert_{bucket}": {"operation": "take", "flops_per_step": 7}}

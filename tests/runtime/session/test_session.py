@@ -1,4 +1,4 @@
-"""Compiled code: loaded, refused, and giving what the same functions give in numpy, whatever the bucket."""
+"""Sessions: loading, errors, and equality with numpy."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, TooLongError, read_bundle
 from kokoro_tvm.runtime.bundle.tensors import aligned
 from kokoro_tvm.runtime.session.session import Session
-from kokoro_tvm.runtime.stopping import Stopped, Stopping
+from kokoro_tvm.runtime.stopping import Cancellation, CancelledError
 
 Compiled = Callable[[str], Path]
 
 
 @pytest.mark.parametrize("length", ["exact", "masked", "padded"])
-def test_compiled_speech_equals_numpy(compiled: Compiled, fake: Any, length: str) -> None:
+def test_session_equals_numpy(compiled: Compiled, fake: Any, length: str) -> None:
     stand_in, _ = fake
     tokens, ref_s = [0, 3, 20, 7, 0], np.array([0.5, -1.0, 0.25, 2.0], np.float32)
     expected = stand_in.run(tokens, ref_s, seed=3)
@@ -33,8 +33,8 @@ def test_compiled_speech_equals_numpy(compiled: Compiled, fake: Any, length: str
 
 
 @pytest.mark.parametrize("length", ["masked", "padded"])
-def test_bucket_does_not_change_the_audio(compiled: Compiled, length: str) -> None:
-    """The same utterance alone in its bucket (exact) and padded in the larger one."""
+def test_session_audio_is_independent_of_the_bucket(compiled: Compiled, length: str) -> None:
+    """The utterance is exact in one bucket, and padded in the larger one."""
     tokens, ref_s = [0, *range(1, 14), 0], np.ones(4, np.float32)
     one = Synthesizer(compiled("exact")).run(tokens, ref_s)
     other = Synthesizer(compiled(length)).run(tokens, ref_s)
@@ -42,16 +42,14 @@ def test_bucket_does_not_change_the_audio(compiled: Compiled, length: str) -> No
     np.testing.assert_allclose(one.audio, other.audio, rtol=1e-5, atol=1e-5)
 
 
-def test_a_call_that_runs_is_stopped_and_the_next_is_whole(
-    compiled: Compiled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_session_stops_a_running_call(compiled: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
     tts = Synthesizer(compiled("exact"))
     tokens, ref_s = [0, 3, 20, 7, 0], np.ones(4, np.float32)
     whole = tts.run(tokens, ref_s)
     calls: list[str] = []
     session = tts.runner
     assert isinstance(session, Session)
-    stopping = Stopping()
+    stopping = Cancellation()
 
     def observe(function: Any, name: str, before: bool, result: Any, *arguments: Any) -> None:
         calls.append(name)
@@ -59,24 +57,24 @@ def test_a_call_that_runs_is_stopped_and_the_next_is_whole(
             stopping.stop()  # as another thread would, while the machine runs
 
     session.instrument(lambda component: observe)
-    with pytest.raises(Stopped), stopping.working():
+    with pytest.raises(CancelledError), stopping.working():
         session.run("bert", 5, np.array([tokens]))
     assert len(calls) == 1, "what stops it has taken the observer's place"
     session.instrument(None)
     assert tts.run(tokens, ref_s).audio.tobytes() == whole.audio.tobytes()
 
 
-def test_nothing_begins_after_the_stop(compiled: Compiled) -> None:
+def test_session_starts_no_call_after_stop(compiled: Compiled) -> None:
     session = Session(read_bundle(compiled("exact")), threads=1)
-    stopping = Stopping()
+    stopping = Cancellation()
     stopping.stop()
-    with pytest.raises(Stopped), stopping.working():
+    with pytest.raises(CancelledError), stopping.working():
         session.run("bert", 5, np.zeros((1, 5), np.int64))
-    with pytest.raises(Stopped), stopping.ended_by(lambda: None):
+    with pytest.raises(CancelledError), stopping.ended_by(lambda: None):
         pytest.fail("the call should not begin")
 
 
-def test_weights_are_mapped_not_copied(compiled: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_maps_weights(compiled: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
     from kokoro_tvm.runtime.session import session
 
     given: list[np.ndarray] = []
@@ -92,8 +90,8 @@ def test_weights_are_mapped_not_copied(compiled: Compiled, monkeypatch: pytest.M
         assert np.from_dlpack(tensor).ctypes.data == array.ctypes.data
 
 
-def test_read_only_inputs_are_passed_as_they_are(compiled: Compiled) -> None:
-    """A voice's row lies in the mapped file: aligned, read-only and not to be copied."""
+def test_session_accepts_read_only_inputs(compiled: Compiled) -> None:
+    """A row of a mapped voice is aligned, read-only and not copied."""
     opened = Session(read_bundle(compiled("exact")), threads=1)
     d_en, style = aligned([[[1, 2]] * CHANNELS], np.float32), aligned([[3.0, 0.0]], np.float32)
     d_en.flags.writeable = style.flags.writeable = False
@@ -103,7 +101,7 @@ def test_read_only_inputs_are_passed_as_they_are(compiled: Compiled) -> None:
 
 
 @pytest.mark.parametrize("voice", ["af_heart", "af_heart,am_adam"])
-def test_voices_from_the_file(compiled: Compiled, fake: Any, voice: str) -> None:
+def test_synthesizer_maps_voices(compiled: Compiled, fake: Any, voice: str) -> None:
     tts = Synthesizer(compiled("exact"))
     for phonemes in ("a", "abc", "abcd.", "abcdefg"):
         audio = tts.from_phonemes(phonemes, voice=voice).audio
@@ -112,7 +110,7 @@ def test_voices_from_the_file(compiled: Compiled, fake: Any, voice: str) -> None
         )
 
 
-def test_working_memory_follows_the_length_not_the_bucket(compiled: Compiled) -> None:
+def test_session_memory_follows_the_length(compiled: Compiled) -> None:
     opened = Session(read_bundle(compiled("exact")), threads=1)
     taken: list[int] = []
 
@@ -132,14 +130,14 @@ def test_working_memory_follows_the_length_not_the_bucket(compiled: Compiled) ->
     assert [working_memory(frames) for frames in (10, 32, 33, 128)] == [one * n for n in (10, 32, 33, 128)]
 
 
-def test_too_long_for_every_bucket(compiled: Compiled) -> None:
+def test_session_refuses_an_utterance_beyond_all_buckets(compiled: Compiled) -> None:
     opened = Session(read_bundle(compiled("masked")), threads=1)
     with pytest.raises(TooLongError, match=r"65 tokens.*64") as caught:
         opened.run("bert", 65, np.zeros((1, 65), np.int64))
     assert (caught.value.axis, caught.value.length, caught.value.limit) == ("tokens", 65, 64)
 
 
-def test_threads_and_other_python_threads(compiled: Compiled) -> None:
+def test_session_is_thread_safe(compiled: Compiled) -> None:
     tts = Synthesizer(compiled("exact"), threads=2)
     alone = tts.run([0, 5, 0], np.ones(4)).audio
     heard: list[np.ndarray] = []
@@ -168,7 +166,7 @@ def copied(compiled: Compiled, tmp_path: Path) -> Path:
         ({"precision": "float16"}, ("'float16'", "'float32'")),
     ],
 )
-def test_library_that_was_compiled_otherwise(
+def test_session_refuses_a_library_of_another_bucket(
     copied: Path, claims: dict[str, Any], both: tuple[str, str]
 ) -> None:
     compile_library(copied / "bert-16.so", "bert", 16, "exact", claims=claims)
@@ -178,7 +176,7 @@ def test_library_that_was_compiled_otherwise(
     assert all(value in str(caught.value) for value in (*both, "bert-16.so"))
 
 
-def test_changed_library_is_refused_before_it_is_loaded(copied: Path) -> None:
+def test_session_refuses_a_changed_library(copied: Path) -> None:
     path = copied / "f0n-32.so"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
@@ -187,48 +185,48 @@ def test_changed_library_is_refused_before_it_is_loaded(copied: Path) -> None:
         Synthesizer(copied)
 
 
-def test_library_without_code(copied: Path) -> None:
+def test_session_refuses_a_library_without_code(copied: Path) -> None:
     (copied / "bert-16.so").write_bytes(b"not a library")
     refresh(copied)
     with pytest.raises(BundleError, match=r"bert-16\.so is not a library that kokoro-tvm compiled"):
         Synthesizer(copied)
 
 
-def test_library_without_the_function(copied: Path) -> None:
+def test_session_refuses_a_library_without_the_function(copied: Path) -> None:
     edit_manifest(copied, lambda m: m["components"]["bert"].update(function="bert_backward"))
     with pytest.raises(BundleError, match="bert_backward"):
         Synthesizer(copied)
 
 
-def test_weights_that_lack_a_tensor(copied: Path) -> None:
+def test_session_refuses_missing_weights(copied: Path) -> None:
     write_safetensors(copied / "bert.safetensors", {"other": np.ones(4)}, pad=64)
     refresh(copied)
     with pytest.raises(BundleError, match="lacks the tensor scale"):
         Synthesizer(copied)
 
 
-def test_weights_that_are_too_small(copied: Path) -> None:
+def test_session_refuses_small_weights(copied: Path) -> None:
     edit_manifest(copied, lambda m: m["components"]["bert"]["parameters"][0].update(shape=[5, 5]))
     with pytest.raises(BundleError, match=r"16 elements.*\(5, 5\)"):
         Synthesizer(copied)
 
 
-def test_output_of_another_size(copied: Path) -> None:
-    """A library that gives fewer samples than promised is caught."""
+def test_session_refuses_an_output_of_another_size(copied: Path) -> None:
+    """A library returns fewer samples than its signature says."""
     compile_library(copied / "text_encoder-16.so", "text_encoder", 16, "exact", channels_last=True)
     refresh(copied)
-    with pytest.raises(BundleError, match=r"text_encoder_forward gave t_en as float32 \(1, 3, 4\)"):
+    with pytest.raises(BundleError, match=r"text_encoder_forward returned t_en as float32 \(1, 3, 4\)"):
         Synthesizer(copied).run([0, 5, 0], np.ones(4))
 
 
-def test_a_library_without_the_seeded_entry(copied: Path) -> None:
+def test_session_refuses_a_library_without_the_seeded_entry(copied: Path) -> None:
     edit_manifest(copied, lambda m: m["components"]["decoder"]["seeded"].update(function="decoder_drawn"))
     with pytest.raises(BundleError, match=r"cannot be loaded as a compiled decoder"):
         Synthesizer(copied)
 
 
-def test_compiled_code_that_fails(copied: Path) -> None:
-    """A signature the compiled code does not have ends in an error that names function, bucket and length."""
+def test_session_reports_failing_code(copied: Path) -> None:
+    """The error names function, bucket and length."""
     edit_manifest(copied, lambda m: m.update(samples_per_frame=20))
     with pytest.raises(BundleError, match=r"decoder_forward of bucket 32 failed for 7 frames"):
         Synthesizer(copied).run([0, 5, 0], np.ones(4), noise=np.zeros)

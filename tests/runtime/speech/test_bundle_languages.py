@@ -1,4 +1,4 @@
-"""Languages and the voice that speaks unasked are the bundle's, in its manifest."""
+"""Languages and the default voice of a bundle."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ GERMAN = {"d": {"name": "German", "espeak": "de"}}
 
 
 def speaking(folder: Path, languages: object) -> Synthesizer:
-    """A synthesizer of the toy whose manifest names these languages, and whose voices name none."""
+    """Return a toy synthesizer with languages in the manifest, and voices without a language."""
     edit_manifest(write_bundle(folder), lambda manifest: manifest.update(languages=languages))
     bundle = read_bundle(folder)
     table = Voices.open(bundle).table("af_heart")
     return Synthesizer.from_parts(bundle, FakeRunner(), Voices({"bernd": table, "anna": table}))
 
 
-def test_one_language_is_every_voices(tmp_path: Path) -> None:
+def test_single_language_applies_to_every_voice(tmp_path: Path) -> None:
     tts = speaking(tmp_path, GERMAN)
     assert tts.bundle.languages == {"d": SpokenLanguage("German", "de")}
     assert describe("af_heart", tts.bundle.languages).language == "German"
@@ -38,23 +38,23 @@ def test_one_language_is_every_voices(tmp_path: Path) -> None:
         tts.stream("Bad.", language="a")
 
 
-def test_the_first_of_several_is_that_of_voices_that_name_none(tmp_path: Path) -> None:
+def test_voice_without_language_uses_the_first(tmp_path: Path) -> None:
     tts = speaking(tmp_path, {**GERMAN, "a": {"name": "American English", "espeak": None}})
     with pytest.warns(SpeechWarning, match="The name of the voice anna names no language; German is used"):
         tts.phonemize("Bad.")
 
 
 @pytest.mark.parametrize("languages", [{}, {"d": "German"}, {"d": {"espeak": "de"}}, ["d"]])
-def test_what_is_no_table_of_languages(tmp_path: Path, languages: object) -> None:
+def test_read_bundle_refuses_invalid_languages(tmp_path: Path, languages: object) -> None:
     with pytest.raises(BundleError, match=r"languages.*Build the bundle again"):
         speaking(tmp_path, languages)
 
 
-def test_a_bundle_that_names_none_speaks_those_of_kokoro(tmp_path: Path) -> None:
+def test_bundle_without_languages_has_those_of_kokoro(tmp_path: Path) -> None:
     assert speaking(tmp_path, None).bundle.languages == KOKORO
 
 
-def test_texts_by_the_espeak_of_a_language() -> None:
+def test_front_end_uses_the_espeak_voice_of_a_language() -> None:
     pytest.importorskip("espeakng_loader")
     read = FrontEnd(None, None, {"d": SpokenLanguage("German", "de")}).read
     (utterance,) = read(SourceText.of("Guten Tag."), "d").utterances

@@ -1,4 +1,4 @@
-"""What a stranger's text, plan or process asks of a synthesizer: bounded, or refused with a remedy."""
+"""Limits of a synthesizer against hostile texts, plans and processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOMY = {"tokens": [512], "frames": [5120]}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle whose libraries compute what FakeRunner does."""
+    """A bundle with libraries that equal FakeRunner."""
     folder = write_bundle(tmp_path_factory.mktemp("strangers") / "toy", buckets=ROOMY)
     compile_into(folder, "exact")
     refresh(folder)
@@ -31,7 +31,7 @@ def toy(folder: Path, runner: FakeRunner | None = None) -> Synthesizer:
 
 
 @pytest.mark.parametrize("sign", ["+", ",", "-"])
-def test_a_mix_has_at_most_sixteen_voices(folder: Path, sign: str) -> None:
+def test_mix_has_at_most_sixteen_voices(folder: Path, sign: str) -> None:
     tts = toy(folder)
     mix = sign.join(["af_heart"] * 9300)
     with pytest.raises(InputError, match="A mix may have 16 voices, but this one has 9300"):
@@ -41,7 +41,7 @@ def test_a_mix_has_at_most_sixteen_voices(folder: Path, sign: str) -> None:
         tts.render(type(plan).from_json(plan.to_json().replace('"af_heart"', f'"{mix}"')))
 
 
-def test_a_mix_of_sixteen_voices_is_their_mean(folder: Path) -> None:
+def test_mix_of_sixteen_voices_is_the_mean(folder: Path) -> None:
     voices = toy(folder).voices
     pair = "+".join(["af_heart", "am_adam"] * 8)
     assert np.allclose(voices.table(pair), voices.table("af_heart+am_adam"), rtol=1e-6)
@@ -58,21 +58,19 @@ def test_a_mix_of_sixteen_voices_is_their_mean(folder: Path) -> None:
         (8.0, 1.0, 8.0),
     ],
 )
-def test_a_rate_takes_the_speed_no_further_than_the_model_can_say(
-    speed: float, rate: float, bounded: float
-) -> None:
+def test_rate_is_bounded_in_a_text(speed: float, rate: float, bounded: float) -> None:
     assert bound_speed(speed, rate) == bounded
 
 
-def test_a_rate_beyond_is_bounded_in_a_plan(folder: Path) -> None:
+def test_rate_is_bounded_in_a_plan(folder: Path) -> None:
     tts = toy(folder)
     slowest = tts.plan_phonemes("a bad cab", speed=0.25)
     word = slowest.pieces[0].words[0]
-    asked = slowest.with_word(0, 0, type(word)(word.text, 0, 1, word.phonemes, word.space, rate=0.1))
-    assert tts.complete(asked).samples == slowest.samples
+    slower = slowest.with_word(0, 0, type(word)(word.text, 0, 1, word.phonemes, word.space, rate=0.1))
+    assert tts.complete(slower).samples == slowest.samples
 
 
-def test_a_synthesizer_is_pickled_by_its_folder(folder: Path) -> None:
+def test_synthesizer_pickles_as_its_folder(folder: Path) -> None:
     tts = Synthesizer(folder, threads=1)
     again = pickle.loads(pickle.dumps(tts))
     assert np.array_equal(again.from_phonemes("a bad cab").audio, tts.from_phonemes("a bad cab").audio)
@@ -81,22 +79,20 @@ def test_a_synthesizer_is_pickled_by_its_folder(folder: Path) -> None:
 
 
 class ShortRunner(FakeRunner):
-    """A FakeRunner that has no memory to decode."""
+    """A FakeRunner without memory for the decoder."""
 
     def decoder_seeded(self, *inputs: np.ndarray) -> np.ndarray:
         raise MemoryError("Unable to allocate 5.00 GiB")
 
 
-def test_a_lack_of_memory_names_what_was_wanted(folder: Path) -> None:
+def test_out_of_memory_names_the_request(folder: Path) -> None:
     with pytest.raises(OutOfMemoryError, match=r"decoder.*5\.00 GiB.*shorter parts") as caught:
         toy(folder, ShortRunner()).from_phonemes("a bad cab")
     assert isinstance(caught.value, BundleError)
     assert "Build the bundle again" not in str(caught.value)
 
 
-def test_a_lack_of_memory_of_compiled_code_is_told_apart(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_out_of_memory_of_compiled_code_is_recognized(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tts = Synthesizer(folder, threads=1)
 
     def fail(*arguments: object) -> None:

@@ -1,4 +1,4 @@
-"""Plans: what they say before anything is rendered, edits, and what is refused."""
+"""Plans: content, edits, JSON and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT = "He ran, and he ran on. A big bad dog did that.\n\nIt cost 5 a day."
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     return roomy[0]
 
 
@@ -30,7 +30,7 @@ def plan(tts: Synthesizer) -> Plan:
     return tts.plan(TEXT)
 
 
-def test_a_plan_says_what_is_rendered(tts: Synthesizer, plan: Plan) -> None:
+def test_plan_describes_the_rendered_speech(tts: Synthesizer, plan: Plan) -> None:
     calls = tts.runner.calls  # type: ignore[attr-defined]
     assert {name for name, _ in calls} == {"bert", "duration"}
     speech = tts.render(plan)
@@ -39,7 +39,7 @@ def test_a_plan_says_what_is_rendered(tts: Synthesizer, plan: Plan) -> None:
     assert speech.plan == plan
 
 
-def test_words_have_their_place_in_the_source(plan: Plan) -> None:
+def test_plan_words_have_spans_in_the_source(plan: Plan) -> None:
     assert all(TEXT[word.start : word.end] == word.text for word in plan.words)
     assert [word.text for word in plan.words if word.spoken] == TEXT.replace(",", "").replace(".", "").split()
     (cost,) = (word for word in plan.words if word.text == "5")
@@ -47,14 +47,14 @@ def test_words_have_their_place_in_the_source(plan: Plan) -> None:
 
 
 @given(speed=st.sampled_from([0.5, 0.9, 1.0, 1.7]), seed=st.integers(0, 3))
-def test_json_brings_back_the_plan(fake_synthesizer: Synthesizer, speed: float, seed: int) -> None:
+def test_plan_json_round_trips(fake_synthesizer: Synthesizer, speed: float, seed: int) -> None:
     plan = fake_synthesizer.plan_phonemes(["ab, cd.", "ef gh… ab"], speed=speed, seed=seed)
     again = Plan.from_json(plan.to_json())
     assert again == plan
     assert np.array_equal(fake_synthesizer.render(again).audio, fake_synthesizer.render(plan).audio)
 
 
-def test_one_piece_without_the_others(tts: Synthesizer, plan: Plan) -> None:
+def test_render_renders_single_pieces(tts: Synthesizer, plan: Plan) -> None:
     whole, start = tts.render(plan).audio, 0
     assert len(plan.pieces) > 2
     for number, piece in enumerate(plan.pieces):
@@ -64,7 +64,7 @@ def test_one_piece_without_the_others(tts: Synthesizer, plan: Plan) -> None:
         start += alone.size
 
 
-def test_durations(tts: Synthesizer, plan: Plan) -> None:
+def test_with_durations_changes_a_word(tts: Synthesizer, plan: Plan) -> None:
     word = plan.pieces[0].words[0]
     longer = plan.with_durations(0, 0, [d + 2 for d in word.durations or ()])
     grown = 2 * len(word.symbols) * SAMPLES
@@ -73,13 +73,13 @@ def test_durations(tts: Synthesizer, plan: Plan) -> None:
     assert tts.render(longer).words[1].start_sample == tts.render(plan).words[1].start_sample + grown
 
 
-def test_pauses(tts: Synthesizer, plan: Plan) -> None:
+def test_with_pause_changes_a_pause(tts: Synthesizer, plan: Plan) -> None:
     paused = plan.with_pause(0, 1.5)
     assert paused.samples == plan.samples - plan.pieces[0].pause + 36000
     assert tts.render(paused).audio.size == paused.samples
 
 
-def test_phonemes_of_a_word(tts: Synthesizer, plan: Plan) -> None:
+def test_with_phonemes_changes_a_word(tts: Synthesizer, plan: Plan) -> None:
     changed = plan.with_phonemes(0, 1, "gəgə")
     assert not changed.complete
     with pytest.raises(InputError, match="not known yet: its phonemes were changed"):
@@ -90,7 +90,7 @@ def test_phonemes_of_a_word(tts: Synthesizer, plan: Plan) -> None:
     assert tts.render(changed).audio.size == completed.samples
 
 
-def test_pitch(tts: Synthesizer, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_pitch_scales_f0(tts: Synthesizer, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     f0: list[np.ndarray] = []
     decoder = tts.runner.decoder  # type: ignore[attr-defined]
     monkeypatch.setattr(tts.runner, "decoder", lambda asr, p, *rest: f0.append(p) or decoder(asr, p, *rest))
@@ -108,7 +108,7 @@ def test_pitch(tts: Synthesizer, plan: Plan, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @given(share=st.floats(0.6, 3.0), odd=st.integers(0, 20))
-def test_a_length_is_met_to_the_sample(fake_synthesizer: Synthesizer, share: float, odd: int) -> None:
+def test_with_samples_meets_the_length(fake_synthesizer: Synthesizer, share: float, odd: int) -> None:
     plan = fake_synthesizer.plan_phonemes(["abc dim, cab.", "ab cd hof."])
     target = int(plan.samples * share) + odd
     fitted = plan.with_samples(target)
@@ -117,7 +117,7 @@ def test_a_length_is_met_to_the_sample(fake_synthesizer: Synthesizer, share: flo
     assert [p.symbols for p in fitted.pieces] == [p.symbols for p in plan.pieces]
 
 
-def test_a_length_that_cannot_be_met(plan: Plan) -> None:
+def test_with_samples_refuses_short_lengths(plan: Plan) -> None:
     with pytest.raises(InputError, match="takes at least"):
         plan.with_samples(100)
     with pytest.raises(InputError, match="length"):
@@ -125,7 +125,7 @@ def test_a_length_that_cannot_be_met(plan: Plan) -> None:
     assert plan.with_seconds(2.0).samples == 48000
 
 
-def test_more_frames_than_a_bucket_holds(tts: Synthesizer, plan: Plan) -> None:
+def test_render_refuses_long_pieces(tts: Synthesizer, plan: Plan) -> None:
     word = plan.pieces[0].words[0]
     with pytest.raises(TooLongError, match=r"^Piece 0 of the plan needs \d+ frames"):
         tts.render(plan.with_durations(0, 0, [3000] * len(word.symbols)))
@@ -133,8 +133,8 @@ def test_more_frames_than_a_bucket_holds(tts: Synthesizer, plan: Plan) -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("whole", [np.int64, np.uint8])
-def test_numbers_of_numpy(tts: Synthesizer, plan: Plan, kind: Any, whole: Any) -> None:
-    """They are what arithmetic on durations gives; a plan that has them is the same, saved and rendered."""
+def test_plan_accepts_numpy_numbers(tts: Synthesizer, plan: Plan, kind: Any, whole: Any) -> None:
+    """Arithmetic on durations gives numpy numbers."""
 
     def edited(whole: Any, real: Any, row: Any) -> Plan:
         word = plan.pieces[whole(0)].words[0]
@@ -190,7 +190,7 @@ WORD = Word("a", 0, 1, "a", "", (1,))
         (lambda: Plan((Piece((WORD,)),), "v").with_pitch([1.0, 2.0], 0, 0), "single factor"),
     ],
 )
-def test_nonsense_is_refused_when_it_is_made(make: Any, message: str) -> None:
+def test_plan_refuses_invalid_values(make: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
 
@@ -214,7 +214,7 @@ def test_nonsense_is_refused_when_it_is_made(make: Any, message: str) -> None:
         (lambda node: node["pieces"][0].update(keep=["a", 1]), "keeps should be a whole number"),
     ],
 )
-def test_json_of_nonsense_names_the_place(plan: Plan, change: Any, message: str) -> None:
+def test_from_json_names_the_place_of_a_mistake(plan: Plan, change: Any, message: str) -> None:
     node = json.loads(plan.to_json())
     change(node)
     with pytest.raises(InputError, match=message):
@@ -222,7 +222,7 @@ def test_json_of_nonsense_names_the_place(plan: Plan, change: Any, message: str)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, "null"])
-def test_json_that_is_no_plan(text: str) -> None:
+def test_from_json_refuses_other_json(text: str) -> None:
     with pytest.raises(InputError, match="he plan"):
         Plan.from_json(text)
 
@@ -237,14 +237,14 @@ def test_json_that_is_no_plan(text: str) -> None:
         ({"pieces": (Piece((replace(WORD, phonemes="Z"),)),)}, "does not know: Z"),
     ],
 )
-def test_plans_that_do_not_fit_the_bundle(
+def test_render_refuses_plans_of_other_bundles(
     tts: Synthesizer, plan: Plan, change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         tts.render(replace(plan, **change))
 
 
-def test_below_speed_1_the_ends_are_not_stretched(tts: Synthesizer) -> None:
+def test_plan_does_not_stretch_the_ends(tts: Synthesizer) -> None:
     plans = {speed: tts.plan("A bad dog.", speed=speed) for speed in (0.5, 1.0, 2.0)}
     ends = {speed: (plan.pieces[0].lead, plan.pieces[0].tail) for speed, plan in plans.items()}
     assert ends[0.5] == ends[1.0]
@@ -252,13 +252,13 @@ def test_below_speed_1_the_ends_are_not_stretched(tts: Synthesizer) -> None:
     assert inner[0] == 2 * inner[1]
 
 
-def test_the_stock_computation_still_stretches_them(tts: Synthesizer) -> None:
+def test_run_stretches_the_ends_like_stock(tts: Synthesizer) -> None:
     style = np.array([0.5, -1.0, 0.25, 2.0], np.float32)
     slow, plain = (tts.run([3, 5, 3], style, speed=speed).durations for speed in (0.5, 1.0))
     assert slow.tolist() == (2 * plain).tolist()
 
 
-def test_silence_can_stand_alone(tts: Synthesizer, plan: Plan) -> None:
+def test_plan_accepts_silent_pieces(tts: Synthesizer, plan: Plan) -> None:
     longer = replace(plan, pieces=(Piece((), pause=777), *plan.pieces))
     speech = tts.render(longer)
     assert speech.audio.size == plan.samples + 777
@@ -266,8 +266,8 @@ def test_silence_can_stand_alone(tts: Synthesizer, plan: Plan) -> None:
     assert speech.words[0].start_sample >= 777
 
 
-def test_long_marks_are_muted_in_texts_alone(tts: Synthesizer) -> None:
-    """What is long here is a second: the toy's frames are short."""
+def test_render_mutes_long_marks_of_texts(tts: Synthesizer) -> None:
+    """A second is long here: the toy's frames are short."""
     plan = tts.plan("He ran, and ran.")
     place = next(n for n, word in enumerate(plan.pieces[0].words) if word.text == ",")
     plan = plan.with_durations(0, place, [2000, 1])

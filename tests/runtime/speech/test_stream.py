@@ -1,4 +1,4 @@
-"""Speech chunk by chunk: the same as at once, early, bounded, and stopped when nobody listens."""
+"""Streams: equality with whole speech, latency, memory and cancellation."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ WORDS = st.lists(
 
 @pytest.fixture(autouse=True)
 def letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
 
 
 @given(WORDS, st.integers(1, 9), st.sampled_from([0.7, 1.0, 2.0]))
-def test_chunks_joined_are_the_speech(
+def test_stream_chunks_join_to_the_speech(
     fake_synthesizer: Synthesizer, words: list[str], size: int, speed: float
 ) -> None:
     text = "A " + " ".join(words)
@@ -46,7 +46,7 @@ def test_chunks_joined_are_the_speech(
     assert [chunk.start for chunk in chunks] == [0, *np.cumsum([c.audio.size for c in chunks])[:-1].tolist()]
 
 
-def test_the_first_chunk_is_the_first_clause(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_stream_begins_with_the_first_clause(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     tts, runner = roomy
     read: list[str] = []
 
@@ -62,7 +62,7 @@ def test_the_first_chunk_is_the_first_clause(roomy: tuple[Synthesizer, FakeRunne
     assert read[-1] == "A"  # the letter after the first sentence shows that it has ended
 
 
-def test_dropping_the_stream_stops_the_work(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_stream_stops_when_dropped(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     tts, runner = roomy
     for chunk in tts.stream(LONG):
         assert chunk.audio.size
@@ -73,7 +73,7 @@ def test_dropping_the_stream_stops_the_work(roomy: tuple[Synthesizer, FakeRunner
 
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder_seeded"])
-def test_closing_from_another_thread_lets_one_component_end(
+def test_stream_closes_from_another_thread(
     roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch, component: str
 ) -> None:
     tts, runner = roomy
@@ -93,7 +93,7 @@ def test_closing_from_another_thread_lets_one_component_end(
     assert list(stream) == []
 
 
-def test_a_closed_stream_gives_nothing(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_closed_stream_is_empty(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     tts, runner = roomy
     with tts.stream(LONG) as stream:
         next(stream)
@@ -102,7 +102,7 @@ def test_a_closed_stream_gives_nothing(roomy: tuple[Synthesizer, FakeRunner]) ->
     assert len(runner.calls) == count
 
 
-def test_going_on_where_it_stopped(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_stream_skips_pieces(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     tts, runner = roomy
     whole = list(tts.stream(LONG))
     runner.calls.clear()
@@ -113,7 +113,7 @@ def test_going_on_where_it_stopped(roomy: tuple[Synthesizer, FakeRunner]) -> Non
     assert [name for name, _ in runner.calls].count("decoder_seeded") == len(whole) - 2
 
 
-def test_memory_does_not_grow_with_the_text(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_stream_memory_is_constant(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     tts, runner = roomy
 
     def book() -> Iterator[str]:
@@ -138,7 +138,7 @@ def test_memory_does_not_grow_with_the_text(roomy: tuple[Synthesizer, FakeRunner
     assert grown < 30_000
 
 
-def test_very_short_sentences_are_spoken_with_the_next(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_stream_joins_short_sentences(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     plan = roomy[0].plan("No. A big bad dog did it. Go.\n\nOn.")
     assert [" ".join(w.text for w in piece.words if w.spoken) for piece in plan.pieces] == [
         "No A big bad dog did it",
@@ -147,7 +147,7 @@ def test_very_short_sentences_are_spoken_with_the_next(roomy: tuple[Synthesizer,
     ]
 
 
-def test_long_sentences_are_divided_at_clauses(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_stream_divides_long_sentences_at_clauses(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     text = "a bad dog, " * 8 + "he said."
     plan = roomy[0].plan(text, division=Division(most=40))
     assert all(len(piece.symbols) <= 40 for piece in plan.pieces)
@@ -155,34 +155,34 @@ def test_long_sentences_are_divided_at_clauses(roomy: tuple[Synthesizer, FakeRun
     assert "".join(word.text for word in plan.words) == text.replace(" ", "")
 
 
-def test_pauses_follow_from_the_marks(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_pauses_depend_on_punctuation(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     tts, _ = roomy
     pauses = Pauses(sentence=0.5, ellipsis=0.7, paragraph=0.9, comma=0.3, semicolon=0.4)
     text = "A big bad dog did it. He ran home and back… He ran home and back!\n\nHe ran home."
     for speed in (1.0, 2.0):
         plan = tts.plan(text, pauses=pauses, speed=speed)
-        kept = [p.keep for p in plan.pieces]
+        keeps = [p.keep for p in plan.pieces]
         total = [
             before[1] + piece.pause + after[0]  # type: ignore[operator]
-            for piece, before, after in zip(plan.pieces, kept, kept[1:], strict=False)
+            for piece, before, after in zip(plan.pieces, keeps, keeps[1:], strict=False)
         ]
         assert total == [round(s * 24000 / speed) for s in (0.5, 0.7, 0.9)]
         assert (plan.pieces[0].keep[0], plan.pieces[-1].keep[1], plan.pieces[-1].pause) == (None, None, 0)
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), "long", True, 61])
-def test_pauses_of_nonsense(value: Any) -> None:
+def test_pauses_refuse_invalid_values(value: Any) -> None:
     with pytest.raises(InputError, match="The pause 'sentence' should be"):
         Pauses(sentence=value)
 
 
 @pytest.mark.parametrize("options", [{"first": -1}, {"least": 2.5}, {"most": 5}, {"most": 0, "least": 0}])
-def test_divisions_of_nonsense(options: dict[str, Any]) -> None:
+def test_division_refuses_invalid_values(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="division"):
         Division(**options)
 
 
-def test_arguments_are_refused_at_once(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_stream_refuses_arguments_immediately(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     for options in ({"voice": "no"}, {"speed": 0.0}, {"seed": -1}):
         with pytest.raises(InputError):
             roomy[0].stream("Hi.", **options)  # type: ignore[arg-type]
@@ -191,12 +191,12 @@ def test_arguments_are_refused_at_once(roomy: tuple[Synthesizer, FakeRunner]) ->
 @pytest.mark.parametrize(
     ("text", "message"), [("", "empty"), ("?", "no letter"), ([], "empty"), (["\x01\x02"], "no le")]
 )
-def test_nothing_to_speak(roomy: tuple[Synthesizer, FakeRunner], text: Any, message: str) -> None:
+def test_stream_refuses_empty_text(roomy: tuple[Synthesizer, FakeRunner], text: Any, message: str) -> None:
     with pytest.raises(InputError, match=f"nothing to speak.*{message}"):
         roomy[0](text)
 
 
-def test_a_symbol_is_named_once_however_long_the_text(
+def test_stream_names_an_unknown_symbol_once(
     roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.warns(SpeechWarning) as caught:
@@ -205,8 +205,8 @@ def test_a_symbol_is_named_once_however_long_the_text(
     assert ["in 'aZb'" in str(w.message) for w in caught] == [True, False]
 
 
-def test_200_megabytes(roomy: tuple[Synthesizer, FakeRunner]) -> None:
-    """Spoken from the first clause on, or refused with the way to do it."""
+def test_stream_reads_200_megabytes(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+    """Streams accept it; other methods refuse it and name `stream`."""
     tts, runner = roomy
     text = "He ran home and back. " * 9_500_000
     for make in (tts, tts.plan):
@@ -217,8 +217,8 @@ def test_200_megabytes(roomy: tuple[Synthesizer, FakeRunner]) -> None:
 
 
 @pytest.mark.parametrize("count", [32, pytest.param(500, marks=pytest.mark.nightly)])
-def test_many_streams_from_16_threads(compiled: Callable[[str], Path], count: int) -> None:
-    """Every one right, and memory flat."""
+def test_streams_run_in_16_threads(compiled: Callable[[str], Path], count: int) -> None:
+    """All are correct, and memory stays flat."""
     tts = Synthesizer(compiled("exact"), threads=1)
     texts = [f"He ran {'on ' * (n % 7)}home, and back. A {'bad ' * (n % 5)}dog did it." for n in range(16)]
     expected = [tts(text, seed=n).audio for n, text in enumerate(texts)]
@@ -239,7 +239,7 @@ def test_many_streams_from_16_threads(compiled: Callable[[str], Path], count: in
     assert grown < 200_000
 
 
-def test_a_text_is_read_in_the_language_that_is_requested(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+def test_stream_uses_the_requested_language(roomy: tuple[Synthesizer, FakeRunner]) -> None:
     tts, _ = roomy
     assert tts.plan("Bad.", "af_heart", language="b") == replace(
         tts.plan("Bad.", "bf_emma"), voice="af_heart"
@@ -249,7 +249,7 @@ def test_a_text_is_read_in_the_language_that_is_requested(roomy: tuple[Synthesiz
 
 
 @given(WORDS)
-def test_planning_ahead_changes_nothing(fake_synthesizer: Synthesizer, words: list[str]) -> None:
+def test_plan_ahead_keeps_the_audio(fake_synthesizer: Synthesizer, words: list[str]) -> None:
     text = "A " + " ".join(words)
     stream = fake_synthesizer.stream(text, seed=3)
     pieces = []

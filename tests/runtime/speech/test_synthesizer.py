@@ -1,4 +1,4 @@
-"""From text, phonemes or tokens to audio, around the five functions in numpy."""
+"""The synthesizer, with the five components in numpy."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from toy_bundle import SAMPLES, VOCABULARY
 
 from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BundleError, InputError
-from kokoro_tvm.kernels.noise import draw_noise
+from kokoro_tvm.common.noise import draw_noise
 from kokoro_tvm.runtime import Division, Pauses, SpeechWarning, Synthesizer, TooLongError
 from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.strings import tokens_of
+from kokoro_tvm.runtime.text.frontend.strings import tokenize_phonemes
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 
 REF_S = np.array([0.5, -1.0, 0.25, 2.0], np.float32)
@@ -27,7 +27,7 @@ REF_S = np.array([0.5, -1.0, 0.25, 2.0], np.float32)
 def _reference(
     tokens: list[int], ref_s: np.ndarray, speed: float, noise: np.ndarray
 ) -> tuple[np.ndarray, list[int]]:
-    """The same computation written down once more, without the runtime's parts."""
+    """Compute the same without the runtime's code."""
     scale = np.array([0.5, 1.0, 0.25, 2.0], np.float32)
     features = scale[:, None] * np.array(tokens, np.float32)
     counts = [max(1, round(min(t, 9) / speed)) for t in tokens]
@@ -38,7 +38,7 @@ def _reference(
     return np.repeat(voiced, SAMPLES) * timbre[0] + noise, counts
 
 
-def test_run(fake: tuple[Synthesizer, Any]) -> None:
+def test_run_returns_audio_and_durations(fake: tuple[Synthesizer, Any]) -> None:
     tts, runner = fake
     tokens = [0, 3, 20, 7, 0]
     speech = tts.run(tokens, REF_S[None], speed=2.0, seed=5)
@@ -58,13 +58,13 @@ def test_run(fake: tuple[Synthesizer, Any]) -> None:
     ]
 
 
-def test_noise_array_callable_and_seed_agree(fake: tuple[Synthesizer, Any]) -> None:
+def test_run_accepts_noise_as_array_function_or_seed(fake: tuple[Synthesizer, Any]) -> None:
     tts, _ = fake
     seeded = tts.run([0, 4, 0], REF_S, seed=11)
-    given = draw_noise(11, seeded.audio.size)
-    assert np.array_equal(tts.run([0, 4, 0], REF_S, noise=given, seed=99).audio, seeded.audio)
+    noise_array = draw_noise(11, seeded.audio.size)
+    assert np.array_equal(tts.run([0, 4, 0], REF_S, noise=noise_array, seed=99).audio, seeded.audio)
     requested: list[int] = []
-    called = tts.run([0, 4, 0], REF_S, noise=lambda samples: requested.append(samples) or given)
+    called = tts.run([0, 4, 0], REF_S, noise=lambda samples: requested.append(samples) or noise_array)
     assert np.array_equal(called.audio, seeded.audio)
     assert requested == [seeded.audio.size]
     assert not np.array_equal(tts.run([0, 4, 0], REF_S, seed=12).audio, seeded.audio)
@@ -80,7 +80,7 @@ def test_noise_array_callable_and_seed_agree(fake: tuple[Synthesizer, Any]) -> N
         (lambda samples: np.zeros((samples, 1)), r"has \(60, 1\)"),
     ],
 )
-def test_noise_that_does_not_fit(fake: tuple[Synthesizer, Any], noise: Any, message: str) -> None:
+def test_run_refuses_invalid_noise(fake: tuple[Synthesizer, Any], noise: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         fake[0].run([0, 4, 0], REF_S, noise=noise)
 
@@ -88,19 +88,19 @@ def test_noise_that_does_not_fit(fake: tuple[Synthesizer, Any], noise: Any, mess
 @pytest.mark.parametrize(
     "tokens", [[], [[0, 1], [0, 2]], [0.5], ["a"], [-1], [len(VOCABULARY) + 1], np.zeros((1, 1, 2), np.int64)]
 )
-def test_tokens_that_make_no_sense(fake: tuple[Synthesizer, Any], tokens: Any) -> None:
+def test_run_refuses_invalid_tokens(fake: tuple[Synthesizer, Any], tokens: Any) -> None:
     with pytest.raises(InputError, match="token_ids should"):
         fake[0].run(tokens, REF_S)
 
 
 @pytest.mark.parametrize("ref_s", [np.ones(3), np.ones((2, 4)), [1, 2, 3, math.nan], ["a"] * 4])
-def test_style_that_makes_no_sense(fake: tuple[Synthesizer, Any], ref_s: Any) -> None:
+def test_run_refuses_invalid_styles(fake: tuple[Synthesizer, Any], ref_s: Any) -> None:
     with pytest.raises(InputError, match="ref_s"):
         fake[0].run([0, 1, 0], ref_s)
 
 
 @pytest.mark.parametrize("speed", [0.24, 4.5, np.float32(0.2)])
-def test_speeds_that_the_model_cannot_say(fake: tuple[Synthesizer, Any], speed: Any) -> None:
+def test_synthesizer_warns_of_extreme_speeds(fake: tuple[Synthesizer, Any], speed: Any) -> None:
     tts, _ = fake
     for speak in (
         lambda: tts.plan_phonemes("ab", speed=speed),
@@ -112,34 +112,36 @@ def test_speeds_that_the_model_cannot_say(fake: tuple[Synthesizer, Any], speed: 
 
 
 @pytest.mark.parametrize("speed", [0.25, 1, 4.0])
-def test_speeds_that_it_can_say(fake: tuple[Synthesizer, Any], speed: float) -> None:
+def test_synthesizer_accepts_usual_speeds(fake: tuple[Synthesizer, Any], speed: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", SpeechWarning)
         fake[0].from_phonemes("ab", speed=speed)
 
 
 @pytest.mark.parametrize("value", [1e30, -33.0, 1e300, 10**20])
-def test_a_style_that_is_no_voice(fake: tuple[Synthesizer, Any], value: float) -> None:
+def test_run_refuses_extreme_styles(fake: tuple[Synthesizer, Any], value: float) -> None:
     style = np.zeros(4)
     style[2] = value
-    with pytest.raises(InputError, match="ref_s is no style that can be spoken: it has the value"):
+    with pytest.raises(InputError, match="invalid ref_s: its magnitude"):
         fake[0].run([0, 1, 0], style)
 
 
 @pytest.mark.parametrize("option", ["division", "pauses"])
 @pytest.mark.parametrize("value", [None, 3])
-def test_settings_of_another_kind(fake: tuple[Synthesizer, Any], option: str, value: Any) -> None:
+def test_synthesizer_refuses_settings_of_another_type(
+    fake: tuple[Synthesizer, Any], option: str, value: Any
+) -> None:
     with pytest.raises(InputError, match=rf"{option} should be (Division|Pauses)\(…\), but is {value}"):
         fake[0].plan("Hi.", **{option: value})
 
 
-def test_settings_take_numbers_of_numpy() -> None:
+def test_settings_accept_numpy_numbers() -> None:
     assert Division(first=np.int64(30)) == Division(first=30)
     assert Pauses(comma=np.float32(0.5)) == Pauses(comma=0.5)
 
 
 @pytest.mark.parametrize("seed", [2**70, -(2**70), 2**64, pytest.param(10**5000, id="huge")])
-def test_seeds_beyond_64_bits(fake: tuple[Synthesizer, Any], seed: int) -> None:
+def test_synthesizer_refuses_seeds_beyond_64_bits(fake: tuple[Synthesizer, Any], seed: int) -> None:
     tts, _ = fake
     plan = tts.plan_phonemes("ab")
     for use in (lambda: tts.from_phonemes("ab", seed=seed), lambda: tts.render(replace(plan, seed=seed))):
@@ -150,7 +152,7 @@ def test_seeds_beyond_64_bits(fake: tuple[Synthesizer, Any], seed: int) -> None:
 @pytest.mark.parametrize(
     "speed", [0, -1, math.nan, math.inf, -math.inf, 10**400, pytest.param(10**5000, id="huge"), "fast", None]
 )
-def test_speed_that_makes_no_sense(fake: tuple[Synthesizer, Any], speed: Any) -> None:
+def test_synthesizer_refuses_invalid_speeds(fake: tuple[Synthesizer, Any], speed: Any) -> None:
     tts, runner = fake
     for speak in (lambda: tts("Hi.", speed=speed), lambda: tts.from_phonemes("ab", speed=speed)):
         with pytest.raises(InputError, match="speed should be a"):
@@ -161,12 +163,12 @@ def test_speed_that_makes_no_sense(fake: tuple[Synthesizer, Any], speed: Any) ->
 
 
 @pytest.mark.parametrize("seed", [-1, 0.5, "x"])
-def test_seed_that_makes_no_sense(fake: tuple[Synthesizer, Any], seed: Any) -> None:
+def test_synthesizer_refuses_invalid_seeds(fake: tuple[Synthesizer, Any], seed: Any) -> None:
     with pytest.raises(InputError, match="seed should be a whole number"):
         fake[0].from_phonemes("ab", seed=seed)
 
 
-def test_run_refuses_what_is_too_long(fake: tuple[Synthesizer, Any]) -> None:
+def test_run_refuses_long_utterances(fake: tuple[Synthesizer, Any]) -> None:
     tts, _ = fake
     with pytest.raises(TooLongError, match=r"65 tokens.*64"):
         tts.run([1] * 65, REF_S)
@@ -185,8 +187,8 @@ def test_from_phonemes_equals_run(fake: tuple[Synthesizer, Any]) -> None:
     assert np.array_equal(spoken.durations, same.durations)
 
 
-def test_unknown_symbols_are_left_out_with_a_word(fake: tuple[Synthesizer, Any]) -> None:
-    """The style still follows the length of what was given, as in stock Kokoro."""
+def test_from_phonemes_warns_of_unknown_symbols(fake: tuple[Synthesizer, Any]) -> None:
+    """The style depends on the length of the input, as in stock Kokoro."""
     tts, _ = fake
     with pytest.warns(SpeechWarning, match="'Z'"):
         spoken = tts.from_phonemes("aZb")
@@ -195,14 +197,14 @@ def test_unknown_symbols_are_left_out_with_a_word(fake: tuple[Synthesizer, Any])
 
 
 @pytest.mark.parametrize("phonemes", ["", "  ", "ZZ", "a\0", []])
-def test_phonemes_of_nothing(fake: tuple[Synthesizer, Any], phonemes: Any) -> None:
+def test_from_phonemes_refuses_empty_phonemes(fake: tuple[Synthesizer, Any], phonemes: Any) -> None:
     tts, runner = fake
     with pytest.raises(InputError):
         tts.from_phonemes(phonemes)
     assert runner.calls == []
 
 
-def test_tokens_beyond_the_bucket_are_divided(fake: tuple[Synthesizer, Any]) -> None:
+def test_from_phonemes_divides_long_utterances(fake: tuple[Synthesizer, Any]) -> None:
     tts, _ = fake
     sentence = ". ".join(["." * 5 + "a" * 20] * 4)  # 103 symbols that last a frame or so each
     spoken = tts.from_phonemes(sentence, speed=9.0)
@@ -210,8 +212,8 @@ def test_tokens_beyond_the_bucket_are_divided(fake: tuple[Synthesizer, Any]) -> 
     assert spoken.audio.size == spoken.durations.sum() * SAMPLES
 
 
-def test_frames_beyond_the_bucket_are_divided_and_done_again(fake: tuple[Synthesizer, Any]) -> None:
-    """20 tokens fit, their 150 frames do not; each part is spoken as if alone, with a seed of its own."""
+def test_from_phonemes_divides_slow_utterances(fake: tuple[Synthesizer, Any]) -> None:
+    """20 tokens fit, their 150 frames do not; each part has its own seed."""
     tts, _ = fake
     whole = tts.from_phonemes("hhhhhhhh. hhhhhhhh.", seed=4)
     table = tts.voices.table("af_heart")
@@ -226,7 +228,7 @@ def test_frames_beyond_the_bucket_are_divided_and_done_again(fake: tuple[Synthes
     assert np.array_equal(whole.audio[760 + pause :], alone[1].audio)
 
 
-def test_same_seed_same_audio(fake: tuple[Synthesizer, Any]) -> None:
+def test_seed_determines_the_audio(fake: tuple[Synthesizer, Any]) -> None:
     tts, _ = fake
     long = "hhh hhh hhh. " * 10
     first, second = (tts.from_phonemes(long, seed=8) for _ in range(2))
@@ -234,7 +236,7 @@ def test_same_seed_same_audio(fake: tuple[Synthesizer, Any]) -> None:
     assert not np.array_equal(first.audio, tts.from_phonemes(long, seed=9).audio)
 
 
-def test_indivisible_text(fake: tuple[Synthesizer, Any]) -> None:
+def test_from_phonemes_refuses_indivisible_text(fake: tuple[Synthesizer, Any]) -> None:
     with pytest.raises(
         InputError, match=r"exceeds the largest bucket .*64 tokens, 128 frames.*cannot be divided"
     ):
@@ -243,21 +245,21 @@ def test_indivisible_text(fake: tuple[Synthesizer, Any]) -> None:
         fake[0].from_phonemes("h" * 30)
 
 
-def test_several_utterances(fake: tuple[Synthesizer, Any]) -> None:
+def test_from_phonemes_accepts_several_utterances(fake: tuple[Synthesizer, Any]) -> None:
     tts, _ = fake
     with pytest.warns(SpeechWarning, match="Z"):
         spoken = tts.from_phonemes(["ab", "Z", "cd"])
     assert spoken.durations.size == 4 + 4
 
 
-def test_text(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_synthesizes_text(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     requested: list[tuple[str, str]] = []
 
     def read(source: SourceText, code: str, front_end: object) -> list[Utterance]:
         requested.append((source.text, code))
-        return [Utterance(tokens_of({"Hi.": "ab", "You.": "cd"}[source.text]))]
+        return [Utterance(tokenize_phonemes({"Hi.": "ab", "You.": "cd"}[source.text]))]
 
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read)
     tts, _ = fake
     spoken = tts(" Hi.\n\nYou.\n", voice="bf_emma", seed=1)
     assert requested == [("Hi.", "b"), ("You.", "b")]
@@ -266,26 +268,26 @@ def test_text(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) ->
         tts("Hi.", voice="af_heart,bf_emma")
 
 
-def test_text_through_the_real_g2p(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_uses_the_front_end(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(g2p, "_converters", {})
     with pytest.warns(SpeechWarning):
         assert fake[0]("A big bad dog.").audio.size > 0
 
 
 @pytest.mark.parametrize("text", ["", "⌘", "a\0b"])
-def test_bad_text(fake: tuple[Synthesizer, Any], text: str) -> None:
+def test_call_refuses_invalid_text(fake: tuple[Synthesizer, Any], text: str) -> None:
     with pytest.raises(InputError) as caught:
         fake[0](text)
     assert "\n" not in str(caught.value)
 
 
-def test_unknown_voice(fake: tuple[Synthesizer, Any]) -> None:
+def test_call_refuses_an_unknown_voice(fake: tuple[Synthesizer, Any]) -> None:
     for speak in (fake[0], fake[0].from_phonemes):
         with pytest.raises(InputError, match="Nearest: af_heart"):
             speak("abc", voice="af_hart")
 
 
-def test_synthetic_weights_say_so_every_time(fake: tuple[Synthesizer, Any]) -> None:
+def test_synthesizer_warns_of_synthetic_weights(fake: tuple[Synthesizer, Any]) -> None:
     tts, _ = fake
     tts.bundle = dataclasses.replace(tts.bundle, synthetic=True)
     for _ in range(2):
@@ -295,7 +297,9 @@ def test_synthetic_weights_say_so_every_time(fake: tuple[Synthesizer, Any]) -> N
             tts.run([0, 1, 0], REF_S)
 
 
-def test_audio_that_is_not_finite(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_synthesizer_refuses_nan_audio(
+    fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     tts, runner = fake
     monkeypatch.setattr(
         runner, "decoder", lambda asr, *_: (np.full((1, asr.shape[2] * SAMPLES), np.nan, np.float32),)

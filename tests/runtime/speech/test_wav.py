@@ -1,4 +1,4 @@
-"""WAV files that appear whole or not at all."""
+"""WAV files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.runtime.speech import wav
 
 
-def test_wav_reads_back(tmp_path: Path) -> None:
+def test_write_wav_round_trips(tmp_path: Path) -> None:
     audio = (np.random.default_rng(0).standard_normal(777) * 2).astype(np.float32)
     write_wav(tmp_path / "a.wav", audio, 24000)
     info = soundfile.info(tmp_path / "a.wav")
@@ -23,13 +23,13 @@ def test_wav_reads_back(tmp_path: Path) -> None:
     )  # over 1, not clipped
 
 
-def test_wav_bytes_depend_on_the_audio_alone(tmp_path: Path) -> None:
+def test_write_wav_is_deterministic(tmp_path: Path) -> None:
     for name in ("a.wav", "b.wav"):
         write_wav(tmp_path / name, np.ones(5, np.float32), 24000)
     assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes()
 
 
-def test_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_wav_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "a.wav"
     target.write_bytes(b"old")
 
@@ -47,13 +47,13 @@ def test_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ("name", "message"),
     [("no/such/a.wav", "does not exist"), ("", "is a folder"), ("a.mp3", "only WAV is written")],
 )
-def test_places_that_cannot_be_written(tmp_path: Path, name: str, message: str) -> None:
+def test_check_output_refuses_unwritable_places(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         write_wav(tmp_path / name, np.ones(5, np.float32), 24000)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_too_large_for_a_wav(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wav, "LARGEST", 100)
+def test_write_wav_refuses_long_audio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wav, "MAX_BYTES", 100)
     with pytest.raises(InputError, match="do not fit into one WAV"):
         write_wav(tmp_path / "a.wav", np.ones(26, np.float32), 24000)

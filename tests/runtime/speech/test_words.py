@@ -1,4 +1,4 @@
-"""When words are said: by the place of their tokens, in the samples of the speech."""
+"""Times of words and phonemes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
 
-def test_times_of_one_piece(fake: tuple[Synthesizer, Any]) -> None:
-    """Counted by hand: a token lasts as many frames as its id, at most 9; before a mark it falls silent."""
+def test_timeline_of_one_piece(fake: tuple[Synthesizer, Any]) -> None:
+    """Counted by hand: a token lasts as many frames as its id, at most 9."""
     tts, _ = fake
     speech = tts.from_phonemes(". ab. ab")
     assert speech.durations.tolist() == [1, 2, 1, 9, 9, 2, 1, 9, 9, 1]
@@ -42,7 +42,7 @@ def test_times_of_one_piece(fake: tuple[Synthesizer, Any]) -> None:
 
 @given(st.lists(st.sampled_from(["ab", "cd", "ˈef", ".", ",", "Z", "—"]), min_size=1), st.floats(0.5, 3))
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
-def test_times_rise_and_cover_what_was_asked(
+def test_timeline_is_ascending_and_complete(
     fake_synthesizer: Synthesizer, parts: list[str], speed: float
 ) -> None:
     speech = fake_synthesizer.from_phonemes(["ab", " ".join(parts) + " ab"], speed=speed)
@@ -57,8 +57,8 @@ def test_times_rise_and_cover_what_was_asked(
         )
 
 
-def test_words_lie_in_their_sound(fake: tuple[Synthesizer, Any]) -> None:
-    """What is cut off at joins is taken into account: the sound of a word is where its time says."""
+def test_timeline_matches_the_sound(fake: tuple[Synthesizer, Any]) -> None:
+    """Times include the cuts at joins."""
     tts, _ = fake
     plan = tts.plan_phonemes(["mmmm.", "nnnn."])
     longer = plan.with_durations(0, 0, [60, 60, 1, 1])  # its silences are kept in part only
@@ -71,7 +71,9 @@ def test_words_lie_in_their_sound(fake: tuple[Synthesizer, Any]) -> None:
 
 
 @pytest.mark.parametrize(("rate", "pauses"), [(1.0, True), (0.5, False), (2.0, True)])
-def test_slow_words_are_no_pauses(fake: tuple[Synthesizer, Any], rate: float, pauses: bool) -> None:
+def test_timeline_has_no_pause_after_slow_words(
+    fake: tuple[Synthesizer, Any], rate: float, pauses: bool
+) -> None:
     """A last phoneme of eight frames is silent in part, but not in a word at half the rate."""
     plan = fake[0].plan_phonemes("ab ab").with_durations(0, 0, [2, 8, 3])
     (piece,) = plan.pieces
@@ -81,11 +83,11 @@ def test_slow_words_are_no_pauses(fake: tuple[Synthesizer, Any], rate: float, pa
     assert (first_timed.end_sample < second_timed.start_sample) is pauses
 
 
-def test_run_has_no_words(fake: tuple[Synthesizer, Any]) -> None:
+def test_speech_of_run_has_no_words(fake: tuple[Synthesizer, Any]) -> None:
     assert fake[0].run([0, 3, 0], np.ones(4, np.float32)).words == ()
 
 
-def test_chunks_know_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_have_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
     text = "He ran, and he ran on a hand. A big bad dog did that."
     chunks = list(fake[0].stream(text))
@@ -106,10 +108,10 @@ def test_chunks_know_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pyt
         ("(ab", [False, True]),
     ],
 )
-def test_words_are_joined_where_no_space_is_between(text: str, joined: list[bool]) -> None:
-    """What the front end left out between a word and a mark was markup; between two words it is a space."""
+def test_words_are_joined_without_a_space(text: str, joined: list[bool]) -> None:
+    """Omitted text between a word and a mark is markup; between two words it is a space."""
     tokens = [
-        Token(found[0], *found.span(), found[0], origin="word" if found[0][0].isalpha() else "mark")
-        for found in re.finditer(r"[a-z]+|[,—(]", text)
+        Token(match[0], *match.span(), match[0], origin="word" if match[0][0].isalpha() else "mark")
+        for match in re.finditer(r"[a-z]+|[,—(]", text)
     ]
     assert [word.joined for word in words_of(Utterance(tuple(tokens)), SourceText.of(text))] == joined

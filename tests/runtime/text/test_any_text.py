@@ -1,4 +1,4 @@
-"""Whatever a text holds, it is planned, or refused with a message."""
+"""Any text is planned, or refused with a message."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ texts = st.lists(
 
 @pytest.fixture(scope="module")
 def tts(front_end_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
-    """A small model with the real front end."""
+    """Small model with the real front end."""
     bundle = read_bundle(write_bundle(tmp_path_factory.mktemp("any") / "bundle", buckets=BUCKETS))
     front_end = FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
     return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle), front_end)
 
 
 def check(tts: Synthesizer, text: str) -> bool:
-    """Plan a text; whether it could be."""
+    """Plan a text; return whether it was accepted."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", SpeechWarning)
@@ -86,7 +86,7 @@ def check(tts: Synthesizer, text: str) -> bool:
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 @pytest.mark.parametrize("text", ["**a**", "[pause:1s] a"])
-def test_no_phoneme_is_known(tts: Synthesizer, text: str) -> None:
+def test_plan_refuses_text_without_known_phonemes(tts: Synthesizer, text: str) -> None:
     """The small model lacks the "ɐ" of "a"."""
     with pytest.raises(InputError, match="knows none of the text's phonemes"):
         tts.plan(text)
@@ -95,12 +95,12 @@ def test_no_phoneme_is_known(tts: Synthesizer, text: str) -> None:
 @settings(max_examples=150)
 @given(text=texts)
 @example(text="№\n№")
-def test_any_text(tts: Synthesizer, text: str) -> None:
+def test_any_text_is_planned_or_refused(tts: Synthesizer, text: str) -> None:
     check(tts, text)
 
 
 @pytest.mark.nightly
-def test_twenty_thousand_texts(tts: Synthesizer) -> None:
+def test_twenty_thousand_texts_are_planned_or_refused(tts: Synthesizer) -> None:
     draw = random.Random(20_000)
 
     def part() -> str:
@@ -115,6 +115,6 @@ def test_twenty_thousand_texts(tts: Synthesizer) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("unit", LONG)
-def test_long_texts_come_to_an_end(tts: Synthesizer, unit: str) -> None:
+def test_long_texts_are_planned(tts: Synthesizer, unit: str) -> None:
     """Quadratic time would take hours."""
     check(tts, unit * (60_000 // len(unit)))

@@ -1,4 +1,4 @@
-"""A user's lexicon: how its words are found in a text, and mistakes in the file with their place."""
+"""User lexicon: matching of words, and errors of the file with their place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon, read_lexicon
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.reading import phonemize_sentence
 
 SYMBOLS = set("abcdefgˈ ,.")
 
@@ -26,7 +26,7 @@ def written(folder: Path, content: str | bytes) -> Path:
     return path
 
 
-def test_words_and_comments(tmp_path: Path) -> None:
+def test_read_lexicon_reads_words_and_comments(tmp_path: Path) -> None:
     text = "# mine\nnginx: ˈabc\n'New  York': \"ˈa b\"  # two words\nno: a\n1984: b\n"
     assert read_lexicon(written(tmp_path, text), SYMBOLS).entries == {
         "nginx": "ˈabc",
@@ -51,26 +51,26 @@ def test_words_and_comments(tmp_path: Path) -> None:
         ("a:\n", ":1:1: `a` has no value"),
         ("a: '  '\n", ":1:4: this is empty"),
         ("a: null\n", ":1:4: this is empty"),
-        ("a: [b, c]\n", ":1:4: expected phonemes, found a list or a mapping"),
-        ("a:\n  NOUN: b\n", ":2:3: expected phonemes, found a list or a mapping"),
+        ("a: [b, c]\n", ":1:4: text should stand here, not a list or a mapping"),
+        ("a:\n  NOUN: b\n", ":2:3: text should stand here, not a list or a mapping"),
         ("a: &x b\nc: *x\n", ":1:4: anchors and aliases (x) are not allowed: "),
         ("a: !!python/name:os.system b\n", ":1:4: tags ("),
         ("a: b\n---\nc: d\n", ":2:1: a second document starts here"),
         ("a: 'b\n", ":1:4: not valid YAML: the quote that opens here is never closed."),
         ("a: b: c\n", ":1:5: not valid YAML: a second `: ` "),
         (b"a: b\nb\xff: c\n", ":2:2: not UTF-8 text"),
-        ("[" * 50_000, ":1:1: lists or mappings are nested too deep."),
+        ("[" * 50_000, ":1:2: text should stand here, not a list or a mapping"),
         ("a: " + "b" * 300, ":1:4: this has 300 characters; 200 are the most."),
     ],
 )
-def test_mistakes_have_their_place(tmp_path: Path, content: str | bytes, message: str) -> None:
+def test_read_lexicon_errors_have_line_and_column(tmp_path: Path, content: str | bytes, message: str) -> None:
     path = written(tmp_path, content)
     with pytest.raises(InputError) as caught:
         read_lexicon(path, SYMBOLS)
     assert str(caught.value).startswith(str(path)) and message in str(caught.value)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_lexicon_refuses_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         read_lexicon(tmp_path / "none.yaml", SYMBOLS)
     with pytest.raises(InputError, match="cannot be read"):
@@ -102,12 +102,12 @@ LEXICON = UserLexicon(
         ("[York](/a/) and [US](-1) US", [("York", "a"), ("US", "z"), ("US", "z")]),
     ],
 )
-def test_words_are_found(text: str, expected: list[tuple[str, str]]) -> None:
+def test_user_lexicon_links_words(text: str, expected: list[tuple[str, str]]) -> None:
     found = LEXICON.linked(linked(text))
     assert [(found.text[link.start : link.end], link.phonemes) for link in found.links] == expected
 
 
-def test_languages_without_spaces() -> None:
+def test_user_lexicon_links_within_unspaced_text() -> None:
     lexicon = UserLexicon({"東京": "x"})
     assert lexicon.linked(SourceText.of("私は東京へ")).links == ()
     (link,) = lexicon.linked(SourceText.of("私は東京へ"), spaced=False).links
@@ -118,7 +118,7 @@ def test_languages_without_spaces() -> None:
     st.text("aB c'-", max_size=20),
     st.dictionaries(st.text("abB c", min_size=1).filter(str.strip), st.just("x")),
 )
-def test_links_are_in_order_and_do_not_overlap(text: str, entries: dict[str, str]) -> None:
+def test_user_lexicon_links_do_not_overlap(text: str, entries: dict[str, str]) -> None:
     links = UserLexicon(entries).linked(SourceText.of(text)).links
     places = [place for link in links for place in (link.start, link.end)]
     assert places == sorted(places)
@@ -126,11 +126,11 @@ def test_links_are_in_order_and_do_not_overlap(text: str, entries: dict[str, str
 
 
 @pytest.mark.parametrize("code", list("aef"))
-def test_languages_that_are_converted_as_a_whole(code: str) -> None:
-    """What stands around a word of the lexicon is read as ever, and the word as the user says."""
+def test_user_lexicon_applies_to_other_languages(code: str) -> None:
+    """Only words of the lexicon change."""
     text = "Ola mundo, ola."
     front_end = FrontEnd(lexicon=UserLexicon({"mundo": "ˈabc"}))
-    (utterance,) = read_utterances(SourceText.of(text), code, front_end)
+    (utterance,) = phonemize_sentence(SourceText.of(text), code, front_end)
     assert [t.text for t in utterance.tokens] == ["Ola", "mundo", ",", "ola", "."]
     assert all(text[t.start : t.end] == t.text for t in utterance.tokens)
     (given_,) = (t for t in utterance.tokens if t.origin == "user lexicon")

@@ -1,4 +1,4 @@
-"""Markup in brackets: what it becomes, what is refused with its place, and that all else is text."""
+"""Markup in brackets: items, plans, and errors with their place."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from toy_bundle import VOCABULARY, FakeRunner
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Division, Plan, SpeechWarning, Synthesizer
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.markup import Known, parse
-from kokoro_tvm.runtime.text.markup.passages import MarkedPassage, marked_passages, marked_sections
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary, parse_markup
+from kokoro_tvm.runtime.text.markup.passages import StyledPassage, split_sections, split_styled_passages
 
 RATE = 24_000
 
@@ -31,27 +31,27 @@ def language(voice: str | None) -> str:
     return (voice or "a")[0]
 
 
-KNOWN = Known(VOCABULARY, language)
+KNOWN = MarkupVocabulary(VOCABULARY, language)
 
 
-def passages(text: str | Iterable[str], ssml: bool | None = None) -> list[MarkedPassage]:
-    return list(marked_passages(parse(text, KNOWN, ssml)))
+def passages(text: str | Iterable[str], ssml: bool | None = None) -> list[StyledPassage]:
+    return list(split_styled_passages(parse_markup(text, KNOWN, ssml)))
 
 
 def plain(text: str) -> str:
-    return "".join(section.source.text for section in marked_sections(parse(text, KNOWN)))
+    return "".join(section.source.text for section in split_sections(parse_markup(text, KNOWN)))
 
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     return roomy[0]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def letters() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
         yield
 
 
@@ -64,7 +64,7 @@ def letters() -> Any:
         "a [line\n\nbroken](/a/) b",
     ],
 )
-def test_other_brackets_are_text(text: str) -> None:
+def test_parse_brackets_keeps_other_brackets(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert plain(text) == text.replace("[0](1)", "0")
@@ -77,7 +77,7 @@ def test_other_brackets_are_text(text: str) -> None:
         ("[a](/b c", "In line 1, column 1, '[a](/' has no closing round bracket; it is read as text"),
     ],
 )
-def test_a_bracket_that_is_not_closed(text: str, note: str) -> None:
+def test_parse_brackets_notes_unclosed_brackets(text: str, note: str) -> None:
     with pytest.warns(SpeechWarning, match=re.escape(note)):
         assert plain(text) == text
 
@@ -100,7 +100,7 @@ def test_a_bracket_that_is_not_closed(text: str, note: str) -> None:
         ("a [b](/ˈa☃/)", "line 1, column 3: The model does not know these phonemes of 'ˈa☃': '☃' (U+2603)."),
     ],
 )
-def test_refused_with_its_place(text: str, message: str) -> None:
+def test_parse_brackets_errors_have_line_and_column(text: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         plain(text)
 
@@ -114,32 +114,32 @@ def test_refused_with_its_place(text: str, message: str) -> None:
         ("/nu  jɔɹk/", "nu jɔɹk"),
     ],
 )
-def test_a_path_is_no_phonemes(between: str, phonemes: str | None) -> None:
-    """In an English text; a word of the text is a path, and so is what English has no phonemes of."""
-    known = Known(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), language)
-    (section,) = marked_sections(parse(f"See [Tell us]({between}).", known))
+def test_parse_brackets_tells_paths_from_phonemes(between: str, phonemes: str | None) -> None:
+    """In English: a word of the text, or letters that are no English phonemes, are a path."""
+    known = MarkupVocabulary(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), language)
+    (section,) = split_sections(parse_markup(f"See [Tell us]({between}).", known))
     assert section.source.text == "See Tell us."
     assert [link.phonemes for link in section.source.links] == ([] if phonemes is None else [phonemes])
 
 
-def test_letters_are_phonemes_of_other_languages() -> None:
-    known = Known(frozenset("hola"), lambda voice: "e")
-    (section,) = marked_sections(parse("[Buenas](/ola/) [hola](/hola/)", known))
+def test_parse_brackets_accepts_letters_of_other_languages() -> None:
+    known = MarkupVocabulary(frozenset("hola"), lambda voice: "e")
+    (section,) = split_sections(parse_markup("[Buenas](/ola/) [hola](/hola/)", known))
     assert [link.phonemes for link in section.source.links] == ["ola"]
 
 
 @pytest.mark.parametrize(
     "text", ["[pause: dramatic] [a](/ˈa/) [voice:x]", "<speak>a</speak", "[a](/☃/) [rate:"]
 )
-def test_without_markup_all_of_it_is_text(text: str) -> None:
+def test_parse_markup_can_be_switched_off(text: str) -> None:
     for portions in (text, list(text)):
-        (section,) = marked_sections(parse(portions, KNOWN, markup=False))
+        (section,) = split_sections(parse_markup(portions, KNOWN, markup=False))
         assert (section.source, section.pause) == (SourceText.of(text), None)
     with pytest.raises(InputError, match="SSML has markup"):
-        list(parse(text, KNOWN, ssml=True, markup=False))
+        list(parse_markup(text, KNOWN, ssml=True, markup=False))
 
 
-def test_sentences_are_not_divided_in_a_link() -> None:
+def test_split_styled_passages_keeps_links_whole() -> None:
     found = passages("[Dr. Who. X](/abˈc/) came.[pause:1.5s] He left [a. B](/ab/). Yes.")
     assert [p.source.text for p in found] == ["Dr. Who. X came.", "He left a. B.", "Yes."]
     assert [p.pause for p in found] == [1.5, None, None]
@@ -147,7 +147,7 @@ def test_sentences_are_not_divided_in_a_link() -> None:
     assert found[1].source.span(link.start, link.end) == (48, 52)
 
 
-def test_pauses_add_up_and_stand_alone() -> None:
+def test_split_sections_adds_pauses() -> None:
     found = passages("[pause:1s]\n[pause:500ms] Hi. [pause: .5 s] [pause:0.25s]")
     assert [(p.source.text, p.pause, p.boundary) for p in found] == [
         ("", 1.5, "clause"),
@@ -167,47 +167,47 @@ def portions_of(text: str, sizes: list[int]) -> list[str]:
     return [text[a:b] for a, b in itertools.pairwise(places)]
 
 
-def outcome(text: str | Iterable[str], ssml: bool | None = None) -> tuple[list[MarkedPassage], str]:
-    found: list[MarkedPassage] = []
+def outcome(text: str | Iterable[str], ssml: bool | None = None) -> tuple[list[StyledPassage], str]:
+    found: list[StyledPassage] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found.extend(marked_passages(parse(text, KNOWN, ssml)))
+            found.extend(split_styled_passages(parse_markup(text, KNOWN, ssml)))
         except InputError as error:
             return [], str(error)
     return found, ""
 
 
-def test_manners_of_a_long_text() -> None:
+def test_split_sections_keeps_styles_of_long_texts() -> None:
     text = "[rate:2]fast [1] word [rate:]slow [2] " * 100
-    (section,) = marked_sections(parse(text, KNOWN))
-    rates = [manner.rate for manner in section.manners]
+    (section,) = split_sections(parse_markup(text, KNOWN))
+    rates = [style.rate for style in section.styles]
     assert rates == [1.0 if place % 23 >= 14 else 2.0 for place in range(len(rates))]
 
 
 @given(MARKUP, st.lists(st.integers(1, 7), min_size=1, max_size=40))
-def test_portions_do_not_matter(text: str, sizes: list[int]) -> None:
+def test_split_styled_passages_does_not_depend_on_portions(text: str, sizes: list[int]) -> None:
     assert outcome(portions_of(text, sizes)) == outcome(text)
 
 
 @given(MARKUP)
-def test_characters_keep_their_places(text: str) -> None:
+def test_split_styled_passages_keeps_places(text: str) -> None:
     found, error = outcome(text)
     assert error or "".join(text.split()) == "" or found or plain(text).strip() == ""
     done = 0
     for passage in found:
         source = passage.source
-        assert len(source.starts) == len(source.ends) == len(passage.manners) == len(source.text)
+        assert len(source.starts) == len(source.ends) == len(passage.styles) == len(source.text)
         for char, start, end in zip(source.text, source.starts, source.ends, strict=True):
             assert done <= start <= end <= len(text)
             assert text[start:end] == char or (char == " " and text[start:end].isspace())
             done = end
         assert all(0 <= link.start < link.end <= len(source.text) for link in source.links)
-        assert len({manner.voice for manner in passage.manners}) <= 1
+        assert len({style.voice for style in passage.styles}) <= 1
 
 
 @given(MARKUP)
-def test_what_is_outside_of_markup_stays(text: str) -> None:
+def test_parse_brackets_keeps_other_text(text: str) -> None:
     found, error = outcome(text)
     markup = r"\[(?:pause|voice|rate):[^\]\[]*\]|\[([^\]\[]+)\]\([^)]*\)"
     left = re.sub(markup, lambda m: m[1] or "", text)
@@ -216,8 +216,8 @@ def test_what_is_outside_of_markup_stays(text: str) -> None:
 
 
 @given(MARKUP, st.sampled_from([0.7, 1.0, 2.0]))
-def test_plans_of_markup(fake_synthesizer: Synthesizer, text: str, speed: float) -> None:
-    """Never an exception but InputError, spans in order within the source, exact samples, JSON and back."""
+def test_plan_of_markup(fake_synthesizer: Synthesizer, text: str, speed: float) -> None:
+    """Only InputError is raised, places are in order, samples are exact, JSON round-trips."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -231,7 +231,7 @@ def test_plans_of_markup(fake_synthesizer: Synthesizer, text: str, speed: float)
     assert places == sorted(places) and all(0 <= place <= len(text) for place in places)
 
 
-def test_a_pause_is_exact(tts: Synthesizer) -> None:
+def test_plan_pause_is_exact(tts: Synthesizer) -> None:
     first, second = "A big bad dog did it.", "He ran home and back."
     plan = tts.plan(f"{first} [pause:1.25s] {second}")
     kept = plan.pieces[0].keep[1], plan.pieces[1].keep[0]
@@ -246,12 +246,12 @@ def test_a_pause_is_exact(tts: Synthesizer) -> None:
 
 
 @pytest.mark.parametrize("text", ["[pause:1s]", " [pause:1s]\n\n[pause:2s] "])
-def test_pauses_alone(tts: Synthesizer, text: str) -> None:
+def test_plan_refuses_pauses_alone(tts: Synthesizer, text: str) -> None:
     with pytest.raises(InputError, match="nothing to speak: the text has pauses alone"):
         tts.plan(text)
 
 
-def test_a_rate_of_two_halves_the_durations_of_its_words(tts: Synthesizer) -> None:
+def test_plan_rate_of_two_halves_durations(tts: Synthesizer) -> None:
     slow, fast = tts.plan("he ran home and back."), tts.plan("he [rate:2]ran home[rate:] and back.")
     for before, after in zip(slow.words, fast.words, strict=True):
         quick = after.text in ("ran", "home")
@@ -260,20 +260,20 @@ def test_a_rate_of_two_halves_the_durations_of_its_words(tts: Synthesizer) -> No
         assert after.durations == tuple(max(1, round(d / share)) for d in before.durations or ())
 
 
-def test_a_rate_for_all_is_the_speed(tts: Synthesizer) -> None:
+def test_plan_rate_of_all_words_is_the_speed(tts: Synthesizer) -> None:
     text = "He ran home and back. A big bad dog did it."
     marked, whole = tts.plan(f"[rate:50%]{text}"), tts.plan(text, speed=0.5)
     assert [w.durations for w in marked.words] == [w.durations for w in whole.words]
     assert [p.pause for p in marked.pieces] == [p.pause for p in whole.pieces]
 
 
-def test_a_changed_word_is_predicted_at_its_rate(tts: Synthesizer) -> None:
+def test_plan_predicts_a_changed_word_at_its_rate(tts: Synthesizer) -> None:
     plan = tts.plan("[rate:2]he ran home.")
     again = tts.complete(plan.with_phonemes(0, 1, plan.pieces[0].words[1].phonemes))
     assert again == plan
 
 
-def test_another_voice_is_another_piece(tts: Synthesizer) -> None:
+def test_plan_divides_at_voices(tts: Synthesizer) -> None:
     text = "He ran home, [voice:bf_emma] no. [voice:] and on and on."
     plan = tts.plan(text)
     assert [(piece.voice, piece.symbols) for piece in plan.pieces] == [
@@ -291,13 +291,13 @@ def test_another_voice_is_another_piece(tts: Synthesizer) -> None:
     assert mixed.pieces[0].voice == "af_heart,am_adam"
 
 
-def test_a_plan_of_an_unknown_voice(tts: Synthesizer) -> None:
+def test_plan_refuses_an_unknown_voice(tts: Synthesizer) -> None:
     plan = tts.plan("He ran home.")
     with pytest.raises(InputError, match="no voice 'nobody'"):
         tts.render(plan.with_piece(0, replace(plan.pieces[0], voice="nobody")))
 
 
-def test_plan_files_without_voices_and_rates(tts: Synthesizer) -> None:
+def test_plan_file_without_voices_and_rates_is_read(tts: Synthesizer) -> None:
     plan = tts.plan("He ran home.")
     text = re.sub(r',\s*"(rate|voice)": (1\.0|null)', "", plan.to_json())
     assert text.count('"voice"') == 1 and '"rate"' not in text
@@ -314,14 +314,14 @@ def test_plan_files_without_voices_and_rates(tts: Synthesizer) -> None:
         ('"voice": "af_heart"', '"voice": null', "'voice' of the plan should be a string"),
     ],
 )
-def test_plan_files_of_nonsense(tts: Synthesizer, old: str, new: str, message: str) -> None:
+def test_plan_file_with_invalid_values_is_refused(tts: Synthesizer, old: str, new: str, message: str) -> None:
     text = tts.plan("He ran home.").to_json()
     assert old in text
     with pytest.raises(InputError, match=re.escape(message)):
         Plan.from_json(text.replace(old, new, 1))
 
 
-def test_the_first_sentence_does_not_wait(tts: Synthesizer) -> None:
+def test_first_sentence_does_not_wait(tts: Synthesizer) -> None:
     read: list[str] = []
 
     def portions() -> Any:

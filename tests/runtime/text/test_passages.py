@@ -1,4 +1,4 @@
-"""Where a text is divided: at the ends of sentences, by the text alone, however it comes."""
+"""Sentence splitting of texts that arrive in portions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.runtime.text.passages import Passage, passages
+from kokoro_tvm.runtime.text.passages import Passage, split_passages
 
 # Texts of what decides: marks, quotes, space of all kinds, capitals and abbreviations.
 TEXTS = st.lists(
@@ -66,12 +66,12 @@ TEXTS = st.lists(
         ("A\n-5 and\n#tag and\n**bold** b", ["A\n-5 and\n#tag and\n**bold** b"]),
     ],
 )
-def test_sentences(text: str, expected: list[str]) -> None:
-    assert [passage.text for passage in passages([text])] == expected
+def test_split_passages_finds_sentences(text: str, expected: list[str]) -> None:
+    assert [passage.text for passage in split_passages([text])] == expected
 
 
-def test_places_and_boundaries() -> None:
-    found = list(passages(["  One. Two.\n \nThree\n"]))
+def test_split_passages_returns_places_and_boundaries() -> None:
+    found = list(split_passages(["  One. Two.\n \nThree\n"]))
     assert found == [
         Passage("One.", 2, "sentence"),
         Passage("Two.", 7, "paragraph"),
@@ -80,21 +80,21 @@ def test_places_and_boundaries() -> None:
 
 
 @given(TEXTS, st.lists(st.integers(1, 5), min_size=1, max_size=20))
-def test_portions_do_not_matter(text: str, sizes: list[int]) -> None:
+def test_split_passages_does_not_depend_on_portions(text: str, sizes: list[int]) -> None:
     places = [*itertools.accumulate(sizes), len(text)]
     portions = [text[a:b] for a, b in itertools.pairwise(sorted({0, *(min(p, len(text)) for p in places)}))]
-    assert list(passages(portions)) == list(passages([text]))
+    assert list(split_passages(portions)) == list(split_passages([text]))
 
 
 @given(TEXTS)
-def test_nothing_is_lost(text: str) -> None:
-    found = list(passages([text]))
+def test_split_passages_loses_nothing(text: str) -> None:
+    found = list(split_passages([text]))
     assert "".join("".join(p.text for p in found).split()) == "".join(text.split())
     assert all(text[p.start : p.start + len(p.text)] == p.text == p.text.strip() != "" for p in found)
     assert all(p.boundary != "end" for p in found[:-1])
 
 
-def test_a_sentence_comes_as_soon_as_it_is_complete() -> None:
+def test_split_passages_yields_complete_sentences_at_once() -> None:
     read = []
 
     def portions():  # type: ignore[no-untyped-def]
@@ -102,16 +102,16 @@ def test_a_sentence_comes_as_soon_as_it_is_complete() -> None:
             read.append(word)
             yield word + " "
 
-    assert next(iter(passages(portions()))).text == "One two."
+    assert next(iter(split_passages(portions()))).text == "One two."
     assert read == ["One", "two.", "Three"]
 
 
 @pytest.mark.parametrize("unit", ["word ", "a", "! ", "!", "*", ". ", ".*", '"', "\n", "Hi. ", "、"])
-def test_memory_is_bounded_and_time_linear(unit: str) -> None:
-    """A buffer that grew would be as large as the text."""
+def test_split_passages_is_linear_in_bounded_memory(unit: str) -> None:
+    """A growing buffer would become as large as the text."""
     portions = (unit * (4096 // len(unit)) for _ in range(40))
     tracemalloc.start()
-    total = sum(len(passage.text) for passage in passages(portions))
+    total = sum(len(passage.text) for passage in split_passages(portions))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert total > 0 or not unit.strip()

@@ -1,4 +1,4 @@
-"""Phonemes: symbols the model knows, and parts that fit."""
+"""Phoneme strings: encoding and cuts."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import pytest
 from toy_bundle import VOCABULARY
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.text.phonemes import clean, encode, middle_cut
+from kokoro_tvm.runtime.text.phonemes import clean_phonemes, encode, find_middle_cut
 
 
-def test_encode_as_the_stock_model() -> None:
+def test_encode_equals_the_stock_model() -> None:
     assert encode("abZ c", VOCABULARY) == [0, *(VOCABULARY[s] for s in "ab c"), 0]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "a\0b"])
-def test_clean_refuses(text: str) -> None:
+def test_clean_phonemes_refuses_empty_and_nul(text: str) -> None:
     with pytest.raises(InputError):
-        clean(text)
+        clean_phonemes(text)
 
 
-def test_clean_makes_line_breaks_spaces() -> None:
-    assert clean("a\r\nb\tc ") == "a b c "
+def test_clean_phonemes_replaces_line_breaks() -> None:
+    assert clean_phonemes("a\r\nb\tc ") == "a b c "
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_clean_makes_line_breaks_spaces() -> None:
         (
             "aaa, bbb. cc, dd",
             ("aaa, bbb.", "cc, dd"),
-        ),  # a sentence end far off wins over a clause end near by
+        ),  # a far sentence end wins over a near clause end
         ("a. b. c. d. e.", ("a. b.", "c. d. e.")),  # the sentence end nearest to the middle
         ("aaa: bbb, ccc", ("aaa:", "bbb, ccc")),
         ("aaa, bbb ccc ddd", ("aaa,", "bbb ccc ddd")),
@@ -37,11 +37,11 @@ def test_clean_makes_line_breaks_spaces() -> None:
         ("aa bb cc", ("aa", "bb cc")),
         ("aaa.”) bbb", ("aaa.”)", "bbb")),
         ("aaa,bbb", ("aaa,", "bbb")),
-        ("… aaa bbb …", ("… aaa", "bbb …")),  # marks alone are no part
+        ("… aaa bbb …", ("… aaa", "bbb …")),  # a part has more than marks
         ("aaabbb.", None),
         ("…!", None),
     ],
 )
-def test_the_middle_cut(text: str, parts: tuple[str, str] | None) -> None:
-    cut = middle_cut(text)
+def test_find_middle_cut(text: str, parts: tuple[str, str] | None) -> None:
+    cut = find_middle_cut(text)
     assert (cut and (text[:cut].strip(), text[cut:].strip())) == parts

@@ -1,4 +1,4 @@
-"""SSML: what is followed, what is named in a note, what is refused with its place."""
+"""SSML: supported elements, notes, and errors with their place."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from toy_bundle import FakeRunner
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime import Division, SpeechWarning, Synthesizer
-from kokoro_tvm.runtime.text.markup.items import Manner
+from kokoro_tvm.runtime.text.markup.items import SpeakingStyle
 
 
-def test_what_is_followed() -> None:
+def test_ssml_elements_change_speech() -> None:
     text = (
         "<?xml version='1.0' encoding='utf-8'?>\n<speak version='1.1' xml:lang='en'>\n"
         "<p><s>One</s> <s>two &amp; <![CDATA[<3>]]></s></p>"
@@ -42,9 +42,9 @@ def test_what_is_followed() -> None:
     alias, phonemes, stress = three.source.links
     assert (alias.alias, phonemes.phonemes, stress.stress) == ("a b c", "ˈabə", 1.0)
     assert three.source.text[phonemes.start : phonemes.end] == "gag"
-    assert three.manners[8] == Manner(None, 1.5, 1.2)
-    assert three.manners[12] == Manner(None, 1.5, 1.45)
-    assert three.manners[-1] == Manner()
+    assert three.styles[8] == SpeakingStyle(None, 1.5, 1.2)
+    assert three.styles[12] == SpeakingStyle(None, 1.5, 1.45)
+    assert three.styles[-1] == SpeakingStyle()
     for passage in (one, three, she):
         for char, start, end in zip(
             passage.source.text, passage.source.starts, passage.source.ends, strict=True
@@ -74,14 +74,14 @@ def test_what_is_followed() -> None:
         ("<speak><audio>a <desc>c <p>d</p></desc></audio>b</speak>", "<desc> is left out"),
     ],
 )
-def test_notes(text: str, note: str) -> None:
+def test_ssml_ignored_parts_are_named(text: str, note: str) -> None:
     with pytest.warns(SpeechWarning, match=re.escape(note)) as caught:
         found = passages(text.replace("</speak>", text[7:]))
     assert sum(note in str(w.message) for w in caught) == 1
     assert "b" in found[-1].source.text
 
 
-def test_a_foreign_phoneme_is_spoken_as_far_as_it_is_known() -> None:
+def test_ssml_unknown_phonemes_are_left_out() -> None:
     with pytest.warns(SpeechWarning):
         (found,) = passages(
             "<speak><phoneme alphabet='ipa' ph='a\u0325b'>x</phoneme> "
@@ -92,7 +92,7 @@ def test_a_foreign_phoneme_is_spoken_as_far_as_it_is_known() -> None:
     assert [(link.start, link.end, link.phonemes) for link in found.source.links] == [(0, 1, "ab")]
 
 
-def test_descriptions_are_not_spoken() -> None:
+def test_ssml_descriptions_are_silent() -> None:
     with pytest.warns(SpeechWarning):
         (found,) = passages(
             "<speak><metadata><p>x</p>x</metadata>"
@@ -101,10 +101,10 @@ def test_descriptions_are_not_spoken() -> None:
     assert found.source.text == "a b"
 
 
-def test_a_pitch_may_be_a_bare_percentage() -> None:
-    """As Azure has it."""
+def test_ssml_pitch_accepts_a_percentage() -> None:
+    """Azure accepts it too."""
     (found,) = passages("<speak><prosody pitch='50%'>a</prosody></speak>")
-    assert found.manners[0].pitch == 1.5
+    assert found.styles[0].pitch == 1.5
 
 
 LAUGHS = "<!DOCTYPE speak [<!ENTITY a 'aaaaaaaa'><!ENTITY b '&a;&a;&a;'>]><speak>&b;</speak>"
@@ -142,12 +142,12 @@ OUTSIDE = "<!DOCTYPE speak [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>\n<speak>&x
         (OUTSIDE, "SSML with a document type is not read."),
     ],
 )
-def test_refused_with_its_place(text: str, message: str) -> None:
+def test_ssml_errors_have_line_and_column(text: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         passages(text)
 
 
-def test_whether_it_is_ssml() -> None:
+def test_is_ssml() -> None:
     assert passages("<speaker> a", None)[0].source.text == "<speaker> a"
     assert passages("<speak>a</speak>", False)[0].source.text == "<speak>a</speak>"
     assert passages("\ufeff \n<!-- a --><speak>a [pause:x]</speak>")[0].source.text == "a [pause:x]"
@@ -164,14 +164,14 @@ SSML = st.lists(st.sampled_from(PARTS.split("|")), max_size=16).map("".join)
 
 @settings(max_examples=60)
 @given(SSML, st.lists(st.integers(1, 9), min_size=1, max_size=40), st.booleans())
-def test_portions_do_not_matter(inner: str, sizes: list[int], closed: bool) -> None:
+def test_ssml_items_do_not_depend_on_portions(inner: str, sizes: list[int], closed: bool) -> None:
     text = f" <speak>{inner}</speak>" if closed else f"<speak>{inner}"
     assert outcome(portions_of(text, sizes)) == outcome(text)
 
 
 @settings(max_examples=60)
 @given(SSML)
-def test_characters_keep_their_places(inner: str) -> None:
+def test_ssml_characters_keep_their_places(inner: str) -> None:
     text = f"<speak>{inner}</speak>"
     done = 0
     for passage in outcome(text)[0]:
@@ -185,10 +185,10 @@ def test_characters_keep_their_places(inner: str) -> None:
 
 @settings(max_examples=30)
 @given(SSML)
-def test_plans(fake_synthesizer: Synthesizer, inner: str) -> None:
+def test_ssml_any_document_is_planned_or_refused(fake_synthesizer: Synthesizer, inner: str) -> None:
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
-        patch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
         try:
             plan = fake_synthesizer.plan(f"<speak>{inner}</speak>")
         except InputError:
@@ -196,10 +196,10 @@ def test_plans(fake_synthesizer: Synthesizer, inner: str) -> None:
         assert fake_synthesizer.render(plan).audio.size == plan.samples
 
 
-def test_the_first_sentence_does_not_wait(
+def test_ssml_first_sentence_does_not_wait(
     roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     read: list[str] = []
 
     def portions() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Text to phonemes: what is refused, which G2P speaks, and that nothing vanishes without a word."""
+"""Text to phonemes: refused texts, choice of the G2P, notices."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from kokoro_tvm.runtime.text.frontend import espeak_process
 from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK, JAPANESE
-from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.runtime.text.markup import Known
-from kokoro_tvm.runtime.text.reading import check_text, read_marked, spoken_utterances
+from kokoro_tvm.runtime.text.markup import MarkupVocabulary
+from kokoro_tvm.runtime.text.reading import check_text, phonemize_markup, phonemize_text
 
 
 def phonemize(text: str, code: str) -> list[str]:
-    """By what is installed."""
-    return [found.phonemes for found in spoken_utterances(SourceText.of(text), code, FrontEnd())]
+    """Phonemize with the installed packages."""
+    return [found.phonemes for found in phonemize_text(SourceText.of(text), code, FrontEnd())]
 
 
 @pytest.fixture(autouse=True)
@@ -45,23 +44,18 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
         ("a\ud800b", "not valid UTF-8"),
     ],
 )
-def test_refused(text: str, message: str) -> None:
+def test_check_text_refuses(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check_text(SourceText.of(text))
     assert "\n" not in message
 
 
 @pytest.mark.parametrize("text", ["Hi 😀!", "7", "ja " * 3000, "你" * 2000, "a" * 2000])
-def test_accepted(text: str) -> None:
+def test_check_text_accepts(text: str) -> None:
     check_text(SourceText.of(text))
 
 
-def test_paragraphs() -> None:
-    found = paragraphs(SourceText.of("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n"))
-    assert [part.text for part in found] == ["One two.", "Three four"]
-
-
-def test_espeak_speaks_english_and_says_so_once() -> None:
+def test_espeak_reads_english_with_one_notice() -> None:
     with pytest.warns(SpeechWarning, match="espeak-ng, because the bundle has no front end"):
         assert phonemize("Hello world.", "a") == ["həlˈO wˈɜːld."]
     with warnings.catch_warnings():
@@ -69,8 +63,8 @@ def test_espeak_speaks_english_and_says_so_once() -> None:
         assert phonemize("Hello.\n\nWorld.", "a") == ["həlˈO.", "wˈɜːld."]
 
 
-def test_the_longest_word_is_spoken_whole() -> None:
-    """What check_text lets through, espeak-ng must not cut."""
+def test_espeak_reads_the_longest_word_whole() -> None:
+    """espeak-ng must not cut a text that check_text accepts."""
     with pytest.warns(SpeechWarning):
         (whole,) = phonemize("abel" * 32, "a")
     (part,) = phonemize("abel" * 16, "a")
@@ -78,7 +72,7 @@ def test_the_longest_word_is_spoken_whole() -> None:
 
 
 @pytest.mark.parametrize("code", list("efhip"))
-def test_other_languages_speak_through_espeak(code: str) -> None:
+def test_espeak_reads_other_languages(code: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert phonemize("Ola 12.", code)[0].endswith(".")
@@ -92,7 +86,7 @@ def test_other_languages_speak_through_espeak(code: str) -> None:
         ("z", "jieba", "misaki jieba pypinyin cn2an ordered-set"),
     ],
 )
-def test_missing_language_package(
+def test_missing_package_is_named(
     monkeypatch: pytest.MonkeyPatch, code: str, module: str, package: str
 ) -> None:
     monkeypatch.setattr(g2p, "_converters", {})
@@ -106,7 +100,7 @@ def test_missing_language_package(
     assert "--phonemes" in str(caught.value)
 
 
-def test_misaki_where_it_cannot_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_misaki_names_the_python_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 13, 0))
     assert JAPANESE.remedy == "use Python 3.10 to 3.12, which is what misaki is made for"
     assert ESPEAK.remedy == "run `pip install phonemizer-fork espeakng-loader`"
@@ -114,7 +108,7 @@ def test_misaki_where_it_cannot_be_installed(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def capitals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for espeak-ng: a word's phonemes are itself in capitals, but it knows no "xyzzy"."""
+    """Fake espeak-ng: phonemes of a word are its capitals; "xyzzy" has none."""
 
     def converted(text: str) -> list[Token]:
         sounds = ("" if word in {"xyzzy", "⌘"} else word.upper() for word in text.split())
@@ -124,22 +118,22 @@ def capitals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("capitals")
-def test_words_without_phonemes_are_listed() -> None:
+def test_words_without_phonemes_are_noted() -> None:
     with pytest.warns(SpeechWarning, match="Left out.*: xyzzy ⌘"):
         assert phonemize("Say xyzzy , ⌘ now", "a") == ["SAY  ,  NOW"]
 
 
 @pytest.mark.usefixtures("capitals")
-def test_nothing_came_of_it() -> None:
-    known = Known(frozenset("xyz"), lambda voice: "a")
+def test_text_without_phonemes_is_refused() -> None:
+    known = MarkupVocabulary(frozenset("xyz"), lambda voice: "a")
     message = r"English has no phonemes for 'xyzzy' \(Latin script\)"
     with pytest.warns(SpeechWarning), pytest.raises(InputError, match=message):
-        read_marked("xyzzy", known, FrontEnd())
+        phonemize_markup("xyzzy", known, FrontEnd())
 
 
 @ASIAN
-def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """fugashi's error is a page of text; its last line names the file."""
+def test_missing_mecab_dictionary_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """fugashi's error is a page of text, whose last line names the file."""
 
     def broken() -> None:
         raise RuntimeError(
@@ -153,8 +147,8 @@ def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("capitals")
 @pytest.mark.parametrize("entry", ["phonemize", "__call__"])
-def test_warnings_name_the_line_that_called_the_runtime(fake: Any, entry: str) -> None:
-    """However many frames of the runtime lie between."""
+def test_warnings_name_the_calling_line(fake: Any, entry: str) -> None:
+    """The number of frames in between does not matter."""
     tts, _ = fake
     with pytest.warns(SpeechWarning) as caught:
         getattr(tts, entry)("one xyzzy !", voice="af_heart,bf_emma")

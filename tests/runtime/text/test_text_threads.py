@@ -25,7 +25,7 @@ from kokoro_tvm.runtime.text.frontend import languages as g2p
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.runtime.text.reading import spoken_utterances
+from kokoro_tvm.runtime.text.reading import phonemize_text
 
 THREADS = 8
 TEXTS = {
@@ -42,12 +42,12 @@ TEXTS = {
 
 
 def phonemize(text: str) -> list[str]:
-    """By what is installed."""
-    return [found.phonemes for found in spoken_utterances(SourceText.of(text), "a", FrontEnd())]
+    """Phonemize with the installed packages."""
+    return [found.phonemes for found in phonemize_text(SourceText.of(text), "a", FrontEnd())]
 
 
 def side_by_side(work: Any, items: list[Any]) -> list[Any]:
-    """work(item) of every item, begun by THREADS threads at once."""
+    """Call `work` for every item, from THREADS threads at once."""
     begin = threading.Barrier(THREADS)
 
     def first(_: int) -> None:
@@ -90,18 +90,18 @@ def check(tts: Synthesizer, codes: str) -> None:
 
 
 @pytest.mark.parametrize("code", each_language(TEXTS))
-def test_every_result_is_the_single_threaded_one(speaking: Synthesizer, code: str) -> None:
+def test_threads_get_the_single_threaded_result(speaking: Synthesizer, code: str) -> None:
     check(speaking, code)
 
 
 @pytest.mark.parametrize("codes", ["abefhip", pytest.param("abefhipjz", marks=ASIAN)])
-def test_languages_side_by_side(speaking: Synthesizer, codes: str) -> None:
+def test_threads_phonemize_languages_side_by_side(speaking: Synthesizer, codes: str) -> None:
     check(speaking, codes)
 
 
 @pytest.mark.parametrize("length", ["exact", "masked"])
-def test_through_compiled_code(compiled: Callable[[str], Path], length: str) -> None:
-    """Utterances of different lengths and languages, through one pool of threads of TVM's."""
+def test_threads_speak_through_compiled_code(compiled: Callable[[str], Path], length: str) -> None:
+    """Utterances of different lengths and languages share one pool of TVM's threads."""
     tts = Synthesizer(compiled(length), threads=2)
     voices = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
     texts = [(part.strip(), voice) for code, voice in voices.items() for part in TEXTS[code].split("|")]
@@ -113,8 +113,8 @@ def test_through_compiled_code(compiled: Callable[[str], Path], length: str) -> 
     assert all(np.array_equal(audio, alone[i % len(texts)]) for i, audio in enumerate(together))
 
 
-def test_converters_are_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that meet at the first text wait for one of them, whose caller alone is warned of espeak-ng."""
+def test_threads_share_converters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads wait for the first one, whose caller alone gets the warning about espeak-ng."""
     created: list[str] = []
     original = g2p._create
     monkeypatch.setattr(g2p, "_converters", {})
@@ -125,8 +125,8 @@ def test_converters_are_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (created, len(caught), len(set(map(str, found)))) == (["a"], 1, 1)
 
 
-def test_what_was_left_out_is_reported_to_whom_it_concerns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thread hears of the words of its own text."""
+def test_threads_get_their_own_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread gets the warnings of its own text."""
 
     shared = types.SimpleNamespace()
 
@@ -156,7 +156,7 @@ def test_what_was_left_out_is_reported_to_whom_it_concerns(monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_child_forked_while_another_thread_converts_can_convert(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_child_converts_while_a_thread_converts(monkeypatch: pytest.MonkeyPatch) -> None:
     busy, done = threading.Event(), threading.Event()
 
     def slow(text: str) -> list[Token]:
@@ -174,7 +174,7 @@ def test_a_child_forked_while_another_thread_converts_can_convert(monkeypatch: p
         try:
             os._exit(0 if phonemize("abc") == ["abc"] else 1)
         finally:
-            os._exit(2)  # whatever happens, it is not the one that runs the tests
+            os._exit(2)  # never continue the test run in the child
     thread.join()
     for _ in range(100):
         ended, status = os.waitpid(child, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""SSML written with brackets is spoken as it is."""
+"""SSML that is rewritten with brackets is spoken the same."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from test_markup import KNOWN
 from test_ssml import SSML
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.text.markup import parse
-from kokoro_tvm.runtime.text.markup.passages import marked_passages
-from kokoro_tvm.runtime.text.markup.written import in_brackets
+from kokoro_tvm.runtime.text.markup import parse_markup
+from kokoro_tvm.runtime.text.markup.passages import split_styled_passages
+from kokoro_tvm.runtime.text.markup.written import write_brackets
 
 
 @pytest.mark.parametrize(
@@ -28,44 +28,44 @@ from kokoro_tvm.runtime.text.markup.written import in_brackets
         ("a [b] <phoneme ph='ab'>c]</phoneme>", "a [b] c]"),
     ],
 )
-def test_brackets(inner: str, written: str) -> None:
-    assert in_brackets(parse(f"<speak>{inner}</speak>", KNOWN), "af_heart") == written
+def test_write_brackets_writes_items(inner: str, written: str) -> None:
+    assert write_brackets(parse_markup(f"<speak>{inner}</speak>", KNOWN), "af_heart") == written
 
 
-def test_without_a_voice_there_are_no_voices_and_no_rates() -> None:
+def test_write_brackets_drops_voices_without_a_voice() -> None:
     text = "<speak>a <voice name='bf_emma'><prosody rate='2'>b</prosody></voice><break time='1s'/> c</speak>"
-    assert in_brackets(parse(text, KNOWN), None) == "a b [pause:1s] c"
+    assert write_brackets(parse_markup(text, KNOWN), None) == "a b [pause:1s] c"
 
 
 @given(SSML)
-def test_they_are_read_as_the_document_is(inner: str) -> None:
+def test_write_brackets_is_read_as_the_document(inner: str) -> None:
     """Words, phonemes, voices, rates and pauses."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            items = list(parse(f"<speak>{inner.replace('[pause:x]', '')}</speak>", KNOWN))
+            items = list(parse_markup(f"<speak>{inner.replace('[pause:x]', '')}</speak>", KNOWN))
             spoken = heard(items)
         except InputError:
             return
-        assert heard(parse(in_brackets(items, "af_heart"), KNOWN, ssml=False)) == spoken
+        assert heard(parse_markup(write_brackets(items, "af_heart"), KNOWN, ssml=False)) == spoken
 
 
 def heard(items: object) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
-    for passage in marked_passages(items):  # type: ignore[arg-type]
+    for passage in split_styled_passages(items):  # type: ignore[arg-type]
         links = {place: link for link in passage.source.links for place in range(link.start, link.end)}
-        for place, (char, manner) in enumerate(zip(passage.source.text, passage.manners, strict=True)):
+        for place, (char, style) in enumerate(zip(passage.source.text, passage.styles, strict=True)):
             link = links.get(place)
             if link is not None and link.alias is not None:
                 if place == link.start:
                     found += [
-                        (char, manner.voice or "af_heart", manner.rate, "")
+                        (char, style.voice or "af_heart", style.rate, "")
                         for char in link.alias
                         if char != " "
                     ]
             elif not char.isspace():
                 request = "" if link is None else f"{link.phonemes or link.stress}"
-                found.append((char, manner.voice or "af_heart", manner.rate, request))
+                found.append((char, style.voice or "af_heart", style.rate, request))
         if passage.pause is not None:
             found.append((passage.pause,))
     return found

@@ -33,9 +33,9 @@ BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
 
 def runner(recipe: str = "metal-macos") -> EmulatedSource:
-    found, reason = find_runner(recipe_of(recipe).target.model_dump(mode="json"))
-    assert isinstance(found, EmulatedSource), reason
-    return found
+    matches, reason = find_runner(recipe_of(recipe).target.model_dump(mode="json"))
+    assert isinstance(matches, EmulatedSource), reason
+    return matches
 
 
 def rotation() -> Any:
@@ -136,21 +136,21 @@ def test_changed_byte_breaks_the_signature(tmp_path: Path) -> None:
 
 
 def test_runner_depends_on_host_and_kind() -> None:
-    cuda, webgpu = target_kind("cuda"), target_kind("webgpu")
     native = {"kind": "llvm", "mcpu": "native"}
     arm = {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-gnu"}
     emulated = arm | {"emulate": "cortex-a72"}
 
-    def found(kind: Any, host: dict[str, str], **more: bool) -> Any:
-        spec = {"kind": kind.name, "host": host, **more}
+    def choose(name: str, host: dict[str, str], **more: bool) -> Any:
+        kind = target_kind(name)
+        spec = {"kind": name, "host": host, **more}
         return kind.tools(kind.spec.model_validate(spec, strict=False)).runner()
 
-    assert isinstance(found(cuda, native), SourceRunner)
-    assert isinstance(found(cuda, emulated), EmulatedSource)
-    assert isinstance(found(cuda, emulated).host, Qemu)
-    assert found(cuda, emulated, run=False) is None
-    assert found(cuda, arm) is None
-    assert found(webgpu, emulated) is None
+    assert isinstance(choose("cuda", native), SourceRunner)
+    assert isinstance(choose("cuda", emulated), EmulatedSource)
+    assert isinstance(choose("cuda", emulated).host, Qemu)
+    assert choose("cuda", emulated, run=False) is None
+    assert choose("cuda", arm) is None
+    assert choose("webgpu", emulated) is None
 
 
 def test_facts_contain_host_and_kernels() -> None:

@@ -43,13 +43,13 @@ def test_macos_code_computes_the_bits_of_linux_code(
 ) -> None:
     """Both use Linux' libm."""
     linux = runner_of("linux-arm64").serve(runner_runtime(RECIPE), 2)
-    found = []
-    for each, recipe in ((server, RECIPE), (linux, "linux-arm64")):
-        number = each.open(library_of(recipe, scaled(), tmp_path), "module")
+    matches = []
+    for item, recipe in ((server, RECIPE), (linux, "linux-arm64")):
+        number = item.open(library_of(recipe, scaled(), tmp_path), "module")
         arguments = [X, np.full(64, np.nan, np.float32)]
-        found.append(each.call(number, "scaled", arguments, result="arguments")[1])
+        matches.append(item.call(number, "scaled", arguments, result="arguments")[1])
     linux.close()
-    assert np.array_equal(*found)
+    assert np.array_equal(*matches)
 
 
 @needs_all

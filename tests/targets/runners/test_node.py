@@ -41,11 +41,11 @@ def test_arrays_lie_at_the_requested_place(server: RunnerProcess, place: Place, 
 
 @needs_node
 def test_undefined_symbol_is_named_at_loading(server: RunnerProcess, tmp_path: Path) -> None:
-    source, made = tmp_path / "lacking.c", tmp_path / "lacking.o"
+    source, built = tmp_path / "lacking.c", tmp_path / "lacking.o"
     f = '__attribute__((export_name("f"))) int f(void) { return nobody_has_this(); }'
     source.write_text(f"int nobody_has_this(void);\n{f}\n", encoding="utf-8")
-    ZIG.run(["-xc", "-target", "wasm32-wasi", "-fPIC", "-c", str(source), "-o", str(made)], source.name)
-    ZIG.link([made], tmp_path / "lacking.wasm")
+    ZIG.run(["-xc", "-target", "wasm32-wasi", "-fPIC", "-c", str(source), "-o", str(built)], source.name)
+    ZIG.link([built], tmp_path / "lacking.wasm")
     with pytest.raises(BundleError, match="nobody has nobody_has_this"):
         server.open(tmp_path / "lacking.wasm", "module")
 

@@ -130,10 +130,10 @@ def test_version_names_the_missing_emulator() -> None:
 
 
 def test_find_runner_returns_the_emulated_cpu() -> None:
-    found, reason = find_runner(
+    matches, reason = find_runner(
         {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-gnu", "emulate": "cortex-a53"}
     )
-    assert isinstance(found, Qemu)
-    assert (found.program, found.cpu, reason) == ("qemu-aarch64", "cortex-a53", "")
+    assert isinstance(matches, Qemu)
+    assert (matches.program, matches.cpu, reason) == ("qemu-aarch64", "cortex-a53", "")
     off = find_runner({"kind": "llvm", "mcpu": "native", "run": False})
     assert off == (None, "the recipe's target says `run: false`")

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kokoro_tvm.common.cpu_features import AMX, PORTABLE, features_of_cpu
-from kokoro_tvm.common.platforms import Platform, this_platform
+from kokoro_tvm.common.platforms import Platform, detect_platform
 from kokoro_tvm.kernels.cpu.bfloat16 import round_to_bfloat16
 from kokoro_tvm.targets.runners.tiles import TILES, emulate
 
 HAD = features_of_cpu() or frozenset()
 pytestmark = [
-    pytest.mark.skipif(this_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64"),
+    pytest.mark.skipif(detect_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64"),
     pytest.mark.skipif(
         not PORTABLE["x86-64-v4"] <= HAD, reason="this CPU lacks AVX-512, which AMX comes with"
     ),
@@ -58,11 +58,11 @@ WHOLE = (16, 16, 16)
 
 
 def configuration(rows: list[int], row_bytes: list[int], palette: int = 1) -> NDArray[np.uint8]:
-    made = np.zeros(64, np.uint8)
-    made[0] = palette
-    made[16 : 16 + 2 * len(row_bytes)] = np.array(row_bytes, np.uint16).view(np.uint8)
-    made[48 : 48 + len(rows)] = rows
-    return made
+    built = np.zeros(64, np.uint8)
+    built[0] = palette
+    built[16 : 16 + 2 * len(row_bytes)] = np.array(row_bytes, np.uint16).view(np.uint8)
+    built[48 : 48 + len(rows)] = rows
+    return built
 
 
 ALL = configuration([16] * 8, [64] * 8)
@@ -149,7 +149,7 @@ def test_tilezero_clears_a_tile(code: Any) -> None:
 
 def test_threads_have_separate_tiles(code: Any) -> None:
     step, both = ctypes.c_long(64), threading.Barrier(2)
-    found: dict[int, NDArray[np.float32]] = {}
+    matches: dict[int, NDArray[np.float32]] = {}
 
     def work(number: int) -> None:
         code.configure(at(ALL))
@@ -158,14 +158,14 @@ def test_threads_have_separate_tiles(code: Any) -> None:
         both.wait()
         code.store(at(kept), step)
         code.release()
-        found[number] = kept
+        matches[number] = kept
 
     threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all((found[number] == number).all() for number in (1, 2))
+    assert all((matches[number] == number).all() for number in (1, 2))
 
 
 LOADED = "code.configure(bytes({})); code.load(room, step)"

@@ -35,13 +35,13 @@ def test_wine_runs_windows_code_in_its_own_folder(
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setenv("WINEPREFIX", str(tmp_path / "users"))
     server = WINE.serve(runner_runtime(RECIPE), 2)
-    (made,) = (path for path in tmp_path.iterdir() if path.name.startswith("kokoro-tvm-wine-"))
-    assert sum(path.lstat().st_size for path in made.rglob("*")) < 1 << 20
+    (built,) = (path for path in tmp_path.iterdir() if path.name.startswith("kokoro-tvm-wine-"))
+    assert sum(path.lstat().st_size for path in built.rglob("*")) < 1 << 20
     path = library_of(RECIPE, scaled(), tmp_path)
     number = server.open(path, "module")
     _, y = server.call(number, "scaled", [X, np.zeros(64, np.float32)], result="arguments")
     server.close()
-    assert not made.exists()
+    assert not built.exists()
     assert not (tmp_path / "users").exists()
     # Wine's own expf; everything else is the same code.
     here = np.zeros(64, np.float32)

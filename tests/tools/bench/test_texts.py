@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.model.kokoro import shipped_config
+from kokoro_tvm.model.kokoro import load_shipped_config
 from kokoro_tvm.tools.bench.texts import TEXTS, choose_texts
 
 
 def test_texts_fit_the_model() -> None:
-    vocabulary = shipped_config()["vocab"]
+    vocabulary = load_shipped_config()["vocab"]
     for text in TEXTS:
         for phonemes in text.utterances:
             assert set(phonemes) <= set(vocabulary)

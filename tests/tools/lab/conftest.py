@@ -14,5 +14,5 @@ from kokoro_tvm.tools.lab.setting import Lab
 
 @pytest.fixture(scope="session")
 def lab(others: Path) -> Callable[[str], Lab]:
-    """The laboratory of a recipe of the toy's."""
+    """Return a function that opens the lab of one of the toy's recipes."""
     return cache(lambda name: Lab.open(others / name, others.parent))

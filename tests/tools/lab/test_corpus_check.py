@@ -28,7 +28,7 @@ YAML = """
 
 @dataclass
 class Stock:
-    """Says something for every utterance, by its seed; `spoil` changes what it says of one."""
+    """Stock model that speaks by the seed; `spoil` changes one utterance."""
 
     spoil: dict[str, Any] = field(default_factory=dict)
     duration: float = 5.2
@@ -49,7 +49,7 @@ class Stock:
 
 
 class Bundle(Synthesizer):
-    """What `check_bundle` uses of a synthesizer, speaking as `Stock` does; it cannot hold the longest."""
+    """Synthesizer that speaks as `Stock` does; the longest utterance does not fit."""
 
     def __init__(self, spoil: dict[str, Any] | None = None) -> None:
         symbols: Any = {symbol: number for number, symbol in enumerate("wˈʌn.tuθɹi ", 1)}
@@ -72,7 +72,7 @@ def lab(stock: Stock) -> Any:
 
 @pytest.fixture(autouse=True)
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A corpus of three in a folder of its own."""
+    """Write a corpus of three utterances."""
     (tmp_path / "corpus.yaml").write_text(YAML, encoding="utf-8")
     monkeypatch.setattr(corpus_module, "_FOLDER", tmp_path)
     monkeypatch.setattr(expectations_module, "_FILE", tmp_path / "expectations.json")
@@ -81,7 +81,7 @@ def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     corpus_module.corpus.cache_clear()
 
 
-def test_what_speaks_as_the_stock_model_is_as_expected(three: Path) -> None:
+def test_check_bundle_passes_for_the_stock_model(three: Path) -> None:
     assert update_corpus(lab(Stock())) == three / "expectations.json"
     check = check_bundle(Bundle(), [])
     assert check.passed
@@ -90,7 +90,7 @@ def test_what_speaks_as_the_stock_model_is_as_expected(three: Path) -> None:
     assert check.to_json()["missed"] == {"one": [], "two": [], "three": []}
 
 
-def test_what_differs_is_named() -> None:
+def test_check_bundle_lists_differences() -> None:
     update_corpus(lab(Stock()))
     check = check_bundle(Bundle({"two": lambda x: 1.3 * x}), [])
     assert check.lines()[0].startswith("two: a band is 2.")
@@ -100,7 +100,7 @@ def test_what_differs_is_named() -> None:
     assert check_bundle(Bundle({"two": lambda x: 1.3 * x}), ["one", "three"]).passed
 
 
-def test_an_utterance_that_was_changed_is_not_run(three: Path) -> None:
+def test_changed_utterance_is_not_run(three: Path) -> None:
     update_corpus(lab(Stock()))
     changed = YAML.replace("seed: 1,", "seed: 7,")
     (three / "corpus.yaml").write_text(changed, encoding="utf-8")
@@ -111,17 +111,17 @@ def test_an_utterance_that_was_changed_is_not_run(three: Path) -> None:
     assert not check_bundle(Bundle(), ["two"]).passed, "nothing ran"
 
 
-def test_durations_on_a_boundary_are_refused() -> None:
+def test_update_refuses_durations_at_a_boundary() -> None:
     with pytest.raises(ValidationError, match=r"rounding boundary: one \(0\.0010\), two"):
         update_corpus(lab(Stock(duration=5.499)))
 
 
-def test_without_expectations_it_says_how_to_make_them() -> None:
+def test_missing_expectations_say_how_to_compute_them() -> None:
     with pytest.raises(ValidationError, match=r"expectations\.json cannot be read.*validate corpus --update"):
         check_bundle(Bundle(), [])
 
 
-def test_a_bundle_is_held_against_the_same(three: Path) -> None:
+def test_expectation_accepts_the_same_audio(three: Path) -> None:
     longer = YAML.replace("wˈʌn.", "wˈʌn wˈʌn.")
     (three / "corpus.yaml").write_text(longer, encoding="utf-8")
     update_corpus(lab(Stock()))

@@ -36,7 +36,7 @@ def tone(hertz: float, samples: int = SAMPLE_RATE) -> np.ndarray:
     st.integers(0, 50),
     st.sampled_from([1e-150, 0.3, 1e150]),
 )
-def test_lag_is_the_shift(seed: int, samples: int, shift: int, more: int, scale: float) -> None:
+def test_lag_equals_the_shift(seed: int, samples: int, shift: int, more: int, scale: float) -> None:
     x = noise(seed, samples) + 3.0  # one sign: no other shift can correlate as well as the true one
     late = np.concatenate([np.zeros(max(shift, 0)), x[max(-shift, 0) :], np.zeros(more)])
     if late.any() and max(-shift, 0) == 0:
@@ -45,7 +45,7 @@ def test_lag_is_the_shift(seed: int, samples: int, shift: int, more: int, scale:
 
 
 @given(seeds, st.integers(2, 500), st.integers(2, 500))
-def test_lag_is_what_the_definition_says(seed: int, first: int, second: int) -> None:
+def test_lag_equals_the_definition(seed: int, first: int, second: int) -> None:
     a, r = noise(seed, first), noise(seed + 1, second)
     lags = range(1 - second, first)
     sums = [sum(a[n + lag] * r[n] for n in range(second) if 0 <= n + lag < first) for lag in lags]
@@ -61,9 +61,7 @@ def test_of_equal_lags_the_smallest() -> None:
 
 
 @given(seeds, st.integers(1, 3000), st.integers(1, 3000), st.floats(-80, 80))
-def test_loudness_is_the_gain_whatever_the_length(
-    seed: int, samples: int, more: int, decibels: float
-) -> None:
+def test_loudness_ratio_equals_the_gain(seed: int, samples: int, more: int, decibels: float) -> None:
     x = noise(seed, samples) + 1e-3
     assert loudness_ratio_db(x * 10 ** (decibels / 20), x) == pytest.approx(decibels, abs=1e-9)
     assert loudness_ratio_db(np.tile(x, 3), x) == pytest.approx(0.0, abs=1e-9)
@@ -81,14 +79,14 @@ def test_silence() -> None:
 
 
 @given(seeds, st.integers(1, 4000), st.sampled_from([1e-100, 0.5, 3.0, 1e100]))
-def test_log_mel_of_itself_is_one_at_any_unit(seed: int, samples: int, unit: float) -> None:
+def test_log_mel_correlation_of_equal_signals_is_one(seed: int, samples: int, unit: float) -> None:
     x, y = noise(seed, samples), noise(seed + 1, samples)
     assert log_mel_correlation(x * unit, x * unit) == pytest.approx(1.0)
     assert log_mel_correlation(y * unit, x * unit) == pytest.approx(log_mel_correlation(y, x), abs=1e-9)
     assert -1.0 <= log_mel_correlation(y, x) <= 1.0
 
 
-def test_log_mel_tells_signals_apart_where_magnitude_does_not() -> None:
+def test_log_mel_correlation_detects_quiet_differences() -> None:
     speech = tone(200) + 1e-3 * tone(5000)
     dull = tone(200)
     assert log_mel_correlation(speech + 1e-6 * noise(0, SAMPLE_RATE), speech) > 0.99
@@ -96,12 +94,12 @@ def test_log_mel_tells_signals_apart_where_magnitude_does_not() -> None:
     assert log_mel_correlation(tone(3000), speech) < 0.6
 
 
-def test_what_nobody_hears_does_not_count() -> None:
+def test_log_mel_correlation_ignores_inaudible_power() -> None:
     speech = tone(200)
     assert log_mel_correlation(speech + 1e-7 * noise(0, SAMPLE_RATE), speech) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_mel_filters_cover_every_audible_bin_and_peak_where_they_should() -> None:
+def test_mel_filters_cover_every_bin() -> None:
     filters = mel_filters(8)
     assert filters.shape == (513, 8)
     assert (filters >= 0).all() and filters.max() <= 1.0
@@ -111,7 +109,7 @@ def test_mel_filters_cover_every_audible_bin_and_peak_where_they_should() -> Non
 
 
 @given(seeds, st.integers(1, 300), st.floats(-50, 50))
-def test_f0_rmse_counts_voiced_frames_alone(seed: int, frames: int, off: float) -> None:
+def test_f0_rmse_counts_voiced_frames_only(seed: int, frames: int, off: float) -> None:
     generator = np.random.default_rng(seed)
     voiced = generator.random(frames) < 0.5
     reference = np.where(voiced, generator.uniform(80, 300, frames), generator.uniform(-5, 10, frames))
@@ -120,7 +118,7 @@ def test_f0_rmse_counts_voiced_frames_alone(seed: int, frames: int, off: float) 
     assert f0_rmse_hz(value[None], reference[None]) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-def test_f0_that_is_not_finite() -> None:
+def test_f0_rmse_of_infinite_pitch() -> None:
     reference, value = np.array([200.0, 0.0]), np.array([np.nan, 0.0])
     assert f0_rmse_hz(value, reference) == np.inf
     assert f0_rmse_hz(value[::-1], reference) == 200.0, "an unvoiced frame is not compared"
@@ -142,7 +140,7 @@ def test_values_that_are_not_finite() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_what_is_no_signal_is_refused(metric) -> None:
+def test_invalid_signals_are_refused(metric) -> None:
     with pytest.raises(ValueError, match="samples"):
         metric(np.ones((1, 5)), np.ones(5))
     with pytest.raises(ValueError, match="samples"):

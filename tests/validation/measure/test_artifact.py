@@ -29,7 +29,7 @@ def gates() -> Gates:
 
 
 def answering(component: str, references: list[Reference], part: str) -> Callable[[Outputs], Outputs]:
-    """A component that answers each reference's inputs with what a regime gave, in float32."""
+    """Return a component that returns a regime's float32 outputs for the inputs of each reference."""
 
     def run(inputs: Outputs) -> Outputs:
         (r,) = (
@@ -46,7 +46,7 @@ def spoiling(run: Callable[[Outputs], Outputs], name: str, spoil: Callable[[np.n
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_the_right_answer_passes(component: str, references: list[Reference], gates: Gates) -> None:
+def test_correct_output_passes(component: str, references: list[Reference], gates: Gates) -> None:
     report = validate_component(component, answering(component, references, "fed_truth"), references, gates)
     assert report.passed, report.missed()
     report.require()
@@ -61,7 +61,7 @@ def test_the_right_answer_passes(component: str, references: list[Reference], ga
 
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("spoil", [lambda x: x * 1.5, lambda x: np.roll(x, 1, -1), lambda x: x * np.nan])
-def test_a_wrong_answer_does_not(
+def test_wrong_output_fails(
     component: str, spoil: Callable[[np.ndarray], Any], references: list[Reference], gates: Gates
 ) -> None:
     for name in OUTPUTS[component]:
@@ -71,9 +71,7 @@ def test_a_wrong_answer_does_not(
         assert all(f"{name}: " in line or "durations: " in line for line in report.missed())
 
 
-def test_as_good_as_pytorch_is_not_good_enough_for_the_decoder(
-    references: list[Reference], gates: Gates
-) -> None:
+def test_decoder_must_gain_over_pytorch(references: list[Reference], gates: Gates) -> None:
     report = validate_component("decoder", answering("decoder", references, "fed_dynamic"), references, gates)
     for utterance in report.utterances:
         assert (utterance.outputs or {})["audio"]["gain_db"] == 0.0
@@ -84,10 +82,10 @@ def test_as_good_as_pytorch_is_not_good_enough_for_the_decoder(
     ("gain", "status"),
     [(-1.0, "passed"), (1.0, "failed"), (None, "not run")],
 )
-def test_the_gain_of_a_component_is_judged_at_the_median(
+def test_gain_is_judged_at_the_median(
     references: list[Reference], gates: Gates, gain: float | None, status: str
 ) -> None:
-    """One utterance of two numbers may be farther from the truth by chance; PyTorch's own gain is 0."""
+    """One of two utterances may be farther from the truth by chance."""
     bert = gates.bert.model_copy(update={"min_snr_db": -99.0, "min_median_gain_db": gain})
     theirs = answering("bert", references, "fed_dynamic")
     worse = spoiling(theirs, "d_en", lambda value: value * 1.5)
@@ -102,7 +100,7 @@ def test_the_gain_of_a_component_is_judged_at_the_median(
     assert report.to_json()["overall"][0]["status"] == status
 
 
-def test_the_median_of_two_utterances_is_not_judged(references: list[Reference], gates: Gates) -> None:
+def test_median_needs_three_utterances(references: list[Reference], gates: Gates) -> None:
     bert = gates.bert.model_copy(update={"min_median_gain_db": 400.0})
     judged = gates.model_copy(update={"bert": bert})
     report = validate_component("bert", answering("bert", references, "fed_truth"), references, judged)
@@ -110,7 +108,7 @@ def test_the_median_of_two_utterances_is_not_judged(references: list[Reference],
     assert report.passed
 
 
-def test_one_wrong_frame_is_enough(references: list[Reference], gates: Gates) -> None:
+def test_one_wrong_frame_fails(references: list[Reference], gates: Gates) -> None:
     def spoil(duration: np.ndarray) -> np.ndarray:
         return duration + np.eye(1, duration.shape[1], 2, dtype=np.float32)
 
@@ -120,7 +118,7 @@ def test_one_wrong_frame_is_enough(references: list[Reference], gates: Gates) ->
     assert report.missed() == ["short: durations: durations_off 1, max_durations_off 0"]
 
 
-def test_what_is_longer_than_the_bucket_is_not_run(references: list[Reference], gates: Gates) -> None:
+def test_utterance_longer_than_the_bucket_is_not_run(references: list[Reference], gates: Gates) -> None:
     short, longer = (r.length("frames") for r in references)
     assert short < longer
     run = answering("f0n", references, "fed_truth")
@@ -134,7 +132,7 @@ def test_what_is_longer_than_the_bucket_is_not_run(references: list[Reference], 
         none.require()
 
 
-def test_an_answer_of_another_signature_is_refused(references: list[Reference], gates: Gates) -> None:
+def test_output_of_another_signature_is_refused(references: list[Reference], gates: Gates) -> None:
     run = answering("f0n", references, "fed_truth")
     with pytest.raises(ValidationError, match=r"f0n returned no n .* only f0"):
         validate_component("f0n", lambda i: {"f0": run(i)["f0"]}, references, gates)
@@ -142,7 +140,7 @@ def test_an_answer_of_another_signature_is_refused(references: list[Reference], 
         validate_component("f0n", spoiling(run, "f0", np.ravel), references, gates)
 
 
-def test_gates_that_only_report(references: list[Reference], gates: Gates) -> None:
+def test_unenforced_gates_report(references: list[Reference], gates: Gates) -> None:
     padded = gates.model_copy(update={"enforce": False})
     run = spoiling(answering("bert", references, "fed_truth"), "d_en", lambda x: -x)
     report = validate_component("bert", run, references, padded)
@@ -196,10 +194,10 @@ def test_speech_gone_wrong(spoil, missed: str, references: list[Reference], gate
         (lambda s: replace(s, durations=s.durations[::-1].copy()), None),
     ],
 )
-def test_c_has_to_say_the_same_bits(
+def test_c_program_must_return_the_same_bits(
     spoil, off: int | None, references: list[Reference], gates: Gates
 ) -> None:
-    """None: all of them count."""
+    """Without references nothing passes."""
     r = references[0]
     report = validate_speech(speak, [r], gates, from_c=lambda r: spoil(speak(r)))
     (verdict,) = (v for v in report.utterances[0].verdicts if v.gate == "max_c_off")
@@ -207,8 +205,8 @@ def test_c_has_to_say_the_same_bits(
     assert report.passed == verdict.passed == (off == 0)
 
 
-def test_a_reference_on_a_rounding_boundary_meets_no_gate(references: list[Reference], gates: Gates) -> None:
-    """PyTorch float32 with other durations cannot be compared, and that is not a pass."""
+def test_reference_at_a_rounding_boundary_fails(references: list[Reference], gates: Gates) -> None:
+    """PyTorch float32 with other durations is not comparable, which is no pass."""
     r = references[0]
     dynamic = replace(r.dynamic, audio=r.dynamic.audio[:-600])
     report = validate_speech(speak, [replace(r, dynamic=dynamic)], gates)

@@ -20,7 +20,7 @@ GATES = Gates.model_validate(dict.fromkeys(PARTS, SIGNAL) | dict.fromkeys(("deco
 
 
 def steps(regime: str, error: float = 0.0, frames: tuple[int, ...] = (3, 2, 4), **changed: Any) -> Steps:
-    """Random values, the same for all, with an error relative to them."""
+    """Build steps of random values, the same in every call, with a relative error."""
     generator = np.random.default_rng(0)
     lengths = {"tokens": len(frames), "frames": sum(frames)}
     values: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def test_equal_values_pass() -> None:
     assert {row.metrics["snr_db"] for row in pair.rows} == {np.inf}
 
 
-def test_a_row_measures_what_it_says() -> None:
+def test_row_has_the_metrics_of_its_step() -> None:
     value = TRUTH.values["f0"].copy()
     value[0, 0, 0] += 3.0
     value[0, 1, 4] -= 1.0
@@ -59,7 +59,7 @@ def test_a_row_measures_what_it_says() -> None:
     assert [v.gate for v in row.verdicts if v.status == "failed"] == ["min_snr_db"]
 
 
-def test_the_first_step_is_first_on_the_way() -> None:
+def test_first_missed_follows_the_order_of_steps() -> None:
     wrong = steps("tvm", asr=-TRUTH.values["asr"], d=-TRUTH.values["d"])
     first = compare(wrong, TRUTH, GATES).first_missed
     assert first is not None and first.step == "d"
@@ -71,7 +71,7 @@ def test_only_the_truth_judges_and_never_pytorch() -> None:
     assert not compare(steps("tvm"), steps("pt.dynamic"), GATES).judged
 
 
-def test_gain_is_over_pytorch_beside_the_truth_alone() -> None:
+def test_gain_needs_the_truth_as_reference() -> None:
     near, far = steps("tvm", 1e-3), steps("pt.dynamic", 1e-2)
     audio = compare(near, TRUTH, GATES, far).rows[-1]
     assert audio.metrics["gain_db"] == pytest.approx(20, abs=0.1)
@@ -83,12 +83,12 @@ def test_gain_is_over_pytorch_beside_the_truth_alone() -> None:
     assert np.isnan(audio.metrics["gain_db"]) and audio.status == "failed"
 
 
-def test_a_phase_may_wrap_inside_the_generator() -> None:
+def test_unsteady_step_has_no_gate() -> None:
     wrapped = steps("tvm", **{"generator.0": -TRUTH.values["generator.0"]})
     assert compare(wrapped, TRUTH, GATES).first_missed is None
 
 
-def test_values_that_are_not_finite_fail_whatever_the_gates() -> None:
+def test_values_that_are_not_finite_fail_without_gates() -> None:
     broken = TRUTH.values["encode"].copy()
     broken[0, 0, 0] = np.nan
     row = {r.step: r for r in compare(steps("tvm", encode=broken), TRUTH, GATES).rows}["encode"]
@@ -114,7 +114,7 @@ def test_other_lengths_are_not_compared() -> None:
     json.dumps(pair.to_json(), allow_nan=False)
 
 
-def test_what_is_missing_is_said_never_passed_over() -> None:
+def test_missing_step_has_a_reason() -> None:
     values = {name: value for name, value in TRUTH.values.items() if name != "source"}
     partly = replace(TRUTH, regime="tvm", values=values, missing={"source": "it stays inside"})
     rows = compare(partly, TRUTH, GATES).rows

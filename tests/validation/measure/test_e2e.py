@@ -37,7 +37,7 @@ def computed(
     voices: dict[str, np.ndarray],
     utterances: list[UtteranceSpec],
 ) -> list[SpeechReference]:
-    """Of all utterances, and of the first one with the noise that it is compared with."""
+    """Compute speech references, and one of the first utterance with other noise."""
     other = utterances[0].model_copy(update={"seed": utterances[0].seed + RESEED})
     return compute_speech(config, state, voices, [*utterances, other])
 
@@ -59,7 +59,7 @@ def gates() -> Gates:
 
 
 def between(reference: SpeechReference, share: float) -> Rendering:
-    """As far from the truth as `share` of the way to pt.dynamic."""
+    """Interpolate between the truth and pt.dynamic."""
     truth, dynamic = reference.truth, reference.dynamic
     audio = truth.audio + share * (dynamic.audio - truth.audio)
     return replace(truth, audio=audio.astype(np.float64))
@@ -69,7 +69,7 @@ def all_rendered(speeches: list[SpeechReference], share: float = 0.01) -> dict[s
     return {r.name: between(r, share) for r in speeches}
 
 
-def test_the_stock_models_speech_is_that_of_its_reference(
+def test_speech_reference_equals_the_reference(
     speeches: list[SpeechReference], references: list[Reference]
 ) -> None:
     for speech, reference in zip(speeches, references, strict=True):
@@ -81,7 +81,7 @@ def test_the_stock_models_speech_is_that_of_its_reference(
         assert speech.frames == reference.frames
 
 
-def test_other_noise_changes_the_audio_and_nothing_else(
+def test_other_noise_changes_the_audio_only(
     speeches: list[SpeechReference], computed: list[SpeechReference]
 ) -> None:
     for speech in speeches:
@@ -91,7 +91,7 @@ def test_other_noise_changes_the_audio_and_nothing_else(
     np.testing.assert_array_equal(computed[-1].truth.audio, speeches[0].reseeded.audio)
 
 
-def test_a_file_keeps_every_bit(speeches: list[SpeechReference], tmp_path: Path) -> None:
+def test_speech_reference_survives_a_file(speeches: list[SpeechReference], tmp_path: Path) -> None:
     path = tmp_path / "deeper" / "one.safetensors"
     save_reference(speeches[1], path)
     assert [p.name for p in path.parent.iterdir()] == ["one.safetensors"]
@@ -108,7 +108,7 @@ def test_a_file_keeps_every_bit(speeches: list[SpeechReference], tmp_path: Path)
         load_speech(tmp_path / "missing.safetensors")
 
 
-def test_likeness_of_the_truth_itself(speeches: list[SpeechReference]) -> None:
+def test_likeness_of_the_truth(speeches: list[SpeechReference]) -> None:
     truth = speeches[0].truth
     same = measure_likeness(truth, speeches[0])
     assert (same["snr_db"], same["gain_db"]) == (np.inf, np.inf)
@@ -121,7 +121,7 @@ def test_likeness_of_the_truth_itself(speeches: list[SpeechReference]) -> None:
     assert same["magnitude_correlation"] == same["log_mel_correlation"] == pytest.approx(1.0)
 
 
-def test_what_goes_wrong_is_seen_where_it_should(speeches: list[SpeechReference]) -> None:
+def test_likeness_detects_each_kind_of_error(speeches: list[SpeechReference]) -> None:
     truth = speeches[1].truth
     late = measure_likeness(replace(truth, audio=np.roll(truth.audio, 7)), speeches[1])
     assert late["lag_samples"] == 7
@@ -139,7 +139,7 @@ def test_what_goes_wrong_is_seen_where_it_should(speeches: list[SpeechReference]
     assert shifted["durations_off"] == 2
 
 
-def test_ceilings_stand_beside_every_bundle(speeches: list[SpeechReference], gates: Gates) -> None:
+def test_every_bundle_has_ceilings(speeches: list[SpeechReference], gates: Gates) -> None:
     found = compare_bundles(speeches, {"one": all_rendered(speeches)}, {"one": gates})
     assert found.sides == ("one", *CEILINGS)
     assert found.passed, found.missed()
@@ -171,7 +171,7 @@ def test_gates(
             found.require()
 
 
-def test_lengths_and_durations_are_judged_always(speeches: list[SpeechReference], gates: Gates) -> None:
+def test_lengths_and_durations_are_always_judged(speeches: list[SpeechReference], gates: Gates) -> None:
     renderings = all_rendered(speeches)
     renderings["short"] = replace(renderings["short"], audio=renderings["short"].audio[:-1])
     durations = renderings["longer"].durations.copy()
@@ -182,7 +182,7 @@ def test_lengths_and_durations_are_judged_always(speeches: list[SpeechReference]
     assert "one, longer: durations: durations_off 1, max_durations_off 0" in missed
 
 
-def test_an_utterance_that_does_not_fit_is_not_run(speeches: list[SpeechReference], gates: Gates) -> None:
+def test_utterance_that_does_not_fit_is_not_run(speeches: list[SpeechReference], gates: Gates) -> None:
     renderings = all_rendered(speeches)
     del renderings["longer"]
     found = compare_bundles(speeches, {"one": renderings}, {"one": gates})
@@ -194,7 +194,7 @@ def test_an_utterance_that_does_not_fit_is_not_run(speeches: list[SpeechReferenc
         nothing.require()
 
 
-def test_the_report_is_plain_json(speeches: list[SpeechReference], gates: Gates, tmp_path: Path) -> None:
+def test_report_is_json(speeches: list[SpeechReference], gates: Gates, tmp_path: Path) -> None:
     renderings = {"one": all_rendered(speeches), "two": all_rendered(speeches, 0.9)}
     found = compare_bundles(speeches, renderings, {"one": gates, "two": gates})
     write_report(found, tmp_path / "e2e.json")
@@ -209,7 +209,7 @@ def test_the_report_is_plain_json(speeches: list[SpeechReference], gates: Gates,
     assert first["status"]["one"] == "passed"
 
 
-def test_the_table_names_every_side_and_every_miss(speeches: list[SpeechReference], gates: Gates) -> None:
+def test_table_shows_sides_and_missed_gates(speeches: list[SpeechReference], gates: Gates) -> None:
     renderings = all_rendered(speeches, 0.5)
     del renderings["longer"]
     found = compare_bundles(speeches, {"one": renderings}, {"one": gates})

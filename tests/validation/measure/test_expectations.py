@@ -33,7 +33,7 @@ FRAME = 600
 
 
 def speech(seed: int = 0, frames: int = 60, pitch: float = 120.0) -> np.ndarray:
-    """Something with harmonics, pauses and hiss, as loud as speech is."""
+    """Synthesize harmonics, pauses and hiss as loud as speech."""
     generator = np.random.default_rng(seed)
     time = np.arange(FRAME * frames) / 24000
     envelope = np.repeat(generator.random(frames) ** 2, FRAME)
@@ -46,7 +46,7 @@ def expectation(audio: np.ndarray) -> Expectation:
 
 
 @given(st.integers(0, 50), st.integers(30, 1000), st.integers(0, 2**32 - 1))
-def test_dust_does_not_move_it(seed: int, frames: int, dust: int) -> None:
+def test_fingerprint_ignores_float32_errors(seed: int, frames: int, dust: int) -> None:
     truth = speech(seed, frames)
     # 30 dB below the signal wherever it is: how far PyTorch float32 is from float64.
     error = 10 ** (-30 / 20) * truth * np.random.default_rng(dust).normal(size=truth.size)
@@ -54,7 +54,7 @@ def test_dust_does_not_move_it(seed: int, frames: int, dust: int) -> None:
 
 
 @pytest.mark.parametrize("frames", [30, 200, 1400])
-def test_what_is_wrong_moves_it(frames: int) -> None:
+def test_fingerprint_detects_errors(frames: int) -> None:
     truth = speech(3, frames)
     result = expectation(truth)
     wrong = {
@@ -71,7 +71,7 @@ def test_what_is_wrong_moves_it(frames: int) -> None:
     )
 
 
-def test_missed_says_by_how_much() -> None:
+def test_missed_lists_values_and_limits() -> None:
     truth = speech()
     result = expectation(truth)
     (loud,) = result.missed(np.array([60]), truth * 2)
@@ -81,14 +81,14 @@ def test_missed_says_by_how_much() -> None:
 
 
 @given(st.integers(1, 5000), st.integers(0, 2**32 - 1))
-def test_any_length_has_one_and_json_keeps_it(samples: int, seed: int) -> None:
+def test_fingerprint_of_any_length_survives_json(samples: int, seed: int) -> None:
     made = compute_fingerprint(np.random.default_rng(seed).normal(size=samples))
     assert np.array(made.levels_db).shape == (SEGMENTS, BANDS)
     assert 0 <= made.centroid_ms <= samples / 24
     assert Fingerprint.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
-def test_levels_and_centroid_are_what_they_say() -> None:
+def test_fingerprint_equals_its_definition() -> None:
     click = np.zeros(2400)
     click[1200] = 1.0
     assert compute_fingerprint(click).centroid_ms == 50.0
@@ -103,20 +103,20 @@ def test_levels_and_centroid_are_what_they_say() -> None:
     "data",
     [{}, {"levels_db": "1/2 3/4", "centroid_ms": 1.0}, {"levels_db": "x", "centroid_ms": 1.0}],
 )
-def test_what_is_no_fingerprint_is_refused(data: dict) -> None:
+def test_from_json_refuses_other_data(data: dict) -> None:
     with pytest.raises((KeyError, ValueError)):
         Fingerprint.from_json(data)
 
 
-def test_what_has_no_fingerprint() -> None:
+def test_fingerprint_refuses_invalid_audio() -> None:
     with pytest.raises(ValueError, match="not finite"):
         compute_fingerprint(np.array([1.0, np.nan]))
     with pytest.raises(ValueError, match="samples"):
         compute_fingerprint(np.zeros((1, 5)))
 
 
-def test_every_utterance_has_the_expectation_made_of_it() -> None:
-    """If not: kokoro-tvm validate corpus --update"""
+def test_expectations_match_the_corpus() -> None:
+    """If it fails: kokoro-tvm validate corpus --update."""
     kept = read_expectations()
     assert [(u.name, utterance_digest(u)) for u in corpus()] == [(n, e.utterance) for n, e in kept.items()]
     assert all(
@@ -124,13 +124,13 @@ def test_every_utterance_has_the_expectation_made_of_it() -> None:
     )
 
 
-def test_fingerprints_tell_the_utterances_apart() -> None:
+def test_fingerprints_distinguish_utterances() -> None:
     prints = [e.fingerprint for e in read_expectations().values()]
     nearest = min(a.level_distance_db(b) for i, a in enumerate(prints) for b in prints[:i])
     assert nearest > 3.0
 
 
-def test_the_file_is_what_would_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_expectations_reproduces_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = read_expectations()
     before = module._FILE.read_bytes()
     monkeypatch.setattr(module, "_FILE", tmp_path / "expectations.json")

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from kokoro_tvm.model.kokoro import build_model, shipped_config
+from kokoro_tvm.model.kokoro import build_model, load_shipped_config
 from kokoro_tvm.validation.measure.flops import COUNTS, component_flops
 
 Shape = tuple[int, ...]
@@ -22,7 +22,7 @@ def attention(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> int
 
 
 def lstm(steps: Shape, input_weight: Shape, state_weight: Shape, *_: Any, **__: Any) -> int:
-    """One direction: steps (T, 1, in), weights (4H, in) and (4H, H)."""
+    """Count one direction: steps (T, 1, in), weights (4H, in) and (4H, H)."""
     return 2 * steps[0] * (input_weight[0] * input_weight[1] + state_weight[0] * state_weight[1])
 
 
@@ -35,18 +35,18 @@ UNCOUNTED = {
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[Any]:
-    from kokoro_tvm.model.synthetic import synthetic_state
+    from kokoro_tvm.model.synthetic import draw_state
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        config = shipped_config()
-        stock: Any = build_model(config, synthetic_state(config, 0))
+        config = load_shipped_config()
+        stock: Any = build_model(config, draw_state(config, 0))
     stock.bert.pooler = None  # nothing reads what it gives
     yield stock
 
 
 def calls(model: Any, tokens: int, frames: int) -> dict[str, Callable[[], Any]]:
-    """Each component of the stock model as its forward calls it."""
+    """Call each component of the stock model as its forward does."""
     ids, lengths = torch.zeros(1, tokens, dtype=torch.long), torch.tensor([tokens])
     mask, style = torch.zeros(1, tokens, dtype=torch.bool), torch.zeros(1, 128)
     prosody, zeros = model.predictor, torch.zeros
@@ -67,7 +67,7 @@ def calls(model: Any, tokens: int, frames: int) -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("tokens, frames", [(3, 2), (40, 9), (77, 16)])
 @pytest.mark.parametrize("component", COUNTS)
-def test_as_counted_in_the_stock_model(model: Any, component: str, tokens: int, frames: int) -> None:
+def test_flops_equal_those_of_the_stock_model(model: Any, component: str, tokens: int, frames: int) -> None:
     counter = FlopCounterMode(display=False, custom_mapping=UNCOUNTED)
     with torch.inference_mode(), counter:
         calls(model, tokens, frames)[component]()

@@ -32,25 +32,25 @@ def report(*utterances: UtteranceReport, enforce: bool = True) -> Report:
 @pytest.mark.parametrize(
     ("value", "passed"), [(40.0, True), (np.nextafter(40.0, 0), False), (np.nan, False), (np.inf, True)]
 )
-def test_a_minimum(value: float, passed: bool) -> None:
+def test_min_gate_passes_above_its_limit(value: float, passed: bool) -> None:
     (verdict,) = judge({"snr_db": value}, {"min_snr_db": 40.0}, "f0")
     assert verdict.passed is passed
     assert (verdict.gate, verdict.limit, verdict.where) == ("min_snr_db", 40.0, "f0")
 
 
 @pytest.mark.parametrize(("value", "passed"), [(0.5, True), (0.6, False), (np.nan, False), (-np.inf, True)])
-def test_a_maximum(value: float, passed: bool) -> None:
+def test_max_gate_passes_below_its_limit(value: float, passed: bool) -> None:
     (verdict,) = judge({"max_abs": 9.0, "error": value}, {"max_error": 0.5})
     assert verdict.passed is passed
 
 
 @pytest.mark.parametrize("gate", ["min_gain_db", "snr_db", "about_snr_db"])
-def test_a_gate_that_cannot_be_judged_is_no_gate_that_was_met(gate: str) -> None:
+def test_judge_refuses_a_gate_without_a_metric(gate: str) -> None:
     with pytest.raises(ValidationError, match=f"{gate} cannot be judged for audio.*snr_db"):
         judge({"snr_db": 50.0}, {gate: 1.0}, "audio")
 
 
-def test_a_gate_that_is_switched_off_is_not_run() -> None:
+def test_gate_without_a_limit_is_not_run() -> None:
     verdicts = judge({"snr_db": 37.5, "gain_db": -3.0}, {"min_snr_db": 36.0, "min_gain_db": None}, "audio")
     assert [v.status for v in verdicts] == ["passed", "not run"]
     assert str(verdicts[1]) == "audio: gain_db -3, min_gain_db not run"
@@ -66,12 +66,12 @@ def test_a_gate_that_is_switched_off_is_not_run() -> None:
         judge({"snr_db": 37.5}, {"min_gain_db": None})
 
 
-def test_all_that_ran_must_pass() -> None:
+def test_report_passes_if_every_run_utterance_passes() -> None:
     assert report(utterance("a", True), utterance("b", True, True)).passed
     assert not report(utterance("a", True), utterance("b", True, False)).passed
 
 
-def test_what_was_not_run_has_not_passed() -> None:
+def test_report_without_runs_fails() -> None:
     long = utterance("long", reason="longer than the bucket")
     assert long.status == "not run: longer than the bucket"
     assert report(utterance("a", True), long).passed
@@ -93,14 +93,14 @@ def test_require_names_every_missed_gate() -> None:
     report(utterance("a", True)).require()
 
 
-def test_gates_that_only_report_do_not_stop() -> None:
+def test_unenforced_gates_do_not_raise() -> None:
     padded = report(utterance("b", False), enforce=False)
     padded.require()
     assert not padded.passed
     assert padded.to_json()["passed"] is False
 
 
-def test_the_file_is_strict_json(tmp_path: Path) -> None:
+def test_write_report_writes_strict_json(tmp_path: Path) -> None:
     outputs = {"f0": {"snr_db": np.inf, "gain_db": np.nan, "max_abs": np.float64(0.5)}}
     one = UtteranceReport("a", 12, outputs=outputs, verdicts=(Verdict("min_snr_db", -np.inf, 60.0, False),))
     path = tmp_path / "made" / "f0n-256.json"
@@ -112,7 +112,7 @@ def test_the_file_is_strict_json(tmp_path: Path) -> None:
     assert (data["component"], data["bucket"], data["enforce"]) == ("f0n", 256, True)
 
 
-def test_a_failed_write_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_keeps_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "f0n-256.json"
     write_report(report(utterance("old", True)), path)
     before = path.read_text(encoding="utf-8")
@@ -127,7 +127,7 @@ def test_a_failed_write_leaves_the_old_report(tmp_path: Path, monkeypatch: pytes
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_gates_are_left_out_by_a_word_of_their_names() -> None:
+def test_limits_of_leaves_out_gates_by_word() -> None:
     signal = {"min_snr_db": 60.0}
     audio = signal | {"min_gain_db": 10.0, "min_magnitude_correlation": 0.9}
     parts = ("bert", "duration", "text_encoder", "f0n")
@@ -162,7 +162,7 @@ def test_report_names_the_worst_missed_gate_in_one_line() -> None:
     assert "\n" not in message
 
 
-def test_a_value_that_is_no_number_is_the_worst() -> None:
+def test_nan_is_the_worst_missed_gate() -> None:
     verdicts = (
         Verdict("min_snr_db", -300.0, 1.0, False, "a"),
         Verdict("min_snr_db", np.nan, 1.0, False, "b"),

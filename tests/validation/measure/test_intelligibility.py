@@ -25,7 +25,7 @@ from kokoro_tvm.validation.measure.intelligibility import (
 GATE = {"max_word_error_increase": 0.01}
 
 
-def test_24_sentences_in_4_voices() -> None:
+def test_sentences_and_voices_of_the_gate() -> None:
     assert len(set(SENTENCES)) == 24
     assert len(set(VOICES)) == 4
     assert all(len(split_words(sentence)) >= 6 for sentence in SENTENCES)
@@ -41,7 +41,7 @@ def test_voices_are_the_bundles() -> None:
         english_voices(("anna",), {"d": SpokenLanguage("German", "de")})
 
 
-def test_words_are_what_is_left_without_case_and_punctuation() -> None:
+def test_split_words_drops_case_and_punctuation() -> None:
     assert split_words("It’s easy, to tell… THE depth!") == ["it's", "easy", "to", "tell", "the", "depth"]
 
 
@@ -66,12 +66,12 @@ LISTS = st.lists(st.sampled_from("abc"), min_size=1, max_size=6)
 
 
 @given(LISTS, LISTS)
-def test_the_word_error_rate_is_levenshteins_distance_over_the_words_due(a: list[str], b: list[str]) -> None:
+def test_word_error_rate_is_an_edit_distance(a: list[str], b: list[str]) -> None:
     assert rate(" ".join(a), " ".join(b)) == distance(a, b) / len(a)
 
 
 def distance(a: list[str], b: list[str]) -> int:
-    """By its definition."""
+    """Compute the edit distance of two lists of words."""
     if not a or not b:
         return len(a) + len(b)
     replaced = distance(a[1:], b[1:]) + (a[0] != b[0])
@@ -79,13 +79,13 @@ def distance(a: list[str], b: list[str]) -> int:
 
 
 def rate(sentence: str, understood: str) -> float:
-    """The word error rate of one sentence."""
+    """Return the word error rate of one sentence."""
     report = validate_intelligibility([Transcript("a", sentence, understood, sentence)], GATE)
     return (report.utterances[0].outputs or {})["all"]["word_error_rate"]
 
 
 def heard(ours: int, stock: int) -> list[Transcript]:
-    """200 words in two voices, so many of them in the first misheard of each."""
+    """Build transcripts of 200 words in two voices, with errors in the first voice."""
 
     def spoilt(count: int) -> str:
         return " ".join(["um"] * count + ["word"] * (100 - count))
@@ -96,7 +96,7 @@ def heard(ours: int, stock: int) -> list[Transcript]:
 @pytest.mark.parametrize(
     ("ours", "stock", "passed"), [(0, 0, True), (12, 10, True), (13, 10, False), (0, 9, True)]
 )
-def test_the_gate_is_on_what_only_the_bundle_is_misheard_of(ours: int, stock: int, passed: bool) -> None:
+def test_gate_counts_errors_of_the_bundle_only(ours: int, stock: int, passed: bool) -> None:
     report = validate_intelligibility(heard(ours, stock), GATE)
     (utterance,) = report.utterances
     assert report.passed is passed
@@ -112,7 +112,7 @@ def test_the_gate_is_on_what_only_the_bundle_is_misheard_of(ours: int, stock: in
 
 
 @pytest.mark.parametrize("missing", ["moonshine_voice", "jiwer"])
-def test_without_the_extra_it_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_recogniser_needs_the_extra(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         recogniser.importlib.util,
         "find_spec",
@@ -122,7 +122,7 @@ def test_without_the_extra_it_says_what_to_install(missing: str, monkeypatch: py
         recogniser.open_recogniser()
 
 
-def test_another_model_is_refused(tmp_path: Path) -> None:
+def test_check_model_refuses_another_model(tmp_path: Path) -> None:
     name = "decoder_model_merged.ort"
     with pytest.raises(ValidationError, match=rf"{name} should have the SHA-256 \w+, but has nothing"):
         recogniser.check_model(tmp_path)

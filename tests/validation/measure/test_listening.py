@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow("builds the real weights"), pytest.mark.weights]
 
 
 class Ears:
-    """Writes nothing down, but keeps what it heard."""
+    """Recogniser that keeps the audio and returns no text."""
 
     def __init__(self) -> None:
         self.heard: list[NDArray[np.float32]] = []
@@ -28,7 +28,7 @@ class Ears:
         return f"{len(self.heard)}"
 
 
-def test_both_say_the_same(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_listen_gives_both_the_same_tokens(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     monkeypatch.setattr(listening, "SENTENCES", ("Rice is often served in round bowls.",))
     checkpoint, ears = ROOT / "artifacts" / "checkpoint" / "kokoro-82m", Ears()
     output = listening.listen(

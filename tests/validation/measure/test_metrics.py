@@ -42,7 +42,7 @@ def test_snr_and_correlation_do_not_depend_on_the_unit(x: np.ndarray, scale: flo
 
 
 @given(signals)
-def test_a_signal_equals_itself(x: np.ndarray) -> None:
+def test_equal_signals_have_the_best_metrics(x: np.ndarray) -> None:
     assert snr_db(x, x) == np.inf
     assert set(absolute_errors(x, x).values()) == {0.0}
     assert magnitude_correlation(x, x) == pytest.approx(1.0)
@@ -50,7 +50,7 @@ def test_a_signal_equals_itself(x: np.ndarray) -> None:
 
 
 @given(signals, st.data())
-def test_max_abs_is_the_one_error_there_is(x: np.ndarray, data: st.DataObject) -> None:
+def test_max_abs_equals_a_single_error(x: np.ndarray, data: st.DataObject) -> None:
     y = x.copy()
     y[data.draw(st.integers(0, x.size - 1))] += 0.25
     assert absolute_errors(y, x)["max_abs"] == pytest.approx(0.25)
@@ -58,7 +58,7 @@ def test_max_abs_is_the_one_error_there_is(x: np.ndarray, data: st.DataObject) -
 
 
 @given(signals, st.sampled_from([1e-200, 1.0, 1e150]))
-def test_means_are_those_of_numpy_in_any_unit(x: np.ndarray, scale: float) -> None:
+def test_errors_equal_numpy_at_any_scale(x: np.ndarray, scale: float) -> None:
     y = x + np.random.default_rng(0).normal(size=x.size)
     found = absolute_errors(y * scale, x * scale)
     assert found["mean_abs"] == pytest.approx(np.abs(y - x).mean() * scale)
@@ -67,7 +67,7 @@ def test_means_are_those_of_numpy_in_any_unit(x: np.ndarray, scale: float) -> No
         assert correlation(y * scale, x) == pytest.approx(np.corrcoef(y, x)[0, 1], abs=1e-9)
 
 
-def test_correlation_of_what_never_changes() -> None:
+def test_correlation_of_constants() -> None:
     flat = np.full(5, 2.0)
     assert correlation(flat, flat) == 1.0
     assert correlation(flat, np.arange(5.0)) == 0.0
@@ -75,9 +75,7 @@ def test_correlation_of_what_never_changes() -> None:
 
 
 @given(signals, st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
-def test_a_value_that_is_not_finite_is_infinitely_wrong(
-    x: np.ndarray, bad: float, data: st.DataObject
-) -> None:
+def test_value_that_is_not_finite_has_infinite_error(x: np.ndarray, bad: float, data: st.DataObject) -> None:
     y = x.copy()
     y[data.draw(st.integers(0, x.size - 1))] = bad
     assert snr_db(y, x) == -np.inf
@@ -96,7 +94,7 @@ def test_correlation_is_bounded_and_symmetric(seed: int, samples: int) -> None:
     assert correlation == pytest.approx(magnitude_correlation(y, x))
 
 
-def test_correlation_tells_signals_apart() -> None:
+def test_correlation_distinguishes_signals() -> None:
     time = np.arange(24000) / 24000
     low, high = np.sin(2 * np.pi * 200 * time), np.sin(2 * np.pi * 3000 * time)
     noise = np.random.default_rng(0).normal(size=24000)
@@ -133,7 +131,7 @@ def test_spectrum_equals_torch(samples: int) -> None:
 
 
 @given(st.integers(1, 4000), st.data())
-def test_every_sample_is_in_the_spectrum(samples: int, data: st.DataObject) -> None:
+def test_spectrum_covers_every_sample(samples: int, data: st.DataObject) -> None:
     x = np.zeros(samples)
     x[data.draw(st.integers(0, samples - 1))] = 1.0
     # Of frames a quarter window apart, one has its centre within an eighth: Hann is above 0.85 there.
@@ -159,7 +157,7 @@ FRAMES = 40
 
 
 def speech(frames: int = FRAMES, quiet: float = 1e-6) -> np.ndarray:
-    """Noise that begins and ends in near silence."""
+    """Generate noise that begins and ends in near silence."""
     audio = np.random.default_rng(0).standard_normal(600 * frames)
     audio[:600] *= quiet
     audio[-600:] *= quiet
@@ -170,17 +168,17 @@ TRUTH = speech()
 
 
 def off(amount: float, seed: int = 1) -> np.ndarray:
-    """TRUTH with an error of so much of every sample."""
+    """Return TRUTH with a relative error of every sample."""
     return TRUTH * (1 + amount * np.random.default_rng(seed).standard_normal(TRUTH.size))
 
 
-def test_one_frame_is_the_whole() -> None:
+def test_one_frame_has_the_snr_of_the_whole() -> None:
     value = off(1e-3)
     assert frame_snrs_db(value, TRUTH, 1) == pytest.approx([snr_db(value, TRUTH)])
 
 
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.floats(-6, 6), st.integers(0, 9))
-def test_every_frame_is_measured_by_itself(
+def test_frame_snrs_measure_each_frame(
     frames: int, size: int, rows: int, magnitude: float, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
@@ -190,7 +188,7 @@ def test_every_frame_is_measured_by_itself(
     assert frame_snrs_db(value, truth, frames) == pytest.approx(alone)
 
 
-def test_frames_that_are_silent_broken_or_exact() -> None:
+def test_frame_snrs_of_silent_infinite_and_equal_frames() -> None:
     truth = np.array([0.0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
     value = np.array([0.0, 0, 0, 1, 1, np.nan, 1, 1, 2, 1])
     assert frame_snrs_db(value, truth, 5).tolist() == [
@@ -202,13 +200,13 @@ def test_frames_that_are_silent_broken_or_exact() -> None:
     ]
 
 
-def test_frames_are_whole() -> None:
+def test_measure_audio_needs_whole_frames() -> None:
     for frames in (0, 3):
         with pytest.raises(ValueError, match=f"10 elements cannot be cut into {frames} equal frames"):
             frame_snrs_db(np.ones(10), np.ones(10), frames)
 
 
-def test_a_flipped_frame_costs_the_whole_and_not_the_frames() -> None:
+def test_flipped_frame_lowers_snr_but_not_frame_snrs() -> None:
     value = off(1e-5)
     value[600 * 20 : 600 * 21] *= -1
     measured = measure_audio(value, TRUTH)
@@ -217,7 +215,7 @@ def test_a_flipped_frame_costs_the_whole_and_not_the_frames() -> None:
     assert measured["frame_snr_p5_db"] > 95
 
 
-def test_a_mistake_in_a_silent_last_frame_is_seen_there_alone() -> None:
+def test_last_frame_snr_detects_an_error_in_silence() -> None:
     value = off(1e-5)
     value[-5:] *= 1.1
     measured = measure_audio(value, TRUTH)
@@ -235,7 +233,7 @@ def test_gain_is_over_pytorch() -> None:
     assert {"gain_db", "pytorch_snr_db"}.isdisjoint(measure(ours, TRUTH))
 
 
-def test_what_is_not_finite_meets_no_minimum() -> None:
+def test_infinite_values_meet_no_minimum() -> None:
     value = TRUTH.copy()
     value[7] = np.nan
     measured = measure_audio(value, TRUTH, off(1e-3))
@@ -252,7 +250,7 @@ def test_exact_frames_have_percentiles() -> None:
     assert measured["frame_snr_p5_db"] == pytest.approx(60)
 
 
-def test_exact_phases_are_a_second_column_for_both_sides() -> None:
+def test_exact_phases_are_a_second_column() -> None:
     ours, theirs, exact = off(1e-5), off(1e-3, 2), off(1e-4, 3)
     measured = measure_audio(ours, TRUTH, theirs, exact)
     beside = measure_audio(ours, exact, theirs)

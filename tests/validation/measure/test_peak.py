@@ -15,7 +15,7 @@ FLOPS = 10**9
 
 
 class Machine:
-    """CPU seconds pass as `slowness` says, turn after turn: a loop's turn, or a computation's."""
+    """Fake the CPU time of each turn, of the loop or the computation, by `slowness`."""
 
     def __init__(self, slowness: Iterator[float]) -> None:
         self.now, self.slowness = 0.0, slowness
@@ -42,18 +42,18 @@ def share(monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterator[float]], float]
     return measured
 
 
-def test_half_of_the_peak(share: Callable[[Iterator[float]], float]) -> None:
+def test_peak_share_of_half_the_peak(share: Callable[[Iterator[float]], float]) -> None:
     assert share(itertools.repeat(1.0)) == pytest.approx(0.5)
 
 
-def test_a_core_that_is_slow_for_both(share: Callable[[Iterator[float]], float]) -> None:
+def test_peak_share_of_a_slow_core(share: Callable[[Iterator[float]], float]) -> None:
     assert share(itertools.repeat(3.0)) == pytest.approx(0.5)
 
 
-def test_one_turn_that_is_held_up(share: Callable[[Iterator[float]], float]) -> None:
+def test_peak_share_ignores_a_delayed_turn(share: Callable[[Iterator[float]], float]) -> None:
     for place in range(1, 12):
         assert share(iter([1.0] * place + [50.0] + [1.0] * 20)) == pytest.approx(0.5)
 
 
-def test_a_core_that_grows_slower(share: Callable[[Iterator[float]], float]) -> None:
+def test_peak_share_of_a_slowing_core(share: Callable[[Iterator[float]], float]) -> None:
     assert share(1 + turn / 100 for turn in itertools.count()) == pytest.approx(0.5, rel=0.01)

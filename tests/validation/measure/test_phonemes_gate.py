@@ -25,12 +25,12 @@ strings = st.text("ˈæbk ", max_size=12)
 
 
 @given(one=strings, other=strings)
-def test_distance_is_levenshteins(one: str, other: str) -> None:
-    assert edit_distance(one, other) == Levenshtein.edit_distance(one, other)
+def test_edit_distance_is_levenshtein(one: str, other: str) -> None:
+    assert edit_distance(one, other) == Levenshtein.distance(one, other)
 
 
 def sentence(count: int = 1000) -> SentenceReading:
-    """ "cat xyzzy." again and again: a word of the lexicon, one of espeak-ng, a mark."""
+    """ "cat xyzzy." repeated: a word of the lexicon, one of espeak-ng, a mark."""
     reference = [
         ReferenceWord("cat", "kˈæt", " ", False),
         ReferenceWord("xyzzy", "zˈɪzi", "", True),
@@ -51,7 +51,7 @@ def spoiled(place: int, **changes: str) -> SentenceReading:
     return replace(whole, ours=ours)
 
 
-def test_equal_phonemes_meet_the_gate() -> None:
+def test_equal_phonemes_pass() -> None:
     report = judge_phonemes({"English": [sentence()]}, LIMITS)
     report.require()
     measured = report.to_json()["utterances"][0]["outputs"]["phonemes"]
@@ -75,7 +75,7 @@ def test_one_wrong_word_fails(place: int, changes: dict[str, str]) -> None:
     assert all(difference.known for difference in report.differences["English"])
 
 
-def test_a_word_that_no_lexicon_has_counts_in_the_rate_alone() -> None:
+def test_unknown_word_counts_in_the_rate_only() -> None:
     report = judge_phonemes({"English": [spoiled(1, phonemes="ˈɛks")]}, LIMITS)
     report.require()
     (difference,) = report.to_json()["differences"]["English"]
@@ -90,14 +90,14 @@ def test_too_many_wrong_symbols_fail() -> None:
 
 
 @pytest.mark.parametrize("better", INTENDED, ids=lambda better: better.example)
-def test_what_is_read_better_has_a_reason_and_a_source(better: IntendedDifference) -> None:
+def test_intended_difference_has_a_reason_and_a_source(better: IntendedDifference) -> None:
     assert better.reason.endswith(".")
     assert better.source
     assert better.reference != better.ours
 
 
 @pytest.mark.parametrize("better", [b for b in INTENDED if b.pattern], ids=lambda better: better.example)
-def test_sentences_with_what_is_read_better_are_passed_over(better: IntendedDifference) -> None:
+def test_sentences_with_intended_differences_are_skipped(better: IntendedDifference) -> None:
     wrong = replace(spoiled(0, phonemes="x"), sentence=f"It is {better.example}.")
     report = judge_phonemes({"English": [sentence(), wrong]}, LIMITS)
     report.require()
@@ -108,7 +108,7 @@ def test_sentences_with_what_is_read_better_are_passed_over(better: IntendedDiff
     ("word", "reference", "ours", "british", "errors"),
     [
         ("read", "ɹˈid", "ɹˈɛd", False, 0),
-        ("SentenceReading", "ɹˈiːd", "ɹˈɛd", True, 0),
+        ("Read", "ɹˈiːd", "ɹˈɛd", True, 0),
         ("live-action", "lˌɪvˈækʃən", "lˌIvˈækʃən", False, 0),
         ("read", "ɹˈid", "ɹˈiːd", False, 1),  # the other English's
         ("read", "ɹˈid", "ɹɛd", False, 1),
@@ -116,7 +116,7 @@ def test_sentences_with_what_is_read_better_are_passed_over(better: IntendedDiff
         ("red", "ɹˈɛd", "ɹˈid", False, 1),
     ],
 )
-def test_a_word_of_two_readings_may_have_either(
+def test_homograph_may_have_either_reading(
     word: str, reference: str, ours: str, british: bool, errors: int
 ) -> None:
     read = SentenceReading(

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.model.kokoro import shipped_config
+from kokoro_tvm.model.kokoro import load_shipped_config
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.validation.reference.corpus import choose, corpus
 
@@ -28,7 +28,7 @@ def test_sixty_of_every_kind_language_and_length() -> None:
 
 
 def test_the_model_knows_every_phoneme() -> None:
-    vocabulary = set(shipped_config()["vocab"])
+    vocabulary = set(load_shipped_config()["vocab"])
     assert {u.name: "".join(set(u.phonemes) - vocabulary) for u in corpus()} == dict.fromkeys(
         (u.name for u in corpus()), ""
     )

@@ -22,7 +22,7 @@ from kokoro_tvm.runtime.speech.sentences import words_of
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.reading import phonemize_sentence
 
 VOCABULARY = json.loads(
     (Path(kokoro_tvm.model.__file__).parent / "kokoro-82m.json").read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ def test_words_have_their_places(code: str) -> None:
     """They cover the text in order, and what they sound like together is what the sentence sounds like."""
     count = 0
     for sentence in sentences(code):
-        (utterance,) = read_utterances(SourceText.of(sentence), code, front_end())
+        (utterance,) = phonemize_sentence(SourceText.of(sentence), code, front_end())
         assert utterance.phonemes == read(sentence, code)
         check_places(utterance, sentence)
         count += sum(word.spoken for word in words_of(utterance, SourceText.of(sentence)))
@@ -114,7 +114,7 @@ def test_japanese_and_chinese_have_words_without_spaces() -> None:
 
 
 def words(text: str, code: str) -> list[str]:
-    (utterance,) = read_utterances(SourceText.of(text), code, front_end())
+    (utterance,) = phonemize_sentence(SourceText.of(text), code, front_end())
     return [word.text for word in words_of(utterance, SourceText.of(text))]
 
 
@@ -160,7 +160,7 @@ def test_a_long_sentence_is_divided(code: str) -> None:
     """Above 510 symbols, without any mark inside; nothing is lost."""
     plain = "".join(char for char in max(sentences(code), key=len) if char.isalnum() or char in " ीािुूेैोौंँ़्")
     text = (" " if code not in "jz" else "").join([plain.strip()] * 14)[:1400]
-    (utterance,) = read_utterances(SourceText.of(text), code, front_end())
+    (utterance,) = phonemize_sentence(SourceText.of(text), code, front_end())
     breath = Breath(words_of(utterance, SourceText.of(text)), "end")
     assert len(symbols_of(breath.words)) > 510
     parts = list(divided(breath, 300))
@@ -197,7 +197,7 @@ def test_any_text_is_read(code: str, data: st.DataObject) -> None:
 
 
 def utterances(text: str, code: str) -> Iterator[Utterance]:
-    yield from read_utterances(SourceText.of(text), code, front_end())
+    yield from phonemize_sentence(SourceText.of(text), code, front_end())
 
 
 def check_order(utterance: Utterance, text: str) -> None:

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from kokoro_tvm.common.errors import RecipeError, ValidationError
-from kokoro_tvm.kernels.noise import draw_noise
-from kokoro_tvm.model.kokoro import build_model, default_dtype
+from kokoro_tvm.common.noise import draw_noise
+from kokoro_tvm.model.kokoro import build_model, use_default_dtype
 from kokoro_tvm.recipe.parts import UtteranceSpec
 from kokoro_tvm.validation.measure.metrics import snr_db
 from kokoro_tvm.validation.reference.compute import compute_references, tokenize
@@ -136,7 +136,7 @@ def test_the_truth_is_the_stock_model_untouched(
         noise = nine_channels(torch.from_numpy(r.noise()).double(), source_weight(model))
         monkeypatch.setattr(torch, "randn_like", lambda x, noise=noise: noise if x.shape[-1] == 9 else x)
         style = torch.from_numpy(r.ref_s).double()
-        with default_dtype(torch.float64):
+        with use_default_dtype(torch.float64):
             with model.decoder.register_forward_hook(see):
                 audio, _ = model.forward_with_tokens(torch.from_numpy(r.tokens), style, r.speed)
             rounded = [torch.from_numpy(r.inputs("decoder")[name]).double() for name in seen]

@@ -121,7 +121,7 @@ def _times(item: TimedWord | TimedPhoneme) -> dict[str, Any]:
 
 
 def _ass(timeline: Sequence[TimedWord], seconds: float) -> str:
-    """Write Advanced SubStation Alpha with karaoke: `\\k` tags, in 1/100 s, highlight words."""
+    """Write Advanced SubStation Alpha with karaoke: tags with times in 1/100 s highlight words."""
     return _ASS_HEAD + "".join(
         f"Dialogue: 0,{_ass_time(cue.start)},{_ass_time(cue.end)},Default,,0,0,0,,{_karaoke(cue)}\n"
         for cue in split_into_cues(timeline)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.runtime.speech.words import TimedWord
-from kokoro_tvm.runtime.text.abbreviations import abbreviation_in, begins_sentence
+from kokoro_tvm.runtime.text.abbreviations import find_abbreviation, is_sentence_start
 
 __all__ = ["Cue", "CueWord", "join_words", "split_into_cues"]
 
@@ -148,7 +148,7 @@ def _middle(words: Sequence[CueWord]) -> int:
 
 
 def _ends_sentence(word: CueWord, following: CueWord) -> bool:
-    abbreviation = abbreviation_in(word.text[:-1]) if word.text.endswith(".") else None
+    abbreviation = find_abbreviation(word.text[:-1]) if word.text.endswith(".") else None
     if abbreviation is None:
         return word.text.rstrip(_CLOSING).endswith(tuple(_ENDS))
-    return begins_sentence(following.text.lstrip(_OPENING), abbreviation)
+    return is_sentence_start(following.text.lstrip(_OPENING), abbreviation)

@@ -75,7 +75,7 @@ class Document:
 
 
 def decode_text(data: bytes, path: Path, encoding: str = "utf-8") -> str:
-    """Decode a file by its byte order mark, else by `encoding`; line ends become `\\n`.
+    """Decode a file by its byte order mark, else by `encoding`; line ends become line feeds.
 
     Raises:
         InputError: a byte is invalid in that encoding.

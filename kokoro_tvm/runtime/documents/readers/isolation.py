@@ -45,6 +45,8 @@ def read_isolated(module: str, data: bytes, path: Path, timeout_s: float = TIMEO
         raise InputError(
             f"{path} cannot be read: it takes longer than {timeout_s:g} s. Convert it to text first."
         ) from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: no process can be started ({error}).") from error
     if child.returncode != 0:
         lines = child.stderr.decode(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else f"exit status {child.returncode}"

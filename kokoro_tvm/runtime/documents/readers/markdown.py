@@ -15,7 +15,7 @@ from markdown_it.token import Token
 
 from kokoro_tvm.runtime.documents.readers.document import Chapter, Document, decode_text, omission
 from kokoro_tvm.runtime.documents.readers.page import BLOCKS, PageBuilder
-from kokoro_tvm.runtime.text.frontend.source import link_of
+from kokoro_tvm.runtime.text.frontend.source import parse_link
 
 __all__ = ["read"]
 
@@ -107,7 +107,7 @@ class _MarkdownBuilder(PageBuilder):
                     self.data(child.content or " ")
             case "link_open":  # markup such as `[word](/phonemes/)` stays as it is
                 request = str(token.attrs["href"])
-                self._links.append("" if link_of(request) is None else f"]({request})")
+                self._links.append("" if parse_link(request) is None else f"]({request})")
                 self.data("[" if self._links[-1] else "")
             case "link_close":
                 self.data(self._links.pop())

@@ -1,38 +1,31 @@
-"""The phonemes of both Englishes, as misaki's voices know them, and how stress is put on them.
+"""Phonemes of American and British English, and rules of stress.
 
-The alphabet and the rules are those of misaki 0.9.4 (hexgrad, Apache-2.0).
+Alphabet and rules are those of misaki 0.9.4 (hexgrad, Apache-2.0).
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "CONSONANTS",
-    "PRIMARY",
-    "SECONDARY",
-    "VOWELS",
-    "restress",
-    "weight",
-]
+__all__ = ["CONSONANTS", "PRIMARY", "SECONDARY", "VOWELS", "restress", "sound_weight"]
 
 PRIMARY = "ˈ"
 SECONDARY = "ˌ"
 VOWELS = frozenset("AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻ")
 CONSONANTS = frozenset("bdfhjklmnpstvwzðŋɡɹɾʃʒʤʧθ")
 
-_DIPHTHONGS = frozenset("AIOQWYʤʧ")  # two symbols' worth of sound in one
+_DIPHTHONGS = frozenset("AIOQWYʤʧ")  # and affricates
 
 
-def weight(phonemes: str) -> int:
-    """How long phonemes take to say: 2 for a diphthong or an affricate, 1 for every other symbol."""
+def sound_weight(phonemes: str) -> int:
+    """Return how long phonemes take: 2 for a diphthong or an affricate, 1 for every other symbol."""
     return sum(2 if symbol in _DIPHTHONGS else 1 for symbol in phonemes)
 
 
 def restress(phonemes: str, stress: float | None) -> str:
-    """`phonemes` with the requested stress.
+    """Return phonemes with a requested stress.
 
-    Below -1: none. -1: the primary becomes secondary. -0.5 and 0: likewise, where there is one. 0 to 1: a
-    word without stress gets a secondary one. From 1 on: a secondary becomes the primary. Above 1: a word
-    without stress gets a primary one. None: as it is.
+    Below -1: none. -1: primary becomes secondary. -0.5 and 0: the same, if there is a primary. 0 to 1: a word
+    without stress gets a secondary. From 1: secondary becomes primary. Above 1: a word without stress gets a
+    primary. None: unchanged.
     """
     if stress is None:
         return phonemes

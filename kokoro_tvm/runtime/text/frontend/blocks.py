@@ -1,7 +1,6 @@
-"""Marks at the beginning of a line that make it a block of its own: headings, items, rows, rules, fences.
+"""Marks at the beginning of a line that begin a block: headings, items, rows, rules, fences.
 
-They are Markdown's (https://spec.commonmark.org/0.31.2/), as far as they can be known from the line's first
-characters.
+They are those of Markdown (https://spec.commonmark.org/0.31.2/), as far as the first characters show them.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["MOST", "Block", "block_at", "may_begin"]
+__all__ = ["LOOKAHEAD", "Block", "match_block", "may_begin_block"]
 
 Kind: TypeAlias = Literal["heading", "item", "numbered", "row", "fence", "rule"]
 
-MOST = 8
-"""Characters of a line that show whether it begins a block."""
+LOOKAHEAD = 8
+"""Characters of a line that are enough to recognize a block."""
 
 _FIRST = frozenset("#-*+•‣◦▪0123456789|`~_=")
 _BLOCK = re.compile(
@@ -30,33 +29,41 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """kind: what begins; end: where its mark ends."""
+    """Mark of a block.
+
+    Attributes:
+        kind: What begins.
+        end: Where the mark ends.
+    """
 
     kind: Kind
     end: int
 
     @property
     def is_one_line(self) -> bool:
-        """Whether it ends with its line."""
+        """Whether the block ends with its line."""
         return self.kind not in ("item", "numbered")
 
 
-def may_begin(char: str) -> bool:
-    """Whether a line with this first character may begin a block."""
+def may_begin_block(char: str) -> bool:
+    """Return whether a line with this first character may begin a block."""
     return char in _FIRST
 
 
-def block_at(text: str, place: int, numbered: bool) -> Block | None:
-    """The block that begins at `place`, the first character of a line that is no space.
+def match_block(text: str, place: int, numbered: bool) -> Block | None:
+    """Return the block that begins at `place`, the first non-space of a line, or None.
 
-    numbered: whether a numbered item may have any number; among other lines, only 1 begins a list, so that
-    a wrapped line may begin with a number that ends a sentence.
+    Args:
+        text: The text.
+        place: Index of the character.
+        numbered: Whether an item may have any number. Among other lines only 1 begins a list, so that a
+            wrapped line may begin with a number.
     """
-    found = _BLOCK.match(text, place)
-    if found is None or (found["numbered"] and not numbered and int(found["numbered"]) != 1):
+    match = _BLOCK.match(text, place)
+    if match is None or (match["numbered"] and not numbered and int(match["numbered"]) != 1):
         return None
-    kind: Kind = next(kind for kind in _KINDS if found[kind])
-    return Block(kind, found.end())
+    kind: Kind = next(kind for kind in _KINDS if match[kind])
+    return Block(kind, match.end())
 
 
 _KINDS: tuple[Kind, ...] = ("heading", "item", "numbered", "row", "fence", "rule")

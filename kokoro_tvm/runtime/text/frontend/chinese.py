@@ -1,7 +1,7 @@
-"""Mandarin Chinese by misaki's rules, word by word: jieba finds the words, pypinyin their syllables.
+"""Mandarin by misaki's rules, word by word: jieba finds words, pypinyin their syllables.
 
-What misaki.zh (0.9.4, as for the voices of version 1.0) does to a text first, cn2an's numbers and misaki's
-punctuation, is done here step by step, so that words keep their places.
+misaki.zh (0.9.4, as for the voices of version 1.0) first applies cn2an's numbers and its own punctuation.
+This is done here step by step, so that words keep their places.
 """
 
 from __future__ import annotations
@@ -13,41 +13,45 @@ from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
-from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, spaced_as
+from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, copy_spacing
 
 __all__ = ["Chinese"]
 
-_ZERO = {"〇": "零"}  # misaki knows the second alone
+_ZERO = {"〇": "零"}  # misaki has only the second
 _WIDE = re.compile("[Ａ-Ｚａ-ｚ]")
 _NUMBER = re.compile(r"(?<![-./%℃年月日])[-./%℃年月日]*[0-9][-./%℃年月日0-9]*")
-_TOO_LONG = re.compile("[0-9]{17}")  # for cn2an, which warns and leaves it
+_TOO_LONG = re.compile("[0-9]{17}")  # cn2an warns and leaves it
 _FIGURES = re.compile("[0-9]+")
 _CHINESE = "\u4e00-\u9fff"
 _PARTS = re.compile(rf"(?P<chinese>[{_CHINESE}]+)|(?P<latin>{LATIN}+(?:['’-]{LATIN}+)*)|\s+|(?P<other>.)")
-_AFTER = 2  # characters: as long as cn2an's longest measure word, which tells a range from a sign
-_NO_PART_OF_SOUND = "\u032f"  # below vowels that are not syllables of their own
+_AFTER = 2  # characters: length of cn2an's longest measure word, which tells a range from a sign
+_NO_PART_OF_SOUND = "\u032f"  # below vowels that are no syllables
 
 
 class Chinese:
-    """One thread at a time may create or call it."""
+    """Converter of Chinese text. Not thread-safe."""
 
     def __init__(self) -> None:
-        """Raises ImportError where the packages are not installed."""
+        """Load the packages.
+
+        Raises:
+            ImportError: They are not installed.
+        """
         import cn2an
         import jieba
         from misaki import zh
 
-        jieba.setLogLevel(logging.WARNING)  # else it prints how long it took to load
+        jieba.setLogLevel(logging.WARNING)  # else it prints its loading time
         self._numbers = cn2an
         self._words = jieba.Tokenizer()
         self._misaki = zh.ZHG2P
         with TemporaryDirectory() as folder:
-            # jieba would read a cache from the folder for temporary files, where anybody may have put one.
+            # jieba would read a cache from the shared temporary folder, where anybody may have put one.
             self._words.tmp_dir = folder
             self._words.initialize()
 
     def __call__(self, text: str) -> list[Token]:
-        """Words and marks of a text."""
+        """Return the words and marks of a text."""
         source = self._in_chinese(text)
         tokens: list[Token] = []
         joined = ""
@@ -56,25 +60,25 @@ class Chinese:
             if not phonemes.isspace():
                 first, last = source.span(start, end)
                 tokens.append(Token(text[first:last], first, last, phonemes, origin=origin))
-        return list(spaced_as(tokens, joined.strip()))
+        return list(copy_spacing(tokens, joined.strip()))
 
     def _in_chinese(self, text: str) -> SourceText:
-        """The text with its numbers and marks as misaki has them."""
+        """Write numbers and marks as misaki does."""
         source = SourceText.of(text)
         for step in (_narrow_edits, _group_edits, self._number_edits, self._figure_edits, self._mark_edits):
-            source = source.edited(step(source.text))
+            source = source.apply_edits(step(source.text))
         return source
 
     def _number_edits(self, text: str) -> Iterator[Edit]:
         for match in _NUMBER.finditer(text):
             after = re.split(r"[-./%℃年月日0-9]", text[match.end() : match.end() + _AFTER])[0]
             if not _TOO_LONG.search(match[0]):
-                spoken = self._numbers.transform(match[0] + after, "an2cn")
-                spoken = re.sub("^-", "负", spoken[: len(spoken) - len(after)])  # left in front of degrees
-                yield from _between(match[0], spoken, match.start())
+                words = self._numbers.transform(match[0] + after, "an2cn")
+                words = re.sub("^-", "负", words[: len(words) - len(after)])  # remains in front of degrees
+                yield from _number_parts(match[0], words, match.start())
 
     def _figure_edits(self, text: str) -> Iterator[Edit]:
-        """Figures that are left are read one by one."""
+        """Yield edits that read the remaining digits one by one."""
         for match in _FIGURES.finditer(text):
             yield Edit(match.start(), match.end(), self._numbers.an2cn(match[0], "direct"))
 
@@ -85,7 +89,7 @@ class Chinese:
                 yield Edit(place, place + 1, mark)
 
     def _sounds(self, text: str) -> Iterator[tuple[int, int, str, str, str]]:
-        """(start, end, phonemes, space after them, origin) of every part of the text."""
+        """Yield (start, end, phonemes, space after it, origin) of every part of the text."""
         for part in _PARTS.finditer(text):
             if part.lastgroup != "chinese":
                 yield *part.span(), part[0], "", "latin" if part["latin"] else "mark"
@@ -99,12 +103,12 @@ class Chinese:
     def _sound(self, word: str) -> str:
         try:
             return str(self._misaki.word2ipa(word)).replace(_NO_PART_OF_SOUND, "")
-        except ValueError:  # a character that pypinyin does not know, or a syllable that misaki does not
+        except ValueError:  # unknown to pypinyin or misaki
             return ""
 
 
 def _narrow_edits(text: str) -> Iterator[Edit]:
-    """Full-width letters, and figures of any script, as those of ASCII; cn2an warns of other figures."""
+    """Yield edits from full-width letters and digits of any script to ASCII; cn2an warns of other digits."""
     for place, char in enumerate(text):
         narrow = str(unicodedata.decimal(char, char))
         if _WIDE.match(char):
@@ -114,15 +118,15 @@ def _narrow_edits(text: str) -> Iterator[Edit]:
 
 
 def _group_edits(text: str) -> Iterator[Edit]:
-    """Commas within numbers."""
+    """Yield edits that remove commas within numbers."""
     for match in NUMBER.finditer(text):
         for place, char in enumerate(match[0], match.start()):
             if char == ",":
                 yield Edit(place, place + 1, "")
 
 
-def _between(number: str, spoken: str, place: int) -> Iterator[Edit]:
-    """Edits from a number at `place` to its words; those of a date stand for their own figures."""
+def _number_parts(number: str, spoken: str, place: int) -> Iterator[Edit]:
+    """Yield edits from a number at `place` to its words; in a date each field is its own edit."""
     parts, words = re.split("([年月日])", number), re.split("([年月日])", spoken)
     if parts[1::2] != words[1::2]:
         parts, words = [number], [spoken]

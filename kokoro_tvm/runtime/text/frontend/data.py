@@ -1,5 +1,4 @@
-"""The front end's data in a bundle, in one safetensors file: tagger, tokenizer, lexicon, written forms and
-rules of letter-to-sound."""
+"""The front end's file in a bundle: tagger, tokenizer, lexicon, written forms and letter-to-sound."""
 
 from __future__ import annotations
 
@@ -21,23 +20,36 @@ from kokoro_tvm.runtime.text.frontend.homographs import HomographData
 from kokoro_tvm.runtime.text.frontend.tagger import MaxoutLayer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
-__all__ = ["BETWEEN", "FORMAT", "HOMOGRAPHS", "LAYERS", "WITHIN", "EnglishData", "FrontEndFile"]
+__all__ = [
+    "CONTEXT_LAYERS",
+    "FIELD_SEPARATOR",
+    "FORMAT",
+    "HOMOGRAPH_TENSORS",
+    "SUBFIELD_SEPARATOR",
+    "EnglishData",
+    "FrontEndFile",
+]
 
 FORMAT = 5
-"""The version of the layout, in the tensor `format`."""
-LAYERS = 4
-"""Layers of the tagger over a word and its neighbours."""
-HOMOGRAPHS = ("mean", "deviation", "scales", "biases", "weights")
-"""Tensors of the model of words of two readings."""
-BETWEEN, WITHIN = "\x1e", "\x1f"
-"""In a dictionary's value, what stands between its parts, and within one."""
+"""Version of the layout, in the tensor `format`."""
+CONTEXT_LAYERS = 4
+"""Number of the tagger's layers over a word and its neighbours."""
+HOMOGRAPH_TENSORS = ("mean", "deviation", "scales", "biases", "weights")
+"""Names of the tensors of the homograph model."""
+FIELD_SEPARATOR, SUBFIELD_SEPARATOR = "\x1e", "\x1f"
+"""Separators in a value of a dictionary."""
 
 
 @dataclass(frozen=True)
 class EnglishData:
-    """What one English needs: rules and tagger, which both share, its lexicon, gold and silver, its
-    model of letter-to-sound, and words of two readings, None where its tagger is another one than they were
-    learned with."""
+    """Data of American or British English.
+
+    Attributes:
+        tokenizer, tagger: Shared by both.
+        gold, silver: The lexicon.
+        letters: The letter-to-sound model.
+        homographs: None if the tagger is not the one that the homograph model was trained with.
+    """
 
     tokenizer: TokenizerRules
     tagger: TaggerData
@@ -48,29 +60,33 @@ class EnglishData:
 
 
 class FrontEndFile:
-    """The file, mapped: rules are read and a lexicon is unpacked on first use."""
+    """Memory-mapped file of the front end; rules and dictionaries are unpacked on first use."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
-        """tensors: those of the file; path: names it in messages."""
+        """Create it from the tensors of the file; messages name `path`."""
         self._tensors = tensors
         self._path = path
 
     @classmethod
     def open(cls, path: Path, file: OpenFile | None = None) -> FrontEndFile:
-        """Map the file; its tagger is read from it as it is used. Raises BundleError."""
+        """Map the file.
+
+        Raises:
+            BundleError: It is no safetensors file.
+        """
         return cls(map_safetensors(path, file), path)
 
     def english(self, british: bool) -> EnglishData:
-        """What American or British English needs.
+        """Return the data of American or British English.
 
         Raises:
-            BundleError: the file has another layout.
+            BundleError: The file has another layout.
         """
         variant = "gb" if british else "us"
         try:
-            if (found := int(self._tensors["format"][0])) != FORMAT:
+            if (layout := int(self._tensors["format"][0])) != FORMAT:
                 raise BundleError(
-                    f"{self._path} has layout {found}, and this version reads {FORMAT}. "
+                    f"{self._path} has layout {layout}, and this version reads {FORMAT}. "
                     "Build the bundle with this version."
                 )
             gold, silver, letters = (
@@ -84,17 +100,15 @@ class FrontEndFile:
             ) from error
 
     def forms(self, language: str) -> Mapping[str, Any] | None:
-        """Written forms of a language (ISO 639-1), as `normalization.language` reads them; None where the
-        file has none of it."""
+        """Return the rules for written forms of a language (ISO 639-1), or None."""
         return self._json(f"text.{language}")
 
     def sounds(self, language: str) -> Mapping[str, Any] | None:
-        """Rules of letter-to-sound of a language (ISO 639-1), as `sounds.Sounds` reads them; None where the
-        file has none of it."""
+        """Return the letter-to-sound rules of a language (ISO 639-1), or None."""
         return self._json(f"sounds.{language}")
 
     def _json(self, name: str) -> Any:
-        """The JSON in a tensor, None where there is none. Raises BundleError where it is damaged."""
+        """Return the JSON in a tensor, or None if there is none; raise BundleError if it is damaged."""
         packed = self._tensors.get(name)
         try:
             return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
@@ -105,47 +119,49 @@ class FrontEndFile:
 
     @cached_property
     def tokenizer(self) -> TokenizerRules:
-        """How English is cut."""
+        """Rules of the English tokenizer."""
         rules = json.loads(zlib.decompress(self._tensors["rules"].tobytes()))
         exceptions = {
-            word: tuple((text, norm) for text, _, norm in (p.partition(WITHIN) for p in pieces))
-            for word, pieces in self._parts("exceptions")
+            word: tuple(
+                (text, norm) for text, _, norm in (piece.partition(SUBFIELD_SEPARATOR) for piece in pieces)
+            )
+            for word, pieces in self._fields("exceptions")
         }
         return TokenizerRules(**rules, exceptions=exceptions)
 
     @cached_property
     def tagger(self) -> TaggerData:
-        """What the tagger learned."""
+        """Weights of the tagger."""
         tensors = self._tensors
         return TaggerData(
             embeddings=tensors["embeddings"],
             rows=tuple(map(int, tensors["rows"])),
             mix=self._layer("mix"),
-            layers=tuple(self._layer(f"layer.{index}") for index in range(LAYERS)),
+            layers=tuple(self._layer(f"layer.{index}") for index in range(CONTEXT_LAYERS)),
             weight=tensors["scores.weight"],
             bias=tensors["scores.bias"],
             labels=tuple(tensors["labels"].tobytes().decode().split("\n")),
             norms=self._dictionary("norms"),
-            symbols={word: int(key) for word, (key,) in self._parts("symbols")},
+            symbols={word: int(key) for word, (key,) in self._fields("symbols")},
         )
 
     def _homographs(self, variant: str) -> HomographData | None:
         if f"homographs.{variant}" not in self._tensors:
             return None
-        arrays = {name: self._tensors[f"homographs.{name}"] for name in HOMOGRAPHS}
-        found = sorted(self._parts(f"homographs.{variant}"), key=lambda entry: int(entry[1][0]))
-        return HomographData(**arrays, words={word: readings for word, (_, *readings) in found})
+        arrays = {name: self._tensors[f"homographs.{name}"] for name in HOMOGRAPH_TENSORS}
+        entries = sorted(self._fields(f"homographs.{variant}"), key=lambda entry: int(entry[1][0]))
+        return HomographData(**arrays, words={word: readings for word, (_, *readings) in entries})
 
     def _layer(self, name: str) -> MaxoutLayer:
         return MaxoutLayer(
             *(self._tensors[f"{name}.{part}"] for part in ("weight", "bias", "scale", "shift"))
         )
 
-    def _parts(self, name: str) -> Iterator[tuple[str, list[str]]]:
-        """The words of a dictionary, each with the parts of its value."""
+    def _fields(self, name: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield the words of a dictionary, each with the fields of its value."""
         for word, value in self._dictionary(name).items():
             if isinstance(value, str):
-                yield word, value.split(BETWEEN)
+                yield word, value.split(FIELD_SEPARATOR)
 
     def _dictionary(self, name: str) -> Dictionary:
         return Dictionary(self._tensors[name].tobytes())

@@ -1,19 +1,18 @@
-"""A dictionary in little memory: sorted words in small blocks, each of which is unpacked when a word of it is
-looked up.
+"""Compact dictionary: sorted words in small compressed blocks, each unpacked when a word of it is looked up.
 
-As a dict, the two hundred thousand words of one English would take 60 MB and 0.3 s to make. Python and C
+As a dict, the two hundred thousand words of one English take 60 MB and 0.3 s to build. Python and C
 (native/libkokoro/text/dictionary.c) read the same bytes:
 
-* numbers of 32 bits, the lowest byte first: how many characters the dictionary is written in, and their code
-  points in order; how many blocks there are, and for each, and for their end, where it begins in the stream,
-  where it begins unpacked, and where its first word begins among the first words;
+* 32-bit little-endian numbers: the size of the alphabet, and its code points in order; the number of blocks,
+  and for each block and for the end: its offset in the stream, its offset unpacked, and the offset of its
+  first word among the first words;
 * the first words of the blocks;
-* the stream: zlib's, flushed behind every block, so that a block is unpacked alone.
+* the zlib stream, flushed after every block, so that a block can be unpacked alone.
 
-Here a character is one byte: its place among the characters, behind three separators. A block is its words,
-then their values in the same order, each with `_END` behind it. In front of a word stands how many of its
-bytes are those of the word before it (one more, never 0), which are left out. A value is a text, or for
-each of its names in order `_NAME`, the name, and, unless it is None, `_TEXT` and its text.
+A character is one byte: its index in the alphabet, behind three separators. A block is its words, then their
+values in the same order, each with `_END` behind it. The first byte of a word says how many bytes it shares
+with the word before (plus one, never 0); these are left out. A value is a text, or for each of its names in
+order `_NAME`, the name, and, unless it is None, `_TEXT` and its text.
 """
 
 from __future__ import annotations
@@ -27,36 +26,38 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TypeAlias
 
-__all__ = ["Dictionary", "Entry", "pack"]
+__all__ = ["Dictionary", "Entry", "pack_dictionary"]
 
 Entry: TypeAlias = "str | Mapping[str, str | None]"
 """Phonemes of a word; or phonemes by part of speech, "DEFAULT" among them. None: spelled letter by letter."""
 
 _END, _NAME, _TEXT = b"\0", b"\1", b"\2"
 _SEPARATORS = "\0\1\2"
-_MOST = 4096
-"""Bytes of a block, unpacked; C has so much room for one."""
-_SHARED = 254
-_REMEMBERED = 2048
-_BLOCKS = 128
+_MAX_BLOCK_BYTES = 4096  # unpacked; C has this much room
+_MAX_SHARED = 254
+_CACHED_WORDS = 2048
+_CACHED_BLOCKS = 128
 
 
-def pack(entries: Mapping[str, Entry]) -> bytes:
-    """`entries` as `Dictionary` reads them. Raises ValueError for what it cannot hold: the empty word, an
-    entry of more than 4 KB, more than 253 different characters."""
-    alphabet = sorted({char for word, entry in entries.items() for char in word + _written(entry)})
+def pack_dictionary(entries: Mapping[str, Entry]) -> bytes:
+    """Pack entries into the format of this module.
+
+    Raises:
+        ValueError: An empty word, an entry of more than 4 KB, or more than 253 different characters.
+    """
+    alphabet = sorted({char for word, entry in entries.items() for char in word + _text_of(entry)})
     if len(alphabet) > 256 - len(_SEPARATORS):
         raise ValueError(f"a dictionary of more than {256 - len(_SEPARATORS)} different characters")
     codes = {char: place + len(_SEPARATORS) for place, char in enumerate(alphabet)}
 
-    def coded(text: str) -> bytes:
+    def encode(text: str) -> bytes:
         return bytes(map(codes.__getitem__, text))
 
     def value(entry: Entry) -> bytes:
         if isinstance(entry, str):
-            return coded(entry)
+            return encode(entry)
         return b"".join(
-            _NAME + coded(name) + (b"" if text is None else _TEXT + coded(text))
+            _NAME + encode(name) + (b"" if text is None else _TEXT + encode(text))
             for name, text in sorted(entry.items())
         )
 
@@ -64,9 +65,9 @@ def pack(entries: Mapping[str, Entry]) -> bytes:
     packed = [stream.compress(b"")]
     index, firsts = [], []
     at = [len(packed[0]), 0, 0]
-    for block in _blocks(sorted((coded(word), value(entry)) for word, entry in entries.items())):
+    for block in _blocks(sorted((encode(word), value(entry)) for word, entry in entries.items())):
         words, values = zip(*block, strict=True)
-        plain = _shortened(words) + b"".join(value + _END for value in values)
+        plain = _shorten(words) + b"".join(value + _END for value in values)
         packed.append(stream.compress(plain) + stream.flush(zlib.Z_FULL_FLUSH))
         index += at
         firsts.append(words[0])
@@ -76,7 +77,7 @@ def pack(entries: Mapping[str, Entry]) -> bytes:
     return struct.pack(f"<{len(numbers)}I", *numbers) + b"".join(firsts) + b"".join(packed)
 
 
-def _written(entry: Entry) -> str:
+def _text_of(entry: Entry) -> str:
     return entry if isinstance(entry, str) else "".join(name + (text or "") for name, text in entry.items())
 
 
@@ -85,35 +86,39 @@ def _blocks(entries: list[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, by
     size = 0
     for word, value in entries:
         length = len(word) + len(value) + 3
-        if length > _MOST or not word:
+        if length > _MAX_BLOCK_BYTES or not word:
             raise ValueError(f"no entry of a dictionary, because it is {'empty' if not word else 'too long'}")
-        if size + length > _MOST:
+        if size + length > _MAX_BLOCK_BYTES:
             yield block
             block, size = [], 0
         block.append((word, value))
-        size += length - _shared(block[-2][0] if len(block) > 1 else b"", word)
+        size += length - _shared_length(block[-2][0] if len(block) > 1 else b"", word)
     if block:
         yield block
 
 
-def _shared(before: bytes, word: bytes) -> int:
-    most = min(len(before), len(word), _SHARED)
+def _shared_length(before: bytes, word: bytes) -> int:
+    most = min(len(before), len(word), _MAX_SHARED)
     return next((place for place in range(most) if before[place] != word[place]), most)
 
 
-def _shortened(words: tuple[bytes, ...]) -> bytes:
+def _shorten(words: tuple[bytes, ...]) -> bytes:
     parts = []
     for before, word in zip((b"", *words), words, strict=False):
-        shared = _shared(before, word)
+        shared = _shared_length(before, word)
         parts.append(bytes([shared + 1]) + word[shared:] + _END)
     return b"".join(parts)
 
 
 class Dictionary:
-    """Words to entries. Threads may share it."""
+    """Words to entries. Thread-safe."""
 
     def __init__(self, packed: bytes) -> None:
-        """Open what `pack` made. Raises ValueError where it is something else."""
+        """Open packed bytes.
+
+        Raises:
+            ValueError: `pack_dictionary` did not write them.
+        """
         try:
             (chars,) = struct.unpack_from("<I", packed)
             points = struct.unpack_from(f"<{chars}I", packed, 4)
@@ -127,27 +132,27 @@ class Dictionary:
         self._stream = packed[words + index[-1] :]
         self._starts = index[::3]
         firsts = index[2::3]
-        self._first = [packed[words + a : words + b] for a, b in pairwise(firsts)]
-        self._block = lru_cache(_BLOCKS)(self._unpacked)
-        self.get = lru_cache(_REMEMBERED)(self._get)
+        self._first = [packed[words + start : words + end] for start, end in pairwise(firsts)]
+        self._block = lru_cache(_CACHED_BLOCKS)(self._unpack)
+        self.get = lru_cache(_CACHED_WORDS)(self._get)
 
     def items(self) -> Iterator[tuple[str, Entry]]:
-        """All words with their entries, in order."""
+        """Yield all words with their entries, in order."""
         for block in range(len(self._first)):
-            for word, value in self._unpacked(block).items():
-                yield self._decoded(word), self._entry(value)
+            for word, value in self._unpack(block).items():
+                yield self._decode(word), self._entry(value)
 
     def _get(self, word: str) -> Entry | None:
-        """The entry of a word as it is written here, capitals and all."""
+        """Return the entry of a word, spelled exactly so, or None."""
         try:
             key = codecs.charmap_encode(word, "strict", self._codes)[0]
-        except UnicodeEncodeError:  # a character that no word has
+        except UnicodeEncodeError:  # no word has this character
             return None
         block = bisect_right(self._first, key) - 1
         value = self._block(block).get(key) if block >= 0 else None
         return None if value is None else self._entry(value)
 
-    def _unpacked(self, block: int) -> dict[bytes, bytes]:
+    def _unpack(self, block: int) -> dict[bytes, bytes]:
         stream = self._stream[self._starts[block] : self._starts[block + 1]]
         parts = zlib.decompressobj(-zlib.MAX_WBITS).decompress(stream).split(_END)
         half = len(parts) // 2
@@ -157,12 +162,12 @@ class Dictionary:
 
     def _entry(self, value: bytes) -> Entry:
         if not value.startswith(_NAME):
-            return self._decoded(value)
+            return self._decode(value)
         named = (part.partition(_TEXT) for part in value.split(_NAME)[1:])
-        return {self._decoded(name): self._decoded(text) if mark else None for name, mark, text in named}
+        return {self._decode(name): self._decode(text) if mark else None for name, mark, text in named}
 
-    def _decoded(self, coded: bytes) -> str:
+    def _decode(self, coded: bytes) -> str:
         return codecs.charmap_decode(coded, "strict", self._alphabet)[0]
 
     def __len__(self) -> int:
-        return sum(len(self._unpacked(block)) for block in range(len(self._first)))
+        return sum(len(self._unpack(block)) for block in range(len(self._first)))

@@ -1,7 +1,7 @@
-"""English text to phonemes: tokenizer, tagger, lexicon, and letters for what no lexicon has.
+"""English text to phonemes: tokenizer, tagger, lexicon, and letter-to-sound for unknown words.
 
-It does what misaki 0.9.4 (hexgrad, Apache-2.0) does with spaCy's tagger, without either: the stage `phonemes`
-of a build compares the two.
+It reproduces misaki 0.9.4 (hexgrad, Apache-2.0) with spaCy's tagger, without either package. The stage
+`phonemes` of a build compares the two.
 """
 
 from __future__ import annotations
@@ -12,35 +12,41 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kokoro_tvm.runtime.text.frontend.alphabet import CONSONANTS, VOWELS, restress
-from kokoro_tvm.runtime.text.frontend.capitals import among_capitals, tags_among_capitals
+from kokoro_tvm.runtime.text.frontend.capitals import choose_shouted_tags, find_shouted_words
 from kokoro_tvm.runtime.text.frontend.data import EnglishData
 from kokoro_tvm.runtime.text.frontend.homographs import Homographs
-from kokoro_tvm.runtime.text.frontend.lexicon import Context, Lexicon, stress_of
-from kokoro_tvm.runtime.text.frontend.parts import JOINTS, PAUSES, Part, group, join, settle
+from kokoro_tvm.runtime.text.frontend.lexicon import FollowingSound, Lexicon, capital_stress
+from kokoro_tvm.runtime.text.frontend.parts import (
+    PAUSE_MARKS,
+    SILENT_JOINERS,
+    WordPart,
+    finish_word,
+    group_into_words,
+    join_parts,
+)
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tagger import Tagger
 from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken, Tokenizer
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 
-__all__ = ["English", "Guess", "Guesser"]
+__all__ = ["EnglishFrontEnd", "FallbackReader", "Pronunciation"]
 
-Guess = tuple[str, str]
-"""Phonemes of a word that no lexicon has, and what they come from ("espeak", "letters", "spelled")."""
-Guesser = Callable[[str], "Guess | None"]
+Pronunciation = tuple[str, str]
+"""Phonemes, and their origin ("lexicon", "espeak", "letters", "spelled")."""
+FallbackReader = Callable[[str], "Pronunciation | None"]
 
 # The model's symbols for the tap of American "better" and for the glottal stop.
 _WRITTEN = str.maketrans({"ɾ": "T", "ʔ": "t"})
 _APOSTROPHES = str.maketrans({"‘": "'", "’": "'"})
-_LONGEST = 20
-"""Parts of a word that are looked up together. No lexicon has a word of more than 13, and with any number of
-them the time for "a@a@a@..." would grow with the cube of its length."""
+# No lexicon has a word of more than 13 parts. Without a limit, the time for "a@a@a@..." is cubic.
+_MAX_PARTS = 20
 
 
-class English:
-    """The front end of American or British English. Threads may share it, as far as they may its guesser."""
+class EnglishFrontEnd:
+    """Front end of American or British English. Thread-safe if its fallback is."""
 
-    def __init__(self, data: EnglishData, british: bool, guess: Guesser | None = None) -> None:
-        """guess: what reads words that are in no lexicon; without it they have no phonemes."""
+    def __init__(self, data: EnglishData, british: bool, guess: FallbackReader | None = None) -> None:
+        """Create the front end; `guess` reads words that are in no lexicon, which else have no phonemes."""
         self._tokenizer = Tokenizer(data.tokenizer)
         self._tagger = Tagger(data.tagger)
         self._homographs = Homographs(data.homographs) if data.homographs else None
@@ -48,120 +54,120 @@ class English:
         self._guess = guess or (lambda word: None)
 
     def convert(self, source: SourceText) -> list[Token]:
-        """The words and marks of a text in order, with their places in its source; its links are followed.
+        """Return the words and marks of a text in order, with places in its source.
 
-        A word whose `origin` is "" has no phonemes.
+        A word with the origin "" has no phonemes.
         """
         text = source.text
         lead = len(text) - len(text.lstrip())
         links = [replace(link, start=link.start - lead, end=link.end - lead) for link in source.links]
-        words = group(self._tag(text[lead:], links))
-        context = Context()
+        words = group_into_words(self._tag(text[lead:], links))
+        context = FollowingSound()
         for word in reversed(words):
             context = self._read(word, context)
         tokens = []
         for word in words:
-            whole = join(word)
+            whole = join_parts(word)
             start, end = source.span(lead + whole.start, lead + whole.end)
             phonemes = (whole.phonemes or "").translate(_WRITTEN)
             tokens.append(Token(whole.text, start, end, phonemes, whole.space, whole.tag, whole.origin))
         return tokens
 
-    def _tag(self, text: str, links: Sequence[Link]) -> list[Part]:
-        """Parts of `text` with their tags, and with what the links ask of them."""
-        pieces = list(_cut(self._tokenizer(text), links))
-        parts: list[Part] = []
-        spoken: Link | None = None
-        large = among_capitals([piece.text for piece in pieces], self._lexicon.is_initialism)
-        small = [
-            replace(piece, text=piece.text.lower()) if shouted else piece
-            for piece, shouted in zip(pieces, large, strict=True)
+    def _tag(self, text: str, links: Sequence[Link]) -> list[WordPart]:
+        """Tag the tokens of a text, and apply its links."""
+        pieces = list(_cut_at_links(self._tokenizer(text), links))
+        parts: list[WordPart] = []
+        last_link: Link | None = None
+        shouted = find_shouted_words([piece.text for piece in pieces], self._lexicon.is_initialism)
+        lowered = [
+            replace(piece, text=piece.text.lower()) if is_shouted else piece
+            for piece, is_shouted in zip(pieces, shouted, strict=True)
         ]
-        tags, states = self._tagger(small)
+        tags, states = self._tagger(lowered)
         readings: Sequence[str | None] = [None] * len(pieces)
         if self._homographs is not None:
-            readings = self._homographs([piece.text for piece in small], tags, states)
-        if any(large):
+            readings = self._homographs([piece.text for piece in lowered], tags, states)
+        if any(shouted):
             texts = [piece.text for piece in pieces]
-            tags = tags_among_capitals(texts, tags, self._tagger(pieces)[0], large)
-        for piece, tag, reading, shouted in zip(pieces, tags, readings, large, strict=True):
+            tags = choose_shouted_tags(texts, tags, self._tagger(pieces)[0], shouted)
+        for piece, tag, reading, is_shouted in zip(pieces, tags, readings, shouted, strict=True):
             if piece.text.isspace():
                 if parts:
                     parts[-1].space = " "
                 continue
             end = piece.start + len(piece.text)
-            part = Part(piece.text, piece.start, end, tag, " " if piece.space else "")
-            part.large, part.reading = shouted, reading
+            part = WordPart(piece.text, piece.start, end, tag, " " if piece.space else "")
+            part.is_shouted, part.reading = is_shouted, reading
             link = next((link for link in links if link.start < end and link.end > piece.start), None)
             if link is not None:
                 part.stress = link.stress
             if link is not None and link.phonemes is not None:
-                # What a link spans is one word, spoken where it begins.
-                part.settle("" if link is spoken else link.phonemes, link.origin)
-                if link is spoken:
-                    part = join([parts.pop(), part])
-                spoken = link
+                # The span of a link is one word, spoken at its start.
+                part.set_phonemes("" if link is last_link else link.phonemes, link.origin)
+                if link is last_link:
+                    part = join_parts([parts.pop(), part])
+                last_link = link
             parts.append(part)
         return parts
 
-    def _read(self, word: Sequence[Part], context: Context) -> Context:
-        """Give a word its phonemes; `context` is what follows it, and the result what it is to others."""
+    def _read(self, word: Sequence[WordPart], context: FollowingSound) -> FollowingSound:
+        """Set the phonemes of a word; return the context for the word before it."""
         if len(word) > 1:
             return self._read_parts(word, context)
         (part,) = word
         if part.phonemes is None:
-            found = self._look_up(part, context) or self._guess(part.text)
-            if found is not None:
-                part.settle(*found)
-        if part.phonemes is None and part.text in PAUSES:
-            part.settle(part.text, "mark")
-        return _before(context, part.phonemes or "", part)
+            pronunciation = self._look_up(part, context) or self._guess(part.text)
+            if pronunciation is not None:
+                part.set_phonemes(*pronunciation)
+        if part.phonemes is None and part.text in PAUSE_MARKS:
+            part.set_phonemes(part.text, "mark")
+        return _context_before(context, part.phonemes or "", part)
 
-    def _read_parts(self, word: Sequence[Part], context: Context) -> Context:
-        """The longest parts a lexicon knows, from the end of the word to its beginning."""
+    def _read_parts(self, word: Sequence[WordPart], context: FollowingSound) -> FollowingSound:
+        """Look up the longest known groups of parts, from the end of the word to its beginning."""
         right = len(word)
-        guessed = False  # whether the whole word was: it stays unknown
+        is_guessed = False  # whether the whole word was looked up in vain
         while right:
-            for left in range(max(0, right - _LONGEST), right):
+            for left in range(max(0, right - _MAX_PARTS), right):
                 if not all(part.is_open for part in word[left:right]):
                     continue
-                whole = join(word[left:right])
-                if (found := self._look_up(whole, context)) is None:
+                whole = join_parts(word[left:right])
+                if (pronunciation := self._look_up(whole, context)) is None:
                     continue
-                word[left].settle(*found)
+                word[left].set_phonemes(*pronunciation)
                 for part in word[left + 1 : right]:
-                    part.settle("", found[1])
-                context = _before(context, found[0], whole)
+                    part.set_phonemes("", pronunciation[1])
+                context = _context_before(context, pronunciation[0], whole)
                 right = left
                 break
             else:
                 right -= 1
                 if not word[right].is_open:
                     continue
-                if all(c in JOINTS for c in word[right].text):
-                    word[right].settle("", "mark")
-                elif not guessed and (guess := self._guess(join(word).text)) is not None:
-                    word[0].settle(*guess)
+                if all(char in SILENT_JOINERS for char in word[right].text):
+                    word[right].set_phonemes("", "mark")
+                elif not is_guessed and (guess := self._guess(join_parts(word).text)) is not None:
+                    word[0].set_phonemes(*guess)
                     for part in word[1:]:
-                        part.settle("", guess[1])
+                        part.set_phonemes("", guess[1])
                     return context
                 else:
-                    guessed = True
-        settle(word)
+                    is_guessed = True
+        finish_word(word)
         return context
 
-    def _look_up(self, part: Part, context: Context) -> Guess | None:
-        """Phonemes by lexicon, and that they are its."""
+    def _look_up(self, part: WordPart, context: FollowingSound) -> Pronunciation | None:
+        """Return the phonemes of a part by homograph model or lexicon, or None."""
         spelled = unicodedata.normalize("NFKC", part.text.translate(_APOSTROPHES))
-        stress = None if part.large else stress_of(spelled)
+        stress = None if part.is_shouted else capital_stress(spelled)
         if part.reading is not None:
             return restress(restress(part.reading, stress), part.stress), "lexicon"
         phonemes = self._lexicon.read(spelled, part.tag, context, stress)
         return None if phonemes is None else (restress(phonemes, part.stress), "lexicon")
 
 
-def _cut(pieces: Iterable[RawToken], links: Sequence[Link]) -> Iterator[RawToken]:
-    """The pieces, cut where phonemes are given for a part of one: the rest of it is read too."""
+def _cut_at_links(pieces: Iterable[RawToken], links: Sequence[Link]) -> Iterator[RawToken]:
+    """Cut tokens at the edges of links that give phonemes, so that the rest of a token is read too."""
     edges = sorted({edge for link in links if link.phonemes is not None for edge in (link.start, link.end)})
     for piece in pieces:
         end = piece.start + len(piece.text)
@@ -174,19 +180,19 @@ def _cut(pieces: Iterable[RawToken], links: Sequence[Link]) -> Iterator[RawToken
             yield RawToken(part, first, piece.space and last == end)
 
 
-def _before(context: Context, phonemes: str, part: Part) -> Context:
-    """The context of what stands before `part`, which says `phonemes` and is followed by `context`."""
+def _context_before(context: FollowingSound, phonemes: str, part: WordPart) -> FollowingSound:
+    """Return the context for the word before `part`."""
     vowel = context.vowel
     for symbol in phonemes:
-        if symbol in PAUSES:
+        if symbol in PAUSE_MARKS:
             vowel = None
         elif symbol in VOWELS or symbol in CONSONANTS:
             vowel = symbol in VOWELS
         else:
             continue
         break
-    return Context(vowel, part.text in ("to", "To") or _is_large_to(part))
+    return FollowingSound(vowel, part.text in ("to", "To") or _is_capital_to(part))
 
 
-def _is_large_to(part: Part) -> bool:
+def _is_capital_to(part: WordPart) -> bool:
     return part.text == "TO" and part.tag in ("TO", "IN")

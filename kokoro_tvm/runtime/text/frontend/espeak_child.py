@@ -1,9 +1,9 @@
-"""The process that espeak-ng runs in: the source of a program, which `espeak` hands to a new interpreter.
+"""Program of the process that runs espeak-ng.
 
-It is not imported: faults of the native library end this process alone. The first line of standard input is
-the module path of the parent, as JSON. Every further line is a request, {"language", "options", "text"},
-which is answered by a line: {"phonemes"}, {"missing": module} or {"error"}. The end of the input, which the
-end of the parent is too, ends the process.
+It is not imported: `espeak_process` gives its source to a new interpreter, because a fault of the native
+library ends the process. The first line of standard input is the parent's module path, as JSON. Every other
+line is a request, {"language", "options", "text"}, which is answered with a line: {"phonemes"},
+{"missing": module} or {"error"}. The process ends with its input, and so with its parent.
 """
 
 import json
@@ -18,9 +18,9 @@ import types
 
 def main() -> None:
     """Answer requests until the end of standard input."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the parent too, which decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and decides
     answers = os.fdopen(os.dup(1), "w", encoding="ascii", newline="\n")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # libraries print to standard error
     sys.path[:] = json.loads(sys.stdin.readline())
     backends: dict[str, object] = {}
     for line in sys.stdin:
@@ -37,12 +37,12 @@ def main() -> None:
             answer = {"error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
-    os._exit(0)  # without phonemizer's finalizers, which remove files that are removed already
+    os._exit(0)  # skip phonemizer's finalizers, whose files are removed already
 
 
 def open_backend(language: str, options: dict[str, str]) -> object:
     """Return phonemizer's backend over the installed espeak-ng."""
-    # phonemizer imports these, and numpy with them, for several processes and another backend.
+    # phonemizer imports these for other uses, and numpy with them.
     sys.modules.setdefault("joblib", types.ModuleType("joblib"))
     segments = sys.modules.setdefault("segments", types.ModuleType("segments"))
     segments.Profile = object  # type: ignore[attr-defined]
@@ -52,16 +52,16 @@ def open_backend(language: str, options: dict[str, str]) -> object:
 
     EspeakWrapper.set_library(espeakng_loader.get_library_path())
     EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
-    # For errors alone: phonemizer's own logger prints where espeak-ng writes two words as one.
+    # Errors only: phonemizer's own logger prints a line if espeak-ng joins two words.
     logger = logging.getLogger("espeak")
     logger.setLevel(logging.ERROR)
-    # phonemizer loads a copy of the library, which would be left behind by a process that dies.
+    # A process that dies would leave phonemizer's copy of the library behind.
     tempfile.tempdir = folder = tempfile.mkdtemp()
     backend = EspeakBackend(
         language, preserve_punctuation=True, with_stress=True, tie="^", logger=logger, **options
     )
     tempfile.tempdir = None
-    if os.name != "nt":  # Windows keeps files that are loaded
+    if os.name != "nt":  # Windows keeps loaded files
         shutil.rmtree(folder)
     return backend
 

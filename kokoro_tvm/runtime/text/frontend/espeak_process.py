@@ -1,7 +1,7 @@
-"""espeak-ng in a process of its own, because faults of its native code end the process that runs it.
+"""Client of the espeak-ng process, which is separate because faults of native code end it.
 
-The process is started with the first request, and anew with the next one after it has died. It ends with this
-one, whose end closes its standard input. A fork does not share it: the child starts its own.
+The first request starts the process, and so does the next one after it died. It ends with its standard
+input, and so with this process. A forked child starts its own.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from importlib.util import find_spec
 from kokoro_tvm.common.errors import KokoroTvmError
 from kokoro_tvm.runtime.forks import held_at_forks
 
-__all__ = ["EspeakError", "one_at_a_time", "phonemize"]
+__all__ = ["EspeakError", "exclusive_espeak", "phonemize"]
 
 TIMEOUT_S = 60.0
-"""Seconds for an answer, the start of the process included; a sentence takes a thousandth of one."""
+"""Seconds for an answer, including the start of the process. A sentence takes a millisecond."""
 
-# Reentrant, because an import within may fork.
+# Reentrant, because an import may fork.
 _lock = held_at_forks()
 _process: subprocess.Popen[str] | None = None
 
@@ -35,18 +35,23 @@ class EspeakError(KokoroTvmError):
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """While it is entered, no other thread uses espeak-ng."""
+def exclusive_espeak() -> Iterator[None]:
+    """Keep other threads from using espeak-ng."""
     with _lock:
         yield
 
 
 def phonemize(text: str, language: str, **options: str) -> str:
-    """Return espeak-ng's phonemes of a text, "" where it has none; options are phonemizer's.
+    """Return espeak-ng's phonemes of a text, "" if there are none.
+
+    Args:
+        text: The text.
+        language: espeak-ng's name of its language.
+        options: Of phonemizer.
 
     Raises:
         ImportError: phonemizer-fork or espeakng-loader is not installed.
-        EspeakError: the process died, or gave no answer in time. The next call starts another.
+        EspeakError: The process died or did not answer in time. The next call starts another.
     """
     request = json.dumps({"language": language, "options": options, "text": text})
     with _lock:
@@ -108,7 +113,7 @@ def _send(process: subprocess.Popen[str], line: str) -> None:
     try:
         process.stdin.write(line + "\n")
         process.stdin.flush()
-    except OSError:  # it is dead: there will be no answer, which `_ask` reports
+    except OSError:  # it is dead, and `_ask` reports the missing answer
         return
 
 
@@ -125,7 +130,7 @@ def _end() -> None:
 
 @atexit.register
 def _finish() -> None:
-    """Close the process's input, which ends it."""
+    """Close the input of the process, which ends it."""
     if _process is not None:
         _close_pipes(_process)
         _process.wait()
@@ -136,17 +141,17 @@ def _close_pipes(process: subprocess.Popen[str]) -> None:
         assert pipe is not None
         try:
             pipe.close()
-        except OSError:  # what is buffered cannot be written to a dead process
+        except OSError:  # buffered data cannot be written to a dead process
             continue
 
 
 def _leave() -> None:
-    """In a forked child: leave the process to the parent."""
+    """Leave the process to the parent of a forked child."""
     global _process
     process, _process = _process, None
     if process is not None:
         _close_pipes(process)
-        process.returncode = 0  # it is no child of this process, which must not wait for it
+        process.returncode = 0  # it is no child of this process, so do not wait for it
 
 
 if hasattr(os, "register_at_fork"):

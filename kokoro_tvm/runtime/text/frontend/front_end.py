@@ -1,12 +1,12 @@
-"""The one door from text to phonemes: every language, with notices of what was guessed or left out."""
+"""Entry point of the front end: text to phonemes in every language, with notices."""
 
 from __future__ import annotations
 
 import copy
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
@@ -16,38 +16,42 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
-from kokoro_tvm.runtime.text.frontend.left_out import left_out
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+from kokoro_tvm.runtime.text.frontend.left_out import find_unspoken
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
+from kokoro_tvm.runtime.text.frontend.normalization import FORM_KINDS, LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
-from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
+from kokoro_tvm.runtime.text.frontend.sounds import SoundRules
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
-from kokoro_tvm.runtime.text.scripts import in_script
+from kokoro_tvm.runtime.text.scripts import describe_scripts
 
-if TYPE_CHECKING:
-    from kokoro_tvm.runtime.text.frontend.sounds import Sounds
-
-__all__ = ["FrontEnd", "Reading"]
+__all__ = ["FrontEnd", "FrontEndResult"]
 
 _ENGLISH = "ab"
 _UNSPACED = frozenset("jz")  # languages that are written without spaces between words
 _opening = held_at_forks()
+_Rules = TypeVar("_Rules")
 
 
 @dataclass(frozen=True)
-class Reading:
-    """utterances: one for each paragraph, with places in the whole text; notices: which words were guessed
-    or left out, in sentences."""
+class FrontEndResult:
+    """Tokens of a text.
+
+    Attributes:
+        utterances: One per paragraph, with places in the whole text.
+        notices: Sentences that name the words that were guessed or left out.
+    """
 
     utterances: tuple[Utterance, ...]
     notices: tuple[str, ...]
 
 
 class FrontEnd:
-    """Text to phonemes by the data of a bundle. Threads may share it."""
+    """Converter from text to phonemes, with the data of a bundle. Thread-safe."""
 
     def __init__(
         self,
@@ -55,144 +59,154 @@ class FrontEnd:
         lexicon: UserLexicon | None = None,
         languages: Mapping[str, SpokenLanguage] = KOKORO,
     ) -> None:
-        """file: tagger, lexicon and rules of the bundle; without it English, and what is read by rules, goes
-        by espeak-ng. lexicon: a user's words, in all languages. languages: the bundle's."""
+        """Create a front end.
+
+        Args:
+            file: Tagger, lexicon and rules of the bundle; without it espeak-ng reads English and the
+                languages that have letter-to-sound rules.
+            lexicon: A user's words, for all languages.
+            languages: Languages of the bundle.
+        """
         self._languages = languages
         self.lexicon = lexicon or UserLexicon({})
         self.unread: frozenset[str] = frozenset()
-        """Kinds of written forms that are left as they stand."""
+        """Kinds of written forms that are not verbalized."""
         self._file = file
-        self._english: dict[str, English] = {}
-        self._unknown: dict[str, UnknownWords] = {}
-        self._forms: dict[str, LanguageRules | None] = {}
-        self._sounds: dict[str, Sounds | None] = {}
+        self._english: dict[str, EnglishFrontEnd] = {}
+        self._unknown: dict[str, UnknownWordReader] = {}
+        self._rules: dict[tuple[str, object], Any] = {}
 
     @classmethod
     def open(
         cls, bundle: Bundle, file: OpenFile | None = None, lexicon: UserLexicon | None = None
     ) -> FrontEnd:
-        """The front end of a bundle, from `file`, or from the manifest's path, unchecked, without one.
+        """Open the front end of a bundle, from `file` or (unchecked) from the manifest's path.
 
         Raises:
-            BundleError: its file is no safetensors file.
+            BundleError: The file is no safetensors file.
         """
         data = FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None
         return cls(data, lexicon, bundle.languages)
 
-    def leaving(self, forms: Collection[str]) -> FrontEnd:
-        """This front end, but for written forms of some kinds, which it leaves as they stand.
+    def with_unread_forms(self, forms: Collection[str]) -> FrontEnd:
+        """Return a copy of this front end that does not verbalize some kinds of written forms.
 
-        forms: of "all", "units", "web", "mail", "phones" and "signs" (docs/text.md). Raises InputError for
-        another.
+        Args:
+            forms: Of "all", "units", "web", "mail", "phones" and "signs" (docs/text.md).
+
+        Raises:
+            InputError: There is no such kind.
         """
-        from kokoro_tvm.runtime.text.frontend.normalization import FORMS
-
         for form in forms:
-            if form not in FORMS:
-                raise InputError(f"There is no kind {form!r} of written forms. There are {', '.join(FORMS)}.")
-        other = copy.copy(self)  # which shares what is read of the bundle
+            if form not in FORM_KINDS:
+                raise InputError(
+                    f"There is no kind {form!r} of written forms. There are {', '.join(FORM_KINDS)}."
+                )
+        other = copy.copy(self)  # shares the data of the bundle
         other.unread = frozenset(forms)
         return other
 
-    def read(self, source: SourceText, code: str) -> Reading:
-        """A text with its links, in the language of `code` (a letter of LANGUAGES).
+    def read(self, source: SourceText, code: str) -> FrontEndResult:
+        """Phonemize a text with its links.
+
+        Args:
+            source: The text.
+            code: Letter of the language, a key of LANGUAGES.
 
         Raises:
-            InputError: there is no such language, or its G2P is not installed.
-            BundleError: the bundle's data is of another layout.
+            InputError: There is no such language, or its G2P is not installed.
+            BundleError: The bundle's data has another layout.
         """
-        from kokoro_tvm.runtime.text.frontend.normalization import normalize
-
-        linked = (self.lexicon.linked(part, code not in _UNSPACED) for part in paragraphs(source))
-        forms = self._forms_of(code)
-        normal = [normalize(part, forms, code in _ENGLISH, self.unread) for part in linked]
-        sources = [part.source for part in normal]
+        parts = (self.lexicon.linked(part, code not in _UNSPACED) for part in split_paragraphs(source))
+        forms = self._written_forms(code)
+        normalized = [normalize(part, forms, code in _ENGLISH, self.unread) for part in parts]
+        sources = [part.source for part in normalized]
         language = self._languages.get(code) or KOKORO.get(code) or SpokenLanguage(code)
         if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
-            from kokoro_tvm.runtime.text.frontend.languages import converted  # the other languages
+            from kokoro_tvm.runtime.text.frontend.languages import phonemize_sources
 
-            sounds = None if language.espeak is not None else self._sounds_of(code)
-            found, notices = converted(sources, code, language, sounds)
-            spoken, more = self._with_latin_words(found)
-            notices += more
+            sounds = None if language.espeak is not None else self._sound_rules(code)
+            converted, notices = phonemize_sources(sources, code, language, sounds)
+            utterances, latin_notices = self._read_latin_words(converted)
+            notices += latin_notices
         else:
-            english = self._of(code, self._file)
-            spoken = [tuple(english.convert(source)) for source in sources]
-            notices = _guessed((t for tokens in spoken for t in tokens), self._unknown[code].has_espeak)
-        notices = [notice for part in normal for notice in part.notices] + notices
-        lost = [
-            word for part, tokens in zip(normal, spoken, strict=True) for word in left_out(part.plain, tokens)
+            english = self._english_of(code, self._file)
+            utterances = [tuple(english.convert(source)) for source in sources]
+            notices = _list_guesses(
+                (token for tokens in utterances for token in tokens), self._unknown[code].has_espeak
+            )
+        notices = [notice for part in normalized for notice in part.notices] + notices
+        unspoken = [
+            word
+            for part, tokens in zip(normalized, utterances, strict=True)
+            for word in find_unspoken(part.plain, tokens)
         ]
-        if lost:
+        if unspoken:
             name = self.language_name(code)
-            scripts = in_script("".join(lost))
-            notices.append(f"Left out, because {name} has no phonemes for it: {listed(lost)}{scripts}")
-        return Reading(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(notices)))
+            scripts = describe_scripts("".join(unspoken))
+            notices.append(f"Left out, because {name} has no phonemes for it: {listed(unspoken)}{scripts}")
+        return FrontEndResult(tuple(map(Utterance, utterances)), tuple(dict.fromkeys(notices)))
 
     def language_name(self, code: str) -> str:
-        """Return the name of the language of `code` for a message."""
+        """Return the name of a language for a message."""
         return name_of(code, self._languages)
 
-    def _with_latin_words(
+    def _read_latin_words(
         self, utterances: Iterable[Iterable[Token]]
     ) -> tuple[list[tuple[Token, ...]], list[str]]:
-        """Utterances whose words in Latin letters are read as English, and notices.
-
-        misaki leaves these words of Japanese and Chinese as they are, so that their letters would be taken
-        for phonemes.
-        """
+        """Read words in Latin letters as English, and return the utterances with notices."""
         notices: dict[str, None] = {}
 
+        # misaki leaves Latin words of Japanese and Chinese as they are; their letters would pass as phonemes.
         def english(token: Token) -> Token:
             if token.origin != "latin":
                 return token
             try:
-                reading = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
+                result = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
                 word = truncate(token.text)
                 notices[f"Left out, because there is no English here to read it by: {word}"] = None
                 return replace(token, phonemes="", space=token.space or " ")
-            notices.update(dict.fromkeys(reading.notices))
-            phonemes = " ".join(utterance.phonemes for utterance in reading.utterances)
+            notices.update(dict.fromkeys(result.notices))
+            phonemes = " ".join(utterance.phonemes for utterance in result.utterances)
             return replace(token, phonemes=phonemes, origin="english")
 
-        return [_words_apart(map(english, tokens)) for tokens in utterances], list(notices)
+        return [_separate_words(map(english, tokens)) for tokens in utterances], list(notices)
 
-    def _forms_of(self, code: str) -> LanguageRules | None:
-        """Written forms of a language; None where the bundle has none."""
-        from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
+    def _written_forms(self, code: str) -> LanguageRules | None:
+        """Return the rules for written forms of a language, or None if the bundle has none."""
+        return self._open_rules(code, FrontEndFile.forms, lambda data: LanguageRules(data, code))
 
+    def _sound_rules(self, code: str) -> SoundRules | None:
+        """Return the letter-to-sound rules of a language, or None if the bundle has none."""
+        return self._open_rules(code, FrontEndFile.sounds, SoundRules)
+
+    def _open_rules(
+        self,
+        code: str,
+        read: Callable[[FrontEndFile, str], Mapping[str, Any] | None],
+        create: Callable[[Mapping[str, Any]], _Rules],
+    ) -> _Rules | None:
         with _opening:
-            if code not in self._forms:
+            if (code, read) not in self._rules:
                 name = LANGUAGE_FILES.get(code)
-                data = self._file.forms(name) if self._file is not None and name else None
-                self._forms[code] = None if data is None else LanguageRules(data, code)
-            return self._forms[code]
+                data = read(self._file, name) if self._file is not None and name else None
+                self._rules[code, read] = None if data is None else create(data)
+            rules: _Rules | None = self._rules[code, read]
+            return rules
 
-    def _sounds_of(self, code: str) -> Sounds | None:
-        """Rules of letter-to-sound of a language; None where the bundle has none."""
-        from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
-        from kokoro_tvm.runtime.text.frontend.sounds import Sounds  # imports normalization
-
-        with _opening:
-            if code not in self._sounds:
-                name = LANGUAGE_FILES.get(code)
-                data = self._file.sounds(name) if self._file is not None and name else None
-                self._sounds[code] = None if data is None else Sounds(data)
-            return self._sounds[code]
-
-    def _of(self, code: str, file: FrontEndFile) -> English:
+    def _english_of(self, code: str, file: FrontEndFile) -> EnglishFrontEnd:
         with _opening:
             if code not in self._english:
                 british = code == "b"
                 data = file.english(british)
-                self._unknown[code] = UnknownWords(data, british)
-                self._english[code] = English(data, british, self._unknown[code])
+                self._unknown[code] = UnknownWordReader(data, british)
+                self._english[code] = EnglishFrontEnd(data, british, self._unknown[code])
             return self._english[code]
 
 
-def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
-    """Tokens with spaces at both sides of English words."""
+def _separate_words(tokens: Iterable[Token]) -> tuple[Token, ...]:
+    """Put spaces around English words."""
     spaced: list[Token] = []
     for token in tokens:
         if spaced and "english" in (token.origin, spaced[-1].origin) and not spaced[-1].space:
@@ -202,13 +216,13 @@ def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
     return tuple(spaced)
 
 
-def _guessed(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
-    """A notice of words that were read by their letters."""
-    guessed = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
-    if not guessed:
+def _list_guesses(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
+    """Return a notice that lists the words that were read by their letters."""
+    words = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
+    if not words:
         return []
     install = f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give"
     return [
-        f"Read by their letters, because the lexicon does not have them: {listed(guessed)}. "
+        f"Read by their letters, because the lexicon does not have them: {listed(words)}. "
         f"{'Give' if has_espeak else install} their phonemes, [word](/phonemes/)."
     ]

@@ -1,7 +1,7 @@
-"""The two hash functions that spaCy's models are indexed by.
+"""The two hash functions that index spaCy's models. Both are in the public domain.
 
-Strings: MurmurHash64A by Austin Appleby, seed 1, as spaCy's StringStore calls it. Rows of an embedding:
-MurmurHash3_x64_128 of one 64-bit integer, as thinc's HashEmbed calls it. Both are in the public domain.
+Strings: MurmurHash64A by Austin Appleby, seed 1, as spaCy's StringStore calls it. Embedding rows:
+MurmurHash3_x64_128 of one 64-bit integer, as thinc's HashEmbed calls it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-__all__ = ["hash_rows", "hash_text", "id_of"]
+__all__ = ["hash_rows", "hash_text", "string_id"]
 
 _MASK = (1 << 64) - 1
 _LOW = (1 << 32) - 1
@@ -18,7 +18,7 @@ _SEED = 1
 
 
 def hash_text(text: str) -> int:
-    """64-bit hash of the UTF-8 bytes of `text`; 0 for the empty string."""
+    """Return the 64-bit hash of a text in UTF-8; 0 for the empty text."""
     data = text.encode("utf-8", "surrogatepass")
     if not data:
         return 0
@@ -34,14 +34,14 @@ def hash_text(text: str) -> int:
     return state ^ state >> 47
 
 
-def id_of(text: str, symbols: Mapping[str, int]) -> int:
-    """What a text is known by: its id among `symbols`, else its hash."""
-    known = symbols.get(text)
-    return hash_text(text) if known is None else known
+def string_id(text: str, symbols: Mapping[str, int]) -> int:
+    """Return spaCy's id of a text: the one in `symbols`, else its hash."""
+    symbol = symbols.get(text)
+    return hash_text(text) if symbol is None else symbol
 
 
 def hash_rows(key: int, seed: int) -> tuple[int, int, int, int]:
-    """Four 32-bit hashes of a 64-bit id, which address the rows of an embedding."""
+    """Return four 32-bit hashes of a 64-bit id, which address rows of an embedding."""
     low = key * 0x87C37B91114253D5 & _MASK
     low = (low << 31 | low >> 33) * 0x4CF5AD432745937F & _MASK
     low ^= seed ^ 8

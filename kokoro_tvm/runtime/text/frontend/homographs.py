@@ -1,11 +1,10 @@
-"""Words of two readings: a linear model a word chooses by what the tagger sees and by the words around it.
+"""Homographs: choose the pronunciation of a word from the tagger's states and the words around it.
 
-A reading's score is a sum over the tagger's states at the word and its two neighbours, and over names of what
-stands near it (words and tags at two places on either side, words up to eight away, its spelling, its tag),
-which share a thousand weights by their hash. (Gorman, Mazovetskiy and Nikolaev, "Improving homograph
-disambiguation with supervised machine learning", LREC 2018, whose sentences
-`docs/homographs.py` learns from; Weinberger et al., "Feature hashing for large scale
-multitask learning", ICML 2009.)
+The score of a pronunciation is linear in the states at the word and its two neighbours, and in names of
+features (words and tags at two places on either side, words up to eight away, spelling, tag), which share a
+thousand weights by hash. (Gorman, Mazovetskiy and Nikolaev, "Improving homograph disambiguation with
+supervised machine learning", LREC 2018, on whose sentences `docs/homographs.py` trains; Weinberger et al.,
+"Feature hashing for large scale multitask learning", ICML 2009.)
 """
 
 from __future__ import annotations
@@ -18,21 +17,23 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.text.frontend.hashing import hash_text
 
-__all__ = ["HomographData", "Homographs", "names", "near"]
+__all__ = ["HomographData", "Homographs", "names", "neighbor_states"]
 
 Floats = NDArray[np.float32]
 
-_NEAR, _FAR = 2, 8  # words on either side: by place, and in any order
+_NEAR, _FAR = 2, 8  # words on either side: by place, and as a bag
 _NOTHING = "<>"
 
 
 @dataclass(frozen=True)
 class HomographData:
-    """What was learned.
+    """Weights of the homograph model.
 
-    mean, deviation: of the states (3 * channels,); scales and biases (readings,); weights: uint8, 128 for
-    zero (readings, 3 * channels + hashed names); words: a word in small letters -> the phonemes of its
-    readings, whose rows are in this order.
+    Attributes:
+        mean, deviation: Of the states, (3 * channels,).
+        scales, biases: (readings,).
+        weights: uint8, zero at 128, (readings, 3 * channels + hashed features).
+        words: Word in lower case to the phonemes of its readings, in the order of the rows.
     """
 
     mean: Floats
@@ -44,7 +45,7 @@ class HomographData:
 
 
 class Homographs:
-    """Chooses readings by `data`. Threads may share it."""
+    """Homograph model. Thread-safe."""
 
     def __init__(self, data: HomographData) -> None:
         self._data = data
@@ -54,22 +55,25 @@ class Homographs:
             self._rows[word] = slice(end, end := end + len(readings))
 
     def __call__(self, texts: Sequence[str], tags: Sequence[str], states: Floats) -> list[str | None]:
-        """Phonemes of the pieces of a text that are words of two readings, None for all others.
+        """Return the phonemes of every homograph, and None for other words.
 
-        states: (pieces, channels), the tagger's.
+        Args:
+            texts: Words of a text.
+            tags: Part of speech of each word.
+            states: The tagger's states, (words, channels).
         """
         lower = [text.lower() for text in texts]
-        found = (place for place, word in enumerate(lower) if word in self._rows)
-        read: list[str | None] = [None] * len(texts)
-        for place in found:
-            read[place] = self._choose(place, texts[place], lower, tags, states)
-        return read
+        places = (place for place, word in enumerate(lower) if word in self._rows)
+        phonemes: list[str | None] = [None] * len(texts)
+        for place in places:
+            phonemes[place] = self._choose(place, texts[place], lower, tags, states)
+        return phonemes
 
     def _choose(
         self, place: int, text: str, lower: Sequence[str], tags: Sequence[str], states: Floats
     ) -> str:
         data = self._data
-        features = (near(place, states) - data.mean) / data.deviation
+        features = (neighbor_states(place, states) - data.mean) / data.deviation
         rows = self._rows[lower[place]]
         weights = data.weights[rows].astype(np.float32) - 128
         scores = weights[:, : features.size] @ features
@@ -80,8 +84,8 @@ class Homographs:
         return data.words[lower[place]][best]
 
 
-def near(place: int, states: Floats) -> Floats:
-    """States (3 * channels,) of a word and its two neighbours, zeros where there is none."""
+def neighbor_states(place: int, states: Floats) -> Floats:
+    """Return the states (3 * channels,) of a word and its neighbours; zeros if there is none."""
     padded = np.zeros((3, states.shape[1]), np.float32)
     first, last = max(0, place - 1), min(len(states), place + 2)
     padded[first - place + 1 : last - place + 1] = states[first:last]
@@ -89,7 +93,7 @@ def near(place: int, states: Floats) -> Floats:
 
 
 def names(place: int, text: str, lower: Sequence[str], tags: Sequence[str]) -> Iterator[str]:
-    """What stands at and around a word, as names."""
+    """Yield the names of the features of a word and its context."""
     tag = {step: _at(tags, place + step) for step in range(-_NEAR, _NEAR + 1)}
     for step in range(-_FAR, _FAR + 1):
         if step == 0:

@@ -1,7 +1,7 @@
-"""Japanese by misaki's Cutlet, word by word: MeCab finds the words, their kana become phonemes.
+"""Japanese by misaki's Cutlet, word by word: MeCab finds words, their kana become phonemes.
 
-misaki.ja would do as well, but imports pyopenjtalk, which it does not use here and which needs a compiler.
-What Cutlet does to a text before MeCab sees it is done here step by step, so that words keep their places.
+misaki.ja imports pyopenjtalk, which it does not use here and which needs a compiler. Cutlet's normalization
+before MeCab is done here step by step, so that words keep their places.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
-from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, spaced_as
+from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, copy_spacing
 
 __all__ = ["Japanese"]
 
@@ -20,23 +20,27 @@ _RANGE = re.compile(r"[〜～](?=\d)")
 _MISAKI_FIGURES = 9
 _MOST_FIGURES = 16
 _UNITS = ((10**12, "ちょう"), (10**8, "おく"))
-# Characters that Unicode composes are normalised together: marks with what they stand on, Hangul's letters.
+# Characters that Unicode composes are normalized together: marks with their base, letters of Hangul.
 _CLUSTER = re.compile(r"[\u1100-\u11ff\u3131-\u318e\uac00-\ud7ff\uffa0-\uffdc]+|.", re.DOTALL)
 _SOUND_MARKS = "\uff9e\uff9f"  # half-width dakuten and handakuten
 
 
 class Japanese:
-    """One thread at a time may create or call it."""
+    """Converter of Japanese text. Not thread-safe."""
 
     def __init__(self) -> None:
-        """Raises ImportError where the packages are not installed, RuntimeError where MeCab's dictionary is
-        not."""
+        """Load the packages.
+
+        Raises:
+            ImportError: They are not installed.
+            RuntimeError: MeCab's dictionary is not installed.
+        """
         import jaconv
         import mojimoji
         from misaki import cutlet
 
         class Listening(cutlet.Cutlet):
-            """Remembers the words that phonemes were made of: Cutlet joins some that MeCab divides."""
+            """Cutlet that records the words of its phonemes, because it joins some that MeCab divides."""
 
             def __init__(self) -> None:
                 super().__init__()
@@ -46,7 +50,7 @@ class Japanese:
                 self.surfaces.append(word.surface)
                 try:
                     return "" if word.surface.isdigit() else str(super()._romaji_word(word))
-                except KeyError:  # a small kana behind one that takes none
+                except KeyError:  # a small kana after a kana that takes none
                     return ""
 
         self._cutlet = Listening()
@@ -57,41 +61,41 @@ class Japanese:
         self._widths = mojimoji
 
     def __call__(self, text: str) -> list[Token]:
-        """Words and marks of a text."""
-        source = self._normalized(text)
-        found = list(self._cutlet.tagger(source.text))
-        words = [self._word(w.surface, self._hiragana(_reading(w)), _kind(w)) for w in found]
+        """Return the words and marks of a text."""
+        source = self._normalize(text)
+        nodes = list(self._cutlet.tagger(source.text))
+        words = [self._word(node.surface, self._hiragana(_reading(node)), _kind(node)) for node in nodes]
         self._cutlet.surfaces.clear()
         sounds = [str(sound) for sound in self._cutlet._romaji_tokens(words)]
-        places = iter(_places(found))
+        places = iter(_places(nodes))
         tokens = []
         for surface, sound in zip(self._cutlet.surfaces, sounds, strict=True):
             first, last = next(places)
-            done = last - first
-            while done < len(surface):
+            length = last - first
+            while length < len(surface):
                 begin, last = next(places)
-                done += last - begin
+                length += last - begin
             start, end = source.span(first, last)
             phonemes = sound.replace("(", "«").replace(")", "»")
             tokens.append(Token(text[start:end], start, end, phonemes, origin=_origin(surface)))
-        return list(spaced_as(tokens, _joined(sounds)))
+        return list(copy_spacing(tokens, _join_sounds(sounds)))
 
-    def _normalized(self, text: str) -> SourceText:
-        """The text as MeCab reads it, as Cutlet._normalize_text has it."""
+    def _normalize(self, text: str) -> SourceText:
+        """Normalize a text as Cutlet._normalize_text does, with places."""
         source = SourceText.of(text)
-        source = source.edited(Edit(m.start(), m.end(), "から") for m in _RANGE.finditer(source.text))
-        source = source.edited(
+        source = source.apply_edits(Edit(m.start(), m.end(), "から") for m in _RANGE.finditer(source.text))
+        source = source.apply_edits(
             Edit(start, end, normal)
             for start, end in _clusters(source.text)
             if (normal := self._normal(source.text[start:end])) != source.text[start:end]
         )
-        return source.edited(
+        return source.apply_edits(
             Edit(m.start(), m.end(), " " + self._number(m[0].replace(",", "")))
             for m in NUMBER.finditer(source.text)
         )
 
     def _number(self, figures: str) -> str:
-        """A number in kana; of misaki's function above nine figures a sentence in English would be read."""
+        """Return a number in kana; above nine digits misaki's function would return an English message."""
         value = int(figures) if len(figures) <= _MOST_FIGURES else None
         if value is None:
             return " ".join(map(self._kana_of, figures))
@@ -103,7 +107,7 @@ class Japanese:
         return str(self._kana_of(figures))
 
     def _normal(self, cluster: str) -> str:
-        """Characters as Cutlet has them, and figures of any script as those of ASCII."""
+        """Normalize characters as Cutlet does, and digits of any script to ASCII."""
         cluster = "".join(self._extensions.get(char, char) for char in cluster)
         half = self._widths.zen_to_han(unicodedata.normalize("NFKC", cluster), kana=False)
         full = self._widths.han_to_zen(half, digit=False, ascii=False)
@@ -111,18 +115,18 @@ class Japanese:
 
 
 def _clusters(text: str) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    clusters: list[tuple[int, int]] = []
     for match in _CLUSTER.finditer(text):
         char = match[0][0]
-        if found and (unicodedata.category(char)[0] == "M" or char in _SOUND_MARKS):
-            found[-1] = found[-1][0], match.end()
+        if clusters and (unicodedata.category(char)[0] == "M" or char in _SOUND_MARKS):
+            clusters[-1] = clusters[-1][0], match.end()
         else:
-            found.append(match.span())
-    return found
+            clusters.append(match.span())
+    return clusters
 
 
 def _places(words: Iterable[Any]) -> Iterator[tuple[int, int]]:
-    """Where MeCab's words stand in what it read."""
+    """Yield the spans of MeCab's words in its input."""
     place = 0
     for word in words:
         place += len(word.white_space)
@@ -130,8 +134,8 @@ def _places(words: Iterable[Any]) -> Iterator[tuple[int, int]]:
         place += len(word.surface)
 
 
-def _joined(sounds: list[str]) -> str:
-    """The string of phonemes as Cutlet makes it of its words."""
+def _join_sounds(sounds: list[str]) -> str:
+    """Join phonemes of words as Cutlet does."""
     phonemes = re.sub(r"\s+", " ", "".join(sounds).strip()).replace("(", "«").replace(")", "»")
     return re.sub(r'(?<![!",.:;?»—…”]) (?=ʔ)|(?<=ʔ) (?!["«“])', "", phonemes)
 
@@ -141,7 +145,7 @@ def _reading(word: Any) -> str:
 
 
 def _kind(word: Any) -> int:
-    """MeCab's number of the kind of characters, where words of the dictionary count as kana and kanji (6)."""
+    """Return MeCab's kind of characters; words of its dictionary count as kana and kanji (6)."""
     return 6 if word.char_type == 7 or not word.is_unk else int(word.char_type)
 
 

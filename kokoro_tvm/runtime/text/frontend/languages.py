@@ -1,6 +1,7 @@
-"""Texts of other languages than English, word by word: by the rules of the bundle, else by converters of
-misaki and espeak-ng, behind one lock. English goes by espeak-ng too where the bundle has no front end of its
-own. What links give phonemes for stands between."""
+"""Languages other than English: letter-to-sound rules of the bundle, else misaki or espeak-ng.
+
+English uses espeak-ng if the bundle has no front end. Converters share state and run under one lock.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.chinese import Chinese
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakError, EspeakText, one_at_a_time
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakError, EspeakLanguage, exclusive_espeak
 from kokoro_tvm.runtime.text.frontend.japanese import Japanese
-from kokoro_tvm.runtime.text.frontend.packages import packages_of
-from kokoro_tvm.runtime.text.frontend.sounds import Sounds
+from kokoro_tvm.runtime.text.frontend.packages import find_packages
+from kokoro_tvm.runtime.text.frontend.sounds import SoundRules
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.strings import aligned
+from kokoro_tvm.runtime.text.frontend.strings import align_words
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
-__all__ = ["convert", "converted"]
+__all__ = ["phonemize_sources", "run_converter"]
 
 _Converter: TypeAlias = Callable[[str], list[Token]]
 
@@ -37,17 +38,25 @@ _NO_STRESS = (
 _converters: dict[tuple[str, str | None], _Converter] = {}
 
 
-def convert(texts: Iterable[str], code: str, language: SpokenLanguage) -> tuple[list[list[Token]], list[str]]:
-    """Tokens of each text in the language of `code`, with places in it, and notices; threads wait for each
-    other.
+def run_converter(
+    texts: Iterable[str], code: str, language: SpokenLanguage
+) -> tuple[list[list[Token]], list[str]]:
+    """Convert texts with a language's converter; threads wait for each other.
 
-    language: what a bundle says of it. A text of a language that is converted as a whole is one token of the
-    origin "converter".
+    A converter of whole texts returns one token of the origin "converter" per text.
+
+    Args:
+        texts: Texts without links.
+        code: Letter of the language.
+        language: What the bundle says about it.
+
+    Returns:
+        Tokens of each text with places in it, and notices.
 
     Raises:
-        InputError: there is no such language, or its G2P is not installed.
+        InputError: There is no such language, or its G2P is not installed.
     """
-    with one_at_a_time():  # misaki keeps its state in the objects that are shared here
+    with exclusive_espeak():  # misaki keeps its state in the objects that are shared here
         notices = []
         key = code, language.espeak
         if key not in _converters:
@@ -63,10 +72,10 @@ def _create(code: str, language: SpokenLanguage) -> _Converter:
     try:
         if (name := language.espeak or _ESPEAK.get(code)) is None:
             return Japanese() if code == "j" else Chinese()
-        whole = EspeakText(name)
+        whole = EspeakLanguage(name)
         return lambda text: [Token(text, 0, len(text), whole(text), "", origin="converter")]
     except ImportError as error:
-        packages = packages_of(code)
+        packages = find_packages(code)
         raise InputError(
             f"Turning {language.name} text into phonemes needs {packages.name}, which cannot be imported "
             f"({error.name}). To speak it, {packages.remedy}; or give phonemes instead (--phonemes)."
@@ -91,8 +100,12 @@ def _last_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """A stretch of a text, without space at both ends; space: whether one follows; phonemes: those a link
-    gives, None where they have to be found."""
+    """Part of a text, without space at both ends.
+
+    Attributes:
+        space: " " if a space follows.
+        phonemes: Those of a link; None if they have to be found.
+    """
 
     start: int
     end: int
@@ -101,48 +114,61 @@ class _Part:
     origin: str = ""
 
 
-def converted(
-    sources: Sequence[SourceText], code: str, language: SpokenLanguage, sounds: Sounds | None
+def phonemize_sources(
+    sources: Sequence[SourceText], code: str, language: SpokenLanguage, sounds: SoundRules | None
 ) -> tuple[list[list[Token]], list[str]]:
-    """The words of each text with their places in its source, and notices.
+    """Phonemize texts word by word.
 
-    sounds: the bundle's rules of the language; None: it goes by a converter. Raises InputError as `convert`.
+    Args:
+        sources: Texts with their links.
+        code: Letter of the language.
+        language: What the bundle says about it.
+        sounds: Letter-to-sound rules of the bundle; without them a converter reads the texts.
+
+    Returns:
+        Tokens of each text with places in its source, and notices.
+
+    Raises:
+        InputError: As `run_converter` does.
     """
     parts = [list(_parts(source)) for source in sources]
     texts = [
         source.text[part.start : part.end]
-        for source, found in zip(sources, parts, strict=True)
-        for part in found
+        for source, text_parts in zip(sources, parts, strict=True)
+        for part in text_parts
         if part.phonemes is None
     ]
-    spoken, notices = convert(texts, code, language) if sounds is None else (map(sounds, texts), [])
-    read = iter(spoken)
+    converted, notices = run_converter(texts, code, language) if sounds is None else (map(sounds, texts), [])
+    readings = iter(converted)
     utterances = []
-    for source, found in zip(sources, parts, strict=True):
+    for source, text_parts in zip(sources, parts, strict=True):
         tokens: list[Token] = []
-        for part in found:
+        for part in text_parts:
             text = source.text[part.start : part.end]
             if part.phonemes is None:
-                words = list(_words(text, next(read), code, language))
+                words = list(_words(text, next(readings), code, language))
             else:
                 words = [Token(text, 0, len(text), part.phonemes, "", origin=part.origin)]
             if words:
                 words[-1] = replace(words[-1], space=part.space)
             tokens += (_placed(word, source, part.start) for word in words)
         utterances.append(tokens)
-    unmet = any(link.phonemes is None for source in sources for link in source.links)
-    return utterances, [*notices, *([_NO_STRESS] if unmet else [])]
+    has_other_links = any(link.phonemes is None for source in sources for link in source.links)
+    return utterances, [*notices, *([_NO_STRESS] if has_other_links else [])]
 
 
 def _words(text: str, tokens: Sequence[Token], code: str, language: SpokenLanguage) -> Iterable[Token]:
-    """The tokens of a converter; of a text that was converted as a whole, its words."""
+    """Return the words of a text that a converter read as tokens, or as a whole."""
     if len(tokens) != 1 or tokens[0].origin != "converter":
         return tokens
 
     def alone(words: list[str]) -> list[str]:
-        return [Utterance(tuple(found)).phonemes for found in convert(words, code, language)[0]]
+        return [
+            Utterance(tuple(tokens_of_word)).phonemes
+            for tokens_of_word in run_converter(words, code, language)[0]
+        ]
 
-    return aligned(text, tokens[0].phonemes.strip(), alone)
+    return align_words(text, tokens[0].phonemes.strip(), alone)
 
 
 def _placed(token: Token, source: SourceText, offset: int) -> Token:

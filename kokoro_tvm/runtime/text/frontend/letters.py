@@ -1,9 +1,9 @@
-"""Words that no lexicon has: by espeak-ng where it is installed, else by letter-to-sound, else spelled.
+"""Words that are in no lexicon: espeak-ng if it is installed, else letter-to-sound, else spelling.
 
-Letter-to-sound: every letter is read by the longest context that the model knows: the letter, then its
-neighbours in the order of `context_of`. This is IGTree with a fixed order (Daelemans, van den Bosch and
+Letter-to-sound: each letter is read by the longest context that the model has: the letter, then its
+neighbours in the order of `letter_context`. This is IGTree with a fixed order (Daelemans, van den Bosch and
 Weijters, "IGTree: using trees for compression and classification in lazy learning algorithms", 1997). The
-model is learned from the lexicon when a bundle is built.
+model is trained on the lexicon when a bundle is built.
 """
 
 from __future__ import annotations
@@ -14,23 +14,26 @@ from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
 from kokoro_tvm.runtime.text.frontend.data import EnglishData
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakError, one_at_a_time
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakError, exclusive_espeak
 from kokoro_tvm.runtime.text.frontend.lexicon import Lexicon
 
-__all__ = ["LONGEST", "Letters", "UnknownWords", "context_of", "plain_letters"]
+__all__ = ["LONGEST_CONTEXT", "LetterToSound", "UnknownWordReader", "letter_context", "strip_accents"]
 
-LONGEST = 9
-"""Characters of the longest context."""
+LONGEST_CONTEXT = 9
+"""Characters of the longest letter context."""
 
 _EDGE = "_"
 _AROUND = _EDGE * 4
 _VOWELS = frozenset("aeiouy")
 
 
-def context_of(word: str, place: int, before: str) -> str:
-    """What decides how the letter at `place` is read, the weightiest first.
+def letter_context(word: str, place: int, before: str) -> str:
+    """Return the context of the letter at `place`, the most informative characters first.
 
-    before: the phonemes of the letters before it; all that counts is whether one of them was stressed.
+    Args:
+        word: Letters a to z.
+        place: Index of the letter.
+        before: Phonemes of the letters before it, of which only the stress counts.
     """
     padded = _AROUND + word + _AROUND
     here = place + len(_AROUND)
@@ -39,8 +42,8 @@ def context_of(word: str, place: int, before: str) -> str:
     return padded[here] + right[0] + left[0] + stressed + right[1] + left[1] + right[2] + left[2] + right[3]
 
 
-def plain_letters(word: str) -> str:
-    """The letters of a word as a to z, accents taken off; "" where it has others."""
+def strip_accents(word: str) -> str:
+    """Return the letters of a word as a to z without accents; "" if it has others."""
     stripped = "".join(
         char for char in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(char)
     )
@@ -48,65 +51,65 @@ def plain_letters(word: str) -> str:
     return letters if letters.isascii() else ""
 
 
-class Letters:
-    """The model of one English. Threads may share it."""
+class LetterToSound:
+    """Letter-to-sound model of American or British English. Thread-safe."""
 
     def __init__(self, contexts: Dictionary) -> None:
-        """contexts: beginnings of contexts -> the phonemes of their letter."""
+        """Create a model from prefixes of contexts and the phonemes of their letter."""
         self._contexts = contexts
 
     def read(self, word: str) -> str | None:
-        """Phonemes of a word; None where it is not written in Latin letters, or nothing of it is spoken."""
-        letters = plain_letters(word)
-        spoken = ""
+        """Return the phonemes of a word, or None if it has none or no Latin letters."""
+        letters = strip_accents(word)
+        phonemes = ""
         for place in range(len(letters)):
-            spoken += self._letter(context_of(letters, place, spoken))
-        if PRIMARY not in spoken:
-            return restress(spoken, 1 if SECONDARY in spoken else 2) or None
-        head, mark, tail = spoken.partition(PRIMARY)
+            phonemes += self._letter(letter_context(letters, place, phonemes))
+        if PRIMARY not in phonemes:
+            return restress(phonemes, 1 if SECONDARY in phonemes else 2) or None
+        head, mark, tail = phonemes.partition(PRIMARY)
         return head + mark + tail.replace(PRIMARY, SECONDARY)
 
     def _letter(self, context: str) -> str:
         for length in range(len(context), 0, -1):
-            found = self._contexts.get(context[:length])
-            if isinstance(found, str):
-                return found
+            phonemes = self._contexts.get(context[:length])
+            if isinstance(phonemes, str):
+                return phonemes
         return ""
 
 
-class UnknownWords:
-    """What `English` asks for words it does not know. Threads may share it."""
+class UnknownWordReader:
+    """Fallback of `EnglishFrontEnd` for unknown words. Thread-safe."""
 
     def __init__(self, data: EnglishData, british: bool, espeak: bool = True) -> None:
-        """espeak: whether espeak-ng is used where it is installed."""
+        """Create a reader; `espeak` allows espeak-ng, if it is installed."""
         self._lexicon = Lexicon(data.gold, data.silver, british)
-        self._letters = Letters(data.letters)
+        self._letters = LetterToSound(data.letters)
         self._british = british
         self._espeak: EspeakEnglish | None = None
         self._without_espeak = not espeak
 
     def __call__(self, word: str) -> tuple[str, str] | None:
-        """Phonemes of a word and where they are from; None where it is not written in Latin letters."""
-        spoken = self._by_espeak(word)
-        if spoken:
-            return spoken, "espeak"
-        letters = plain_letters(word)
+        """Return the phonemes of a word and their origin, or None if it has no Latin letters."""
+        phonemes = self._read_by_espeak(word)
+        if phonemes:
+            return phonemes, "espeak"
+        letters = strip_accents(word)
         if not letters:
             return None
-        if not _VOWELS.isdisjoint(letters) and len(letters) > 1 and (read := self._letters.read(letters)):
-            return read, "letters"
-        spelled = self._lexicon.spell(letters)
-        return (spelled, "spelled") if spelled else None
+        if not _VOWELS.isdisjoint(letters) and len(letters) > 1 and (phonemes := self._letters.read(letters)):
+            return phonemes, "letters"
+        phonemes = self._lexicon.spell(letters)
+        return (phonemes, "spelled") if phonemes else None
 
     @property
     def has_espeak(self) -> bool:
         """Whether espeak-ng reads words, as far as has been tried."""
         return not self._without_espeak
 
-    def _by_espeak(self, word: str) -> str | None:
+    def _read_by_espeak(self, word: str) -> str | None:
         if self._without_espeak:
             return None
-        with one_at_a_time():
+        with exclusive_espeak():
             if self._espeak is None:
                 try:
                     self._espeak = EspeakEnglish(self._british)

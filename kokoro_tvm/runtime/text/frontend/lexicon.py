@@ -1,7 +1,7 @@
-"""Words to phonemes by lexicon: spelling, part of speech, what is spoken next, and the endings of English.
+"""Lexicon lookup: by spelling, part of speech and following sound, with the endings of English.
 
-The rules are those of misaki 0.9.4 (hexgrad, Apache-2.0; misaki/en.py): the voices were trained on what they
-give.
+The rules are those of misaki 0.9.4 (hexgrad, Apache-2.0; misaki/en.py), whose output the voices were trained
+on.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, Entry
 
-__all__ = ["Context", "Lexicon", "stress_of"]
+__all__ = ["FollowingSound", "Lexicon", "capital_stress"]
 
-# Sounds after which an American t between vowels is tapped.
+# An American t after these is tapped before a vowel.
 _TAPPING = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
 _SYMBOLS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}
 _ADDRESS_SYMBOLS = {".": "dot", "/": "slash"}  # in what is tagged as an address
@@ -23,14 +23,16 @@ _VERSUS = re.compile(r"vs\.?", re.IGNORECASE)
 _DOUBLED = re.compile(r"([bcdgklmnprstvxz])\1ing$|cking$")
 _CLASSES = {"VB": "VERB", "NN": "NOUN", "ADV": "ADV", "RB": "ADV", "ADJ": "ADJ", "JJ": "ADJ"}
 # Stress of a word with a capital, and of one of capitals alone.
-_CAPITAL, _CAPITALS = 0.5, 2.0
+_ONE_CAPITAL, _ALL_CAPITALS = 0.5, 2.0
 
 
 @dataclass(frozen=True)
-class Context:
+class FollowingSound:
     """What is spoken after a word.
 
-    vowel: whether it begins with a vowel, None for a pause or nothing; to: whether it is "to".
+    Attributes:
+        vowel: Whether it begins with a vowel; None for a pause or nothing.
+        to: Whether it is "to".
     """
 
     vowel: bool | None = None
@@ -38,46 +40,60 @@ class Context:
 
 
 class Lexicon:
-    """The lexicon of one English. Threads may share it."""
+    """Lexicon of American or British English. Thread-safe."""
 
     def __init__(self, gold: Dictionary, silver: Dictionary, british: bool) -> None:
-        """gold: checked by hand, with parts of speech; silver: generated, looked up second."""
+        """Create a lexicon.
+
+        Args:
+            gold: Checked by hand, with parts of speech.
+            silver: Generated; looked up second.
+            british: British instead of American.
+        """
         self.british = british
         self._gold = gold
         self._silver = silver
 
-    def read(self, word: str, tag: str, context: Context, stress: float | None) -> str | None:
-        """Phonemes of a word as a part of speech; None where neither it nor its stem is known.
+    def read(self, word: str, tag: str, context: FollowingSound, stress: float | None) -> str | None:
+        """Return the phonemes of a word, or None if neither it nor its stem is in the lexicon.
 
-        stress: what it gets, as `restress` takes it.
+        Args:
+            word: As it is written.
+            tag: Its part of speech.
+            context: What follows it.
+            stress: As `restress` takes it.
         """
-        special = self._special(word, tag, stress, context)
+        special = self._read_special(word, tag, stress, context)
         if special is not None:
             return special
         lower = word.lower()
-        if self._is_capitalised(word, tag) and (
-            self._has(lower) or self._with_ending(lower, tag, stress, context)
+        if self._may_be_lowered(word, tag) and (
+            self._has_entry(lower) or self._read_inflected(lower, tag, stress, context)
         ):
             word = lower
         for spelling in _without_apostrophe(word):
-            if self._knows(spelling):
+            if self._is_known(spelling):
                 return self.look_up(spelling, tag, stress, context)
-        return self._with_ending(word, tag, stress, context)
+        return self._read_inflected(word, tag, stress, context)
 
     def look_up(
-        self, word: str, tag: str = "", stress: float | None = None, context: Context | None = None
+        self, word: str, tag: str = "", stress: float | None = None, context: FollowingSound | None = None
     ) -> str | None:
-        """The entry of a word of the lexicon, or its letters; None where a letter has no name.
+        """Return the phonemes of a lexicon entry, or of the word's letters; None if a letter has no name.
 
-        context: None where nothing is known of what follows, as inside a number.
+        Args:
+            word: As it is written.
+            tag: Its part of speech.
+            stress: As `restress` takes it.
+            context: What follows; None if that is unknown, as inside a number.
         """
         is_name = False
-        if word == word.upper() and self._of(self._gold, word) is None:
+        if word == word.upper() and self._find_entry(self._gold, word) is None:
             word = word.lower()
             is_name = tag == "NNP"
-        entry = self._of(self._gold, word)
+        entry = self._find_entry(self._gold, word)
         if entry is None and not is_name:
-            entry = self._of(self._silver, word)
+            entry = self._find_entry(self._silver, word)
         phonemes = _choose(entry, tag, context)
         if phonemes is None or (is_name and PRIMARY not in phonemes):
             spelled = self.spell(word)
@@ -86,20 +102,20 @@ class Lexicon:
         return restress(phonemes, stress)
 
     def is_initialism(self, word: str) -> bool:
-        """Whether a word in capitals may be more than a known one written large: US, NATO, HTML."""
-        return self._gold.get(word) is not None or not self._has(word.lower())
+        """Return whether a word in capitals may be more than a word in lower case: US, NATO, HTML."""
+        return self._gold.get(word) is not None or not self._has_entry(word.lower())
 
     def spell(self, word: str) -> str | None:
-        """The names of the letters of a word, the last of them stressed."""
+        """Return the names of the letters of a word, the last one stressed."""
         names = [_choose(self._gold.get(letter.upper()), "", None) for letter in word if letter.isalpha()]
         if None in names or not names:
             return None
-        spoken = restress("".join(name for name in names if name), 0)
-        head, mark, tail = spoken.rpartition(SECONDARY)
-        return head + PRIMARY + tail if mark else spoken
+        phonemes = restress("".join(name for name in names if name), 0)
+        head, mark, tail = phonemes.rpartition(SECONDARY)
+        return head + PRIMARY + tail if mark else phonemes
 
     def plural(self, phonemes: str) -> str:
-        """`phonemes` with the sound of the ending -s."""
+        """Append the sound of the ending -s."""
         if phonemes[-1] in "ptkfθ":
             return phonemes + "s"
         if phonemes[-1] in "szʃʒʧʤ":
@@ -107,7 +123,7 @@ class Lexicon:
         return phonemes + "z"
 
     def past(self, phonemes: str) -> str:
-        """`phonemes` with the sound of the ending -ed."""
+        """Append the sound of the ending -ed."""
         if phonemes[-1] in "pkfθʃsʧ":
             return phonemes + "t"
         if phonemes[-1] == "d":
@@ -119,15 +135,15 @@ class Lexicon:
         return phonemes[:-1] + "ɾᵻd" if phonemes[-2] in _TAPPING else phonemes + "ᵻd"
 
     def progressive(self, phonemes: str) -> str | None:
-        """`phonemes` with the sound of the ending -ing; None for what a British stem has lost before it."""
+        """Append the sound of the ending -ing; return None if a British stem lost its last sound."""
         if self.british and phonemes[-1] in "əː":
             return None
         if not self.british and len(phonemes) > 1 and phonemes[-1] == "t" and phonemes[-2] in _TAPPING:
             return phonemes[:-1] + "ɾɪŋ"
         return phonemes + "ɪŋ"
 
-    def _special(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
-        """Words whose sound depends on more than their spelling and part of speech."""
+    def _read_special(self, word: str, tag: str, stress: float | None, context: FollowingSound) -> str | None:
+        """Return the phonemes of a word that depends on more than spelling and part of speech, or None."""
         if tag == "ADD" and word in _ADDRESS_SYMBOLS:
             return self.look_up(_ADDRESS_SYMBOLS[word], "", -0.5, context)
         if word in _SYMBOLS:
@@ -161,54 +177,60 @@ class Lexicon:
                 return _choose(entry, "VBD" if tag in ("VBD", "JJ") and context.to else "DEFAULT", None)
         return None
 
-    def _am(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+    def _am(self, word: str, tag: str, stress: float | None, context: FollowingSound) -> str | None:
         if tag.startswith("NN"):
             return self.spell(word)
         if context.vowel is None or word != "am" or (stress and stress > 0):
             return _choose(self._gold.get("am"), "", None)
         return "ɐm"
 
-    def _is_capitalised(self, word: str, tag: str) -> bool:
-        """Whether a word unknown with its capitals may be a known one written large; short names are not."""
+    def _may_be_lowered(self, word: str, tag: str) -> bool:
+        """Return whether an unknown word with capitals may be a known one; short names are not."""
         return (
             len(word) > 1
             and word.replace("'", "").isalpha()
             and word != word.lower()
             and (tag != "NNP" or len(word) > 7)
-            and not self._has(word)
+            and not self._has_entry(word)
             and (word == word.upper() or word[1:] == word[1:].lower())
         )
 
-    def _knows(self, word: str) -> bool:
-        """Whether `look_up` has phonemes for it: words, symbols, single letters, words in capitals."""
-        if word in _SYMBOLS or self._has(word):
+    def _is_known(self, word: str) -> bool:
+        """Return whether `look_up` has phonemes: of words, symbols, single letters, words in capitals."""
+        if word in _SYMBOLS or self._has_entry(word):
             return True
         if not (word.isalpha() and word.isascii()):
             return False
-        if len(word) == 1 or (word == word.upper() and self._of(self._gold, word.lower()) is not None):
+        if len(word) == 1 or (
+            word == word.upper() and self._find_entry(self._gold, word.lower()) is not None
+        ):
             return True
         return word[1:] == word[1:].upper()
 
-    def _has(self, word: str) -> bool:
-        return self._of(self._gold, word) is not None or self._of(self._silver, word) is not None
+    def _has_entry(self, word: str) -> bool:
+        return (
+            self._find_entry(self._gold, word) is not None or self._find_entry(self._silver, word) is not None
+        )
 
-    def _with_ending(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
-        """Phonemes of a known word with the ending -s, -ed or -ing."""
-        weak = 0.5 if stress is None else stress  # of words with -ing
-        for stems, ended, stem_stress in (
+    def _read_inflected(
+        self, word: str, tag: str, stress: float | None, context: FollowingSound
+    ) -> str | None:
+        """Return the phonemes of a known word with the ending -s, -ed or -ing."""
+        ing_stress = 0.5 if stress is None else stress  # of words with -ing
+        for stems, inflect, stem_stress in (
             (_stems_of_s(word), self.plural, stress),
             (_stems_of_ed(word), self.past, stress),
-            (_stems_of_ing(word), self.progressive, weak),
+            (_stems_of_ing(word), self.progressive, ing_stress),
         ):
-            stem = next(filter(self._knows, stems), None)
+            stem = next(filter(self._is_known, stems), None)
             phonemes = self.look_up(stem, tag, stem_stress, context) if stem else None
-            if phonemes and (spoken := ended(phonemes)):
-                return spoken
+            if phonemes and (inflected := inflect(phonemes)):
+                return inflected
         return None
 
     @staticmethod
-    def _of(dictionary: Dictionary, word: str) -> Entry | None:
-        """The entry of a word, or of the same one with or without a capital first letter."""
+    def _find_entry(dictionary: Dictionary, word: str) -> Entry | None:
+        """Return the entry of a word, or of the word with the other case of its first letter."""
         entry = dictionary.get(word)
         if entry is not None or len(word) < 2:
             return entry
@@ -248,13 +270,13 @@ def _stems_of_ing(word: str) -> Iterator[str]:
         yield word[:-4]
 
 
-def stress_of(word: str) -> float | None:
-    """The stress that its capitals give a word; None where it has none."""
-    return None if word == word.lower() else _CAPITALS if word == word.upper() else _CAPITAL
+def capital_stress(word: str) -> float | None:
+    """Return the stress that its capitals give a word, or None."""
+    return None if word == word.lower() else _ALL_CAPITALS if word == word.upper() else _ONE_CAPITAL
 
 
-def _choose(entry: Entry | None, tag: str, context: Context | None) -> str | None:
-    """The phonemes of an entry as a part of speech; of one that knows a form before a pause, that form."""
+def _choose(entry: Entry | None, tag: str, context: FollowingSound | None) -> str | None:
+    """Return the phonemes of an entry for a part of speech; before a pause, its form "None" if it has one."""
     if entry is None or isinstance(entry, str):
         return entry
     if context is not None and context.vowel is None and "None" in entry:
@@ -263,17 +285,17 @@ def _choose(entry: Entry | None, tag: str, context: Context | None) -> str | Non
 
 
 def _class(tag: str) -> str:
-    """The part of speech of a tag as the lexicon names it: NOUN for NNS; the tag where it has no other."""
+    """Return the lexicon's name for a tag: NOUN for NNS; the tag itself if it has none."""
     return next((name for start, name in _CLASSES.items() if tag.startswith(start)), tag)
 
 
 def _is_abbreviation(word: str) -> bool:
-    """Letters with points between them, one or two at a time: U.S., e.g."""
+    """Return whether a word is letters with points between them, one or two at a time: U.S., e.g."""
     return "." in word.strip(".") and word.replace(".", "").isalpha() and max(map(len, word.split("."))) < 3
 
 
 def _without_apostrophe(word: str) -> tuple[str, ...]:
-    """The word, and how it may stand in the lexicon where an apostrophe ends it."""
+    """Return a word and its possible lexicon spellings if an apostrophe ends it."""
     if word.endswith("s'"):
         return word, word[:-2] + "'s", word[:-1]
     return (word, word[:-1]) if word.endswith("'") else (word,)

@@ -1,4 +1,4 @@
-"""Which packages each language is spoken with, and whether they are installed, without importing them."""
+"""Packages that each language needs, and whether they are installed, without importing them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import shlex
 import sys
 from dataclasses import dataclass
 
-__all__ = ["CHINESE", "ESPEAK", "JAPANESE", "Packages", "packages_of"]
+__all__ = ["CHINESE", "ESPEAK", "JAPANESE", "LanguagePackages", "find_packages"]
 
-_MISAKI_ENDS = (3, 13)  # misaki 0.9.4, its last release, is for older Pythons
+_MISAKI_ENDS = (3, 13)  # misaki 0.9.4, the last release, needs an older Python
 
 
 @dataclass(frozen=True)
-class Packages:
-    """What a G2P needs. extra: the part of kokoro-tvm that installs it; modules: by the name of the package
-    that has them."""
+class LanguagePackages:
+    """Packages of a G2P.
+
+    Attributes:
+        name: For messages.
+        extra: The extra of kokoro-tvm that installs them.
+        modules: Package to its module.
+    """
 
     name: str
     extra: str
@@ -34,33 +39,21 @@ class Packages:
         return f"run `pip install {shlex.join(self.modules)}`"
 
 
-ESPEAK = Packages(
+ESPEAK = LanguagePackages(
     "espeak-ng", "espeak", {"phonemizer-fork": "phonemizer", "espeakng-loader": "espeakng_loader"}
 )
-JAPANESE = Packages(
+JAPANESE = LanguagePackages(
     "misaki with MeCab",
     "japanese",
-    {
-        "misaki": "misaki",
-        "fugashi": "fugashi",
-        "jaconv": "jaconv",
-        "mojimoji": "mojimoji",
-        "unidic-lite": "unidic_lite",
-    },
+    {name: name.replace("-", "_") for name in ("misaki", "fugashi", "jaconv", "mojimoji", "unidic-lite")},
 )
-CHINESE = Packages(
+CHINESE = LanguagePackages(
     "misaki with jieba",
     "chinese",
-    {
-        "misaki": "misaki",
-        "jieba": "jieba",
-        "pypinyin": "pypinyin",
-        "cn2an": "cn2an",
-        "ordered-set": "ordered_set",
-    },
+    {name: name.replace("-", "_") for name in ("misaki", "jieba", "pypinyin", "cn2an", "ordered-set")},
 )
 
 
-def packages_of(code: str) -> Packages:
-    """What speaks the language of a code; English where the bundle has no front end of its own."""
+def find_packages(code: str) -> LanguagePackages:
+    """Return the packages that a language needs if the bundle has no front end for it."""
     return {"j": JAPANESE, "z": CHINESE}.get(code, ESPEAK)

@@ -1,4 +1,4 @@
-"""Divides a text into what is read as one: paragraphs, and the blocks of Markdown inside them."""
+"""Divide a text into paragraphs and blocks of Markdown."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kokoro_tvm.runtime.text.frontend.blocks import block_at
-from kokoro_tvm.runtime.text.frontend.source import WORD, Edit, SourceText, free
+from kokoro_tvm.runtime.text.frontend.blocks import match_block
+from kokoro_tvm.runtime.text.frontend.source import WORD, Edit, SourceText, skip_links
 
-__all__ = ["paragraphs"]
+__all__ = ["split_paragraphs"]
 
 _LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
 _CELL = re.compile(r" ?\| ?")
@@ -19,22 +19,22 @@ _HEADING_END = re.compile(r"(?<=\s)#{1,9}$")
 _ONE_LINE = frozenset({"heading", "row", "fence", "rule"})
 
 
-def paragraphs(source: SourceText) -> list[SourceText]:
-    """Parts of the text between blank lines that may be spoken, with every run of whitespace as one space
-    (wrapped lines read on); lines that begin a block of Markdown are parts too, without its mark.
+def split_paragraphs(source: SourceText) -> list[SourceText]:
+    """Return the parts of a text that may be spoken.
 
-    A link lies within a line.
+    Blank lines and lines that begin a Markdown block separate parts. Whitespace becomes one space, and block
+    marks are removed. A link has to lie within one line.
     """
-    found = []
+    sources = []
     for part in _parts(source.text):
         words = (word.span() for line in part.lines for word in WORD.finditer(source.text, *line))
-        found.append(_without_marks(source.joined(words), part.kind))
-    return [part for part in found if part.speakable]
+        sources.append(_without_marks(source.join_slices(words), part.kind))
+    return [part for part in sources if part.is_speakable]
 
 
 @dataclass
 class _Part:
-    """The lines of a paragraph, as slices of the text without marks; kind: see `Block`, "" for none."""
+    """Lines of a paragraph, as slices of the text without block marks; kind: see `Block`, "" for none."""
 
     kind: str = ""
     lines: list[tuple[int, int]] = field(default_factory=list)
@@ -47,7 +47,7 @@ def _parts(text: str) -> Iterator[_Part]:
             yield part
             part = _Part()
             continue
-        block = block_at(text, start, numbered=not part.lines or part.kind == "numbered")
+        block = match_block(text, start, numbered=not part.lines or part.kind == "numbered")
         if block is not None or part.kind in _ONE_LINE:
             yield part
             part = _Part(block.kind if block else "")
@@ -59,7 +59,7 @@ def _parts(text: str) -> Iterator[_Part]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """The words of every line, from the first to the end."""
+    """Yield the span of every line without indentation and quotation marks."""
     place = 0
     for line in text.split("\n"):
         end = place + len(line)
@@ -69,7 +69,7 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_marks(source: SourceText, kind: str) -> SourceText:
-    """A part without the marks inside of it: of cells and boxes; a numbered item says its number."""
+    """Remove the marks inside a part (cells, check boxes); a numbered item says its number."""
     text = source.text
     edits: list[Edit] = []
     if kind == "numbered" and (mark := _NUMBER_END.search(text)):
@@ -80,4 +80,4 @@ def _without_marks(source: SourceText, kind: str) -> SourceText:
         edits = [Edit(*box.span(), "")]
     if kind == "row":
         edits = [Edit(*cell.span(), ", " if cell.end() < len(text) else "") for cell in _CELL.finditer(text)]
-    return source.edited(free(edits, source.links))
+    return source.apply_edits(skip_links(edits, source.links))

@@ -1,6 +1,6 @@
-"""Parts of words on their way to phonemes: tagged, cut, grouped to words, and put together again.
+"""Parts of words on their way to phonemes: tagged, cut, grouped into words and joined again.
 
-How words are cut and grouped is misaki's way (hexgrad, Apache-2.0; misaki/en.py).
+Words are cut and grouped as misaki does (hexgrad, Apache-2.0; misaki/en.py).
 """
 
 from __future__ import annotations
@@ -8,31 +8,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, restress, weight
-from kokoro_tvm.runtime.text.frontend.subtokens import cut
+from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, restress, sound_weight
+from kokoro_tvm.runtime.text.frontend.subtokens import split_word
 
-__all__ = ["GUESSES", "JOINTS", "PAUSES", "Part", "group", "join", "settle"]
+__all__ = [
+    "FALLBACK_ORIGINS",
+    "PAUSE_MARKS",
+    "SILENT_JOINERS",
+    "WordPart",
+    "finish_word",
+    "group_into_words",
+    "join_parts",
+]
 
-PAUSES = frozenset(";:,.!?—…")
-"""Marks that stand for a pause or a change of tone."""
-JOINTS = frozenset("',-._‘’/")
+PAUSE_MARKS = frozenset(";:,.!?—…")
+"""Marks of a pause or a change of tone."""
+SILENT_JOINERS = frozenset("',-._‘’/")
 """Marks inside a word that are not spoken."""
-GUESSES = ("espeak", "letters", "spelled", "")
-"""Where phonemes come from that no lexicon has; "" for none at all."""
+FALLBACK_ORIGINS = ("espeak", "letters", "spelled", "")
+"""Origins of phonemes that are in no lexicon; "" for none at all."""
 
-_MARKS = PAUSES | frozenset('"“”')
+_MARKS = PAUSE_MARKS | frozenset('"“”')
 # Tags of marks (https://github.com/explosion/spaCy/blob/master/spacy/glossary.py), and the symbols of some.
 _MARK_TAGS = frozenset([".", ",", "-LRB-", "-RRB-", "``", '""', "''", ":", "$", "#", "NFP"])
 _BY_TAG = {"-LRB-": "(", "-RRB-": ")", "``": "“", '""': "”", "''": "”"}
 
 
 @dataclass
-class Part:
-    """A word or a piece of one.
+class WordPart:
+    """Word or part of one.
 
-    text, start, end, tag, space, phonemes, origin: see Token; None in `phonemes` while they are not known.
-    stress: what a link asks for; apart: whether a space is spoken before it inside a word; large: whether it
-    is in capitals because its neighbours are; reading: the phonemes of a word of two readings.
+    Attributes:
+        text, start, end, tag, space, origin: As in `Token`.
+        phonemes: None until they are found.
+        stress: Stress that a link asks for.
+        apart: Whether a space is spoken before it inside a word.
+        is_shouted: Whether it is in capitals because its neighbours are.
+        reading: Phonemes that the homograph model chose.
     """
 
     text: str
@@ -44,32 +56,32 @@ class Part:
     origin: str = ""
     stress: float | None = None
     apart: bool = False
-    large: bool = False
+    is_shouted: bool = False
     reading: str | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still to be read as it stands."""
+        """Whether its phonemes are not found yet."""
         return self.phonemes is None
 
-    def settle(self, phonemes: str, origin: str) -> None:
-        """Take these phonemes."""
+    def set_phonemes(self, phonemes: str, origin: str) -> None:
+        """Set the phonemes and their origin."""
         self.phonemes, self.origin = phonemes, origin
 
 
-def group(tokens: Sequence[Part]) -> list[list[Part]]:
-    """Words, each as its parts; marks and what has its phonemes already are words of one part."""
-    words: list[list[Part]] = []
+def group_into_words(tokens: Sequence[WordPart]) -> list[list[WordPart]]:
+    """Group parts into words; marks and parts with phonemes are words of one part."""
+    words: list[list[WordPart]] = []
     growing = False  # whether the last word may take another part
     for token in tokens:
         for part in _cut(token) if token.is_open else [token]:
             if not part.is_open:
                 pass
             elif part.tag == ":" and part.text in ("-", "–"):
-                part.settle("—", "mark")
+                part.set_phonemes("—", "mark")
             elif part.tag in _MARK_TAGS and not any(map(str.isalnum, part.text)):
-                marks = "".join(c for c in part.text if c in _MARKS)
-                part.settle(_BY_TAG.get(part.tag, marks), "mark")
+                marks = "".join(char for char in part.text if char in _MARKS)
+                part.set_phonemes(_BY_TAG.get(part.tag, marks), "mark")
             if not part.is_open:
                 words.append([part])
                 growing = False
@@ -81,23 +93,23 @@ def group(tokens: Sequence[Part]) -> list[list[Part]]:
     return words
 
 
-def _cut(token: Part) -> list[Part]:
+def _cut(token: WordPart) -> list[WordPart]:
     parts = [
-        Part(text, token.start + place, token.start + place + len(text), token.tag)
-        for place, text in cut(token.text)
+        WordPart(text, token.start + place, token.start + place + len(text), token.tag)
+        for place, text in split_word(token.text)
     ]
     for part in parts:
-        part.stress, part.large = token.stress, token.large
+        part.stress, part.is_shouted = token.stress, token.is_shouted
     if len(parts) == 1:
         parts[0].reading = token.reading
     parts[-1].space = token.space
     return parts
 
 
-def join(parts: Sequence[Part]) -> Part:
-    """One part of several, the same where it is alone; its phonemes are None as long as none has any.
+def join_parts(parts: Sequence[WordPart]) -> WordPart:
+    """Join parts into one, whose phonemes are None if no part has any.
 
-    Its tag is that of the part with the most capitals and letters.
+    Its tag is that of the part with the most letters; capitals count twice.
     """
     first, last = parts[0], parts[-1]
     if len(parts) == 1:
@@ -108,56 +120,56 @@ def join(parts: Sequence[Part]) -> Part:
         if part.phonemes is not None:
             gap = part.apart and phonemes and part.phonemes and not phonemes[-1].isspace()
             phonemes = (phonemes or "") + (" " if gap else "") + part.phonemes
-    return Part(
+    return WordPart(
         text="".join(part.text + part.space for part in parts[:-1]) + last.text,
         start=first.start,
         end=last.end,
-        tag=max(parts, key=lambda part: sum(1 if c == c.lower() else 2 for c in part.text)).tag,
+        tag=max(parts, key=lambda part: sum(1 if char == char.lower() else 2 for char in part.text)).tag,
         space=last.space,
         phonemes=phonemes,
         origin=_origin(parts),
         stress=stresses.pop() if len(stresses) == 1 else None,
         apart=first.apart,
-        large=all(part.large for part in parts),
+        is_shouted=all(part.is_shouted for part in parts),
     )
 
 
-def _origin(parts: Sequence[Part]) -> str:
+def _origin(parts: Sequence[WordPart]) -> str:
     """Where the phonemes of a word come from: a guess where one of its parts does, else its first sound's."""
-    found = [part.origin for part in parts if part.phonemes != "" or part.origin]
-    guessed = next((origin for origin in found if origin in GUESSES), None)
-    if guessed is not None:
-        return guessed
-    return next((part.origin for part in parts if part.phonemes), found[0] if found else "")
+    origins = [part.origin for part in parts if part.phonemes != "" or part.origin]
+    guess = next((origin for origin in origins if origin in FALLBACK_ORIGINS), None)
+    if guess is not None:
+        return guess
+    return next((part.origin for part in parts if part.phonemes), origins[0] if origins else "")
 
 
-def settle(parts: Sequence[Part]) -> None:
-    """Finish a word that was read part by part: joints are silent, and only so many parts keep the stress."""
-    text = join(parts).text
-    kinds = {_kind(char) for char in text if char not in JOINTS}
-    apart = " " in text or "/" in text or len(kinds) > 1
+def finish_word(parts: Sequence[WordPart]) -> None:
+    """Finish a word that was read in parts: silence its joiners, and weaken surplus stresses."""
+    text = join_parts(parts).text
+    kinds = {_kind(char) for char in text if char not in SILENT_JOINERS}
+    is_separated = " " in text or "/" in text or len(kinds) > 1
     for index, part in enumerate(parts):
         if part.phonemes is not None:
-            part.apart = apart and index > 0
-        elif index == len(parts) - 1 and part.text in PAUSES:
-            part.settle(part.text, "mark")
-        elif all(c in JOINTS for c in part.text):
-            part.settle("", "mark")
-    if apart:
+            part.apart = is_separated and index > 0
+        elif index == len(parts) - 1 and part.text in PAUSE_MARKS:
+            part.set_phonemes(part.text, "mark")
+        elif all(char in SILENT_JOINERS for char in part.text):
+            part.set_phonemes("", "mark")
+    if is_separated:
         return
     sounds = sorted(
-        (PRIMARY in part.phonemes, weight(part.phonemes), index)
+        (PRIMARY in part.phonemes, sound_weight(part.phonemes), index)
         for index, part in enumerate(parts)
         if part.phonemes
     )
     in_order = sorted(sounds, key=lambda sound: sound[2])
     if len(sounds) == 2 and len(parts[in_order[0][2]].text) == 1:
-        weaker = [in_order[1]]
+        weak_sounds = [in_order[1]]
     elif len(sounds) < 2 or sum(stressed for stressed, _, _ in sounds) <= (len(sounds) + 1) // 2:
-        weaker = []
+        weak_sounds = []
     else:
-        weaker = sounds[: len(sounds) // 2]
-    for _, _, index in weaker:
+        weak_sounds = sounds[: len(sounds) // 2]
+    for _, _, index in weak_sounds:
         parts[index].phonemes = restress(parts[index].phonemes or "", -0.5)
 
 

@@ -1,19 +1,19 @@
-"""Which characters of a text may be spoken: letters, digits, and pictures, which have names."""
+"""Speakable characters of a text: letters, digits, and emoji, which have names."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["PICTURE", "has_words"]
+__all__ = ["EMOJI", "has_speakable_character"]
 
-PICTURE = (
+EMOJI = (
     "[\u231a\u231b\u23e9-\u23f3\u2600-\u27bf\u2b50\u2b55\U0001f1e6-\U0001f1ff\U0001f300-\U0001f3fa"
     "\U0001f400-\U0001faff]"
 )
-"""A pattern of one emoji, or of half a flag, without what changes its looks."""
-_SPOKEN = re.compile(rf"[^\W_]|{PICTURE}")
+"""Pattern of one emoji, or of half a flag, without modifiers."""
+_SPOKEN = re.compile(rf"[^\W_]|{EMOJI}")
 
 
-def has_words(text: str) -> bool:
-    """Whether anything in the text may be spoken."""
+def has_speakable_character(text: str) -> bool:
+    """Return whether the text has a letter, digit or emoji."""
     return _SPOKEN.search(text) is not None

@@ -1,10 +1,9 @@
-"""Letter-to-sound by rules: words of a language whose spelling says how they sound.
+"""Letter-to-sound by rules, for languages whose spelling says how they sound.
 
-A word passes through the rules of its language one pass after the other, first alone, then in a line with
-the words and marks around it (liaison, assimilation, stress at the end of a clause). The rules rewrite a
-string in order, as phonologists write them: `focus -> replacement / left _ right`; everything a rule looks at
-has a bound, so that time is linear in the length of the string. `kokoro_tvm/model/front_end/sounds/README.md`
-says how they are written; the stage `front_end` compiles them.
+A word passes through the passes of its language, then the line of words and marks through the clause passes
+(liaison, assimilation, stress at the end of a clause). Rules rewrite a string in order, in the notation of
+phonology: `focus -> replacement / left _ right`. All contexts are bounded, so the time is linear.
+`kokoro_tvm/model/front_end/sounds/README.md` describes the files; the stage `front_end` compiles them.
 """
 
 from __future__ import annotations
@@ -19,141 +18,152 @@ from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER
 from kokoro_tvm.runtime.text.frontend.tokens import LATIN, Token
 
-__all__ = ["EDGE", "MOST", "Pass", "Sounds"]
+__all__ = ["EDGE", "MAX_REPEATS", "RulePass", "SoundRules"]
 
 EDGE = "#"
 """Stands at both ends of every word."""
-MOST = 32
-"""How often an item repeats at most."""
-_LETTER = f"(?:{LETTER}|[\u200c\u200d])"  # with the joiners of Devanagari
+MAX_REPEATS = 32
+"""Most repetitions of a pattern item."""
+_LETTER = f"(?:{LETTER}|[\u200c\u200d])"  # or a joiner of Devanagari
 _PART = re.compile(f"(?P<word>{_LETTER}(?:'?{_LETTER})*'?)|(?P<mark>[{re.escape(''.join(sorted(MARKS)))}।॥])")
 _LATIN = re.compile(LATIN)
 _SPOKEN_MARKS = str.maketrans("।॥«»", "..“”")
 
-Item: TypeAlias = "tuple[str, bool, int, int]"
-"""Characters, whether it is those (or all others), and how often it stands there, at least and at most."""
+PatternItem: TypeAlias = "tuple[str, bool, int, int]"
+"""(characters, whether they or all others match, fewest and most repetitions)."""
 
 
 @dataclass(frozen=True)
-class _Rule:
-    """focus: items of one character each; left (from the focus outwards), right: what stands beside it;
-    replacement: "&" in it is what was found."""
+class _RewriteRule:
+    """Rewrite rule.
 
-    focus: Sequence[Item]
-    replacement: str
-    left: Sequence[Item]
-    right: Sequence[Item]
-
-
-@dataclass(frozen=True)
-class Pass:
-    """One reading of a string from left to right. At each place the first rule that fits replaces its focus;
-    what none fits stays.
-
-    unless: the pass is left out where the string has one of these; feeding: what stands to the left is seen
-    as it was rewritten, else as it was; what stands to the right always as it was.
+    Attributes:
+        focus: Items of one character each.
+        replacement: "&" in it stands for the focus.
+        left: Context, from the focus outwards.
+        right: Context.
     """
 
-    rules: Sequence[_Rule]
+    focus: Sequence[PatternItem]
+    replacement: str
+    left: Sequence[PatternItem]
+    right: Sequence[PatternItem]
+
+
+@dataclass(frozen=True)
+class RulePass:
+    """One pass over a string from left to right.
+
+    At each place, the first rule that matches replaces its focus. Other characters stay.
+
+    Attributes:
+        rules: In order.
+        unless: The pass is skipped if the string has one of these characters.
+        feeding: Whether rules see the rewritten left context instead of the original one.
+    """
+
+    rules: Sequence[_RewriteRule]
     unless: str = ""
     feeding: bool = False
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Pass:
-        """The pass that the front end's file has."""
-        return cls([_Rule(*rule) for rule in data["rules"]], data["unless"], data["feeding"])
+    def of(cls, data: Mapping[str, Any]) -> RulePass:
+        """Create a pass from the front end's file."""
+        return cls([_RewriteRule(*rule) for rule in data["rules"]], data["unless"], data["feeding"])
 
     @cached_property
-    def _by_first(self) -> dict[str, list[_Rule]]:
-        found: dict[str, list[_Rule]] = {}
+    def _by_first(self) -> dict[str, list[_RewriteRule]]:
+        rules: dict[str, list[_RewriteRule]] = {}
         for rule in self.rules:
             for char in rule.focus[0][0]:
-                found.setdefault(char, []).append(rule)
-        return found
+                rules.setdefault(char, []).append(rule)
+        return rules
 
     def __call__(self, text: str) -> str:
-        """The string, rewritten."""
+        """Return the rewritten string."""
         if any(char in text for char in self.unless):
             return text
-        out: list[str] = []
+        output: list[str] = []
         place = 0
         while place < len(text):
             for rule in self._by_first.get(text[place], ()):
                 end = place + len(rule.focus)
-                before: Sequence[str] = out if self.feeding else text
-                left = len(out) if self.feeding else place
+                before: Sequence[str] = output if self.feeding else text
+                left = len(output) if self.feeding else place
                 if (
-                    _fits(rule.focus, text, place, 1)
-                    and _fits(rule.right, text, end, 1)
-                    and _fits(rule.left, before, left - 1, -1)
+                    _matches(rule.focus, text, place, 1)
+                    and _matches(rule.right, text, end, 1)
+                    and _matches(rule.left, before, left - 1, -1)
                 ):
-                    out += rule.replacement.replace("&", text[place:end])
+                    output += rule.replacement.replace("&", text[place:end])
                     place = end
                     break
             else:
-                out.append(text[place])
+                output.append(text[place])
                 place += 1
-        return "".join(out)
+        return "".join(output)
 
 
-def _fits(items: Sequence[Item], text: Sequence[str], place: int, step: int) -> bool:
-    """Whether the items stand there in the direction of step, each as often as it can."""
-    for chars, among, least, most in items:
-        found = 0
-        while found < most and 0 <= place < len(text) and (text[place] in chars) is among:
-            found += 1
+def _matches(items: Sequence[PatternItem], text: Sequence[str], place: int, step: int) -> bool:
+    """Return whether the items match from `place` in the direction of `step`; each matches greedily."""
+    for chars, included, least, most in items:
+        count = 0
+        while count < most and 0 <= place < len(text) and (text[place] in chars) is included:
+            count += 1
             place += step
-        if found < least:
+        if count < least:
             return False
     return True
 
 
-class Sounds:
-    """The letter-to-sound rules of one language. Threads may share it."""
+class SoundRules:
+    """Letter-to-sound rules of one language. Thread-safe."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        """data: what the front end's file has of the language."""
+        """Create the rules from the front end's file."""
         self._letters = frozenset(data["letters"])
         self._replacements: Mapping[str, str] = data["replacements"]
         self._tags: Mapping[str, str] = data["tags"]
         self._words: Mapping[str, str] = data["words"]
-        self._passes = [Pass.of(each) for each in data["passes"]]
-        self._clauses = [Pass.of(each) for each in data["clauses"]]
+        self._passes = [RulePass.of(rules) for rules in data["passes"]]
+        self._clauses = [RulePass.of(rules) for rules in data["clauses"]]
 
     def __call__(self, text: str) -> list[Token]:
-        """The words and marks of a text, with their places in it; a word in Latin letters of a language that
-        has others stays as it is, of the origin "latin"."""
+        """Return the words and marks of a text, with their places in it.
+
+        A word in Latin letters, in a language of another script, stays as it is, with the origin "latin".
+        """
         parts = list(_PART.finditer(text))
-        line = EDGE + "".join(EDGE + self._part(part) for part in parts) + EDGE + EDGE
-        for each in self._clauses:
-            line = each(line)
-        spoken = line[2:-2].split(EDGE) if parts else []
+        line = EDGE + "".join(EDGE + self._rewrite_part(part) for part in parts) + EDGE + EDGE
+        for rule_pass in self._clauses:
+            line = rule_pass(line)
+        phonemes_of_parts = line[2:-2].split(EDGE) if parts else []
         ends = [part.start() for part in parts[1:]] + [len(text)]
         return [
             self._token(part, phonemes, " " if part.end() < end else "")
-            for part, phonemes, end in zip(parts, spoken, ends if parts else [], strict=True)
+            for part, phonemes, end in zip(parts, phonemes_of_parts, ends if parts else [], strict=True)
         ]
 
     def _token(self, part: re.Match[str], phonemes: str, space: str) -> Token:
         if part["mark"]:
             return Token(part[0], *part.span(), phonemes, space, origin="mark")
-        if _LATIN.match(part[0]) and not "".join(self._spelled(part[0])).strip("'"):
+        if _LATIN.match(part[0]) and not "".join(self._normalize_letters(part[0])).strip("'"):
             return Token(part[0], *part.span(), part[0], space, origin="latin")
         return Token(part[0], *part.span(), phonemes, space, origin="rules")
 
-    def _part(self, part: re.Match[str]) -> str:
+    def _rewrite_part(self, part: re.Match[str]) -> str:
         if part["mark"]:
             return part[0].translate(_SPOKEN_MARKS)
-        clitic, apostrophe, word = "".join(self._spelled(part[0])).rpartition("'")
+        clitic, apostrophe, word = "".join(self._normalize_letters(part[0])).rpartition("'")
         if not clitic + word:
             return ""
         text = EDGE + self._tags.get(word, "") + clitic + apostrophe + self._words.get(word, word) + EDGE
-        for each in self._passes:
-            text = each(text)
+        for rule_pass in self._passes:
+            text = rule_pass(text)
         return text.strip(EDGE).replace("'", "")
 
-    def _spelled(self, word: str) -> Iterator[str]:
-        """The small letters of a word that the language has; others by those they are replaced with."""
+    def _normalize_letters(self, word: str) -> Iterator[str]:
+        """Yield the letters of a word in lower case; foreign letters as their replacements."""
         for char in word.lower():
             if char in self._letters:
                 yield char

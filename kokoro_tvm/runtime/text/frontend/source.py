@@ -1,4 +1,4 @@
-"""Texts that remember where their characters come from, and what markup says of them."""
+"""Text that remembers for each character its place in the source, and links with pronunciations."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kokoro_tvm.runtime.text.frontend.pictures import has_words
+from kokoro_tvm.runtime.text.frontend.pictures import has_speakable_character
 
-__all__ = ["WORD", "Edit", "Link", "SourceText", "aliased", "free", "link_of", "rewrite"]
+__all__ = ["WORD", "Edit", "Link", "SourceText", "apply_aliases", "edit_matches", "parse_link", "skip_links"]
 
 WORD = re.compile(r"\S+")
-"""What stands between spaces."""
-_WHOLE = re.compile(r"[-+]?[0-9]+")
+"""Characters between spaces."""
+_INTEGER = re.compile(r"[-+]?[0-9]+")
 
 
 @dataclass(frozen=True)
 class Link:
-    """How the characters from start to end are to be spoken: by their phonemes, with another stress (see
-    `restress`), with flags of a number ("a" for "a hundred", "&" with "and"), or as another text; origin: who
-    gave the phonemes."""
+    """How the characters from `start` to `end` are to be spoken.
+
+    Attributes:
+        phonemes: Phonemes in their place.
+        stress: Stress of the words, see `restress`.
+        flags: How a number is read: "a" for "a hundred", "&" with "and".
+        alias: Another text in their place.
+        origin: Who gave the phonemes.
+    """
 
     start: int
     end: int
@@ -31,14 +37,14 @@ class Link:
     origin: str = "given"
 
     @property
-    def fixed(self) -> bool:
-        """Whether its characters are not read."""
+    def is_fixed(self) -> bool:
+        """Whether its characters are replaced, and so not read."""
         return self.phonemes is not None or self.alias is not None
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Other characters in the place of those from start to end; both alike insert."""
+    """Replacement of the characters from `start` to `end`, which are equal for an insertion."""
 
     start: int
     end: int
@@ -47,10 +53,11 @@ class Edit:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text as it is to be read, and for every character of it the slice of the source that it stands for.
+    """Text, with the slice of the source that each character stands for.
 
-    starts, ends: places in the source, as many as `text` has characters; links: in the order of their places,
-    which are places in `text`.
+    Attributes:
+        starts, ends: Places in the source, one per character of `text`.
+        links: In order; their places are places in `text`.
     """
 
     text: str
@@ -60,13 +67,13 @@ class SourceText:
 
     @classmethod
     def of(cls, text: str, start: int = 0, links: tuple[Link, ...] = ()) -> SourceText:
-        """A text that is its own source, or stands in it from `start` on."""
+        """Create a text that is its own source, or stands in it from `start` on."""
         end = start + len(text)
         return cls(text, tuple(range(start, end)), tuple(range(start + 1, end + 1)), links)
 
     @classmethod
-    def concatenated(cls, parts: Iterable[SourceText]) -> SourceText:
-        """Parts one after the other, with the places and links of each."""
+    def concatenate(cls, parts: Iterable[SourceText]) -> SourceText:
+        """Join parts, with their places and links."""
         texts: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
@@ -74,30 +81,30 @@ class SourceText:
         for part in parts:
             place = len(starts)
             texts.append(part.text)
-            links += (replace(a, start=a.start + place, end=a.end + place) for a in part.links)
+            links += (replace(link, start=link.start + place, end=link.end + place) for link in part.links)
             starts += part.starts
             ends += part.ends
         return cls("".join(texts), tuple(starts), tuple(ends), tuple(links))
 
     @property
-    def speakable(self) -> bool:
-        """Whether it has a letter, digit or picture, or something that a link says how to speak."""
-        return has_words(self.text) or any(link.phonemes for link in self.links)
+    def is_speakable(self) -> bool:
+        """Whether it has a letter, digit or emoji, or a link with phonemes."""
+        return has_speakable_character(self.text) or any(link.phonemes for link in self.links)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where the characters from `start` to `end` (one at least) come from."""
+        """Return the source slice of a non-empty slice of the text."""
         return self.starts[start], self.ends[end - 1]
 
-    def joined(self, spans: Iterable[tuple[int, int]]) -> SourceText:
-        """Slices of the text, none of them empty, with one space for what stands between them.
+    def join_slices(self, spans: Iterable[tuple[int, int]]) -> SourceText:
+        """Return non-empty slices of the text, joined by single spaces.
 
-        A link belongs to the slice that it begins in; one that begins between two is left out.
+        A link belongs to the slice that it begins in; a link that begins between two slices is dropped.
         """
         chars: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
         links: list[Link] = []
-        waiting: int | None = None  # the first link that may begin in what follows
+        waiting: int | None = None  # index of the first link that may begin in this or a later slice
         for first, last in spans:
             if waiting is None:
                 waiting = bisect_left(self.links, first, key=lambda link: link.start)
@@ -115,12 +122,16 @@ class SourceText:
                     links.append(replace(link, start=link.start - back, end=link.end - back))
         return SourceText("".join(chars), tuple(starts), tuple(ends), tuple(links))
 
-    def edited(self, edits: Iterable[Edit]) -> SourceText:
-        """The text after edits, which are in order and do not overlap each other; all of what is put in
-        stands for all of what it replaces.
+    def apply_edits(self, edits: Iterable[Edit]) -> SourceText:
+        """Return the edited text; inserted characters stand for all that they replace.
 
-        A link keeps what it spans; of one that says how its words are stressed these may change. Raises
-        ValueError for an edit of another link, and for edits in disorder.
+        A link keeps its span; words of a link that only stresses them may change.
+
+        Args:
+            edits: Edits in order, without overlap.
+
+        Raises:
+            ValueError: The edits are not in order, or change characters of a fixed link.
         """
         edits = tuple(edits)
         if not edits:
@@ -129,38 +140,42 @@ class SourceText:
         starts: list[int] = []
         ends: list[int] = []
         first = [0] * len(self.text)  # place in the text -> place in the edited text where its words begin
-        behind = [0] * len(self.text)  # -> where they end
-        done = passed = 0
+        last = [0] * len(self.text)  # -> where they end
+        end = next_link = 0
 
         def keep(until: int) -> None:
-            for place in range(done, until):
-                first[place] = len(starts) + place - done
-                behind[place] = first[place] + 1
-            parts.append(self.text[done:until])
-            starts.extend(self.starts[done:until])
-            ends.extend(self.ends[done:until])
+            for place in range(end, until):
+                first[place] = len(starts) + place - end
+                last[place] = first[place] + 1
+            parts.append(self.text[end:until])
+            starts.extend(self.starts[end:until])
+            ends.extend(self.ends[end:until])
 
         for edit in edits:
-            if not done <= edit.start <= edit.end <= len(self.text):
+            if not end <= edit.start <= edit.end <= len(self.text):
                 raise ValueError(f"{edit} is not behind the edit before it, or not within the text.")
             keep(edit.start)
             for place in range(edit.start, edit.end):
                 first[place] = len(starts)
-                behind[place] = len(starts) + len(edit.text)
-            start, end = self._replaced(edit)
+                last[place] = len(starts) + len(edit.text)
+            start, stop = self._replaced(edit)
             parts.append(edit.text)
             starts += [start] * len(edit.text)
-            ends += [end] * len(edit.text)
-            done = edit.end
-            while passed < len(self.links) and self.links[passed].end <= edit.start:
-                passed += 1
-            if passed < len(self.links) and self.links[passed].start < edit.end and self.links[passed].fixed:
+            ends += [stop] * len(edit.text)
+            end = edit.end
+            while next_link < len(self.links) and self.links[next_link].end <= edit.start:
+                next_link += 1
+            if (
+                next_link < len(self.links)
+                and self.links[next_link].start < edit.end
+                and self.links[next_link].is_fixed
+            ):
                 raise ValueError(f"{edit} changes characters of a link.")
         keep(len(self.text))
         links = tuple(
-            replace(link, start=first[link.start], end=behind[link.end - 1])
+            replace(link, start=first[link.start], end=last[link.end - 1])
             for link in self.links
-            if first[link.start] < behind[link.end - 1]
+            if first[link.start] < last[link.end - 1]
         )
         return SourceText("".join(parts), tuple(starts), tuple(ends), links)
 
@@ -171,8 +186,8 @@ class SourceText:
         return place, place
 
 
-def free(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
-    """The edits that touch no link; both are in the order of their places."""
+def skip_links(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
+    """Yield the edits that touch no link; both are in order."""
     place = 0
     for edit in edits:
         while place < len(links) and links[place].end <= edit.start:
@@ -181,17 +196,19 @@ def free(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
             yield edit
 
 
-def aliased(source: SourceText) -> SourceText:
-    """The text with other texts in the place of what is to be spoken as they are."""
+def apply_aliases(source: SourceText) -> SourceText:
+    """Replace the characters of links that have an alias."""
     edits = [Edit(link.start, link.end, link.alias) for link in source.links if link.alias is not None]
     if not edits:
         return source
-    return replace(source, links=tuple(link for link in source.links if link.alias is None)).edited(edits)
+    return replace(source, links=tuple(link for link in source.links if link.alias is None)).apply_edits(
+        edits
+    )
 
 
-def link_of(request: str) -> Link | None:
-    """What the round brackets ask for, without its place; None for what is not known."""
-    if _WHOLE.fullmatch(request):
+def parse_link(request: str) -> Link | None:
+    """Return the link that the text in round brackets asks for, or None if it asks for nothing."""
+    if _INTEGER.fullmatch(request):
         return Link(0, 0, stress=int(request))
     if request in ("0.5", "+0.5", "-0.5"):
         return Link(0, 0, stress=float(request))
@@ -202,10 +219,10 @@ def link_of(request: str) -> Link | None:
     return None
 
 
-def rewrite(
+def edit_matches(
     pattern: re.Pattern[str], text: str, reading: Callable[[re.Match[str]], str | None]
 ) -> Iterator[Edit]:
-    """Edits that put what `reading` says of each match in its place. None leaves a match as it stands."""
+    """Yield an edit for each match whose `reading` is not None and differs from it."""
     for match in pattern.finditer(text):
         words = reading(match)
         if words is not None and words != match[0]:

@@ -1,4 +1,4 @@
-"""Strings of phonemes as tokens: those that are given, and those that were made of a text as a whole."""
+"""Split phoneme strings into tokens: those that a user gives, and those of a converter for a text."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from kokoro_tvm.runtime.prosody import MARKS
-from kokoro_tvm.runtime.text.frontend.tokens import Token, in_word
+from kokoro_tvm.runtime.text.frontend.tokens import Token, is_word_character
 
-__all__ = ["aligned", "tokens_of"]
+__all__ = ["align_words", "tokenize_phonemes"]
 
 _WINDOW = 512
-"""Symbols that are compared at once; most sentences have fewer."""
+"""Symbols that are compared at once. Most sentences have fewer."""
 
 _PARTS = re.compile(
     rf"(?P<mark>[{re.escape(''.join(sorted(MARKS)))}]+)|(?P<word>[^\s{re.escape(''.join(sorted(MARKS)))}]+)"
 )
 
 
-def tokens_of(phonemes: str) -> tuple[Token, ...]:
-    """A string of phonemes as tokens, words and marks apart; their text and spans are the string's own."""
+def tokenize_phonemes(phonemes: str) -> tuple[Token, ...]:
+    """Split a phoneme string into words and marks; their text and places are those of the string."""
     tokens = []
     leading = len(phonemes) - len(phonemes.lstrip())
     if leading:
@@ -32,51 +32,57 @@ def tokens_of(phonemes: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-def aligned(text: str, phonemes: str, alone: Callable[[list[str]], list[str]]) -> Iterator[Token]:
-    """Tokens of a text's words and marks, from the string of phonemes that was made of the whole text.
+def align_words(text: str, phonemes: str, alone: Callable[[list[str]], list[str]]) -> Iterator[Token]:
+    """Split the phonemes of a whole text into tokens of its words and marks.
 
-    Where it has another number of words than the text (espeak-ng writes "of a" as one), it is cut by how the
-    words sound one by one, which `alone` says of a list of them.
+    A converter may join words (espeak-ng writes "of a" as one). If the numbers of words differ, the string is
+    cut where it matches the phonemes of the single words best.
+
+    Args:
+        text: The text.
+        phonemes: Phonemes of the whole text.
+        alone: Returns the phonemes of each word of a list, read alone.
     """
     words = list(re.finditer(r"\S+", text))
-    chunks = [found[0] for found in re.finditer(r"\S+\s*", phonemes)]
+    chunks = [match[0] for match in re.finditer(r"\S+\s*", phonemes)]
     if len(words) != len(chunks):
-        chunks = _cut(phonemes, alone([word[0] for word in words])) if chunks else [""] * len(words)
+        chunks = (
+            _cut_by_similarity(phonemes, alone([word[0] for word in words])) if chunks else [""] * len(words)
+        )
     for word, chunk in zip(words, chunks, strict=True):
         sounds = chunk.rstrip()
-        *parts, last = _pieces_of(sounds, word[0], word.start())
+        *parts, last = _split_marks(sounds, word[0], word.start())
         yield from parts
         yield replace(last, space=chunk[len(sounds) :])
 
 
-def _cut(phonemes: str, sounds: list[str]) -> list[str]:
-    """The string in as many parts as there are sounds, where they fit best; spaces stay with the word before.
+def _cut_by_similarity(phonemes: str, sounds: list[str]) -> list[str]:
+    """Cut the string into as many parts as there are words; spaces stay with the word before.
 
-    Between stretches that are alike, places are found in proportion (difflib, Ratcliff and Obershelp 1988).
+    Places between matching blocks are interpolated (difflib, Ratcliff and Obershelp 1988).
     """
     joined = "".join(sounds)
-    known = {(0, 0), (len(joined), len(phonemes))}
-    for a, b, length in _alike(joined, phonemes):
-        known |= {(a, b), (a + length, b + length)}
-    places = sorted(known)
-    from_, to = [a for a, _ in places], [b for _, b in places]
-    parts, done, end = [], 0, 0
+    anchors = {(0, 0), (len(joined), len(phonemes))}
+    for a, b, length in _matching_blocks(joined, phonemes):
+        anchors |= {(a, b), (a + length, b + length)}
+    places = sorted(anchors)
+    word_places, phoneme_places = [a for a, _ in places], [b for _, b in places]
+    parts, start, end = [], 0, 0
     for sound in sounds[:-1]:
         end += len(sound)
-        place = max(done + bool(sound), _between(end, from_, to))  # what has a sound has a part
+        place = max(
+            start + bool(sound), _interpolate(end, word_places, phoneme_places)
+        )  # what has a sound has a part
         while place < len(phonemes) and phonemes[place].isspace():
             place += 1
-        parts.append(phonemes[done:place])
-        done = place
-    return [*parts, phonemes[done:]]
+        parts.append(phonemes[start:place])
+        start = place
+    return [*parts, phonemes[start:]]
 
 
-def _alike(one: str, other: str) -> Iterator[tuple[int, int, int]]:
-    """(place in `one`, place in `other`, length) of stretches that are alike, in order.
-
-    They are looked for in one window after the other, because the time for a window grows with its square,
-    and for one that repeats a symbol with its cube.
-    """
+def _matching_blocks(one: str, other: str) -> Iterator[tuple[int, int, int]]:
+    """Yield matching blocks (place in `one`, place in `other`, length) in order."""
+    # In windows, because the time grows with the square of the length, and with the cube of repetitions.
     a = b = 0
     while a < len(one) and b < len(other):
         last = a + _WINDOW >= len(one) and b + _WINDOW >= len(other)
@@ -93,20 +99,20 @@ def _alike(one: str, other: str) -> Iterator[tuple[int, int, int]]:
         a, b = a + ahead[0], b + ahead[1]
 
 
-def _between(place: int, from_: list[int], to: list[int]) -> int:
-    right = bisect_left(from_, place)
-    if right == len(from_):
-        return to[-1]
-    if from_[right] == place or right == 0:
-        return to[right]
-    share = (place - from_[right - 1]) / (from_[right] - from_[right - 1])
-    return to[right - 1] + round(share * (to[right] - to[right - 1]))
+def _interpolate(place: int, word_places: list[int], phoneme_places: list[int]) -> int:
+    right = bisect_left(word_places, place)
+    if right == len(word_places):
+        return phoneme_places[-1]
+    if word_places[right] == place or right == 0:
+        return phoneme_places[right]
+    share = (place - word_places[right - 1]) / (word_places[right] - word_places[right - 1])
+    return phoneme_places[right - 1] + round(share * (phoneme_places[right] - phoneme_places[right - 1]))
 
 
-def _pieces_of(phonemes: str, source: str, start: int) -> list[Token]:
-    """The marks in front, the word, the marks after it; the marks have the source's characters around it."""
+def _split_marks(phonemes: str, source: str, start: int) -> list[Token]:
+    """Return the marks before a word, the word and the marks after it, each with its source characters."""
     sounding = [(a, b) for a, b, _ in _parts(phonemes) if phonemes[a] not in MARKS]
-    letters = [place for place, char in enumerate(source) if in_word(char)]
+    letters = [place for place, char in enumerate(source) if is_word_character(char)]
     if not sounding or not letters:
         return [Token(source, start, start + len(source), phonemes, "", origin="mark")]
     cuts = (sounding[0][0], sounding[-1][1]), (letters[0], letters[-1] + 1)
@@ -122,8 +128,8 @@ def _pieces_of(phonemes: str, source: str, start: int) -> list[Token]:
 
 
 def _parts(phonemes: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, space after it) of every word and run of marks."""
-    found = list(_PARTS.finditer(phonemes))
-    for place, part in enumerate(found):
-        following = found[place + 1].start() if place + 1 < len(found) else len(phonemes)
+    """Yield (start, end, space after it) of every word and run of marks."""
+    matches = list(_PARTS.finditer(phonemes))
+    for place, part in enumerate(matches):
+        following = matches[place + 1].start() if place + 1 < len(matches) else len(phonemes)
         yield part.start(), part.end(), phonemes[part.end() : following]

@@ -1,7 +1,7 @@
-"""Cuts a word where a lexicon may know its parts: at capitals, figures, hyphens and apostrophes.
+"""Cut a word where a lexicon may know its parts: at capitals, digits, hyphens and apostrophes.
 
 The places are those of misaki 0.9.4 (hexgrad, Apache-2.0; misaki/en.py), which needs the package `regex` for
-the classes of characters. Here a word is first written as its classes, one letter a character.
+character classes. Here a word is first written as its classes, one letter per character.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["cut"]
+__all__ = ["split_word"]
 
 # U capital, l small letter, o letter without case, 9 figure, . and , as they are, - or _, ' any apostrophe,
 # x anything else.
@@ -31,7 +31,7 @@ _THEMSELVES = {"-": "-", "_": "_", ".": ".", ",": ",", "'": "'", "â€˜": "'", "â€
 
 
 @lru_cache(2048)
-def cut(word: str) -> tuple[tuple[int, str], ...]:
-    """The parts of `word`, each with its place; an apostrophe between figures belongs to none."""
-    classes = "".join(_THEMSELVES.get(c) or _CLASSES.get(unicodedata.category(c), "x") for c in word)
+def split_word(word: str) -> tuple[tuple[int, str], ...]:
+    """Return (place, text) of the parts of a word; an apostrophe between digits belongs to none."""
+    classes = "".join(_THEMSELVES.get(char) or _CLASSES.get(unicodedata.category(char), "x") for char in word)
     return tuple((match.start(), word[match.start() : match.end()]) for match in _PARTS.finditer(classes))

@@ -1,8 +1,8 @@
-"""Parts of speech by spaCy's small English model, in numpy.
+"""Part-of-speech tagger: spaCy's small English model in numpy.
 
-Six hashed embeddings of each word are mixed to 96 channels; four residual layers look at one neighbour on
-either side; a linear layer gives a score for each tag. (Honnibal, "Embed, encode, attend, predict", 2016;
-Serrà and Karatzoglou, "Getting deep recommenders fit: Bloom embeddings", 2017.)
+Six hashed embeddings of each word are mixed to 96 channels; four residual layers see one neighbour on either
+side; a linear layer scores the tags. (Honnibal, "Embed, encode, attend, predict", 2016; Serrà and
+Karatzoglou, "Getting deep recommenders fit: Bloom embeddings", 2017.)
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
-from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, id_of
+from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, string_id
 from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken
 
-__all__ = ["MaxoutLayer", "Tagger", "TaggerData", "shape_of"]
+__all__ = ["MaxoutLayer", "Tagger", "TaggerData", "word_shape"]
 
 Floats = NDArray[np.float32]
 
 _FIRST_SEED = 8  # of the first table; each has the next
-_LONG = 100  # characters, from which on a word has no shape
+_LONG = 100  # characters; a longer word has the shape LONG
 _EPSILON = 1e-8
-_KNOWN_WORDS = 2048
+_CACHED_WORDS = 2048
 _ONE_THREAD = (
     1 << 18
 )  # multiplications: numpy's OpenBLAS divides larger products among threads (interface/gemm.c)
@@ -34,8 +34,13 @@ _ROWS = 32
 
 @dataclass(frozen=True)
 class MaxoutLayer:
-    """Maxout and layer normalisation: weight (pieces, outputs, inputs), bias (pieces, outputs), scale and
-    shift (outputs,)."""
+    """Maxout and layer normalization.
+
+    Attributes:
+        weight: (pieces, outputs, inputs).
+        bias: (pieces, outputs).
+        scale, shift: (outputs,).
+    """
 
     weight: Floats
     bias: Floats
@@ -43,7 +48,7 @@ class MaxoutLayer:
     shift: Floats
 
     def __call__(self, inputs: Floats) -> Floats:
-        """(words, inputs) to (words, outputs)."""
+        """Map (words, inputs) to (words, outputs)."""
         pieces, outputs, width = self.weight.shape
         mixed = _product(inputs, self.weight.reshape(-1, width).T).reshape(-1, pieces, outputs) + self.bias
         best = mixed.max(axis=1)
@@ -54,13 +59,18 @@ class MaxoutLayer:
 
 @dataclass(frozen=True)
 class TaggerData:
-    """What the model learned.
+    """Weights and tables of the tagger.
 
-    embeddings: rows of six tables (rows, channels), one after the other: of norm, first letter, last three,
-    shape, following space, being space; rows: how many each table has; mix: the layer over them; layers:
-    those over a word and its neighbours; weight (tags, channels) and bias (tags,) of the scores; labels: the
-    tags; norms: id of a word, as 16 hexadecimal digits -> what is read in its place; symbols: words with an
-    id of their own.
+    Attributes:
+        embeddings: Rows of six tables (rows, channels), concatenated: norm, first letter, last three letters,
+            shape, following space, being space.
+        rows: Number of rows of each table.
+        mix: Layer over the embeddings.
+        layers: Layers over a word and its neighbours.
+        weight, bias: Of the scores, (tags, channels) and (tags,).
+        labels: The tags.
+        norms: Id of a word, as 16 hexadecimal digits, to the text that is read in its place.
+        symbols: Words with an id of their own.
     """
 
     embeddings: Floats
@@ -75,17 +85,19 @@ class TaggerData:
 
 
 class Tagger:
-    """A tagger of `data`. Threads may share it."""
+    """Part-of-speech tagger. Thread-safe."""
 
     def __init__(self, data: TaggerData) -> None:
         self._data = data
         self._starts = tuple(sum(data.rows[:table]) for table in range(len(data.rows)))
-        self._word = lru_cache(_KNOWN_WORDS)(self._rows_of_word)
+        self._word = lru_cache(_CACHED_WORDS)(self._rows_of_word)
         self._flags = {flag: np.array([self._rows(4, flag[0]), self._rows(5, flag[1])]) for flag in _FLAGS}
 
     def __call__(self, pieces: Sequence[RawToken]) -> tuple[list[str], Floats]:
-        """The tag of every piece of one text (Penn Treebank, as OntoNotes uses it), and the states (pieces,
-        channels) that it is read from."""
+        """Return the tag of every word of a text (Penn Treebank, as in OntoNotes), and the last states.
+
+        The states (words, channels) are the input of the scores.
+        """
         data = self._data
         if not pieces:
             return [], np.empty((0, data.weight.shape[1]), np.float32)
@@ -93,8 +105,8 @@ class Tagger:
         for index, piece in enumerate(pieces):
             rows[index, :4] = self._word(piece.text, piece.norm)
             rows[index, 4:] = self._flags[piece.space, piece.text.isspace()]
-        found = data.embeddings[rows]
-        embedded = found[:, :, 0] + found[:, :, 1] + found[:, :, 2] + found[:, :, 3]
+        vectors = data.embeddings[rows]
+        embedded = vectors[:, :, 0] + vectors[:, :, 1] + vectors[:, :, 2] + vectors[:, :, 3]
         state = data.mix(embedded.reshape(len(pieces), -1))
         # A text is padded with one zero for every layer, which the layers fill as if they were words.
         edge = len(data.layers)
@@ -109,14 +121,16 @@ class Tagger:
         return [data.labels[index] for index in scores.argmax(axis=1)], states
 
     def _rows_of_word(self, text: str, norm: str) -> NDArray[np.uint16]:
-        """Rows (4, 4) of the four tables that read a word's spelling."""
+        """Return the rows (4, 4) of the four tables that read a word's spelling."""
         symbols = self._data.symbols
-        read = norm or self._data.norms.get(f"{id_of(text, symbols):016x}") or text.lower()
-        features = (str(read), text[0], text[-3:], shape_of(text))
-        return np.array([self._rows(table, id_of(f, symbols)) for table, f in enumerate(features)], np.uint16)
+        read = norm or self._data.norms.get(f"{string_id(text, symbols):016x}") or text.lower()
+        features = (str(read), text[0], text[-3:], word_shape(text))
+        return np.array(
+            [self._rows(table, string_id(f, symbols)) for table, f in enumerate(features)], np.uint16
+        )
 
     def _rows(self, table: int, key: int) -> tuple[int, ...]:
-        """Rows of the embedding that the id of a feature has in its table."""
+        """Return the four embedding rows of a feature's id in its table."""
         return tuple(
             self._starts[table] + place % self._data.rows[table]
             for place in hash_rows(key, _FIRST_SEED + table)
@@ -124,11 +138,9 @@ class Tagger:
 
 
 def _product(left: Floats, right: Floats) -> Floats:
-    """`left @ right` in blocks that are too small for threads.
-
-    Threads of OpenBLAS wait by spinning: beside two busy processes a sentence took 52 to 80 ms of CPU time
-    with two of them, and takes 1.3 ms. Who else multiplies matrices in this process keeps its threads.
-    """
+    """Multiply matrices in blocks that are too small for threads of OpenBLAS."""
+    # Threads of OpenBLAS spin: beside two busy processes a sentence took 52 to 80 ms of CPU time with two of
+    # them, and takes 1.3 ms without. Other code of the process keeps its threads.
     height, depth = left.shape
     out = np.empty((height, right.shape[1]), np.float32)
     columns = max(1, _ONE_THREAD // (_ROWS * depth))
@@ -143,8 +155,8 @@ def _product(left: Floats, right: Floats) -> Floats:
 _FLAGS = tuple((space, is_space) for space in (False, True) for is_space in (False, True))
 
 
-def shape_of(text: str) -> str:
-    """The shape of a word: X for capitals, x for other letters, d for digits, runs cut at four."""
+def word_shape(text: str) -> str:
+    """Return the shape of a word: X for capitals, x for other letters, d for digits, runs cut at four."""
     if len(text) >= _LONG:
         return "LONG"
     shape: list[str] = []

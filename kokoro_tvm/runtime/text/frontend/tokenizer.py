@@ -1,8 +1,8 @@
-"""Splits text into words and marks as spaCy's tokenizer does, by rules that come as data.
+"""Tokenizer: splits text into words and marks as spaCy's tokenizer does, by rules that are data.
 
-The algorithm is described in spaCy's documentation ("How spaCy's tokenizer works"): split at whitespace, take
-a word that is an exception as its rule says, else take prefixes and suffixes off it, one of each at a time,
-then split what is left at infixes. Afterwards, exceptions that were cut apart are put together again.
+spaCy's documentation ("How spaCy's tokenizer works") describes the algorithm: split at whitespace; split an
+exception as its rule says, else strip prefixes and suffixes, one of each at a time; split the rest at
+infixes. Afterwards, exceptions that were cut are restored.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ from itertools import pairwise
 __all__ = ["LONGEST_PART", "RawToken", "Tokenizer", "TokenizerRules"]
 
 LONGEST_PART = 256
-"""Characters without a space that the rules look at together; some of spaCy's take quadratic time."""
+"""Characters without a space that the rules see together: some of spaCy's take quadratic time."""
 
 _PART = re.compile(rf"\s+|\S{{1,{LONGEST_PART}}}")
-_KNOWN_WORDS = 2048  # how many are remembered with their pieces
+_CACHED_WORDS = 2048
 
 
 @dataclass(frozen=True)
 class RawToken:
-    """A word or a mark: its characters, where they start in the text, and whether one space follows.
+    """Word or mark.
 
-    norm: the form that the tagger reads in its place, "" for the one its spelling gives.
+    Attributes:
+        text: Its characters.
+        start: Their place in the text.
+        space: Whether one space follows.
+        norm: What the tagger reads in its place; "" for its spelling.
     """
 
     text: str
@@ -37,8 +41,12 @@ class RawToken:
 
 @dataclass(frozen=True)
 class TokenizerRules:
-    """Regular expressions of what stands before, behind and inside a word, and of a whole address; and the
-    exceptions: a word to its pieces, each with its norm or ""."""
+    """Rules of the tokenizer.
+
+    Attributes:
+        prefix, suffix, infix, url: Regular expressions.
+        exceptions: Word to its tokens, each with its norm or "".
+    """
 
     prefix: str
     suffix: str
@@ -48,7 +56,7 @@ class TokenizerRules:
 
 
 class Tokenizer:
-    """A tokenizer by `rules`. Threads may share it."""
+    """Tokenizer. Thread-safe."""
 
     def __init__(self, rules: TokenizerRules) -> None:
         self._prefix = re.compile(rules.prefix).search
@@ -57,11 +65,11 @@ class Tokenizer:
         self._url = re.compile(rules.url).match
         self._exceptions = rules.exceptions
         self._longest = max(map(len, rules.exceptions), default=0)
-        self._word = lru_cache(_KNOWN_WORDS)(self._split_word)
-        self._cut = lru_cache(_KNOWN_WORDS)(self._cut_exception)
+        self._word = lru_cache(_CACHED_WORDS)(self._split_word)
+        self._cut = lru_cache(_CACHED_WORDS)(self._cut_exception)
 
     def __call__(self, text: str) -> list[RawToken]:
-        """The pieces of `text` in order: everything but single spaces, and whitespace beyond those."""
+        """Return the tokens of a text: all characters but single spaces between words."""
         pieces: list[RawToken] = []
         for start, part, space in _parts(text):
             for piece, norm in ((part, ""),) if part.isspace() else self._word(part):
@@ -73,7 +81,7 @@ class Tokenizer:
         return self._restore_exceptions(pieces)
 
     def _split_word(self, word: str) -> tuple[tuple[str, str], ...]:
-        """Pieces of a word without whitespace, each with its norm."""
+        """Split a word without whitespace; return its tokens with norms."""
         if word in self._exceptions:
             return self._exceptions[word]
         before, middle, behind = self._strip(word, exceptions=True)
@@ -85,16 +93,16 @@ class Tokenizer:
         return (*((mark, "") for mark in before), *inner, *((mark, "") for mark in behind))
 
     def _strip(self, word: str, exceptions: bool) -> tuple[list[str], str, list[str]]:
-        """Prefixes, what is left, and suffixes; `exceptions`: whether one stops the search."""
+        """Return prefixes, the rest, and suffixes; with `exceptions`, stop at an exception."""
         before: list[str] = []
         behind: list[str] = []
-        known = self._exceptions if exceptions else {}
-        while word and word not in known:
+        stops = self._exceptions if exceptions else {}
+        while word and word not in stops:
             first = _length(self._prefix(word))
-            if first and word[first:] in known:
+            if first and word[first:] in stops:
                 return [*before, word[:first]], word[first:], behind[::-1]
             last = _length(self._suffix(word[first:]))
-            if last and word[:-last] in known:
+            if last and word[:-last] in stops:
                 return before, word[:-last], [*behind, word[-last:]][::-1]
             if first:
                 before.append(word[:first])
@@ -123,23 +131,23 @@ class Tokenizer:
             yield word[start:]
 
     def _restore_exceptions(self, pieces: list[RawToken]) -> list[RawToken]:
-        """The pieces, with those that spell an exception replaced by its own; longer ones come first."""
-        found = sorted(self._cut_exceptions(pieces), key=lambda span: (span[0] - span[1], span[0]))
-        if not found:
+        """Replace tokens that spell an exception with its own tokens; longer ones win."""
+        spans = sorted(self._cut_exceptions(pieces), key=lambda span: (span[0] - span[1], span[0]))
+        if not spans:
             return pieces
-        taken: set[int] = set()
+        covered: set[int] = set()
         chosen: dict[int, int] = {}
-        for start, end in found:
-            if start not in taken and end - 1 not in taken:
+        for start, end in spans:
+            if start not in covered and end - 1 not in covered:
                 chosen[start] = end
-            taken.update(range(start, end))
+            covered.update(range(start, end))
         restored: list[RawToken] = []
         place = 0
         while place < len(pieces):
             end = chosen.get(place, place + 1)
             old = pieces[place:end]
-            together = all(a.start + len(a.text) == b.start for a, b in pairwise(old))
-            rule = self._exceptions.get("".join(p.text for p in old)) if place in chosen else None
+            together = all(left.start + len(left.text) == right.start for left, right in pairwise(old))
+            rule = self._exceptions.get("".join(piece.text for piece in old)) if place in chosen else None
             if rule is None or not together:
                 restored += old
             else:
@@ -157,7 +165,7 @@ class Tokenizer:
             while len(text) <= self._longest:
                 if text in self._exceptions:
                     cut = self._cut(text)
-                    if cut == tuple(p.text for p in pieces[start:end]):
+                    if cut == tuple(piece.text for piece in pieces[start:end]):
                         yield start, end
                 if end == len(pieces):
                     break
@@ -165,7 +173,7 @@ class Tokenizer:
                 end += 1
 
     def _cut_exception(self, word: str) -> tuple[str, ...]:
-        """The pieces of an exception where it would be none; empty where nothing could cut it."""
+        """Return how an exception would be split if it were none, or () if it would not."""
         if not (self._prefix(word) or self._suffix(word) or any(self._infix(word))):
             return ()
         before, middle, behind = self._strip(word, exceptions=False)
@@ -177,7 +185,7 @@ def _length(match: re.Match[str] | None) -> int:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, bool]]:
-    """(start, characters, whether a space follows that belongs to it) of runs of whitespace and of others."""
+    """Yield (start, characters, whether its space follows) of runs of whitespace and of other characters."""
     start = 0
     for match in _PART.finditer(text):
         part = match.group()

@@ -1,4 +1,4 @@
-"""What the front end makes of a text: tokens with their phonemes and their place in the source."""
+"""Output of the front end: tokens with phonemes and their place in the source."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "in_word", "spaced_as"]
+__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "copy_spacing", "is_word_character"]
 
 LATIN = "[A-Za-zÀ-ÖØ-öø-ɏ]"
-"""A letter of the Latin script, as a regular expression."""
+"""Pattern of a letter of the Latin script."""
 
 NUMBER = re.compile("[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+")
-"""Figures of a number, in groups of three or not."""
+"""Digits of a number, in groups of three or not."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """A word or a mark.
+    """Word or mark.
 
-    text: as it is read, after normalisation ("two dollars" for "$2"); start, end: the characters of the
-    source text it stands for, as a slice; tag: the part of speech (Penn Treebank), "" where none is known;
-    phonemes: in the model's alphabet, "" where nothing is spoken; space: what stands between it and the next
-    token in the string of phonemes, " " or ""; origin: what the phonemes come from, as `kokoro-tvm phonemize`
-    prints it ("lexicon", "letters", "espeak", "given", "mark", ...).
+    Attributes:
+        text: As it is read after normalization ("two dollars" for "$2").
+        start, end: Slice of the source that it stands for.
+        phonemes: In the model's alphabet; "" if nothing is spoken.
+        space: What separates it from the next token in the phoneme string, " " or "".
+        tag: Part of speech (Penn Treebank); "" if unknown.
+        origin: Where the phonemes come from, as `kokoro-tvm phonemize` prints it ("lexicon", "letters",
+            "espeak", "given", "mark", ...).
     """
 
     text: str
@@ -38,9 +41,10 @@ class Token:
 
 @dataclass(frozen=True)
 class Utterance:
-    """Tokens that are spoken in one breath, and the seconds of silence requested after them.
+    """Tokens that are spoken together.
 
-    pause: None leaves the pause to the marks and the settings.
+    Attributes:
+        pause: Seconds of silence after them; None leaves it to the marks and the settings.
     """
 
     tokens: tuple[Token, ...]
@@ -48,25 +52,27 @@ class Utterance:
 
     @property
     def phonemes(self) -> str:
-        """The string of phonemes that the tokens write, without space at both ends."""
+        """The phoneme string of the tokens, without space at both ends."""
         return "".join(token.phonemes + token.space for token in self.tokens).strip()
 
 
-def spaced_as(tokens: Iterable[Token], phonemes: str) -> Iterator[Token]:
-    """The tokens with the spaces of a string of phonemes, which has their symbols in order, spaces aside."""
+def copy_spacing(tokens: Iterable[Token], phonemes: str) -> Iterator[Token]:
+    """Give tokens the spaces of a phoneme string that has their symbols in order."""
     places = [place for place, symbol in enumerate(phonemes) if not symbol.isspace()]
     places.append(len(phonemes))
-    done = 0
+    end_symbol = 0
     for token in tokens:
-        first = done
-        done += sum(not symbol.isspace() for symbol in token.phonemes)
-        if done == first:
+        first_symbol = end_symbol
+        end_symbol += sum(not symbol.isspace() for symbol in token.phonemes)
+        if end_symbol == first_symbol:
             yield replace(token, phonemes="", space="")
         else:
-            end = places[done - 1] + 1
-            yield replace(token, phonemes=phonemes[places[first] : end], space=phonemes[end : places[done]])
+            end = places[end_symbol - 1] + 1
+            yield replace(
+                token, phonemes=phonemes[places[first_symbol] : end], space=phonemes[end : places[end_symbol]]
+            )
 
 
-def in_word(char: str) -> bool:
-    """Whether a character is a letter, a figure or a mark that stands with one, such as a vowel sign."""
+def is_word_character(char: str) -> bool:
+    """Return whether a character is a letter, a digit or a combining mark such as a vowel sign."""
     return char.isalnum() or unicodedata.category(char)[0] == "M"

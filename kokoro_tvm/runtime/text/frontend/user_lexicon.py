@@ -1,5 +1,4 @@
-"""Words whose phonemes a user gives in a YAML file of `word: phonemes`: in whatever text they stand, they
-become links of it. A mistake in the file is an error with line and column."""
+"""A user's lexicon: a YAML file of `word: phonemes`, whose words become links of every text."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import shorten
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.frontend.tokens import in_word
+from kokoro_tvm.runtime.text.frontend.tokens import is_word_character
 from kokoro_tvm.runtime.text.markup.values import check_symbols
 
 __all__ = ["UserLexicon", "read_lexicon"]
@@ -22,67 +21,71 @@ _MAX_CHARACTERS = 200  # of a word, and of its phonemes
 
 
 class UserLexicon:
-    """Phonemes by spelling; a spelling in small letters stands for all others that no entry has."""
+    """Phonemes by spelling; a spelling in lower case matches any other that has no entry."""
 
     def __init__(self, entries: Mapping[str, str]) -> None:
-        """entries: word or words -> phonemes in the alphabet of the voices."""
-        self.entries = {_spelled(word): phonemes for word, phonemes in entries.items()}
+        """Create a lexicon from words (or several words) and their phonemes."""
+        self.entries = {_normalize_spelling(word): phonemes for word, phonemes in entries.items()}
         lengths: dict[str, set[int]] = {}
         for word in self.entries:
             lengths.setdefault(word[0].lower(), set()).add(len(word))
-        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        self._lengths = {first: sorted(sizes, reverse=True) for first, sizes in lengths.items()}
 
     def linked(self, source: SourceText, spaced: bool = True) -> SourceText:
-        """The text with a link for each of its words that is an entry, longest first, unless a link has it.
+        """Return the text with a link for each entry in it, longest first, except within fixed links.
 
-        spaced: whether words have spaces between them; without, an entry may stand within letters.
+        Args:
+            source: The text.
+            spaced: Whether the language has spaces between words; else an entry may stand within letters.
         """
         if not self.entries:
             return source
-        others = [link for link in source.links if not link.fixed]
-        taken = [link for link in source.links if link.fixed]
-        found = []
-        for link in self._found(source.text, spaced):
-            if _overlapping(link, taken) is None:
-                other = _overlapping(link, others)
+        others = [link for link in source.links if not link.is_fixed]
+        fixed = [link for link in source.links if link.is_fixed]
+        entries = []
+        for link in self._find_entries(source.text, spaced):
+            if _find_overlap(link, fixed) is None:
+                other = _find_overlap(link, others)
                 stress = None if other is None else other.stress
-                found.append(replace(link, phonemes=restress(link.phonemes or "", stress)))
-        others = [other for other in others if _overlapping(other, found) is None]
-        links = sorted([*taken, *others, *found], key=lambda link: link.start)
+                entries.append(replace(link, phonemes=restress(link.phonemes or "", stress)))
+        others = [other for other in others if _find_overlap(other, entries) is None]
+        links = sorted([*fixed, *others, *entries], key=lambda link: link.start)
         return replace(source, links=tuple(links))
 
-    def _found(self, text: str, spaced: bool) -> Iterator[Link]:
-        spelled = text.translate(_APOSTROPHES)
+    def _find_entries(self, text: str, spaced: bool) -> Iterator[Link]:
+        spelling = text.translate(_APOSTROPHES)
         place = 0
         while place < len(text):
-            end = self._end(spelled, place, spaced)
+            end = self._find_end(spelling, place, spaced)
             if end is None:
                 place += 1
             else:
-                word = spelled[place:end]
+                word = spelling[place:end]
                 phonemes = self.entries.get(word, "") or self.entries[word.lower()]
                 yield Link(place, end, phonemes=phonemes, origin="user lexicon")
                 place = end
 
-    def _end(self, text: str, place: int, spaced: bool) -> int | None:
-        """Where the longest entry ends that begins at a place of the text."""
-        if spaced and place and in_word(text[place]) and in_word(text[place - 1]):
+    def _find_end(self, text: str, place: int, spaced: bool) -> int | None:
+        """Return the end of the longest entry that begins at a place, or None."""
+        if spaced and place and is_word_character(text[place]) and is_word_character(text[place - 1]):
             return None
         for length in self._lengths.get(text[place].lower(), ()):
             word, end = text[place : place + length], place + length
             if word not in self.entries and word.lower() not in self.entries:
                 continue
-            if not (spaced and in_word(word[-1]) and any(map(in_word, text[end : end + 1]))):
+            if not (
+                spaced and is_word_character(word[-1]) and any(map(is_word_character, text[end : end + 1]))
+            ):
                 return end
         return None
 
 
-def _spelled(word: str) -> str:
+def _normalize_spelling(word: str) -> str:
     return " ".join(word.translate(_APOSTROPHES).split())
 
 
-def _overlapping(link: Link, others: Sequence[Link]) -> Link | None:
-    """The first of others, which are in the order of their places, that has a character of a link."""
+def _find_overlap(link: Link, others: Sequence[Link]) -> Link | None:
+    """Return the first of `others`, which are in order, that shares a character with a link, or None."""
     place = bisect_right(others, link.start, key=lambda other: other.end)
     return others[place] if place < len(others) and others[place].start < link.end else None
 
@@ -91,6 +94,7 @@ def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
     """Read a file of lines `word: phonemes`.
 
     Args:
+        path: YAML file.
         symbols: The phonemes that the model knows.
 
     Raises:
@@ -103,18 +107,17 @@ def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
             f"Reading a lexicon needs PyYAML, which cannot be imported ({error}). Run `pip install PyYAML`."
         ) from error
     entries: dict[str, str] = {}
-    for word, node in parse_yaml(read_text(Path(path), InputError), strings=True).entries.items():
-        spelled, phonemes = " ".join(word.split()), node.value
-        if not isinstance(phonemes, str):
-            raise node.span.error("expected phonemes, found a list or a mapping; a line is `word: phonemes`")
-        if not spelled or not phonemes.strip():
+    tree = parse_yaml(read_text(Path(path), InputError), strings=True, max_depth=1)
+    for word, node in tree.entries.items():
+        spelling, phonemes = " ".join(word.split()), str(node.value)
+        if not spelling or not phonemes.strip():
             raise node.span.error("this is empty; a line is `word: phonemes`, with marks such as # in quotes")
         if (length := max(len(word), len(phonemes))) > _MAX_CHARACTERS:
             raise node.span.error(f"this has {length} characters; {_MAX_CHARACTERS} are the most")
-        if spelled in entries:
-            raise node.key.error(f"the word `{shorten(spelled)}` stands here twice; remove one of them")
+        if spelling in entries:
+            raise node.key.error(f"the word `{shorten(spelling)}` stands here twice; remove one of them")
         try:
-            entries[spelled] = check_symbols(phonemes, symbols)
+            entries[spelling] = check_symbols(phonemes, symbols)
         except InputError as error:
             raise node.span.error(str(error)) from error
     return UserLexicon(entries)

@@ -1,4 +1,4 @@
-"""Markup inside a text: brackets (`[pause:0.5s]`) and a part of SSML, both parsed into the same values."""
+"""Markup inside a text: brackets (`[pause:0.5s]`) and a subset of SSML, parsed into the same items."""
 
 from __future__ import annotations
 
@@ -9,25 +9,30 @@ from collections.abc import Iterable, Iterator
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.common.words import truncate
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.markup.inline import parse_inline
-from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
+from kokoro_tvm.runtime.text.markup.inline import parse_brackets
+from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, MarkupVocabulary, SpeakingStyle, TextRun
 
-__all__ = ["Break", "Item", "Known", "Manner", "Stretch", "is_ssml", "parse"]
+__all__ = ["Break", "MarkupItem", "MarkupVocabulary", "SpeakingStyle", "TextRun", "is_ssml", "parse_markup"]
 
-_PORTION = 1 << 12  # characters that are looked at together
+_PORTION = 1 << 12  # characters that are parsed together
 _COMMENT = r"<!--(?:(?!-->).)*-->"
 _SSML = re.compile(rf"\ufeff?\s*(<\?xml[^>]*>\s*)?({_COMMENT}\s*)*<(speak[\s/>]|!DOCTYPE\s+speak)", re.DOTALL)
-_DECISION = 1 << 10  # characters of the text that decide whether it is SSML
+_HEAD = 1 << 10  # characters of the text that decide whether it is SSML
 
 
-def parse(
-    text: str | Iterable[str], known: Known, ssml: bool | None = None, markup: bool = True
-) -> Iterator[Item]:
-    """Stretches and breaks of a text as it comes.
+def parse_markup(
+    text: str | Iterable[str], vocabulary: MarkupVocabulary, ssml: bool | None = None, markup: bool = True
+) -> Iterator[MarkupItem]:
+    """Yield the runs of text and the breaks of a text as it arrives.
 
-    ssml: whether it is SSML; None looks whether it begins with `<speak`, after space and an XML declaration;
-    markup: whether any is followed, else brackets and tags are text. Raises InputError, with line and column,
-    for markup that makes no sense.
+    Args:
+        text: The text, or its portions in turn.
+        vocabulary: Phoneme symbols and voices that markup may name.
+        ssml: Whether it is SSML; None detects `<speak` at the beginning.
+        markup: False takes brackets and tags as text.
+
+    Raises:
+        InputError: With line and column: the markup is invalid.
     """
     portions = _portions(text)
     if not markup:
@@ -41,22 +46,22 @@ def parse(
         ssml = is_ssml(head)
         portions = itertools.chain([head], portions)
     if not ssml:
-        return parse_inline(portions, known)
-    from kokoro_tvm.runtime.text.markup.ssml import parse_ssml  # expat takes a few milliseconds to load
+        return parse_brackets(portions, vocabulary)
+    from kokoro_tvm.runtime.text.markup.ssml import parse_ssml  # loading expat takes a few milliseconds
 
-    return parse_ssml(portions, known)
+    return parse_ssml(portions, vocabulary)
 
 
-def _plain(portions: Iterable[str]) -> Iterator[Item]:
+def _plain(portions: Iterable[str]) -> Iterator[MarkupItem]:
     start = 0
     for portion in portions:
-        yield Stretch(SourceText.of(portion, start), Manner())
+        yield TextRun(SourceText.of(portion, start), SpeakingStyle())
         start += len(portion)
 
 
 def is_ssml(text: str) -> bool:
-    """Whether a text begins with `<speak`, after space and an XML declaration."""
-    return _SSML.match(text[:_DECISION]) is not None
+    """Return whether a text begins with `<speak`, after space and an XML declaration."""
+    return _SSML.match(text[:_HEAD]) is not None
 
 
 def _portions(text: str | Iterable[str]) -> Iterator[str]:
@@ -70,11 +75,11 @@ def _portions(text: str | Iterable[str]) -> Iterator[str]:
 
 
 def _head(portions: Iterator[str]) -> str:
-    """As much of the text as decides about it."""
+    """Read as much of the text as decides whether it is SSML."""
     head = ""
     for portion in portions:
         head += portion
         begin = head.lstrip("\ufeff \t\r\n")
-        if len(head) >= _DECISION or (begin and begin[0] != "<") or _SSML.match(head):
+        if len(head) >= _HEAD or (begin and begin[0] != "<") or _SSML.match(head):
             break
     return head

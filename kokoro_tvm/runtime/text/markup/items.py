@@ -1,4 +1,4 @@
-"""What every markup is parsed into: stretches of text, each with its manner, and the breaks between them."""
+"""Output of the markup parsers: runs of text with a speaking style, and breaks between them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import TypeAlias
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
-__all__ = ["Break", "Item", "Known", "Manner", "Stretch"]
+__all__ = ["Break", "MarkupItem", "MarkupVocabulary", "SpeakingStyle", "TextRun"]
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a stretch is spoken: in which voice (None: the one of the request), how much faster than the
-    request, at which factor of the predicted pitch."""
+class SpeakingStyle:
+    """How text is spoken.
+
+    Attributes:
+        voice: None for the voice of the request.
+        rate: Factor on the speed of the request.
+        pitch: Factor on the predicted pitch.
+    """
 
     voice: str | None = None
     rate: float = 1.0
@@ -23,32 +28,37 @@ class Manner:
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Text without markup, with its places in what was parsed, and with its links, each within a line."""
+class TextRun:
+    """Text of one style, without markup, with its places in the parsed text; each link is within a line."""
 
     source: SourceText
-    manner: Manner
+    style: SpeakingStyle
 
 
 @dataclass(frozen=True)
 class Break:
-    """An end of what is spoken as one: a sentence or paragraph, a pause in seconds, another voice.
+    """End of a sentence or paragraph, a pause, or a change of voice.
 
-    boundary: what a pause follows from where none is requested; "clause" leaves it to the marks.
+    Attributes:
+        boundary: What determines the pause if none is requested; "clause" leaves it to the marks.
+        pause: Seconds.
     """
 
     boundary: Boundary = "clause"
     pause: float | None = None
 
 
-Item: TypeAlias = Stretch | Break
+MarkupItem: TypeAlias = TextRun | Break
 
 
 @dataclass(frozen=True)
-class Known:
-    """What markup may name: symbols of phonemes, and voices.
+class MarkupVocabulary:
+    """Phoneme symbols and voices that markup may name.
 
-    language: a voice's language as a letter, of None that of the request; raises InputError for no voice.
+    Attributes:
+        symbols: Of the model.
+        language: Returns the language letter of a voice, or of the request for None; raises InputError for an
+            unknown voice.
     """
 
     symbols: Collection[str]

@@ -1,4 +1,4 @@
-"""Sentences of a text with markup, and its paragraphs: what is read as one, in one voice, up to a break."""
+"""Split the items of a text with markup into sentences or sections of one voice."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from dataclasses import dataclass, replace
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.prosody import LONGEST_PAUSE, Boundary
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.markup.items import Break, Item, Manner, Stretch
-from kokoro_tvm.runtime.text.passages import Passage, passages
+from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, SpeakingStyle, TextRun
+from kokoro_tvm.runtime.text.passages import Passage, split_passages
 
-__all__ = ["MarkedPassage", "marked_passages", "marked_sections"]
+__all__ = ["StyledPassage", "split_sections", "split_styled_passages"]
 
 _CLOSING_MARKS = frozenset(";:,.!?…)”»—。、，；：！？")
 _RANKS: dict[Boundary, int] = {"clause": 0, "sentence": 1, "paragraph": 2, "end": 3}
 
 
 @dataclass(frozen=True)
-class MarkedPassage:
-    """A part of a text, what ends it, and the seconds of silence requested after it.
+class StyledPassage:
+    """Part of a text, what ends it, and the silence that is requested after it.
 
-    source: its characters with their places in the whole text, and its links; manners: of each character,
-    all in one voice; joined: whether the text has no space between it and the passage before. A passage
-    without characters is a pause.
+    A passage without characters is a pause.
+
+    Attributes:
+        source: Its characters, with places in the whole text, and its links.
+        styles: Of each character, all in one voice.
+        boundary: What ends it.
+        pause: Seconds of silence.
+        joined: Whether no space separates it from the passage before.
     """
 
     source: SourceText
-    manners: tuple[Manner, ...]
+    styles: tuple[SpeakingStyle, ...]
     boundary: Boundary
     pause: float | None = None
     joined: bool = False
@@ -35,61 +40,64 @@ class MarkedPassage:
     @property
     def voice(self) -> str | None:
         """The voice it is spoken in; None for that of the request."""
-        return self.manners[0].voice if self.manners else None
+        return self.styles[0].voice if self.styles else None
 
     @property
-    def own(self) -> SourceText:
+    def detached(self) -> SourceText:
         """Its text as a source of its own."""
         return SourceText.of(self.source.text, links=self.source.links)
 
 
-def marked_passages(items: Iterable[Item]) -> Iterator[MarkedPassage]:
-    """Sentences, each as soon as what is there of the text shows its end; breaks end a sentence too.
+def split_styled_passages(items: Iterable[MarkupItem]) -> Iterator[StyledPassage]:
+    """Yield sentences, each as soon as its end is certain; breaks end a sentence too.
 
-    Pauses that follow each other add up. Raises InputError where they exceed the longest.
+    Consecutive pauses add up.
+
+    Raises:
+        InputError: They exceed the longest pause.
     """
-    return _joined(iter(items), passages)
+    return _split_items(iter(items), split_passages)
 
 
-def marked_sections(items: Iterable[Item]) -> Iterator[MarkedPassage]:
-    """All text between two breaks as one passage."""
-    return _joined(iter(items), _whole)
+def split_sections(items: Iterable[MarkupItem]) -> Iterator[StyledPassage]:
+    """Yield all text between two breaks as one passage."""
+    return _split_items(iter(items), _split_nothing)
 
 
-def _whole(portions: Iterable[str]) -> Iterator[Passage]:
+def _split_nothing(portions: Iterable[str]) -> Iterator[Passage]:
     text = "".join(portions)
     if text.strip():
         yield Passage(text.strip(), len(text) - len(text.lstrip()), "end")
 
 
-def _joined(
-    items: Iterator[Item], divided: Callable[[Iterable[str]], Iterator[Passage]]
-) -> Iterator[MarkedPassage]:
-    held: MarkedPassage | None = None  # the last passage before breaks, whose boundary is not known
-    found = Break()  # the breaks since then
-    section = _Section(items)
-    while not section.ended:
-        for passage in divided(section.portions()):
-            if held is not None or found.pause is not None:
-                yield _closed(held, found)
-            marked = section.take(passage, found)
-            held, found = None, Break()
-            if marked.boundary == "end":
-                held = marked
+def _split_items(
+    items: Iterator[MarkupItem], split: Callable[[Iterable[str]], Iterator[Passage]]
+) -> Iterator[StyledPassage]:
+    pending: StyledPassage | None = None  # passage before the breaks, whose boundary is not known yet
+    breaks = Break()  # since that passage
+    section = _SectionBuffer(items)
+    while not section.is_complete:
+        for passage in split(section.portions()):
+            if pending is not None or breaks.pause is not None:
+                yield _close_passage(pending, breaks)
+            styled = section.take(passage, breaks)
+            pending, breaks = None, Break()
+            if styled.boundary == "end":
+                pending = styled
             else:
-                yield marked
+                yield styled
         section.clear()
-        found = _both(found, section.found)
-    if held is not None or found.pause is not None:
-        yield _closed(held, replace(found, boundary="end"))
+        breaks = _merge_breaks(breaks, section.next_break)
+    if pending is not None or breaks.pause is not None:
+        yield _close_passage(pending, replace(breaks, boundary="end"))
 
 
-def _closed(passage: MarkedPassage | None, after: Break) -> MarkedPassage:
-    passage = passage or MarkedPassage(SourceText.of(""), (), "end")
+def _close_passage(passage: StyledPassage | None, after: Break) -> StyledPassage:
+    passage = passage or StyledPassage(SourceText.of(""), (), "end")
     return replace(passage, boundary=after.boundary, pause=after.pause)
 
 
-def _both(first: Break, second: Break) -> Break:
+def _merge_breaks(first: Break, second: Break) -> Break:
     boundary = max(first.boundary, second.boundary, key=_RANKS.__getitem__)
     pauses = [pause for pause in (first.pause, second.pause) if pause is not None]
     if sum(pauses) > LONGEST_PAUSE:
@@ -99,71 +107,77 @@ def _both(first: Break, second: Break) -> Break:
     return Break(boundary, sum(pauses) if pauses else None)
 
 
-class _Section:
-    """The text up to the next break, with what markup says of its characters."""
+class _SectionBuffer:
+    """Text up to the next break, with places, styles and links of its characters."""
 
-    def __init__(self, items: Iterator[Item]) -> None:
+    def __init__(self, items: Iterator[MarkupItem]) -> None:
         self._items = items
-        self.ended = False
-        self.found = Break()
+        self.is_complete = False
+        self.next_break = Break()
         self._text = ""
-        self._touched = False  # whether the text touches what was taken last
+        self._touches = False  # whether no space separates the text from the last passage
         self.clear()
 
     def clear(self) -> None:
-        """Begin a new one."""
-        self._touched = self._touched and not self._text
+        """Start the next section."""
+        self._touches = self._touches and not self._text
         self._done = 0  # characters of the section that were taken
         self._text = ""
         self._starts: list[int] = []
         self._ends: list[int] = []
-        self._manners: list[Manner] = []
+        self._styles: list[SpeakingStyle] = []
         self._links: list[Link] = []
 
     def portions(self) -> Iterator[str]:
-        """What `passages` looks at: what is spoken as one word looks like one."""
+        """Yield text for `split_passages`; characters of fixed links look like one word."""
         for item in self._items:
             if isinstance(item, Break):
-                self.found = item
+                self.next_break = item
                 return
             yield self._add(item)
-        self.found, self.ended = Break(), True
+        self.next_break, self.is_complete = Break(), True
 
-    def _add(self, item: Stretch) -> str:
+    def _add(self, item: TextRun) -> str:
         source, start = item.source, len(self._text)
         self._text += source.text
         self._starts += source.starts
         self._ends += source.ends
-        self._manners += [item.manner] * len(source.text)
+        self._styles += [item.style] * len(source.text)
         self._links += (
             replace(link, start=link.start + start, end=link.end + start) for link in source.links
         )
         text = source.text
         for link in source.links:
-            if link.fixed:
-                word = "".join(c if c.isalnum() else "x" for c in text[link.start : link.end])
+            if link.is_fixed:
+                word = "".join(char if char.isalnum() else "x" for char in text[link.start : link.end])
                 text = text[: link.start] + word + text[link.end :]
         return text
 
-    def take(self, passage: Passage, after: Break) -> MarkedPassage:
-        """The characters of a passage that `passages` found; what stands before them is let go.
+    def take(self, passage: Passage, after: Break) -> StyledPassage:
+        """Remove the text up to the end of a passage; return the passage with its markup.
 
-        after: the breaks between it and the passage before. A pause is a space, but before a closing mark.
+        Args:
+            passage: Of the yielded text.
+            after: Breaks before it. They count as a space, except before a closing mark.
         """
         first = passage.start - self._done
-        joined = first == 0 and (self._touched if after == Break() else passage.text[0] in _CLOSING_MARKS)
-        self._touched = True
+        is_joined = first == 0 and (self._touches if after == Break() else passage.text[0] in _CLOSING_MARKS)
+        self._touches = True
         last = first + len(passage.text)
         source = SourceText(
             self._text[first:last],
             tuple(self._starts[first:last]),
             tuple(self._ends[first:last]),
-            tuple(_cut(link, first, last) for link in self._links if link.start < last and link.end > first),
+            tuple(
+                _clip_link(link, first, last)
+                for link in self._links
+                if link.start < last and link.end > first
+            ),
         )
-        manners = tuple(self._manners[first:last])
-        marked = MarkedPassage(source, manners, passage.boundary, joined=joined)
+        styles = tuple(self._styles[first:last])
+        styled = StyledPassage(source, styles, passage.boundary, joined=is_joined)
         self._text = self._text[last:]
-        for values in (self._starts, self._ends, self._manners):
+        for values in (self._starts, self._ends, self._styles):
             del values[:last]
         self._links = [
             replace(link, start=link.start - last, end=link.end - last)
@@ -171,11 +185,11 @@ class _Section:
             if link.end > last
         ]
         self._done += last
-        return marked
+        return styled
 
 
-def _cut(link: Link, first: int, last: int) -> Link:
-    """The part of a link within a passage; what is spoken instead of it is spoken where it begins."""
+def _clip_link(link: Link, first: int, last: int) -> Link:
+    """Return the part of a link within a passage; its phonemes or alias go to the part where it begins."""
     if link.start < first and link.phonemes is not None:
         link = replace(link, phonemes="")
     if link.start < first and link.alias is not None:

@@ -1,4 +1,4 @@
-"""Values that markup gives: times, factors, phonemes. InputError says what to write instead."""
+"""Values in markup: times, factors, phonemes. InputError says what to write instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.prosody import FACTORS, LONGEST_PAUSE
 
-__all__ = ["RATES", "at", "check_symbols", "from_ipa", "listed_symbols", "pitch", "rate", "seconds"]
+__all__ = [
+    "RATES",
+    "check_symbols",
+    "convert_ipa",
+    "list_symbols",
+    "locate_errors",
+    "parse_duration",
+    "parse_pitch",
+    "parse_rate",
+]
 
 _TIME = re.compile(r"\+?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(s|ms)", re.IGNORECASE | re.ASCII)
 _FACTOR = re.compile(r"(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(%?)", re.ASCII)
@@ -31,41 +40,42 @@ _IPA_OTHERS = (("ts", "ʦ"), ("dz", "ʣ"))
 
 
 @contextmanager
-def at(line: int, column: int) -> Iterator[None]:
-    """Errors within name the place in the text."""
+def locate_errors(line: int, column: int) -> Iterator[None]:
+    """Add the place in the text to the InputErrors of a block."""
     try:
         yield
     except InputError as error:
         raise InputError(f"The text has a mistake in line {line}, column {column}: {error}") from error
 
 
-def seconds(value: str, example: str) -> float:
-    """A time such as "0.5s" or "500ms" in seconds; `example` is how to write one."""
-    found = _TIME.fullmatch(value.strip())
-    if found is None:
+def parse_duration(value: str, example: str) -> float:
+    """Parse a time such as "0.5s" or "500ms" to seconds; errors show `example`."""
+    match = _TIME.fullmatch(value.strip())
+    if match is None:
         raise InputError(f"{quoted(value)} is no length of a pause. Write {example}.")
-    result = float(found[1]) / (1000 if found[2].lower() == "ms" else 1)
+    result = float(match[1]) / (1000 if match[2].lower() == "ms" else 1)
     if result > LONGEST_PAUSE:
         raise InputError(f"A pause of {quoted(value)} is too long; {LONGEST_PAUSE} s is the longest.")
     return result
 
 
-def rate(value: str) -> float:
-    """A factor on the speed: "1.2", "120%", "+20%", or a name of SSML."""
+def parse_rate(value: str) -> float:
+    """Parse a factor on the speed: "1.2", "120%", "+20%", or a name of SSML."""
     value = value.strip()
     if value in RATES:
         return RATES[value]
-    if found := _FACTOR.fullmatch(value):
-        return _limited(float(found[1]) / (100 if found[2] else 1), "speed", value)
+    if factor := _FACTOR.fullmatch(value):
+        return _check_limits(float(factor[1]) / (100 if factor[2] else 1), "speed", value)
     if (change := _CHANGE.fullmatch(value)) and change[2] == "%":
-        return _limited(1 + float(change[1]) / 100, "speed", value)
+        return _check_limits(1 + float(change[1]) / 100, "speed", value)
     raise InputError(f"{quoted(value)} is no speed. Write a factor or a percentage, 1.2 or 120%.")
 
 
-def pitch(value: str, around: float) -> float | None:
-    """A factor on the pitch: a name of SSML, or a change of the one `around`, "+10%" or "-2st".
+def parse_pitch(value: str, around: float) -> float | None:
+    """Parse a factor on the pitch: a name of SSML, or a change of `around`, "+10%" or "-2st".
 
-    None for what cannot be done, a pitch in Hz.
+    Returns:
+        None for a pitch in Hz, which is not supported.
     """
     value = value.strip()
     if value in _PITCHES:
@@ -73,7 +83,7 @@ def pitch(value: str, around: float) -> float | None:
     if change := _CHANGE.fullmatch(value):
         number = float(change[1])
         factor = 1 + number / 100 if change[2] == "%" else 2.0 ** (min(max(number, -99), 99) / 12)
-        return _limited(around * factor, "pitch", value)
+        return _check_limits(around * factor, "pitch", value)
     if re.fullmatch(r"[-+]?[\d.]+\s*hz", value.lower(), re.ASCII):
         return None
     raise InputError(
@@ -82,9 +92,13 @@ def pitch(value: str, around: float) -> float | None:
 
 
 def check_symbols(phonemes: str, symbols: Collection[str]) -> str:
-    """The phonemes, with one space for all whitespace; all of them are among the symbols."""
+    """Return the phonemes with single spaces.
+
+    Raises:
+        InputError: One is not among `symbols`.
+    """
     phonemes = " ".join(phonemes.split())
-    if unknown := listed_symbols(symbol for symbol in phonemes if symbol not in symbols and symbol != " "):
+    if unknown := list_symbols(symbol for symbol in phonemes if symbol not in symbols and symbol != " "):
         raise InputError(
             f"The model does not know these phonemes of {quoted(phonemes)}: {unknown}. Write them in "
             "misaki's alphabet. `kokoro-tvm phonemize` shows it for other words."
@@ -92,23 +106,25 @@ def check_symbols(phonemes: str, symbols: Collection[str]) -> str:
     return phonemes
 
 
-def listed_symbols(symbols: Iterable[str]) -> str:
-    """The first eight of some symbols as a message lists them; "" where there is none."""
+def list_symbols(symbols: Iterable[str]) -> str:
+    """Return the first eight symbols for a message; "" if there is none."""
     return ", ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in sorted(set(symbols))[:8])
 
 
-def from_ipa(phonemes: str, code: str) -> str:
-    """Phonemes of the International Phonetic Alphabet in the one that the voices of a language know.
+def convert_ipa(phonemes: str, code: str) -> str:
+    """Convert the International Phonetic Alphabet to the alphabet of a language's voices.
 
-    Where both are the same, nothing changes; marks of syllables are left out.
+    Symbols that are in both stay, syllable marks are dropped.
     """
-    own = {"a": (*_IPA_ENGLISH, *_IPA_AMERICAN), "b": (*_IPA_ENGLISH, *_IPA_BRITISH)}.get(code, _IPA_OTHERS)
-    for symbols, ours in (*_IPA, *own):
-        phonemes = phonemes.replace(symbols, ours)
+    variant = {"a": (*_IPA_ENGLISH, *_IPA_AMERICAN), "b": (*_IPA_ENGLISH, *_IPA_BRITISH)}.get(
+        code, _IPA_OTHERS
+    )
+    for symbols, replacement in (*_IPA, *variant):
+        phonemes = phonemes.replace(symbols, replacement)
     return phonemes
 
 
-def _limited(factor: float, what: str, value: str) -> float:
+def _check_limits(factor: float, what: str, value: str) -> float:
     low, high = FACTORS
     if not low <= factor <= high:
         raise InputError(f"{quoted(value)} is no {what}: the factor should lie within {low} and {high}.")

@@ -1,23 +1,26 @@
-"""Markup of any kind, written with brackets."""
+"""Write markup of any kind as brackets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.markup.items import Break, Item, Manner
+from kokoro_tvm.runtime.text.markup.items import Break, MarkupItem, SpeakingStyle
 
-__all__ = ["in_brackets"]
+__all__ = ["write_brackets"]
 
 
-def in_brackets(items: Iterable[Item], voice: str | None) -> str:
-    """A text that `parse_inline` makes the same of, but for pitches, which brackets do not have.
+def write_brackets(items: Iterable[MarkupItem], voice: str | None) -> str:
+    """Return a text that `parse_brackets` parses to the same items, except for pitches.
 
-    voice: the one that the text is going to be spoken in; without it, voices and rates are left out. Runs of
-    whitespace become one space, and paragraphs stand apart by blank lines.
+    Whitespace becomes one space, and blank lines separate paragraphs.
+
+    Args:
+        items: Of any parser.
+        voice: Voice of the request; without it voices and rates are dropped.
     """
     paragraphs: list[list[str]] = [[]]
-    manner = Manner()
+    style = SpeakingStyle()
     for item in items:
         if isinstance(item, Break):
             if item.pause is not None:
@@ -28,22 +31,22 @@ def in_brackets(items: Iterable[Item], voice: str | None) -> str:
                 paragraphs[-1].append(" ")
             continue
         if voice is not None:
-            if item.manner.voice != manner.voice:
-                paragraphs[-1].append(f" [voice:{item.manner.voice or voice}] ")
-            if item.manner.rate != manner.rate:
-                paragraphs[-1].append(f"[rate:{item.manner.rate:g}]")
-            manner = item.manner
+            if item.style.voice != style.voice:
+                paragraphs[-1].append(f" [voice:{item.style.voice or voice}] ")
+            if item.style.rate != style.rate:
+                paragraphs[-1].append(f"[rate:{item.style.rate:g}]")
+            style = item.style
         paragraphs[-1].append(_linked(item.source))
     lines = (" ".join("".join(parts).split()) for parts in paragraphs)
     return "\n\n".join(line for line in lines if line)
 
 
 def _linked(source: SourceText) -> str:
-    parts, done = [], 0
+    parts, end = [], 0
     for link in source.links:
-        parts += [source.text[done : link.start], _link(source.text[link.start : link.end], link)]
-        done = link.end
-    return "".join((*parts, source.text[done:]))
+        parts += [source.text[end : link.start], _link(source.text[link.start : link.end], link)]
+        end = link.end
+    return "".join((*parts, source.text[end:]))
 
 
 def _link(text: str, link: Link) -> str:

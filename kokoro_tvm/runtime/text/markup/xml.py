@@ -1,6 +1,6 @@
-"""XML that comes in portions, as elements and text with their places, by the standard library's expat.
+"""Streaming XML parser with places, by the standard library's expat.
 
-Nothing is taken from elsewhere: a document type is refused, and with it every entity of one's own.
+A document type is refused, and with it every custom entity.
 """
 
 from __future__ import annotations
@@ -12,45 +12,49 @@ from xml.parsers import expat
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.markup.values import at
+from kokoro_tvm.runtime.text.markup.values import locate_errors
 
-__all__ = ["Listener", "Xml"]
+__all__ = ["XmlHandler", "XmlStreamParser"]
 
-_MOST_WAITING = 1 << 16  # bytes of a tag, or of what else expat does not hand out yet
+_MAX_PENDING = 1 << 16  # bytes of an incomplete tag
 
 
-class Listener(Protocol):
-    """What is called for the parts of a document; `place` is a character of the text."""
+class XmlHandler(Protocol):
+    """Callbacks for the parts of a document; `place` is an index of the text."""
 
     @property
     def innermost(self) -> str:
-        """The element that is open, with its place; "" where there is none."""
+        """The innermost open element with its place; "" if there is none."""
 
     def start(self, name: str, attributes: Mapping[str, str], line: int, column: int) -> None:
-        """An element begins."""
+        """Handle the start of an element."""
 
     def end(self, name: str, place: int) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
 
     def text(self, source: SourceText) -> None:
-        """Characters, with their places."""
+        """Handle characters."""
 
 
-class Xml:
-    """A document that comes in portions. Raises InputError with line and column."""
+class XmlStreamParser:
+    """Parser of a document that arrives in portions.
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-        # What has come and expat has not handed out: its bytes from number `base` on, of which `seen` are
-        # done, and the place of the next one as a character of the text.
+    Raises:
+        InputError: With line and column: the document is invalid.
+    """
+
+    def __init__(self, handler: XmlHandler) -> None:
+        self._handler = handler
+        # Bytes that expat holds: they begin at byte `base`, `seen` of them are handled, and `place` is the
+        # next character of the text.
         self._bytes, self._base, self._seen, self._place = b"", 0, 0, 0
         self._cdata = self._begun = False
-        self._skipped = 1, 0  # lines, and columns of the last, before the first character that is not space
+        self._skipped = 1, 0  # lines, and columns of the last one, before the first non-space
         self._expat: Any = expat.ParserCreate("utf-8")
-        if hasattr(self._expat, "SetReparseDeferralEnabled"):  # a tag is known as soon as it is there
+        if hasattr(self._expat, "SetReparseDeferralEnabled"):  # report a tag at once
             self._expat.SetReparseDeferralEnabled(False)
         self._expat.StartElementHandler = self._start
-        self._expat.EndElementHandler = lambda name: listener.end(name, self._advance())
+        self._expat.EndElementHandler = lambda name: handler.end(name, self._advance())
         self._expat.CharacterDataHandler = self._characters
         self._expat.StartCdataSectionHandler = lambda: self._in_cdata(True)
         self._expat.EndCdataSectionHandler = lambda: self._in_cdata(False)
@@ -58,11 +62,11 @@ class Xml:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Line and column of what the listener is called for, from 1 on."""
+        """Line and column of the current event, from 1."""
         return self._from_one(self._expat.CurrentLineNumber, self._expat.CurrentColumnNumber)
 
     def feed(self, portion: str, final: bool) -> None:
-        """Call the listener for what a portion completes."""
+        """Parse a portion and call the handler for what it completes."""
         if not self._begun:
             portion = self._begin(portion)
         try:
@@ -78,12 +82,12 @@ class Xml:
             raise self._malformed(error) from error
         if self._expat.CurrentByteIndex >= self._base:
             self._advance()
-        if len(self._bytes) - self._seen > _MOST_WAITING:
+        if len(self._bytes) - self._seen > _MAX_PENDING:
             with self._here():
-                raise InputError(f"what begins here has more than {_MOST_WAITING} bytes. Close the tag.")
+                raise InputError(f"what begins here has more than {_MAX_PENDING} bytes. Close the tag.")
 
     def _begin(self, portion: str) -> str:
-        """A portion without space before the document, where an XML declaration may have none."""
+        """Return a portion without leading space, which an XML declaration must not have."""
         rest = portion.lstrip("\ufeff \t\r\n")
         space = portion[: len(portion) - len(rest)]
         lines, column = self._skipped
@@ -95,7 +99,7 @@ class Xml:
         return rest
 
     def _advance(self) -> int:
-        """Go to what expat hands out; its place in the text."""
+        """Move to the current event; return its place in the text."""
         index = self._expat.CurrentByteIndex - self._base
         self._place += len(self._bytes[self._seen : index].decode())
         self._seen = index
@@ -106,14 +110,14 @@ class Xml:
         return line + lines - 1, column + 1 + (columns if line == 1 else 0)
 
     def _here(self) -> AbstractContextManager[None]:
-        return at(*self.position)
+        return locate_errors(*self.position)
 
     def _malformed(self, error: expat.ExpatError) -> InputError:
         line, column = self._from_one(error.lineno, error.offset)
         reason = expat.ErrorString(error.code)
         hint = ""
-        if reason in ("no element found", "mismatched tag") and self._listener.innermost:
-            hint = f" Close {self._listener.innermost} first."
+        if reason in ("no element found", "mismatched tag") and self._handler.innermost:
+            hint = f" Close {self._handler.innermost} first."
         elif "token" in reason or "entity" in reason:
             hint = " Write & as &amp; and < as &lt;."
         reason = reason.replace("no element found", "it ends too early")
@@ -129,8 +133,8 @@ class Xml:
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._advance()
         line, column = self.position
-        with at(line, column):
-            self._listener.start(name, attributes, line, column)
+        with locate_errors(line, column):
+            self._handler.start(name, attributes, line, column)
 
     def _characters(self, text: str) -> None:
         start = self._advance()
@@ -141,4 +145,4 @@ class Xml:
             source = SourceText(text, (start,) * len(text), (start + length,) * len(text))
         elif text == "\n" and self._bytes[self._seen : self._seen + 2] == b"\r\n":
             source = SourceText(text, (start,), (start + 2,))
-        self._listener.text(source)
+        self._handler.text(source)

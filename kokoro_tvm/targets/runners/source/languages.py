@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kokoro_tvm.common.errors import BuildError
-from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
+
+if TYPE_CHECKING:  # it imports numpy, which a build with nothing to do does not need
+    from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
 __all__ = ["LANGUAGES", "ShaderLanguage"]
 

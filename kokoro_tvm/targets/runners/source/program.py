@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import IntEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers
-from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
-from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets.runners.source.languages import LANGUAGES, ShaderLanguage
+
+if TYPE_CHECKING:  # it imports numpy, which a build with nothing to do does not need
+    from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
 __all__ = ["PURPOSE", "Order", "compile_kernels", "headers_digest", "load", "translated"]
 
@@ -84,11 +85,14 @@ def load(
     """
     import tvm_ffi
 
+    from kokoro_tvm.runtime.threads import usable_cores
+
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
         library = Path(folder, "kernels.so")
         options = ("-march=native", *(["-DGROUP_RACES"] if races else []))
         compile_kernels(code, library, NATIVE_CXX, *options)
         module = tvm_ffi.load_module(str(library))
+
     module["choose"](int(order), cores or usable_cores())
     return module
 
@@ -99,10 +103,13 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
     Raises:
         BuildError: The compiler is not installed or refuses the kernels.
     """
+    from kokoro_tvm.runtime.threads import usable_cores
+
     version = compiler.version(*PURPOSE)
     headers = [f"-I{_FOLDER}", "-isystem", str(tvm_ffi_headers())]
     command = [compiler.command, *OPTIONS, *options, *headers]
     names = [*code.functions]
+
     workers = max(1, min(len(names), usable_cores()))
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder, ThreadPoolExecutor(workers) as pool:
 

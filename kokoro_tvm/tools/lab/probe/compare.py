@@ -111,8 +111,8 @@ def reduce_moments(array: Array) -> Array:
     Two kernels may choose different blocks, so that only these agree.
     """
     pivot, total, squares, steps = np.asarray(array, np.float64).transpose(1, 0, 2)
-    used = steps[:, 0] > 0
-    pivot, total, squares, steps = pivot[used], total[used], squares[used], steps[used]
+    nonempty = steps[:, 0] > 0
+    pivot, total, squares, steps = pivot[nonempty], total[nonempty], squares[nonempty], steps[nonempty]
     means = pivot + total / steps
     mean = np.average(means, axis=0, weights=steps)
     variance = np.average((squares - total**2 / steps) / steps + (means - mean) ** 2, axis=0, weights=steps)

@@ -1,5 +1,5 @@
-/* Speaks from Node, as an addon of Node-API with one function:
- * speak(bundle, phonemes, voice, speed, seed) -> {audio: Float32Array, words: [{text, start, end}]}. */
+/* Addon of Node-API that speaks: speak(bundle, phonemes, voice, speed, seed) -> {audio: Float32Array, words: [{text,
+ * start, end}]}. */
 #include <node_api.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The native methods of Kokoro.java. Strings come and go as UTF-8, those that come with a 0 behind them. */
+/* Native methods of Kokoro.java. Strings are UTF-8; arguments end with a 0. */
 #include <jni.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static jbyteArray bytes_of(JNIEnv *env, const char *text) {
   return made;
 }
 
-/* The exception has been thrown when this returns. */
+/* Throw an exception. */
 static void fail(JNIEnv *env, jclass kokoro, const kokoro_error *error) {
   jmethodID method = (*env)->GetStaticMethodID(env, kokoro, "fail", "([B)V");
   (*env)->CallStaticVoidMethod(env, kokoro, method, bytes_of(env, error->text));

@@ -1,4 +1,4 @@
-/* What darwin.c of the runners takes for granted of macOS' structures and numbers, by macOS' own headers. */
+/* Compile-time checks of darwin.c's assumptions about macOS' structures and numbers, by macOS' headers. */
 #include <fcntl.h>
 #include <dlfcn.h>
 #include <errno.h>

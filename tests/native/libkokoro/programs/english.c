@@ -1,9 +1,9 @@
-/* What libkokoro's English makes of texts and words, one a line, the text as hexadecimal code points behind the last colon:
+/* Read texts and words with libkokoro's English: one per line, with hexadecimal code points after the last colon:
  *
  *   english FRONT_END CODE < lines   text:TEXT, word:TAG:VOWEL:TO:STRESS:TEXT, letters:TEXT, inflate:BYTES
  *
- * VOWEL is -1 to 1 and STRESS a number as in lexicon.h. It prints a line for each: fields with a unit separator behind them,
- * tokens with a record separator, all with a group separator; "-" for no phonemes. */
+ * VOWEL is -1 to 1 and STRESS a number as in lexicon.h. It prints a line for each: fields end with a unit separator,
+ * tokens with a record separator, the line with a group separator; "-" for no phonemes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void print_tokens(work *w, const english *e, string text) {
   }
 }
 
-/* Bytes, unpacked into exactly as many as are expected, in front of which their number stands. */
+/* Unpack bytes whose expected number comes first. */
 static void print_inflated(work *w, string text) {
   size_t size = text.size ? (size_t)text.at[0] : 0;
   uint8_t *packed = malloc(text.size + !text.size), *plain = malloc(size + !size);
@@ -102,7 +102,7 @@ int main(int count, char **words) {
   while (fgets(line, sizeof line, stdin)) {
     work w = WORK(&s, &memory);
     answer(&w, e, &l, line);
-    printf("%c\n", LINE); /* a token may have an end of a line in it */
+    printf("%c\n", LINE); /* tokens may contain line ends */
     release(&memory);
   }
   release(&s.scratch);

@@ -1,4 +1,4 @@
-/* Forks while a bundle is open: in the child, nothing of it waits for a thread that is not there. */
+/* Fork while a bundle is open: the child must not wait for a thread that it does not have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

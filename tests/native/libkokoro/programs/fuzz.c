@@ -1,7 +1,8 @@
-/* Mutated manifests, tensors, libraries, phonemes and arguments: each is refused with a code and a text, or works.
+/* Fuzzer of manifests, tensors, libraries, phonemes and arguments: each mutation is refused with a code and a message,
+ * or works.
  *
- * fuzz BUNDLE FOLDER FIRST COUNT: FOLDER has every file of the bundle but bundle.json. Case k is the same whenever it
- * is run. */
+ * fuzz BUNDLE FOLDER FIRST COUNT: FOLDER has every file of the bundle except bundle.json. Case k is the same in every
+ * run. */
 #include "model/model.h"
 
 #include <fcntl.h>
@@ -17,7 +18,7 @@ typedef struct text {
 
 static uint64_t state;
 static unsigned opened, spoken, refused;
-static text described, numbers, code, voice; /* what is mutated */
+static text described, numbers, code, voice; /* inputs to mutate */
 
 static uint64_t number(uint64_t below) { /* xorshift64* (Vigna 2016) */
   state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
@@ -48,7 +49,7 @@ static const char *const WORDS[] = {
     "\"frames\"", "\"masked\"", "\"float16\"", "\"int64\"", "[1, \"T\"]", "[0]", "[1, 2, 3, 4, 5, 6, 7, 8, 9]",
     "\"length\"", "\"audio\"", "{", "]", ",", "\"", "\\", "\xff", "\xc3"};
 
-/* A copy with one to three changes. */
+/* Return a copy with one to three changes. */
 static text mutated(text from) {
   text result = {malloc(2 * from.size + 4096), from.size};
   memcpy(result.bytes, from.bytes, from.size);
@@ -59,13 +60,13 @@ static text mutated(text from) {
       case 0: result.bytes[at] = (char)number(256); break;
       case 1: result.bytes[at] ^= (char)(1 << number(8)); break;
       case 2: result.size = at; break;
-      case 3: /* without some bytes */
+      case 3: /* delete some bytes */
         end = at + 1 + number(8);
         if (end > result.size) break;
         memmove(result.bytes + at, result.bytes + end, result.size - end);
         result.size -= end - at;
         break;
-      default: /* another value in the place of what stands behind a colon or comma */
+      default: /* replace a value after a colon or comma */
         while (at < result.size && !strchr(":,[", result.bytes[at])) ++at;
         if (at >= result.size) break;
         end = ++at;
@@ -158,7 +159,7 @@ static void try_voice(kokoro *bundle, const char *folder, uint64_t which) {
   if (!checked(code, &error, name, which)) speak(bundle, &expected, which);
 }
 
-/* Runs what may fail as a call of the library does. */
+/* Run a body like a call of the library. */
 static void attempt(void (*body)(scope *, text, void *), text from, void *argument, uint64_t which) {
   char message[2048] = "";
   arena kept = {NULL};
@@ -190,7 +191,7 @@ static void try_tensors(scope *s, text result, void *path) {
   if (setjmp(s->failed) == 0) {
     tensors candidate = map_tensors(s, &opened);
     unsigned sum = 0;
-    for (int64_t i = 0; i < candidate.count; ++i) /* every byte is there */
+    for (int64_t i = 0; i < candidate.count; ++i) /* read every byte */
       for (int64_t j = 0; j < candidate.all[i].size; j += 64) sum += ((unsigned char *)candidate.all[i].data)[j];
     if (sum == 1) putchar(' ');
   }
@@ -217,11 +218,11 @@ int main(int count, char **words) {
   numbers = read_all(path);
   snprintf(path, sizeof path, "%s/bert-16.so", words[1]);
   code = read_all(path);
-  voice.size = 510 * 4 * sizeof(float); /* the last one's */
+  voice.size = 510 * 4 * sizeof(float); /* of the last case */
   voice.bytes = memcpy(malloc(voice.size), numbers.bytes + numbers.size - voice.size, voice.size);
-  if (numbers.size > 4096) numbers.size = 4096; /* so that the header is what is changed */
+  if (numbers.size > 4096) numbers.size = 4096; /* so that changes hit the header */
   for (char *at = code.bytes + 8; at + 18 < code.bytes + code.size; ++at)
-    if (memcmp(at, "relax.VMExecutable", 18) == 0) { /* of a library, from what is parsed on */
+    if (memcmp(at, "relax.VMExecutable", 18) == 0) { /* of a library, from the parsed part on */
       code.size -= (size_t)(at - 8 - code.bytes);
       memmove(code.bytes, at - 8, code.size);
       break;

@@ -1,7 +1,7 @@
-/* Rows of voices and mixes, without the TVM runtime: styles BUNDLE SYMBOLS < VOICES
+/* Print rows of voices and mixes without the TVM runtime: styles BUNDLE SYMBOLS < VOICES
  *
- * VOICES end with a NUL each, and so does what is printed for each: "0 " and the row's float32 numbers as the
- * hexadecimal digits of their bits, or the code of the failure and its text. */
+ * Every voice ends with a NUL, and so does its output: "0 " and the row's float32 numbers as hexadecimal bits, or the
+ * code and text of the failure. */
 #include "model/model.h"
 
 #include <stdio.h>

@@ -1,17 +1,17 @@
-/* What the front end of libkokoro makes of texts, one a line: a command and a text as hexadecimal code points. It prints a
- * line of JSON for each.
+/* Read texts with the front end of libkokoro: one line per text, with a command and hexadecimal code points. Print a line
+ * of JSON for each.
  *
  *   text FRONT_END CODE [LANGUAGE] < lines
  *
- *   chars        what each character is, as checksums over all
+ *   chars        checksums of the properties of all characters
  *   cases:TEXT   small, large, capitalized, and the four normal forms
- *   find:N:TEXT  what expression N finds
- *   normal:TEXT  as it is read; `steps` in its place: how many expressions took
+ *   find:N:TEXT  matches of expression N
+ *   normal:TEXT  the normalized text; `steps` instead: steps of expressions
  *   read:TEXT    tokens and notices
- *   model:SPEED TOKENS FRAMES SYMBOL ID...   for the plans that follow
+ *   model:SPEED TOKENS FRAMES SYMBOL ID...   of the following plans
  *   plan:TEXT    pieces and notices
- *   fuzz:COUNT EVERY   reads so many random texts, up to the words that are said for them, and plans the speech of one in
- *                      EVERY; prints how many of these were refused
+ *   fuzz:COUNT EVERY   read random texts up to their normalized words, and plan one in EVERY; print the number of
+ *                      refused plans
  */
 #include <math.h>
 #include <stdio.h>
@@ -103,7 +103,7 @@ static void print_reading(work *w, const reader *r, string text) {
   printf("]");
 }
 
-/* A model that finds durations by a rule, as the one of tests/front_end_vectors.py. */
+/* A model that predicts durations by a rule, as in tests/front_end_vectors.py. */
 typedef struct model {
   struct { int32_t symbol; int64_t id; } vocabulary[512];
   int count;
@@ -111,7 +111,7 @@ typedef struct model {
   double speed;
 } model;
 
-static int64_t id_of(const model *m, int32_t symbol) { /* -1: it does not know it */
+static int64_t id_of(const model *m, int32_t symbol) { /* -1: unknown */
   for (int i = 0; i < m->count; ++i)
     if (m->vocabulary[i].symbol == symbol) return m->vocabulary[i].id;
   return -1;
@@ -145,7 +145,7 @@ static int predict(void *with, work *w, piece *p) {
   return total <= m->most[1];
 }
 
-static void read_model(model *m, const char *line) { /* speed, most tokens, most frames, then symbol and id */
+static void read_model(model *m, const char *line) { /* speed, maximum tokens and frames, then symbols and ids */
   char *end = (char *)strchr(line, ':') + 1;
   m->speed = strtod(end, &end);
   m->most[0] = strtoll(end, &end, 10);
@@ -163,7 +163,7 @@ static uint32_t adler32(uint32_t sum, const void *bytes, size_t size) {
   return high << 16 | low;
 }
 
-/* The checksum of a piece's audio, finished: of ones. */
+/* Return the checksum of a piece's finished audio of ones. */
 static uint32_t finished(work *w, const piece *p) {
   int64_t samples = 0;
   for (size_t i = 0; i < p->tokens; ++i) samples += 600 * p->durations[i];
@@ -259,7 +259,7 @@ static uint64_t drawn(uint64_t below) { /* xorshift64* (Vigna 2016) */
   return (state * 0x2545F4914F6CDD1Du >> 16) % below;
 }
 
-/* A random text: fragments that rules know, and characters of all planes. */
+/* Return a random text of fragments that rules know, and of characters of all planes. */
 static string random_text(work *w) {
   static const char *const fragments[] = {
       "[a](/b/)", "<b>", "</b>", "<!-- x -->", "&amp;", "&#x41;", "&#99999;", "&notit;", "**", "_", "~~", "`", "\n- ", "\n1. ",

@@ -1,4 +1,4 @@
-/* Several threads use one bundle, while others open and close it: each gets what it gets alone.
+/* Use a bundle from several threads, while others open and close it: results equal those of one thread.
  *
  * threads BUNDLE ROUNDS */
 #include "kokoro.h"

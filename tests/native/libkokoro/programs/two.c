@@ -1,4 +1,4 @@
-/* Two bundles in one process, whose libraries have the same names: each says what it says alone.
+/* Open two bundles in one process whose libraries have equal names: each speaks as it does alone.
  *
  * two BUNDLE ANOTHER */
 #include "kokoro.h"

@@ -1,4 +1,4 @@
-"""The dictionary in blocks: what was packed is found, and nothing else."""
+"""Compact dictionary: every packed entry is found, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.runtime.text.frontend.data import FORMAT, FrontEndFile
-from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack_dictionary
 
 words = st.text("abcéAZ\0\1\2\t\n ’日🙂", min_size=1, max_size=12)
 phonemes = st.text("ˈæbkə ", max_size=6)
@@ -19,24 +19,24 @@ entries = phonemes | st.dictionaries(st.sampled_from(["DEFAULT", "NOUN"]), st.no
 
 
 @given(content=st.dictionaries(words, entries, max_size=60), others=st.lists(words | st.text(max_size=3)))
-def test_every_word_has_its_entry(content: dict[str, str], others: list[str]) -> None:
-    dictionary = Dictionary(pack(content))
+def test_dictionary_has_every_entry(content: dict[str, str], others: list[str]) -> None:
+    dictionary = Dictionary(pack_dictionary(content))
     assert len(dictionary) == len(content)
     assert {word: dictionary.get(word) for word in content} == content
     assert all(dictionary.get(word) == content.get(word) for word in others)
 
 
-def test_many_blocks() -> None:
+def test_dictionary_has_entries_of_many_blocks() -> None:
     content = {f"word{n}": "æ" * (n % 50) for n in range(5000)}
-    dictionary = Dictionary(pack(content))
+    dictionary = Dictionary(pack_dictionary(content))
     assert all(dictionary.get(word) == phonemes for word, phonemes in content.items())
     assert dictionary.get("word") is None
     assert dictionary.get("word49999") is None
 
 
-def test_a_word_may_share_all_but_its_end_with_the_one_before() -> None:
+def test_dictionary_shares_prefixes() -> None:
     content = {"a" * length: "b" for length in range(1, 600)}
-    assert dict(Dictionary(pack(content)).items()) == content
+    assert dict(Dictionary(pack_dictionary(content)).items()) == content
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_a_word_may_share_all_but_its_end_with_the_one_before() -> None:
         ({chr(place): "a" for place in range(0x4E00, 0x4F00)}, "more than 253"),
     ],
 )
-def test_what_it_cannot_hold_is_refused(content: dict[str, str], why: str) -> None:
+def test_pack_dictionary_refuses_large_entries(content: dict[str, str], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        pack(content)
+        pack_dictionary(content)
 
 
-def test_what_is_none_is_refused() -> None:
+def test_dictionary_refuses_other_bytes() -> None:
     with pytest.raises(ValueError, match="no dictionary"):
         Dictionary(b"\5\0\0\0abcd")
 
 
-def test_a_file_of_another_layout_is_refused() -> None:
+def test_front_end_file_refuses_another_layout() -> None:
     file = FrontEndFile({"format": np.array([FORMAT - 1], np.int32)}, Path("front_end.safetensors"))
     with pytest.raises(BundleError, match=rf"has layout {FORMAT - 1}, and this version reads {FORMAT}"):
         file.english(british=False)

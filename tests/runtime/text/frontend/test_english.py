@@ -1,4 +1,4 @@
-"""English as it is spoken: equal to misaki on real sentences, with every token's place in the source."""
+"""English front end: equal to misaki, with places of tokens in the source."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from linked_text import linked
 
 from kokoro_tvm.runtime.text.frontend import parts
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
-from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, FrontEndResult
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.measure.phonemes import SentenceReading, judge_phonemes
@@ -43,13 +43,13 @@ def file(front_end_files: Path) -> FrontEndFile:
     return FrontEndFile.open(front_end_files / "front_end.safetensors")
 
 
-def english(file: FrontEndFile, british: bool, espeak: bool = True) -> English:
+def english(file: FrontEndFile, british: bool, espeak: bool = True) -> EnglishFrontEnd:
     data = file.english(british)
-    return English(data, british, UnknownWords(data, british, espeak))
+    return EnglishFrontEnd(data, british, UnknownWordReader(data, british, espeak))
 
 
 @pytest.fixture(scope="module")
-def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple[Any, English]]]:
+def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple[Any, EnglishFrontEnd]]]:
     """british -> (misaki, ours)"""
     with ExitStack() as stack:
         yield {
@@ -62,14 +62,14 @@ def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple
 
 
 @pytest.mark.parametrize("word", ["a@", "b2", "x-"])
-def test_a_word_of_many_parts_takes_time_as_it_has_parts(
+def test_english_reads_long_words_in_linear_time(
     word: str, file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Read parts are counted, not seconds."""
+    """Count the parts that are read, not seconds."""
     taken: list[int] = []
-    joined = parts.join
+    joined = parts.join_parts
     monkeypatch.setattr(
-        "kokoro_tvm.runtime.text.frontend.english.join", lambda p: (taken.append(len(p)), joined(p))[1]
+        "kokoro_tvm.runtime.text.frontend.english.join_parts", lambda p: (taken.append(len(p)), joined(p))[1]
     )
     reader = english(file, british=False, espeak=False)
     costs = []
@@ -82,8 +82,8 @@ def test_a_word_of_many_parts_takes_time_as_it_has_parts(
 
 
 @pytest.mark.parametrize("british", [False, True])
-def test_real_sentences_are_read_as_misaki_reads_them(
-    both: dict[bool, tuple[Any, English]], british: bool
+def test_english_equals_misaki_on_sentences(
+    both: dict[bool, tuple[Any, EnglishFrontEnd]], british: bool
 ) -> None:
     misaki, ours = both[british]
     read = [
@@ -95,7 +95,9 @@ def test_real_sentences_are_read_as_misaki_reads_them(
 
 @settings(max_examples=60)
 @given(text=texts, british=st.booleans())
-def test_so_is_whatever_is_written(both: dict[bool, tuple[Any, English]], text: str, british: bool) -> None:
+def test_english_equals_misaki_on_random_text(
+    both: dict[bool, tuple[Any, EnglishFrontEnd]], text: str, british: bool
+) -> None:
     misaki, ours = both[british]
     reference, tokens = misaki(text), ours.convert(linked(text))
     if "".join(t.phonemes + t.space for t in tokens) != "".join(w.phonemes + w.space for w in reference):
@@ -105,7 +107,7 @@ def test_so_is_whatever_is_written(both: dict[bool, tuple[Any, English]], text: 
 
 @settings(max_examples=60)
 @given(text=st.one_of(texts, st.text(st.characters(exclude_categories=["Cs"]), max_size=60)))
-def test_every_token_says_where_it_stands(file: FrontEndFile, text: str) -> None:
+def test_english_tokens_have_places(file: FrontEndFile, text: str) -> None:
     tokens = english(file, False, espeak=False).convert(linked(text))
     end = 0
     for token in tokens:
@@ -115,14 +117,14 @@ def test_every_token_says_where_it_stands(file: FrontEndFile, text: str) -> None
             assert re.sub("['‘’]", "", text[token.start : token.end]) == re.sub("['‘’]", "", token.text)
 
 
-def test_homographs_go_by_their_part_of_speech(file: FrontEndFile) -> None:
+def test_english_homographs_depend_on_the_tag(file: FrontEndFile) -> None:
     tokens = english(file, False).convert(SourceText.of("They live where live bands record a record."))
     assert [t.phonemes for t in tokens if t.text in ("live", "record")] == [
         "lˈɪv", "lˈIv", "ɹəkˈɔɹd", "ɹˈɛkəɹd",
     ]  # fmt: skip
 
 
-def test_links_give_phonemes_and_stress(file: FrontEndFile) -> None:
+def test_english_follows_links(file: FrontEndFile) -> None:
     convert = english(file, False, espeak=False).convert
 
     def say(text: str) -> list[Token]:
@@ -141,15 +143,15 @@ def test_links_give_phonemes_and_stress(file: FrontEndFile) -> None:
     ("word", "origin"),
     [("zuckerbergish", "letters"), ("xkcdq", "spelled"), ("ŵŷxqz", "letters"), ("中文", "")],
 )
-def test_without_espeak_words_go_by_their_letters(file: FrontEndFile, word: str, origin: str) -> None:
+def test_english_reads_letters_without_espeak(file: FrontEndFile, word: str, origin: str) -> None:
     (token,) = english(file, False, espeak=False).convert(SourceText.of(word))
     assert (token.origin, bool(token.phonemes)) == (origin, bool(origin))
 
 
-def test_threads_share_a_front_end(file: FrontEndFile) -> None:
+def test_english_is_thread_safe(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
 
-    def read(text: str) -> Reading:
+    def read(text: str) -> FrontEndResult:
         return front_end.read(SourceText.of(text), "a")
 
     alone = {text: read(text) for text in SOME[:20]}
@@ -157,17 +159,7 @@ def test_threads_share_a_front_end(file: FrontEndFile) -> None:
         assert list(pool.map(read, alone)) == list(alone.values())
 
 
-def test_paragraphs_keep_their_places(file: FrontEndFile) -> None:
-    text = "  Wrapped\n  lines read\ton.\r\n \n\n***\n\nTwo  words.\n"
-    first, second = FrontEnd(file).read(SourceText.of(text), "b").utterances
-    assert [text[t.start : t.end] for t in first.tokens] == ["Wrapped", "lines", "read", "on", "."]
-    assert [text[t.start : t.end] for t in second.tokens] == ["Two", "words", "."]
-    assert second.phonemes == "tˈuː wˈɜːdz."
-
-
-def test_what_was_guessed_and_what_was_lost_is_said(
-    file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_front_end_notes_guesses_and_losses(file: FrontEndFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.letters.EspeakEnglish", _missing)
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
     guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
@@ -179,7 +171,7 @@ def _missing(british: bool) -> None:
     raise ImportError("espeakng_loader")
 
 
-def test_speaking_english_imports_numpy_alone(front_end_files: Path) -> None:
+def test_english_imports_only_numpy(front_end_files: Path) -> None:
     code = """
 import sys
 from pathlib import Path
@@ -198,8 +190,8 @@ assert not unwanted & {name.partition(".")[0] for name in sys.modules}
     assert done.returncode == 0, done.stderr
 
 
-def test_words_of_a_long_number_share_one_span() -> None:
-    """Every one of n words stands for n figures: what is done for each must not grow with n."""
+def test_english_words_of_a_number_share_a_place() -> None:
+    """Each of n words stands for n digits, so work per word must not grow with n."""
     copied = 0
 
     class Ends(tuple[int, ...]):
@@ -216,7 +208,7 @@ def test_words_of_a_long_number_share_one_span() -> None:
     assert copied == 2000
 
 
-def test_messages_shorten_the_words_that_they_list(file: FrontEndFile) -> None:
+def test_notices_shorten_long_words(file: FrontEndFile) -> None:
     text = " ".join([f"{'qz' * 30}{'q' * i}zyx" for i in range(30)])
     reading = FrontEnd(file).read(SourceText.of(f"{text} {'漢' * 20_000}"), "a")
     assert reading.notices

@@ -1,4 +1,4 @@
-"""English words whose reading depends on their neighbours: two readings, capitals, ends of sentences."""
+"""English words that depend on their neighbours: homographs, capitals, abbreviations."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from yaml import safe_load
 
-from kokoro_tvm.model.front_end.homograph_file import readings
+from kokoro_tvm.model.front_end.homograph_file import read_homographs
 from kokoro_tvm.runtime.documents.captions.lines import split_into_cues
 from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.runtime.text.frontend.alphabet import CONSONANTS, PRIMARY, SECONDARY, VOWELS, restress
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs
-from kokoro_tvm.runtime.text.frontend.lexicon import stress_of
+from kokoro_tvm.runtime.text.frontend.lexicon import capital_stress
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.passages import passages
+from kokoro_tvm.runtime.text.passages import split_passages
 
 CASES = safe_load((Path(__file__).parent / "cases/readings/en.yaml").read_text(encoding="utf-8"))
 
@@ -29,25 +29,25 @@ def file(front_end_files: Path) -> FrontEndFile:
 
 
 def spoken(file: FrontEndFile, text: str, british: bool = False) -> list[tuple[str, str]]:
-    """(word, phonemes) of a text."""
-    tokens = English(file.english(british), british).convert(SourceText.of(text))
+    """Return (word, phonemes) of a text."""
+    tokens = EnglishFrontEnd(file.english(british), british).convert(SourceText.of(text))
     return [(token.text, token.phonemes) for token in tokens]
 
 
 @pytest.mark.parametrize("case", CASES["homographs"], ids=lambda case: case["text"])
-def test_a_word_of_two_readings(file: FrontEndFile, case: dict[str, str]) -> None:
-    wanted = readings()[case["word"].lower()][case["reading"]]
+def test_homographs_choose_the_reading(file: FrontEndFile, case: dict[str, str]) -> None:
+    wanted = read_homographs()[case["word"].lower()][case["reading"]]
     for variant, british in (("us", False), ("gb", True)):
         found = dict(spoken(file, case["text"], british))[case["word"]]
-        assert found == restress(wanted[variant], stress_of(case["word"]))
+        assert found == restress(wanted[variant], capital_stress(case["word"]))
 
 
-def test_readings_are_written_in_the_alphabet_of_the_lexicon(file: FrontEndFile) -> None:
-    """Each word has a reading that the lexicon has, and no two that sound alike."""
+def test_homograph_readings_are_in_the_alphabet(file: FrontEndFile) -> None:
+    """Each word has a pronunciation of the lexicon, and no two equal ones."""
     alphabet = VOWELS | CONSONANTS | {PRIMARY, SECONDARY, "T", "ᵊ", "ː"}
     for variant, british in (("us", False), ("gb", True)):
         data = file.english(british)
-        for word, named in readings().items():
+        for word, named in read_homographs().items():
             ours = [phonemes[variant] for phonemes in named.values()]
             assert set("".join(ours)) <= alphabet, word
             assert len(set(ours)) == len(ours), word
@@ -56,7 +56,7 @@ def test_readings_are_written_in_the_alphabet_of_the_lexicon(file: FrontEndFile)
             assert known & set(ours), (word, known)
 
 
-def test_the_highest_score_is_the_reading() -> None:
+def test_homographs_choose_the_highest_score() -> None:
     model = Homographs(
         HomographData(
             mean=np.zeros(6, np.float32),
@@ -72,7 +72,7 @@ def test_the_highest_score_is_the_reading() -> None:
 
 
 @pytest.mark.parametrize("case", CASES["capitals"], ids=lambda case: case["text"])
-def test_capitals_among_capitals(file: FrontEndFile, case: dict[str, str]) -> None:
+def test_shouted_words_are_read_in_lower_case(file: FrontEndFile, case: dict[str, str]) -> None:
     found, wanted = ([p for _, p in spoken(file, case[name])] for name in ("text", "like"))
     assert without_stress(found) == without_stress(wanted)
 
@@ -82,14 +82,14 @@ def without_stress(phonemes: list[str]) -> str:
 
 
 @pytest.mark.parametrize("sentences", CASES["sentences"], ids=" ".join)
-def test_where_a_sentence_ends(sentences: list[str]) -> None:
+def test_split_passages_after_abbreviations(sentences: list[str]) -> None:
     text = " ".join(sentences)
-    assert [passage.text for passage in passages([text])] == sentences
-    assert [passage.text for passage in passages(iter(text))] == sentences
+    assert [passage.text for passage in split_passages([text])] == sentences
+    assert [passage.text for passage in split_passages(iter(text))] == sentences
 
 
 @pytest.mark.parametrize("sentences", CASES["sentences"], ids=" ".join)
-def test_where_a_cue_ends(sentences: list[str]) -> None:
+def test_captions_break_after_abbreviations(sentences: list[str]) -> None:
     words = [
         TimedWord(word, (place, place + 1), place, place + 1, 100, (), True, 0)
         for place, word in enumerate(" ".join(sentences).split())

@@ -1,4 +1,4 @@
-"""espeak-ng: what reaches it, and what happens when it dies."""
+"""espeak-ng: its input, and recovery when it dies."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle.languages import SpokenLanguage
 from kokoro_tvm.runtime.text.frontend import espeak, espeak_process, languages
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakText
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakEnglish, EspeakLanguage
 from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, phonemize
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 pytest.importorskip("espeakng_loader")
@@ -63,7 +63,7 @@ def _process() -> Iterator[None]:
 
 
 def hostile_words(count: int, seed: int) -> Iterator[str]:
-    """Words of repeated units, up to 600 characters."""
+    """Yield words of repeated units, up to 600 characters."""
     rng = random.Random(seed)
     for _ in range(count):
         head = "".join(rng.choices(UNITS, k=rng.randint(0, 3)))
@@ -105,9 +105,9 @@ def test_espeak_names_a_language_that_it_does_not_have() -> None:
 def test_front_end_reads_a_word_by_its_letters_if_espeak_dies(
     file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(espeak, "_LONGEST", 1000)
+    monkeypatch.setattr(espeak, "_MAX_CHARACTERS", 1000)
     with pytest.warns(SpeechWarning, match="read by its letters"):
-        spoken = UnknownWords(file.english(False), False)(FATAL)
+        spoken = UnknownWordReader(file.english(False), False)(FATAL)
     assert spoken is not None
     assert spoken[1] in ("letters", "spelled")
 
@@ -165,7 +165,7 @@ def test_espeak_is_given_words_of_bounded_length_and_known_letters(
 
 @pytest.mark.slow("reads 12,000 words with the native library")
 def test_espeak_survives_hostile_words() -> None:
-    english, german = EspeakEnglish(british=False), EspeakText("de")
+    english, german = EspeakEnglish(british=False), EspeakLanguage("de")
     phonemize("", "en-us")
     process = espeak_process._process
     with warnings.catch_warnings():
@@ -196,7 +196,7 @@ def test_forked_child_starts_an_espeak_of_its_own() -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 @pytest.mark.parametrize("end", ["", "os.kill(os.getpid(), 9)"])
 def test_espeak_ends_with_its_parent_and_leaves_no_file(tmp_path: Path, end: str) -> None:
-    """The child holds the standard error of its parent, whose end is waited for."""
+    """The child holds its parent's standard error, so `run` waits for its end."""
     code = f"""
 import os
 from kokoro_tvm.runtime.text.frontend.espeak_process import EspeakError, phonemize
@@ -214,8 +214,8 @@ except EspeakError:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_child_does_not_import_numpy() -> None:
-    """phonemizer's other backends import it, which takes five times as long as the start."""
+def test_espeak_child_does_not_import_numpy() -> None:
+    """Importing it takes five times as long as the start."""
     source = Path(espeak_process.__file__).with_name("espeak_child.py").read_text(encoding="utf-8")
     program = source.replace("os._exit(0)", "answers.write(json.dumps(sorted(sys.modules)))")
     requests = [sys.path, {"language": "en-us", "options": {}, "text": "of"}]

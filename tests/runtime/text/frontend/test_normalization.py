@@ -1,4 +1,4 @@
-"""Written forms in front of the front end: each is read as its words, and nothing else is touched."""
+"""Text normalization: written forms are verbalized, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from linked_text import linked
 from misaki_languages import sentences as languages_sentences
-from tiers import ASIAN
+from tiers import ASIAN, PINNED
 from written_forms import WrittenForm, written_forms
 from yaml import safe_load
 
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.speech.sentences import words_of
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWordReader
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
-from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.reading import phonemize_sentence
 from kokoro_tvm.validation.reference.phonemes import misaki_english, sentences
 
 # Pieces of written forms, so that examples are near what is looked for.
@@ -60,7 +60,7 @@ def file(front_end_files: Path) -> FrontEndFile:
 
 @pytest.fixture(scope="module")
 def languages(file: FrontEndFile) -> dict[str, LanguageRules | None]:
-    """Written forms by the letter of the language, None where it has no file."""
+    """Rules by the letter of the language; None without a file."""
     found = {code: file.forms(name) for code, name in LANGUAGE_FILES.items()}
     return {code: None if forms is None else LanguageRules(forms, code) for code, forms in found.items()}
 
@@ -70,7 +70,7 @@ Normal = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def normal(languages: dict[str, LanguageRules | None]) -> Normal:
-    """What is read of a text, in words: normal(text, code="a", unread=())."""
+    """Normalizer of texts: normal(text, code="a", unread=())."""
 
     def read(text: str, code: str = "a", unread: tuple[str, ...] = ()) -> str:
         return normalize(linked(text), languages[code], code in "ab", unread).source.text
@@ -79,23 +79,26 @@ def normal(languages: dict[str, LanguageRules | None]) -> Normal:
 
 
 def without_stress(phonemes: str) -> str:
-    """A number in figures is stressed otherwise than one in words."""
+    """Remove stress, which differs between a number in digits and in words."""
     return re.sub("[ˈˌ]", "", phonemes)
 
 
 @pytest.fixture(scope="module")
-def english(file: FrontEndFile) -> dict[bool, English]:
-    """What reads American and, under True, British English."""
+def english(file: FrontEndFile) -> dict[bool, EnglishFrontEnd]:
+    """American (False) and British (True) front end."""
     datas = {british: file.english(british) for british in (False, True)}
-    return {british: English(data, british, UnknownWords(data, british)) for british, data in datas.items()}
+    return {
+        british: EnglishFrontEnd(data, british, UnknownWordReader(data, british))
+        for british, data in datas.items()
+    }
 
 
-def plain(english: English, text: str) -> str:
+def plain(english: EnglishFrontEnd, text: str) -> str:
     tokens = english.convert(SourceText.of(text))
     return "".join(token.phonemes + token.space for token in tokens).strip()
 
 
-def test_every_written_form_is_read_as_its_words(file: FrontEndFile, english: dict[bool, English]) -> None:
+def test_normalize_verbalizes_written_forms(file: FrontEndFile, english: dict[bool, EnglishFrontEnd]) -> None:
     front_end = FrontEnd(file)
     wrong = []
     for form in written_forms():
@@ -108,9 +111,10 @@ def test_every_written_form_is_read_as_its_words(file: FrontEndFile, english: di
     assert len(written_forms()) >= 200
 
 
+@PINNED
 @pytest.mark.parametrize("british", [False, True])
-def test_misaki_reads_them_as_the_table_says(
-    english: dict[bool, English], front_end_files: Path, british: bool
+def test_misaki_column_of_written_forms_is_current(
+    english: dict[bool, EnglishFrontEnd], front_end_files: Path, british: bool
 ) -> None:
     with misaki_english(front_end_files / "tagger.zip", british) as misaki:
         wrong = [
@@ -121,15 +125,15 @@ def test_misaki_reads_them_as_the_table_says(
     assert wrong == []
 
 
-def _misaki(misaki, english: English, form: WrittenForm) -> str:  # type: ignore[no-untyped-def]
-    """What misaki makes of a form; "" where it is what it makes of the words."""
+def _misaki(misaki, english: EnglishFrontEnd, form: WrittenForm) -> str:  # type: ignore[no-untyped-def]
+    """Return misaki's phonemes of a form; "" if they equal those of its words."""
     found = "".join(word.phonemes + word.space for word in misaki(form.written)).strip()
     wanted = plain(english, form.spoken)
     return "" if without_stress(found) == without_stress(wanted) else found
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_case_is_read_as_its_words(normal: Normal, path: Path) -> None:
+def test_normalize_verbalizes_cases(normal: Normal, path: Path) -> None:
     code = next(code for code, name in LANGUAGE_FILES.items() if name == path.stem)
     rows = [row for rows in safe_load(path.read_text(encoding="utf-8")).values() for row in rows]
     wrong = [
@@ -143,7 +147,7 @@ def test_every_case_is_read_as_its_words(normal: Normal, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.plain.txt")), ids=lambda path: path.stem)
-def test_sentences_that_must_not_change(normal: Normal, path: Path) -> None:
+def test_normalize_keeps_plain_sentences(normal: Normal, path: Path) -> None:
     code = next(code for code, name in LANGUAGE_FILES.items() if name == path.stem.partition(".")[0])
     lines = path.read_text(encoding="utf-8").splitlines()
     assert [(line, found) for line in lines if (found := normal(line, code)) != line] == []
@@ -164,7 +168,7 @@ def test_sentences_that_must_not_change(normal: Normal, path: Path) -> None:
         ("z", "还有", "xai↗jou↓"),
     ],
 )
-def test_words_sound_as_they_are_said(file: FrontEndFile, code: str, text: str, phonemes: str) -> None:
+def test_verbalized_words_sound_as_written(file: FrontEndFile, code: str, text: str, phonemes: str) -> None:
     (spoken,) = FrontEnd(file).read(SourceText.of(text), code).utterances
     assert spoken.phonemes.replace(" ", "") == phonemes.replace(" ", "")
 
@@ -177,12 +181,12 @@ def test_words_sound_as_they_are_said(file: FrontEndFile, code: str, text: str, 
         ("h", "10%, 25°C, ½"),
     ],
 )
-def test_no_note_says_that_a_spoken_sign_was_left_out(file: FrontEndFile, code: str, text: str) -> None:
+def test_notices_do_not_list_spoken_signs(file: FrontEndFile, code: str, text: str) -> None:
     assert FrontEnd(file).read(SourceText.of(text), code).notices == ()
 
 
 @pytest.mark.parametrize(("code", "count", "digest"), CHANGED)
-def test_what_changes_in_running_text(normal: Normal, code: str, count: int, digest: str) -> None:
+def test_normalize_changes_running_text_as_pinned(normal: Normal, code: str, count: int, digest: str) -> None:
     """Of the sentences that the phonemes of each language are compared on. Each was read once; a change of
     the digest asks for another look at those that differ."""
     texts = sentences() if code == "a" else languages_sentences(code)
@@ -198,28 +202,28 @@ def test_what_changes_in_running_text(normal: Normal, code: str, count: int, dig
 @example(text="https://x.com/[a](/ɐ/)", code="e")
 @example(text="www.x.com/[a](/ɐ/)b $x=[a](/ɐ/)$", code="b")
 @example(text="\ue000 https://\ue000", code="a")
-def test_any_text_keeps_its_places(languages: dict[str, LanguageRules | None], text: str, code: str) -> None:
+def test_normalize_keeps_places(languages: dict[str, LanguageRules | None], text: str, code: str) -> None:
     source = linked(text)
     result = normalize(source, languages[code], code == "a").source
     assert len(result.text) == len(result.starts) == len(result.ends)
     assert list(result.starts) == sorted(result.starts)
     assert list(result.ends) == sorted(result.ends)
     assert all(0 <= a <= b <= len(text) for a, b in zip(result.starts, result.ends, strict=True))
-    kept = [source.text[link.start : link.end] for link in source.links if link.fixed]
-    assert [result.text[link.start : link.end] for link in result.links if link.fixed] == kept
+    kept = [source.text[link.start : link.end] for link in source.links if link.is_fixed]
+    assert [result.text[link.start : link.end] for link in result.links if link.is_fixed] == kept
 
 
 @given(text=st.text("abcdefghij ,;!?'\n", max_size=60))
-def test_plain_words_are_left_alone(normal: Normal, text: str) -> None:
+def test_normalize_keeps_plain_words(normal: Normal, text: str) -> None:
     assert normal(text.replace("\n", " ")) == text.replace("\n", " ")
 
 
-def test_a_word_does_not_end_a_text(normal: Normal) -> None:
+def test_normalize_does_not_stop_at_a_word(normal: Normal) -> None:
     for text in ("N" + "o" * 400, "Ab3x" * 200, "漢" * 300, "x" * 5000):
         assert all(len(word.encode()) <= 128 for word in normal(text).split())
 
 
-def test_what_is_left_out_stands_in_a_note(file: FrontEndFile) -> None:
+def test_normalize_notes_replaced_letters(file: FrontEndFile) -> None:
     reading = FrontEnd(file).read(SourceText.of("漢" * 60), "a")
     assert reading.notices == (
         f"Left out, because American English has no phonemes for it: {'漢' * 40}… (Chinese script)",
@@ -246,11 +250,11 @@ def test_what_is_left_out_stands_in_a_note(file: FrontEndFile) -> None:
         ),
     ],
 )
-def test_a_kind_of_forms_is_left_as_it_stands(normal: Normal, kind: str, words: str) -> None:
+def test_normalize_skips_unread_kinds(normal: Normal, kind: str, words: str) -> None:
     assert normal(EVERYTHING, unread=(kind,)) == words
 
 
-def test_a_front_end_leaves_forms_and_itself_does_not_change(file: FrontEndFile) -> None:
+def test_with_unread_forms_returns_a_copy(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
 
     def phonemes(front_end: FrontEnd) -> str:
@@ -258,13 +262,13 @@ def test_a_front_end_leaves_forms_and_itself_does_not_change(file: FrontEndFile)
 
     before = phonemes(front_end)
     assert "kəlˈɑməTəɹz" in before
-    assert "kəlˈɑməTəɹz" not in phonemes(front_end.leaving(["units"]))
+    assert "kəlˈɑməTəɹz" not in phonemes(front_end.with_unread_forms(["units"]))
     assert phonemes(front_end) == before
     with pytest.raises(InputError, match="There is no kind 'unit' of written forms"):
-        front_end.leaving(["unit"])
+        front_end.with_unread_forms(["unit"])
 
 
-def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
+def test_written_form_has_one_place(file: FrontEndFile) -> None:
     text = "It cost $5M on 2024-03-15 at 10-20 km/h, see https://a.com/bee."
     (utterance,) = FrontEnd(file).read(SourceText.of(text), "a").utterances
     words = [word.text for word in words_of(utterance, SourceText.of(text))]
@@ -283,23 +287,23 @@ def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
         ("[5 km](+1)", "five kilometers"),
     ],
 )
-def test_links_of_numbers(normal: Normal, text: str, words: str) -> None:
+def test_normalize_follows_number_flags(normal: Normal, text: str, words: str) -> None:
     assert normal(text) == words
 
 
-def test_a_language_without_such_numbers_says_its_own(file: FrontEndFile) -> None:
+def test_normalize_ignores_flags_without_rules(file: FrontEndFile) -> None:
     forms = file.forms("en")
     assert forms is not None
     del forms["spellout"]["names"]["full"]
     assert normalize(linked("[105](#&#)"), LanguageRules(forms, "a")).source.text == "one hundred five"
 
 
-def test_links_are_not_rewritten(file: FrontEndFile) -> None:
+def test_normalize_keeps_links(file: FrontEndFile) -> None:
     (utterance,) = FrontEnd(file).read(linked("[5 km](/fˈIv/) and 5 km"), "a").utterances
     assert [t.phonemes for t in utterance.tokens] == ["fˈIv", "ænd", "fˈIv", "kəlˈɑməTəɹz"]
 
 
-def test_blocks_are_paragraphs_without_their_marks() -> None:
+def test_split_paragraphs_removes_block_marks() -> None:
     text = """
 # A title
 Text that
@@ -320,18 +324,18 @@ x
 Title
 =====
 """
-    assert [part.text for part in paragraphs(SourceText.of(text))] == [
+    assert [part.text for part in split_paragraphs(SourceText.of(text))] == [
         *("A title", "Text that reads on:", "one wrapped", "two", "3: three", "4: four quoted on"),
         *("x", "a, b", "Title"),
     ]  # fmt: skip
-    for part in paragraphs(SourceText.of(text)):
+    for part in split_paragraphs(SourceText.of(text)):
         assert list(part.starts) == sorted(part.starts)
 
 
-def test_marks_of_a_block_need_their_space() -> None:
-    assert [part.text for part in paragraphs(SourceText.of("-5 is cold\n#tag me\n2024. So\n**bold**"))] == [
-        "-5 is cold #tag me 2024. So **bold**"
-    ]
+def test_split_paragraphs_needs_space_after_marks() -> None:
+    assert [
+        part.text for part in split_paragraphs(SourceText.of("-5 is cold\n#tag me\n2024. So\n**bold**"))
+    ] == ["-5 is cold #tag me 2024. So **bold**"]
 
 
 @given(
@@ -339,17 +343,17 @@ def test_marks_of_a_block_need_their_space() -> None:
         st.lists(st.sampled_from([*PIECES.split(), "\n", " ", "- ", "1. ", "> "]), max_size=20).map("".join)
     )
 )
-def test_paragraphs_keep_their_places(text: str) -> None:
+def test_split_paragraphs_keeps_places(text: str) -> None:
     end = 0
-    for part in paragraphs(SourceText.of(text)):
+    for part in split_paragraphs(SourceText.of(text)):
         assert end <= part.starts[0]
         assert list(part.starts) == sorted(part.starts)
         end = part.ends[-1]
         assert end <= len(text)
 
 
-def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
-    (utterance,) = read_utterances(SourceText.of("👍🏽!"), "a", FrontEnd(file))
+def test_front_end_speaks_emoji(file: FrontEndFile) -> None:
+    (utterance,) = phonemize_sentence(SourceText.of("👍🏽!"), "a", FrontEnd(file))
     assert [(t.text, t.start, t.end) for t in utterance.tokens] == [
         ("thumbs", 0, 2),
         ("up", 0, 2),
@@ -366,14 +370,14 @@ def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
         *("[a](/ˈb/) 5 km ", "a" + " " * 99),
     ],
 )  # fmt: skip
-def test_large_texts(languages: dict[str, LanguageRules | None], unit: str) -> None:
-    """Quadratic time would be minutes each by night, and ten seconds by day."""
+def test_normalize_handles_large_texts(languages: dict[str, LanguageRules | None], unit: str) -> None:
+    """Quadratic time would take minutes each nightly, and ten seconds by default."""
     text = unit * (examples(100_000) // len(unit))
-    for part in paragraphs(linked(text)):
+    for part in split_paragraphs(linked(text)):
         normalize(part, languages["a"], True)
 
 
 @pytest.mark.parametrize("block", [range(0x2C00), range(0x1F000, 0x1FB00)], ids=["symbols", "pictures"])
-def test_characters_without_a_name_are_no_surprise(normal: Normal, block: range) -> None:
+def test_name_emoji_skips_unnamed_characters(normal: Normal, block: range) -> None:
     for place in block:
         normal(f"{chr(place)} {chr(place)}5 a")

@@ -1,4 +1,4 @@
-"""Every letter and every figure of a text is spoken by a token, or a notice names it."""
+"""Every letter and digit of a text is spoken by a token, or a notice names it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from yaml import safe_load
 
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
-from kokoro_tvm.runtime.text.frontend.left_out import left_out
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, FrontEndResult
+from kokoro_tvm.runtime.text.frontend.left_out import find_unspoken
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
@@ -41,7 +41,7 @@ TEXTS = (
     *("a_b" * 100, "https://x.com/" + "aGVsbG8g" * 40, "x" * 5000 + "1" * 500),
 )
 _PLANES = ((32, 127), (32, 0x250), (32, 0x3000), (32, 0xD7FF), (0xE000, 0x30000))
-_MARKUP = str.maketrans("", "", "<&[`~\\")  # which may begin what is not read
+_MARKUP = str.maketrans("", "", "<&[`~\\")  # they may begin markup
 DAY, NIGHT = 200, 100_000
 
 
@@ -51,7 +51,7 @@ def file(front_end_files: Path) -> FrontEndFile:
 
 
 def drawn(count: int, language: str) -> Iterator[str]:
-    """Random texts: parts of the language's cases, figures and letters, characters of all of Unicode."""
+    """Draw random texts of parts of a language's cases, digits, letters and other characters."""
     draw = random.Random(language)
     rows = safe_load((CASES / f"{language}.yaml").read_text(encoding="utf-8"))
     parts = [*" ".join(row["written"] for rows in rows.values() for row in rows).split(), *TEXTS]
@@ -71,21 +71,21 @@ def drawn(count: int, language: str) -> Iterator[str]:
         yield text
 
 
-def spoken(reading: Reading) -> set[int]:
-    """Places of the text that a token with a sound stands for."""
+def spoken(reading: FrontEndResult) -> set[int]:
+    """Return the places that tokens with a sound stand for."""
     tokens = [token for utterance in reading.utterances for token in utterance.tokens]
     sounding = [t for t in tokens if any(not (c in MARKS or c.isspace()) for c in t.phonemes)]
     return {place for token in sounding for place in range(token.start, token.end)}
 
 
-def silent(text: str, reading: Reading) -> str:
-    """Letters and figures of a text that are not spoken."""
+def silent(text: str, reading: FrontEndResult) -> str:
+    """Return letters and digits of a text that are not spoken."""
     places = spoken(reading)
     return "".join(char for place, char in enumerate(text) if char.isalnum() and place not in places)
 
 
 def lost(text: str, code: str, front_end: FrontEnd) -> str:
-    """Letters and figures of a text that are neither spoken nor in a notice; ʼ in a word is an apostrophe."""
+    """Return letters and digits that are neither spoken nor in a notice."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of packages
         reading = front_end.read(SourceText.of(text), code)
@@ -97,21 +97,21 @@ def lost(text: str, code: str, front_end: FrontEnd) -> str:
 
 
 @pytest.mark.parametrize("code", each_language("abefhijpz"))
-def test_nothing_is_lost(file: FrontEndFile, code: str) -> None:
+def test_front_end_loses_nothing_silently(file: FrontEndFile, code: str) -> None:
     front_end = FrontEnd(file)
     texts = [*TEXTS, *drawn(DAY, LANGUAGE_FILES[code])]
     assert [(text, found) for text in texts if (found := lost(text, code, front_end))] == []
 
 
 @pytest.mark.nightly
-def test_nothing_of_100_000_texts_is_lost(file: FrontEndFile) -> None:
+def test_front_end_loses_nothing_of_100_000_texts(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
     assert [(text, found) for text in drawn(NIGHT, "en") if (found := lost(text, "a", front_end))] == []
 
 
 @pytest.mark.parametrize("code", ["a", "e", "f", "h", "i", "p"])
-def test_what_a_language_has_is_spoken(file: FrontEndFile, code: str) -> None:
-    """Nothing of its own cases, and no figure and no letter of ASCII, is left out."""
+def test_front_end_speaks_every_letter_of_a_language(file: FrontEndFile, code: str) -> None:
+    """Its cases, digits and ASCII letters are never left out."""
     front_end = FrontEnd(file)
     texts = [text for text in drawn(DAY, LANGUAGE_FILES[code]) if text.isascii()]
     texts += sentences()[::40] if code == "a" else []
@@ -120,7 +120,7 @@ def test_what_a_language_has_is_spoken(file: FrontEndFile, code: str) -> None:
     assert [(text, chars) for text, chars in found if chars] == []
 
 
-def test_what_is_left_out() -> None:
+def test_find_unspoken_lists_runs() -> None:
     source = SourceText("ab cd ☃ ef", tuple(range(5, 15)), tuple(range(6, 16)), (Link(8, 10, ""),))
     tokens = [
         Token("a", 5, 6, "ˈA", origin="lexicon"),
@@ -128,4 +128,4 @@ def test_what_is_left_out() -> None:
         Token("☃", 11, 12, "", origin=""),
         Token("ef", 13, 15, "", origin="given"),
     ]
-    assert list(left_out(source, tokens)) == ["b", "cd", "☃"]
+    assert list(find_unspoken(source, tokens)) == ["b", "cd", "☃"]

@@ -1,4 +1,4 @@
-"""Texts keep the places of their characters through every edit."""
+"""SourceText keeps the places of characters through edits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linked_text import linked
 
-from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.paragraphs import split_paragraphs
 from kokoro_tvm.runtime.text.frontend.source import Edit, Link, SourceText
 
 
@@ -20,48 +20,48 @@ def edited(draw: st.DrawFn) -> tuple[str, list[Edit]]:
 
 
 @given(edited())
-def test_what_stays_keeps_its_place_and_what_is_new_has_that_of_the_old(case: tuple[str, list[Edit]]) -> None:
+def test_apply_edits_keeps_places(case: tuple[str, list[Edit]]) -> None:
     text, edits = case
     wanted, done = "", 0
     for edit in edits:
         wanted += text[done : edit.start] + edit.text
         done = edit.end
-    result = SourceText.of(text).edited(edits)
+    result = SourceText.of(text).apply_edits(edits)
     assert result.text == wanted + text[done:]
     assert list(result.starts) == sorted(result.starts)
     for char, start, end in zip(result.text, result.starts, result.ends, strict=True):
         assert (char in "xy") or text[start:end] == char
 
 
-def test_a_second_edit_goes_back_to_the_same_source() -> None:
-    once = SourceText.of("It costs $2.").edited([Edit(9, 11, "2 dollars")])
-    twice = once.edited([Edit(9, 10, "two")])
+def test_apply_edits_composes() -> None:
+    once = SourceText.of("It costs $2.").apply_edits([Edit(9, 11, "2 dollars")])
+    twice = once.apply_edits([Edit(9, 10, "two")])
     assert twice.text == "It costs two dollars."
     assert twice.span(9, 20) == (9, 11)
     assert twice.span(20, 21) == (11, 12)
 
 
-def test_links_move_with_what_they_span() -> None:
+def test_apply_edits_moves_links() -> None:
     text = linked("& [New York](/ˈx/) & [5](#a#) & [a](b)")
     assert text.text == "& New York & 5 & a"
     assert text.links == (Link(2, 10, phonemes="ˈx"), Link(13, 14, flags="a"))
-    longer = text.edited([Edit(0, 1, "and"), Edit(11, 12, "")])
+    longer = text.apply_edits([Edit(0, 1, "and"), Edit(11, 12, "")])
     assert [longer.text[link.start : link.end] for link in longer.links] == ["New York", "5"]
     assert longer.span(longer.links[0].start, longer.links[0].end) == (3, 11)
 
 
 @pytest.mark.parametrize("edit", [Edit(3, 4, ""), Edit(1, 3, "x"), Edit(9, 12, "x")])
-def test_no_edit_changes_a_part_of_a_link(edit: Edit) -> None:
+def test_apply_edits_refuses_to_change_links(edit: Edit) -> None:
     with pytest.raises(ValueError, match="of a link"):
-        linked("a [New York](/ˈx/) b").edited([edit])
+        linked("a [New York](/ˈx/) b").apply_edits([edit])
 
 
-def test_edits_in_disorder_are_refused() -> None:
+def test_apply_edits_refuses_disorder() -> None:
     with pytest.raises(ValueError, match="behind the edit before it"):
-        SourceText.of("abc").edited([Edit(2, 3, ""), Edit(0, 1, "")])
+        SourceText.of("abc").apply_edits([Edit(2, 3, ""), Edit(0, 1, "")])
 
 
-def test_whitespace_is_one_space_and_blank_lines_divide() -> None:
-    first, second = paragraphs(SourceText.of(" a\n\tb \n \n***\n\nc"))
+def test_split_paragraphs_collapses_space() -> None:
+    first, second = split_paragraphs(SourceText.of(" a\n\tb \n \n***\n\nc"))
     assert (first.text, first.starts, first.ends) == ("a b", (1, 2, 4), (2, 4, 5))
     assert (second.text, second.span(0, 1)) == ("c", (14, 15))

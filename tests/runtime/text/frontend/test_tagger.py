@@ -1,4 +1,4 @@
-"""The tagger's arithmetic: its products, and that it keeps to the thread that called it."""
+"""Tagger: matrix products, in the calling thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = st.integers(1, 100)
 
 
 @given(height=SIZES, depth=st.integers(1, 600), width=SIZES, seed=st.integers(0, 9))
-def test_products(height: int, depth: int, width: int, seed: int) -> None:
+def test_product_equals_matmul(height: int, depth: int, width: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     left, right = rng.standard_normal((height, depth)), rng.standard_normal((depth, width))
     found = _product(left.astype(np.float32), right.astype(np.float32))
@@ -28,7 +28,7 @@ def test_products(height: int, depth: int, width: int, seed: int) -> None:
 ALONE = """
 import os, sys, time
 import numpy as np
-from kokoro_tvm.runtime.text.frontend.tagger import Layer
+from kokoro_tvm.runtime.text.frontend.tagger import MaxoutLayer
 
 def others():
     threads = [task for task in os.listdir("/proc/self/task") if int(task) != os.getpid()]
@@ -51,15 +51,15 @@ def drawn(*shape):
 
 if not spent(lambda: drawn(500, 500) @ drawn(500, 500)):
     sys.exit("this numpy divides no product among threads")
-mix = Layer(drawn(3, 96, 576), drawn(3, 96), drawn(96), drawn(96))
-layer = Layer(drawn(3, 96, 288), drawn(3, 96), drawn(96), drawn(96))
+mix = MaxoutLayer(drawn(3, 96, 576), drawn(3, 96), drawn(96), drawn(96))
+layer = MaxoutLayer(drawn(3, 96, 288), drawn(3, 96), drawn(96), drawn(96))
 for words in (1, 5, 30, 400):
     print(words, spent(lambda: (mix(drawn(words, 576)), layer(drawn(words, 288)))))
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system counts no time of threads")
-def test_no_thread_of_blas_takes_part() -> None:
+def test_tagger_uses_no_thread_of_blas() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ALONE],
         capture_output=True,

@@ -9,7 +9,7 @@ import pytest
 from lowering import BUCKET, CONFIG, MACHINE, PASSES, RECIPE
 
 from kokoro_tvm.model.patches.weight_norm import fold_weight_norm
-from kokoro_tvm.model.synthetic import synthetic_state
+from kokoro_tvm.model.synthetic import draw_state
 from kokoro_tvm.native.toolchains.gnu import GNU
 from kokoro_tvm.tools.lab.probe.subject import Subject
 
@@ -18,7 +18,7 @@ LENGTH = 21
 
 @pytest.fixture(scope="session")
 def weights() -> dict[str, np.ndarray]:
-    folded = fold_weight_norm(synthetic_state(CONFIG, 0))
+    folded = fold_weight_norm(draw_state(CONFIG, 0))
     return {name: tensor.numpy() for name, tensor in folded.items()}
 
 

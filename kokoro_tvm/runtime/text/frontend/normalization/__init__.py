@@ -1,4 +1,4 @@
-"""Written forms to the words they are read as, before the front end: each step keeps its places."""
+"""Text normalization: from written forms to the words that are read, with places kept."""
 
 from __future__ import annotations
 
@@ -8,25 +8,15 @@ from dataclasses import dataclass
 from kokoro_tvm.runtime.notices import listed
 from kokoro_tvm.runtime.text.frontend.normalization import characters, emoji, markdown
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
-from kokoro_tvm.runtime.text.frontend.normalization.scanner import Scanner
-from kokoro_tvm.runtime.text.frontend.source import SourceText, free
+from kokoro_tvm.runtime.text.frontend.normalization.scanner import Verbalizer
+from kokoro_tvm.runtime.text.frontend.source import SourceText, skip_links
 
-__all__ = ["FORMS", "LANGUAGE_FILES", "Normalized", "normalize"]
+__all__ = ["FORM_KINDS", "LANGUAGE_FILES", "NormalizedText", "normalize"]
 
-LANGUAGE_FILES = {
-    "a": "en",
-    "b": "en",
-    "e": "es",
-    "f": "fr",
-    "h": "hi",
-    "i": "it",
-    "j": "ja",
-    "p": "pt",
-    "z": "zh",
-}
-"""The letter of a language, and the name of its file of written forms."""
+LANGUAGE_FILES = dict(zip("abefhijpz", ("en", "en", "es", "fr", "hi", "it", "ja", "pt", "zh"), strict=True))
+"""Letter of a language to the name of its file of written forms."""
 
-FORMS: dict[str, Collection[str]] = {
+FORM_KINDS: dict[str, Collection[str]] = {
     "all": (),
     "units": ("measure",),
     "web": ("web",),
@@ -34,25 +24,29 @@ FORMS: dict[str, Collection[str]] = {
     "phones": ("phone",),
     "signs": ("tag", "power", "sign"),
 }
-"""Kinds of written forms that can be left unread, with those of the languages' files; "all" is every kind but
-numbers."""
+"""Kinds that `unread` takes, with the kinds of the languages' files; "all" is every kind but numbers."""
 _NUMBERS = frozenset({"number", "ordinal"})
 
-# What is no language: markup, and how characters are written. An entity may write a tag, which is none then.
-_FIRST = (
-    markdown.tags,
-    markdown.entities,
-    markdown.marks,
-    characters.composed,
-    characters.apostrophes,
-    characters.dashes,
+# Steps for every language. Tags come before entities, so that an entity cannot write a tag.
+_STEPS = (
+    markdown.remove_tags,
+    markdown.decode_entities,
+    markdown.remove_marks,
+    characters.compose_letters,
+    characters.unify_apostrophes,
+    characters.unify_dashes,
 )
 
 
 @dataclass(frozen=True)
-class Normalized:
-    """source: a text as it is to be read; plain: the same without markup, as it is written; notices: what of
-    it is read otherwise."""
+class NormalizedText:
+    """Result of `normalize`.
+
+    Attributes:
+        source: The text as it is read.
+        plain: The text as it is written, without markup.
+        notices: What is read with other letters, or divided.
+    """
 
     source: SourceText
     plain: SourceText
@@ -61,27 +55,30 @@ class Normalized:
 
 def normalize(
     source: SourceText, language: LanguageRules | None, names: bool = False, unread: Collection[str] = ()
-) -> Normalized:
-    """The text as it is to be read in a language; what a link gives phonemes for stays as it is.
+) -> NormalizedText:
+    """Normalize a text; characters of fixed links do not change.
 
-    language: None leaves written forms as they stand; names: whether emoji are read by their English names;
-    unread: kinds of forms, of FORMS, that are not read by their rules: their words, figures and signs are.
+    Args:
+        source: The text with its links.
+        language: Rules for written forms; without them these stay as they are.
+        names: Whether emoji are read by their English names.
+        unread: Keys of `FORM_KINDS`: kinds of forms that are read word by word and sign by sign.
     """
-    source = source.edited(free(markdown.pictures(source), source.links))
-    for edits in (*_FIRST, *([emoji.names] if names and "all" not in unread else [])):
-        source = source.edited(free(edits(source.text), source.links))
+    source = source.apply_edits(skip_links(markdown.remove_image_marks(source), source.links))
+    for edits in (*_STEPS, *([emoji.name_emoji] if names and "all" not in unread else [])):
+        source = source.apply_edits(skip_links(edits(source.text), source.links))
     plain, notices = source, []
     if language is not None:
-        passed = {kind for form in unread for kind in FORMS[form]}
+        unread_kinds = {kind for form in unread for kind in FORM_KINDS[form]}
         if "all" in unread:
-            passed = {rule.kind for rule in language.rules} - _NUMBERS
-        scan = Scanner(language, passed).scan(source)
-        source = source.edited(scan.edits)
-        changed = dict.fromkeys(f"{written} as {said}" for written, said in scan.changed)
-        if changed:
-            notices.append(f"Read with other letters: {listed(changed, ', ')}")
-    divided = list(free(characters.divided(source.text), source.links))
-    if divided:
-        words = dict.fromkeys(source.text[edit.start : edit.end] for edit in divided)
+            unread_kinds = {rule.kind for rule in language.rules} - _NUMBERS
+        scan = Verbalizer(language, unread_kinds).scan(source)
+        source = source.apply_edits(scan.edits)
+        replacements = dict.fromkeys(f"{written} as {words}" for written, words in scan.changed)
+        if replacements:
+            notices.append(f"Read with other letters: {listed(replacements, ', ')}")
+    divisions = list(skip_links(characters.divide_long_words(source.text), source.links))
+    if divisions:
+        words = dict.fromkeys(source.text[edit.start : edit.end] for edit in divisions)
         notices.append(f"Divided, because it is too long for a word: {listed(words)}")
-    return Normalized(source.edited(divided), plain, tuple(notices))
+    return NormalizedText(source.apply_edits(divisions), plain, tuple(notices))

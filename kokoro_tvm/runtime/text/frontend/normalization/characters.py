@@ -1,4 +1,4 @@
-"""Marks that only look different: composed letters, apostrophes, dashes; and words that never end."""
+"""Unify characters that only look different, and divide very long words."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.text.frontend.source import Edit, rewrite
+from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
-__all__ = ["apostrophes", "composed", "dashes", "divided"]
+__all__ = ["compose_letters", "divide_long_words", "unify_apostrophes", "unify_dashes"]
 
 # A letter with combining marks, and the parts of a Korean syllable.
 _DECOMPOSED = re.compile(
@@ -22,24 +22,24 @@ _LONGEST_BYTES, _PIECE = 128, 24  # espeak-ng drops what a word has beyond about
 _REPEATED = re.compile(r"(.)\1{3,}")
 
 
-def composed(text: str) -> Iterator[Edit]:
-    """Letters with marks behind them are one character, as far as there is one (NFC)."""
+def compose_letters(text: str) -> Iterator[Edit]:
+    """Yield edits that compose letters with combining marks (NFC)."""
     if not unicodedata.is_normalized("NFC", text):
-        yield from rewrite(_DECOMPOSED, text, lambda match: unicodedata.normalize("NFC", match[0]))
+        yield from edit_matches(_DECOMPOSED, text, lambda match: unicodedata.normalize("NFC", match[0]))
 
 
-def apostrophes(text: str) -> Iterator[Edit]:
-    """Inside a word, what looks like an apostrophe is one."""
-    return rewrite(_APOSTROPHE, text, lambda match: "'")
+def unify_apostrophes(text: str) -> Iterator[Edit]:
+    """Yield edits that write every apostrophe inside a word as '."""
+    return edit_matches(_APOSTROPHE, text, lambda match: "'")
 
 
-def dashes(text: str) -> Iterator[Edit]:
-    """Two hyphens, and one between spaces, are a dash."""
-    return rewrite(_DASH, text, lambda match: " — ")
+def unify_dashes(text: str) -> Iterator[Edit]:
+    """Yield edits that write two hyphens, and one between spaces, as a dash."""
+    return edit_matches(_DASH, text, lambda match: " — ")
 
 
-def divided(text: str) -> Iterator[Edit]:
-    """A word of more than 128 bytes of UTF-8 is several, with no more than three of a character in a row."""
+def divide_long_words(text: str) -> Iterator[Edit]:
+    """Yield edits that divide words of more than 128 bytes, and shorten runs of one character to three."""
 
     def pieces(match: re.Match[str]) -> str | None:
         if len(match[0]) * 4 <= _LONGEST_BYTES or len(match[0].encode()) <= _LONGEST_BYTES:
@@ -47,4 +47,4 @@ def divided(text: str) -> Iterator[Edit]:
         word = _REPEATED.sub(lambda run: run[1] * 3, match[0])
         return " ".join(word[place : place + _PIECE] for place in range(0, len(word), _PIECE))
 
-    return rewrite(_WORD, text, pieces)
+    return edit_matches(_WORD, text, pieces)

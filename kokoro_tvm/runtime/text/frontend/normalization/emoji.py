@@ -1,4 +1,4 @@
-"""Emoji by their names: they are read, as screen readers do, because a text may say "👍" and nothing else."""
+"""Read emoji by their names, as screen readers do."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.text.frontend.pictures import PICTURE
-from kokoro_tvm.runtime.text.frontend.source import Edit, rewrite
+from kokoro_tvm.runtime.text.frontend.pictures import EMOJI
+from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
-__all__ = ["names"]
+__all__ = ["name_emoji"]
 
-_CHANGES = "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"  # how it looks: skin, colour, region
-_ONE = f"{PICTURE}{_CHANGES}*"
+_CHANGES = "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"  # modifiers: skin, colour, region
+_ONE = f"{EMOJI}{_CHANGES}*"
 _EMOJI = re.compile(
     f"(?P<flag>[\U0001f1e6-\U0001f1ff]{{2}})"
     f"|(?P<keycap>[0-9#*]\ufe0f?\u20e3)"
@@ -20,7 +20,7 @@ _EMOJI = re.compile(
     f"|(?P<change>{_CHANGES}|\u200d)"
 )
 _MODIFIER = re.compile(_CHANGES)
-# Where Unicode's name is not what the picture is called.
+# Common names, if Unicode's is not.
 _NAMES = {
     "❤": "red heart", "♥": "heart", "☺": "smiling face", "☹": "frowning face", "👍": "thumbs up",
     "👎": "thumbs down", "😂": "face with tears of joy", "🙏": "folded hands", "💯": "hundred points",
@@ -28,17 +28,17 @@ _NAMES = {
     "❌": "cross mark", "⭐": "star", "☀": "sun", "🤣": "rolling on the floor laughing",
     "♀": "woman", "♂": "man", "🙂": "slightly smiling face", "😊": "smiling face with smiling eyes",
 }  # fmt: skip
-_NOT_SAID = re.compile(r"^(?:heavy |white |black |emoji )+| (?:sign|symbol)$|-\d+$")
+_SILENT = re.compile(r"^(?:heavy |white |black |emoji )+| (?:sign|symbol)$|-\d+$")
 
 
-def names(text: str) -> Iterator[Edit]:
-    """A picture is its name, several joined are theirs, a row of one is read once; skin tones are not."""
+def name_emoji(text: str) -> Iterator[Edit]:
+    """Yield edits from emoji to names: joined ones by their parts, a row of one emoji once, no skin tones."""
     last: tuple[int, str] = (-1, "")
-    for edit in rewrite(_EMOJI, text, _name):
+    for edit in edit_matches(_EMOJI, text, _name):
         start, name = last
-        again = edit.start == start and edit.text == name and bool(name)
+        is_repeated = edit.start == start and edit.text == name and bool(name)
         last = (edit.end, edit.text or name) if edit.start == start or edit.text else last
-        if again or not edit.text:
+        if is_repeated or not edit.text:
             yield Edit(edit.start, edit.end, "")
         else:
             yield Edit(edit.start, edit.end, _spaced(text, edit))
@@ -63,6 +63,6 @@ def _name(match: re.Match[str]) -> str | None:
 
 
 def _of(picture: str) -> str:
-    """The name of one picture; "" for one that this Python's Unicode does not know."""
+    """Return the name of one emoji; "" if this Python's Unicode does not know it."""
     name = _NAMES.get(picture) or unicodedata.name(picture, "").lower()
-    return _NOT_SAID.sub("", name).replace("-", " ")
+    return _SILENT.sub("", name).replace("-", " ")

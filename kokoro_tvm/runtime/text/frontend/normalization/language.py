@@ -1,6 +1,6 @@
-"""How written forms of a language are found and said: its file of rules, compiled by the stage `front_end`.
+"""Rules for the written forms of a language, as the stage `front_end` compiles them.
 
-`kokoro_tvm/model/front_end/text/README.md` says how such a file is written.
+`kokoro_tvm/model/front_end/text/README.md` describes the source files.
 """
 
 from __future__ import annotations
@@ -13,37 +13,45 @@ from typing import Any, TypeAlias
 
 from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
-__all__ = ["LETTER", "WORD", "LanguageRules", "Rule", "pattern_of"]
+__all__ = ["LETTER", "WORD", "LanguageRules", "WrittenFormRule", "expand_macros"]
 
-Item: TypeAlias = "str | Mapping[str, str]"
-"""What a word of a list stands for: words, or words by plural form ("one", "other"), and its gender."""
+ListEntry: TypeAlias = "str | Mapping[str, str]"
+"""Meaning of a word of a list: words, or words by plural form ("one", "other") and gender."""
 
-# Combining marks of the scripts here, which Python's \w leaves out. Two ranges, with Devanagari's letters: a
-# set of more takes ten times as long to compile, and every pattern ends with it.
+# Combining marks, which Python's \w leaves out, as two ranges: more ranges take ten times as long to compile,
+# and every pattern ends with them.
 _MARKS = "\u0300-\u036f\u0900-\u0963"
-# Numbers that are no figures, which are letters to Python's \w: ², ½, ①.
+# Numbers that \w takes for letters: ², ½, ①.
 _NUMBERS = (
     "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189\u2460-\u249b\u24ea-\u24ff\u2776-\u2793"
     "\u3192-\u3195\u3220-\u3229\u3248-\u324f\u3251-\u325f\u3280-\u3289\u32b1-\u32bf"
 )
 LETTER = rf"(?:[^\W\d_{_NUMBERS}]|[{_MARKS}])"
-"""A letter or a mark that stands with one, as a regular expression."""
+"""Pattern of a letter or a combining mark."""
 WORD = rf"(?:\w|[{_MARKS}])"
-"""A letter, a mark, a figure or a low line."""
+"""Pattern of a letter, a combining mark, a digit or a low line."""
 _MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*)?:(?P<type>[A-Za-z]\w*))\}")
 _ONE_BY_ONE = re.compile(r"[0-9]")
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
-    """A written form: kind, pattern and what is said for it.
+class WrittenFormRule:
+    """Rule for a written form.
 
-    types: what each group of the pattern is, the name of a list or of a type; after, not_after: patterns of
-    what stands before it, or does not; where: "word" for what begins a word, "loose" where a number may also
-    go on ("3/4/5"), "inside" within a word of letters and figures ("B52"); first: characters it begins with;
-    begins: whether others do, "l" letters, "d" figures, "p" a point with a figure behind it, "s" signs; lead:
-    the list it begins with, if it does; needs: sets of characters, one of each of which is in every text that
-    has the form.
+    Attributes:
+        kind: Kind of form.
+        pattern: Regular expression with macros.
+        say: Template of what is said.
+        types: Group of the pattern to its type or list.
+        after, not_after: Patterns of what stands before it, or does not.
+        where: "word" at the beginning of a word; "loose" also where a number goes on ("3/4/5"); "inside"
+            within a word of letters and digits ("B52").
+        first: Characters that it may begin with.
+        begins: Kinds of characters that it may begin with: "l" letters, "d" digits, "p" a point before a
+            digit, "s" signs.
+        only: Letters of the languages it is for; "" for all.
+        lead: List that it begins with.
+        needs: Sets of characters, one of each of which is in every match.
     """
 
     kind: str
@@ -61,48 +69,60 @@ class Rule:
 
 
 class LanguageRules:
-    """The rules of one language. Threads may share it."""
+    """Rules of one language. Thread-safe."""
 
     def __init__(self, data: Mapping[str, Any], code: str = "") -> None:
-        """data: what the stage compiled; code: the letter of LANGUAGES, for rules of one variant alone."""
-        self.lists: Mapping[str, Mapping[str, Item]] = data["lists"]
+        """Create the rules from compiled data; `code` selects those of one variant."""
+        self.lists: Mapping[str, Mapping[str, ListEntry]] = data["lists"]
         self.types: Mapping[str, Mapping[str, str]] = data["types"]
         self.signs: Mapping[str, str] = data["signs"]
         self.letters = _compiled(f"[{data['letters']}]+")
-        """Letters that are read; others are left out, or written with these."""
+        """Letters that are read; others are replaced or left out."""
         self.replacements: Mapping[str, str] = data["replacements"]
         self.rules = [
-            rule for rule in (Rule(**one) for one in data["rules"]) if not rule.only or code in rule.only
+            rule
+            for rule in (WrittenFormRule(**one) for one in data["rules"])
+            if not rule.only or code in rule.only
         ]
         self._numbers: Mapping[str, Any] = data["numbers"]
         self.joint = str(self._numbers["joint"])
-        """What stands between words."""
+        """Separator of words."""
         self._sets = {
             name: [(int(least), int(divisor), text) for least, divisor, text in rules]
             for name, rules in data["spellout"]["sets"].items()
         }
         self._names: Mapping[str, str] = data["spellout"]["names"]
         self._compiled: dict[str, re.Pattern[str]] = {}
-        self._beginning: dict[tuple[str, str], tuple[Rule, ...]] = {}
+        self._beginning: dict[tuple[str, str], tuple[WrittenFormRule, ...]] = {}
 
-    def beginning(self, char: str, kind: str) -> Sequence[Rule]:
-        """Rules of what may begin with a character, in order; kind: "l" letter, "d" figure, "s" sign, "ps" a
-        point with a figure behind it."""
-        found = self._beginning.get((char, kind))
-        if found is None:
-            found = tuple(r for r in self.rules if char in r.first or any(one in r.begins for one in kind))
-            self._beginning[char, kind] = found
-        return found
+    def rules_beginning_with(self, char: str, kind: str) -> Sequence[WrittenFormRule]:
+        """Return the rules, in order, whose match may begin with a character.
 
-    def match(self, rule: Rule, text: str, place: int, end: int | None = None) -> re.Match[str] | None:
-        """The form of a rule at a place of a text, which ends at `end` for it."""
+        Args:
+            char: The character.
+            kind: "l" letter, "d" digit, "s" sign, "ps" point before a digit.
+        """
+        rules = self._beginning.get((char, kind))
+        if rules is None:
+            rules = tuple(
+                rule
+                for rule in self.rules
+                if char in rule.first or any(letter in rule.begins for letter in kind)
+            )
+            self._beginning[char, kind] = rules
+        return rules
+
+    def match(
+        self, rule: WrittenFormRule, text: str, place: int, end: int | None = None
+    ) -> re.Match[str] | None:
+        """Match a rule at a place of a text that ends at `end`."""
         end = len(text) if end is None else end
         if (
             rule.lead
             and rule.pattern not in self._compiled
             and not self._pattern(f"{{:{rule.lead}}}").match(text, place, end)
         ):
-            return None  # before it is compiled, which takes a thousand times as long
+            return None  # compiling the pattern takes a thousand times as long
         match = self._pattern(rule.pattern).match(text, place, end)
         if match is None or match.end() == place:
             return None
@@ -114,15 +134,20 @@ class LanguageRules:
         return match
 
     def _pattern(self, pattern: str) -> re.Pattern[str]:
-        """A pattern of the rules, compiled when it is first used."""
-        found = self._compiled.get(pattern)
-        if found is None:
-            found = self._compiled[pattern] = _compiled(pattern_of(pattern, self.lists, self.types))
-        return found
+        """Return a pattern of the rules, compiled on first use."""
+        compiled = self._compiled.get(pattern)
+        if compiled is None:
+            compiled = self._compiled[pattern] = _compiled(expand_macros(pattern, self.lists, self.types))
+        return compiled
 
     def spell(self, figures: str, name: str = "cardinal", gender: str = "") -> str:
-        """A whole number in words, as `name` of the language's `spellout`; figure by figure where it has no
-        words for one so large. One with a point is a decimal."""
+        """Return a number in words, digit by digit if it is too large for words.
+
+        Args:
+            figures: Digits, with a point for a decimal.
+            name: Verb: a rule set of the language's `spellout`.
+            gender: Of the counted noun.
+        """
         if not figures.isdecimal():
             return self.number(figures, gender)
         named = self._names.get(f"{name}-{gender}") or self._names[name]
@@ -130,11 +155,11 @@ class LanguageRules:
         return self.figures(figures) if words is None else words
 
     def figures(self, figures: str) -> str:
-        """Figures one by one."""
+        """Return digits in words, one by one."""
         return self.joint.join(self._figure[int(figure)] for figure in _ONE_BY_ONE.findall(figures))
 
     def number(self, plain: str, gender: str = "") -> str:
-        """A number, as `plain` gives it, in words."""
+        """Return a number, as `plain` writes it, in words."""
         whole, point, rest = plain.partition(".")
         words = self.spell(whole, gender=gender) if whole else ""
         if not point:
@@ -147,8 +172,10 @@ class LanguageRules:
         return self.joint.join(filter(None, (words, self._numbers["point"], after)))
 
     def plain(self, written: str) -> str:
-        """A number's figures, with a point before its decimals: of two separators the last stands before
-        them, and one that stands twice does not."""
+        """Return the digits of a number, with a point before its decimals.
+
+        Of two separators, the last one is the decimal separator.
+        """
         marks = [char for char in written if char in ".,"]
         decimal = self._numbers["decimal"]
         if len(set(marks)) == 2:
@@ -184,18 +211,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-_LONGEST = 66  # figures of a number that may have a name
+_LONGEST = 66  # digits of a number that may have words
 
 
 def _grouped(written: str, mark: str) -> bool:
     return len(written.rpartition(mark)[2]) >= 3
 
 
-def pattern_of(
-    pattern: str, lists: Mapping[str, Mapping[str, Item]], types: Mapping[str, Mapping[str, str]]
+def expand_macros(
+    pattern: str, lists: Mapping[str, Mapping[str, ListEntry]], types: Mapping[str, Mapping[str, str]]
 ) -> str:
-    """A pattern with its macros written out: {name:type}, {type} for a group of that name, {:type} for none
-    of any."""
+    """Expand the macros of a pattern: {name:type} and {type} to a named group, {:type} to a group."""
 
     def written(match: re.Match[str]) -> str:
         kind = match["group"] or match["type"]
@@ -205,7 +231,7 @@ def pattern_of(
         elif kind in lists:
             inner = "|".join(sorted(map(_escaped, lists[kind]), key=len, reverse=True))
         else:
-            inner = pattern_of(types[kind]["match"], lists, types)
+            inner = expand_macros(types[kind]["match"], lists, types)
         return f"(?P<{name}>{inner})" if name else f"(?:{inner})"
 
     return _MACRO.sub(written, pattern)

@@ -1,4 +1,8 @@
-"""Markup inside a line: HTML's tags and entities, Markdown's emphasis, code, notes and autolinks."""
+"""Remove markup inside a line: HTML tags and entities, Markdown emphasis, code, notes and autolinks.
+
+markdown-it-py reads Markdown files (`runtime/documents/`). It cannot serve here, because libkokoro does the
+same in C and every character keeps its place.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,16 @@ import html
 import re
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, rewrite
+from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, edit_matches
 
-__all__ = ["entities", "marks", "pictures", "tags"]
+__all__ = ["decode_entities", "remove_image_marks", "remove_marks", "remove_tags"]
 
 _INLINE = (
     "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup"
 )
 _BLOCK = "br div h1 h2 h3 h4 h5 h6 hr li ol p pre section table td th tr u ul blockquote img"
 _ANY = "|".join(sorted(f"{_INLINE} {_BLOCK}".split(), key=len, reverse=True))
-# With attributes that have values: "a<b and c>d" are two comparisons.
+# Attributes need values: "a<b and c>d" are two comparisons.
 _TAG = re.compile(
     rf"<!--[^<>]*-->|</?(?P<name>(?:{_ANY}))"
     r"(?:\s[^\s<>=]{1,99}=[^<>]*|\s?/?\s?)>",
@@ -32,24 +36,24 @@ _MARKS = re.compile(
     r"|(?P<run>\*+|_+|~+|`+)"
 )
 _PICTURE = re.compile(r"(?<!\S)!(?=\S)")
-_LONGEST = {"*": 3, "_": 3, "~": 2, "`": 3}  # marks in a row that mean anything
+_LONGEST = {"*": 3, "_": 3, "~": 2, "`": 3}  # longest run with a meaning
 
 
-def pictures(source: SourceText) -> Iterator[Edit]:
-    """The mark of a picture, `![a cat](cat.png)`, is left out, once links have lost their brackets."""
+def remove_image_marks(source: SourceText) -> Iterator[Edit]:
+    """Yield edits that remove the "!" of an image, `![a cat](cat.png)`, whose brackets are gone."""
     for mark in _PICTURE.finditer(source.text):
         if source.ends[mark.start()] < source.starts[mark.end()]:
             yield Edit(*mark.span(), "")
 
 
-def tags(text: str) -> Iterator[Edit]:
-    """Comments and tags of HTML are left out; those that begin a line or a cell leave a space."""
+def remove_tags(text: str) -> Iterator[Edit]:
+    """Yield edits that remove HTML comments and tags; block tags leave a space."""
     inline = frozenset(_INLINE.split())
-    return rewrite(_TAG, text, lambda m: "" if (m["name"] or "a").lower() in inline else " ")
+    return edit_matches(_TAG, text, lambda match: "" if (match["name"] or "a").lower() in inline else " ")
 
 
-def entities(text: str) -> Iterator[Edit]:
-    """Entities are the characters they name, spaces of every width one space."""
+def decode_entities(text: str) -> Iterator[Edit]:
+    """Yield edits from entities to their characters; every space becomes a plain one."""
 
     def character(match: re.Match[str]) -> str | None:
         named = html.unescape(match[0])
@@ -59,11 +63,11 @@ def entities(text: str) -> Iterator[Edit]:
             " " if char.isspace() else char for char in named if char.isprintable() or char.isspace()
         )
 
-    return rewrite(_ENTITY, text, character)
+    return edit_matches(_ENTITY, text, character)
 
 
-def marks(text: str) -> Iterator[Edit]:
-    """Marks of Markdown are left out where they mean something: emphasis in pairs, code, notes, escapes."""
+def remove_marks(text: str) -> Iterator[Edit]:
+    """Yield edits that remove Markdown marks with a meaning: paired emphasis, code, notes, escapes."""
     edits: list[Edit] = []
     opened: dict[str, list[re.Match[str]]] = {}
     for match in _MARKS.finditer(text):
@@ -72,30 +76,28 @@ def marks(text: str) -> Iterator[Edit]:
             if opening is not None:
                 edits += [Edit(*opening.span(), ""), Edit(*match.span(), "")]
         else:
-            kept = match["address"] or match["words"] or match["char"] or ("," if match["cell"] else "")
-            edits.append(Edit(*match.span(), kept + " " if match["cell"] else kept))
+            replacement = (
+                match["address"] or match["words"] or match["char"] or ("," if match["cell"] else "")
+            )
+            edits.append(Edit(*match.span(), replacement + " " if match["cell"] else replacement))
     return iter(sorted(edits, key=lambda edit: edit.start))
 
 
 def _close(text: str, run: re.Match[str], opened: dict[str, list[re.Match[str]]]) -> re.Match[str] | None:
-    """The run that this one ends; where it ends none, it may begin one itself."""
+    """Return the run that `run` closes; else remember it as an opening run, if it may be one."""
     marks = run[0]
     if len(marks) > _LONGEST[marks[0]] or marks == "~":
         return None
     before, after = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
     if before.isdigit() and after.isdigit():
         return None  # a product
-    waiting = opened.setdefault(marks, [])
-    if waiting and (before.strip() or marks[0] == "`"):
-        opening = waiting[-1]
-        inside_words = _is_word(text[opening.start() - 1 : opening.start()]) and _is_word(after)
-        if opening.end() < run.start() and not (inside_words or (marks[0] == "_" and _is_word(after))):
-            waiting.clear()
+    openings = opened.setdefault(marks, [])
+    if openings and (before.strip() or marks[0] == "`"):
+        opening = openings[-1]
+        inside_words = str.isalnum(text[opening.start() - 1 : opening.start()]) and str.isalnum(after)
+        if opening.end() < run.start() and not (inside_words or (marks[0] == "_" and str.isalnum(after))):
+            openings.clear()
             return opening
-    if after.strip() and not (marks[0] == "_" and _is_word(before)):
-        waiting.append(run)
+    if after.strip() and not (marks[0] == "_" and str.isalnum(before)):
+        openings.append(run)
     return None
-
-
-def _is_word(char: str) -> bool:
-    return char.isalnum()

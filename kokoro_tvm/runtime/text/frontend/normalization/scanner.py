@@ -1,8 +1,7 @@
-"""Divides a text into typed tokens, from its beginning to its end, and puts each in words.
+"""Classify and verbalize written forms, from the beginning of a text to its end.
 
-At every place where a word, a number or a sign begins, the rules of the language are tried in their order;
-what none of them knows is a word, figures or a sign by itself. Patterns have no unbounded repetition, so that
-the time grows with the length of the text.
+Wherever a word, a number or a sign begins, the rules of the language are tried in order. What no rule matches
+is a word, digits or a sign by itself. Patterns have no unbounded repetition, so the time is linear.
 """
 
 from __future__ import annotations
@@ -14,157 +13,161 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER, LanguageRules
-from kokoro_tvm.runtime.text.frontend.normalization.templates import say
+from kokoro_tvm.runtime.text.frontend.normalization.templates import fill_template
 from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
 
-__all__ = ["Scan", "Scanner", "folded"]
+__all__ = ["FormEdits", "Verbalizer", "fold"]
 
 _WORD = re.compile(rf"{LETTER}+(?:'{LETTER}+)*")
 _FIGURES = re.compile("[0-9]+")
-_JOINTS = frozenset(".,:/-–")  # a number goes on behind one
+_JOINTS = frozenset(".,:/-–")  # a number continues after one
 _APOSTROPHES = "’ʼ´`＇‘"
-_DEEPEST = 3  # parts that are read again within parts
+_MAX_DEPTH = 3  # of parts that are verbalized again
 
 
 @dataclass(frozen=True)
-class Scan:
-    """edits: what is said in the place of what, in order; changed: what is said otherwise than it is written,
-    and how."""
+class FormEdits:
+    """Result of a scan.
+
+    Attributes:
+        edits: Words for each written form, in order.
+        changed: (word, word in letters of the language), for a notice.
+    """
 
     edits: list[Edit]
     changed: list[tuple[str, str]]
 
 
-class Scanner:
-    """Reads texts by the rules of a language. Threads may share it."""
+class Verbalizer:
+    """Verbalizer of a language's written forms. Thread-safe."""
 
     def __init__(self, language: LanguageRules, unread: Collection[str] = ()) -> None:
-        """unread: kinds of forms whose rules are passed over."""
+        """Create a verbalizer; rules of the kinds in `unread` are skipped."""
         self._language = language
         self._unread = frozenset(unread)
 
-    def scan(self, source: SourceText) -> Scan:
-        """What of a text is said otherwise than it is written; what a link gives phonemes for is left."""
-        text = folded(source.text)
-        flagged: list[Edit] = []
+    def scan(self, source: SourceText) -> FormEdits:
+        """Return the edits of a text; characters of fixed links stay."""
+        text = fold(source.text)
+        flag_edits: list[Edit] = []
         for link in source.links:
             written = text[link.start : link.end]
             if link.flags and written.isdecimal():
-                flagged.append(Edit(link.start, link.end, self._flagged(written, link.flags)))
-            if link.fixed or (link.flags and written.isdecimal()):
-                text = text[: link.start] + _TAKEN * len(written) + text[link.end :]
-        scan = Scan([], [])
+                flag_edits.append(Edit(link.start, link.end, self._read_flagged(written, link.flags)))
+            if link.is_fixed or (link.flags and written.isdecimal()):
+                text = text[: link.start] + _LINKED * len(written) + text[link.end :]
+        scan = FormEdits([], [])
         self._scan(text, scan, 0)
-        edits = sorted([*scan.edits, *flagged], key=lambda edit: edit.start)
-        return Scan(self._spaced(edits, text), scan.changed)
+        edits = sorted([*scan.edits, *flag_edits], key=lambda edit: edit.start)
+        return FormEdits(self._add_spaces(edits, text), scan.changed)
 
-    def _flagged(self, figures: str, flags: str) -> str:
-        """A number as a link wants it: with "&" as "a hundred and five" where it has "a" too."""
+    def _read_flagged(self, figures: str, flags: str) -> str:
+        """Return a number as a link's flags ask for: "a hundred and five" with "a" and "&"."""
         full = self._language.says_and and ("&" in flags or "n" in flags)
         words = self._language.spell(figures, "full" if full else "cardinal")
         return "a " + words.removeprefix("one ") if "a" in flags and words.startswith("one ") else words
 
-    def _read(self, text: str, scan: Scan, depth: int) -> str:
-        """A part of a form in words."""
-        inner = Scan([], scan.changed)
+    def _read(self, text: str, scan: FormEdits, depth: int) -> str:
+        """Verbalize a part of a form again."""
+        inner = FormEdits([], scan.changed)
         self._scan(text, inner, depth + 1)
         words, done = "", 0
-        for edit in self._spaced(inner.edits, text):
+        for edit in self._add_spaces(inner.edits, text):
             words += text[done : edit.start] + edit.text
             done = edit.end
         return words + text[done:]
 
-    def _scan(self, text: str, scan: Scan, depth: int) -> None:
+    def _scan(self, text: str, scan: FormEdits, depth: int) -> None:
         place, chars = 0, frozenset(text)
         while place < len(text):
             char = text[place]
-            if char == " " or char == _TAKEN:
+            if char == " " or char == _LINKED:
                 place += 1
                 continue
             kind = _kind(char)
-            found = self._form(text, place, kind, chars, scan, depth) if depth < _DEEPEST else None
-            if found is not None:
-                scan.edits.append(found)
-                place = found.end
+            edit = self._match_form(text, place, kind, chars, scan, depth) if depth < _MAX_DEPTH else None
+            if edit is not None:
+                scan.edits.append(edit)
+                place = edit.end
             elif kind == "l":
-                place = self._word(text, place, scan)
+                place = self._keep_word(text, place, scan)
             elif kind == "d":
                 end = _end(_FIGURES, text, place)
                 scan.edits.append(Edit(place, end, self._language.figures(text[place:end])))
                 place = end
             else:
-                self._sign(text, place, scan, depth)
+                self._read_sign(text, place, scan, depth)
                 place += 1
 
-    def _form(
-        self, text: str, place: int, kind: str, chars: frozenset[str], scan: Scan, depth: int
+    def _match_form(
+        self, text: str, place: int, kind: str, chars: frozenset[str], scan: FormEdits, depth: int
     ) -> Edit | None:
-        """What the first rule that fits says of the form that begins at a place; chars: those of the text."""
+        """Return the edit of the first rule that matches at a place, or None."""
         before = text[place - 1] if place else ""
-        inside = (
+        is_inside = (
             self._language.joint != ""
             and kind in "ld"
-            and before not in ("", _TAKEN)
+            and before not in ("", _LINKED)
             and _kind(before) in "ld"
         )
-        joined = kind == "d" and before in _JOINTS and place > 1 and _kind(text[place - 2]) == "d"
-        point = text[place] == "." and text[place + 1 : place + 2].isdecimal()
-        for rule in self._language.beginning(text[place], "ps" if point else kind):
-            if inside != (rule.where == "inside") or (joined and rule.where == "word"):
+        continues_number = kind == "d" and before in _JOINTS and place > 1 and _kind(text[place - 2]) == "d"
+        is_point = text[place] == "." and text[place + 1 : place + 2].isdecimal()
+        for rule in self._language.rules_beginning_with(text[place], "ps" if is_point else kind):
+            if is_inside != (rule.where == "inside") or (continues_number and rule.where == "word"):
                 continue
             if rule.kind in self._unread or any(map(chars.isdisjoint, rule.needs)):
                 continue
             match = self._language.match(rule, text, place)
-            if match is not None and _TAKEN in match.group():  # an address that runs on into a link
-                link = text.index(_TAKEN, place)
+            if match is not None and _LINKED in match.group():  # an address that runs on into a link
+                link = text.index(_LINKED, place)
                 match = self._language.match(rule, text, place, link)
             if match is not None:
-                words = say(
+                words = fill_template(
                     self._language, rule, match.groupdict(), lambda part: self._read(part, scan, depth)
                 )
                 return Edit(place, match.end(), words)
         return None
 
-    def _word(self, text: str, place: int, scan: Scan) -> int:
-        """A word that stays as it is, as far as its letters are the language's."""
+    def _keep_word(self, text: str, place: int, scan: FormEdits) -> int:
+        """Keep a word, with its letters replaced by those of the language; return its end."""
         end = _end(_WORD, text, place) if self._language.joint else place + 1
         word = text[place:end]
-        said = self._in_letters(word)
-        if said != word:
-            said = said if any(map(str.isalpha, said)) else ""
-            scan.edits.append(Edit(place, end, said))
-            scan.changed.extend([(word, said)] if said else [])
+        replacement = self._transliterate(word)
+        if replacement != word:
+            replacement = replacement if any(map(str.isalpha, replacement)) else ""
+            scan.edits.append(Edit(place, end, replacement))
+            scan.changed.extend([(word, replacement)] if replacement else [])
         return end
 
-    def _in_letters(self, word: str) -> str:
-        """A word with letters of the language alone."""
+    def _transliterate(self, word: str) -> str:
+        """Return a word in letters of the language."""
         if word.isascii() or self._language.letters.fullmatch(word):
             return word
-        said = ""
+        replacement = ""
         for char in word:
             if char == "'" or self._language.letters.fullmatch(char):
-                said += char
+                replacement += char
             else:
-                said += self._language.replacements.get(char) or self._plain(char)
-        return said
+                replacement += self._language.replacements.get(char) or self._strip_accent(char)
+        return replacement
 
-    def _plain(self, char: str) -> str:
-        """A letter without its accents, where it is the language's then."""
+    def _strip_accent(self, char: str) -> str:
+        """Return a letter without accents if the language has it, else ""."""
         plain = unicodedata.normalize("NFKD", char)[0]
         return plain if self._language.letters.fullmatch(plain) else ""
 
-    def _sign(self, text: str, place: int, scan: Scan, depth: int) -> None:
+    def _read_sign(self, text: str, place: int, scan: FormEdits, depth: int) -> None:
         char = text[place]
-        said = self._language.signs.get(char)
-        if said is None and not char.isascii() and unicodedata.category(char)[0] == "N":
-            plain = folded(unicodedata.normalize("NFKC", char))
-            said = self._read(plain, scan, depth) if plain != char and depth < _DEEPEST else ""
-            said = said if any(map(str.isalpha, said)) else ""
-        if said is not None:
-            scan.edits.append(Edit(place, place + 1, said))
+        words = self._language.signs.get(char)
+        if words is None and not char.isascii() and unicodedata.category(char)[0] == "N":
+            plain = fold(unicodedata.normalize("NFKC", char))
+            words = self._read(plain, scan, depth) if plain != char and depth < _MAX_DEPTH else ""
+            words = words if any(map(str.isalpha, words)) else ""
+        if words is not None:
+            scan.edits.append(Edit(place, place + 1, words))
 
-    def _spaced(self, edits: list[Edit], text: str) -> list[Edit]:
-        """The edits with spaces where their words would touch others."""
+    def _add_spaces(self, edits: list[Edit], text: str) -> list[Edit]:
+        """Add spaces to edits whose words would touch others."""
         if not self._language.joint:
             return edits
         spaced: list[Edit] = []
@@ -182,12 +185,15 @@ class Scanner:
         return spaced
 
 
-_TAKEN = "\ue000"
+_LINKED = "\ue000"
 
 
-def folded(text: str) -> str:
-    """The text as rules read it, character by character: figures of every script as 0 to 9, every space as
-    one, apostrophes inside a word as ', hyphens and minus signs as -, what is wide as it is narrow."""
+def fold(text: str) -> str:
+    """Fold a text character by character to the forms that rules match.
+
+    Digits of every script become 0 to 9. Spaces, apostrophes inside words, hyphens and minus signs become
+    those of ASCII. Wide forms become narrow.
+    """
     if text.isascii():
         return text.translate(_SPACES)
     chars = [_fold(char) for char in text]
@@ -214,7 +220,7 @@ def _fold(char: str) -> str:
 
 @lru_cache(2048)
 def _kind(char: str) -> str:
-    """l letter, d figure, s sign."""
+    """Return "l" for a letter, "d" for a digit, "s" for a sign."""
     if char.isalpha():
         return "l"
     return "d" if char.isdecimal() else "l" if unicodedata.category(char) in ("Mn", "Mc") else "s"

@@ -10,9 +10,9 @@ from typing import TypeAlias
 __all__ = ["RuleSets", "spell_out"]
 
 RuleSets: TypeAlias = Mapping[str, Sequence[tuple[int, int, str]]]
-"""Name of a rule set to its rules in order: the least number it is for, its divisor, and its text."""
+"""Name of a rule set to its rules in order: (least number, divisor, text)."""
 
-# What a rule's text has between its letters: a part for a remainder, numbers by a rule set, a plural.
+# Parts of a rule's text: optional remainder, numbers by a rule set, plural.
 _PART = re.compile(
     r"\[(?P<rest>[^\[\]]*)\]|(?P<high>←(?P<by>[^←]*)←)|(?P<low>→(?P<with>[^→]*)→(?P<before>→)?)|=(?P<as>[^=]*)="
     r"|\$\(cardinal,one\{(?P<one>[^{}]*)\}other\{(?P<other>[^{}]*)\}\)\$"
@@ -20,39 +20,38 @@ _PART = re.compile(
 
 
 def spell_out(number: int, rules: RuleSets, name: str) -> str | None:
-    """Words of a whole number, which is not negative, by the rule set `name`; None where the set has no words
-    for it."""
-    found = rules[name]
-    place = bisect_right(found, number, key=lambda rule: rule[0]) - 1
-    return None if place < 0 else _apply(number, rules, name, place)
+    """Return a non-negative integer in words by a rule set, or None if the set has none for it."""
+    rule_set = rules[name]
+    place = bisect_right(rule_set, number, key=lambda rule: rule[0]) - 1
+    return None if place < 0 else _apply_rule(number, rules, name, place)
 
 
-def _apply(number: int, rules: RuleSets, name: str, place: int) -> str | None:
+def _apply_rule(number: int, rules: RuleSets, name: str, place: int) -> str | None:
     base, divisor, text = rules[name][place]
     if number % divisor == 0 and base % divisor != 0 and "→" in text and place:
-        return _apply(number, rules, name, place - 1)  # the rule for a remainder does not fit
-    return _text(text, number, rules, name, place)
+        return _apply_rule(number, rules, name, place - 1)  # a rule for a remainder does not fit
+    return _expand(text, number, rules, name, place)
 
 
-def _text(text: str, number: int, rules: RuleSets, name: str, place: int) -> str | None:
+def _expand(text: str, number: int, rules: RuleSets, name: str, place: int) -> str | None:
     divisor = rules[name][place][1]
-    words, done = "", 0
+    words, end = "", 0
     for part in _PART.finditer(text):
-        words += text[done : part.start()]
-        done = part.end()
+        words += text[end : part.start()]
+        end = part.end()
         if part["one"] is not None:
-            spoken: str | None = part["one"] if number // divisor == 1 else part["other"]
+            part_words: str | None = part["one"] if number // divisor == 1 else part["other"]
         elif part["rest"] is not None:
-            spoken = _text(part["rest"], number, rules, name, place) if number % divisor else ""
+            part_words = _expand(part["rest"], number, rules, name, place) if number % divisor else ""
         elif part["high"]:
-            spoken = spell_out(number // divisor, rules, part["by"] or name)
+            part_words = spell_out(number // divisor, rules, part["by"] or name)
         elif part["before"]:
-            spoken = _apply(number % divisor, rules, name, place - 1)
+            part_words = _apply_rule(number % divisor, rules, name, place - 1)
         elif part["low"]:
-            spoken = spell_out(number % divisor, rules, part["with"] or name)
-        else:  # or a pattern of figures, which are no words
-            spoken = spell_out(number, rules, part["as"]) if part["as"] in rules else None
-        if spoken is None:
+            part_words = spell_out(number % divisor, rules, part["with"] or name)
+        else:  # or a pattern of digits, which are no words
+            part_words = spell_out(number, rules, part["as"]) if part["as"] in rules else None
+        if part_words is None:
             return None
-        words += spoken
-    return words + text[done:]
+        words += part_words
+    return words + text[end:]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.common.words import shown_seconds
+from kokoro_tvm.common.words import format_seconds
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ from kokoro_tvm.common.words import shown_seconds
     ],
 )
 def test_format_seconds(seconds: float, result: str) -> None:
-    assert shown_seconds(seconds) == result
+    assert format_seconds(seconds) == result
 
 
 @given(st.floats(0, 1e9))
 def test_format_seconds_stays_short(value: float) -> None:
-    assert len(shown_seconds(value)) <= 15
+    assert len(format_seconds(value)) <= 15

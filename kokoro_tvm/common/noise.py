@@ -1,14 +1,15 @@
-"""The noise of an utterance: a standard normal number a sample, of a seed, a piece and the sample's place.
+"""Noise of an utterance: one standard normal number per sample, from seed, piece and place of the sample.
 
-Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011) gives four random words for a
-key, the seed, and a counter, the place; Box and Muller's transform makes two normal numbers of two words.
-Everything is 32-bit integers up to the last step, which is exact, so the same bits come out wherever it is
-computed: no rounding, contraction to fused operations or library of elementary functions has a say.
+Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011) returns four random words
+for a
+key, the seed, and a counter, the place. The Box-Muller transform converts two words to two normal numbers.
+All steps are 32-bit integer arithmetic, but for the last one, which is exact. So the bits are the same
+everywhere: rounding, fused operations and libraries of elementary functions have no influence.
 
 A number is a multiple of 2**-21, at most 6.66 in magnitude. It is within 2**-20 of the transform in exact
-arithmetic (root mean square 2**-22.7); of one pair in 2**23, whose radius is under 2**-11, within 2**-17.
+arithmetic (root mean square 2**-22.7); in one pair of 2**23, whose radius is under 2**-11, within 2**-17.
 
-The arithmetic is written once, over `Words`: of numpy here (`draw_noise`, the reference), of compiled code in
+The arithmetic is written once, over `Words`: numpy here (`draw_noise`, the reference), compiled code in
 `kernels/normal_noise.py`.
 """
 
@@ -25,9 +26,9 @@ __all__ = ["NUMPY", "Words", "block", "deviate", "draw_noise", "philox"]
 Word = Any  # a word or an array, a vector, an expression of them
 
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-_STEPS = 0x9E3779B9, 0xBB67AE85  # of the key, from round to round
+_STEPS = 0x9E3779B9, 0xBB67AE85  # increments of the key between rounds
 _ROUNDS = 10
-_BLOCK = 1 << 14  # blocks that numpy makes at a time, so that they stay in the cache
+_BLOCK = 1 << 14  # blocks that numpy computes at once, so that they fit in the cache
 
 # Near-minimax polynomials, lowest power first, signs alternating.
 _LOGARITHM = (  # -log2(1 - h / 2) / h with h = 1 - t, |error| < 2e-8 for t in [0, 1]
@@ -41,55 +42,60 @@ _ROOT = 2.13276957, 1.2187226  # 1 / sqrt(w), relative |error| < 0.09 for w in [
 
 
 class Words(Protocol):
-    """Arithmetic of 32-bit words. Besides, they have the operators + and - for what is known to stay within a
-    word (TVM's generated code may do anything where it does not), and ^ & | ~ << >> <."""
+    """Arithmetic of 32-bit words, which also have the operators ^ & | ~ << >> <.
 
-    def const(self, value: int) -> Word: ...
+    The operators + and - are allowed if the result fits a word; otherwise TVM's code is undefined.
+    """
+
+    def const(self, value: int) -> Word:
+        """Return a constant word."""
 
     def add(self, a: Word, b: Word) -> Word:
-        """a + b modulo 2**32."""
+        """Return a + b modulo 2**32."""
 
     def low(self, a: Word, b: Word) -> Word:
-        """a * b modulo 2**32."""
+        """Return a * b modulo 2**32."""
 
     def high(self, a: Word, b: Word) -> Word:
-        """The upper half of the 64 bits of a * b."""
+        """Return the upper half of the 64 bits of a * b."""
 
-    def select(self, condition: Any, yes: Any, no: Any) -> Any: ...
+    def select(self, condition: Any, yes: Any, no: Any) -> Any:
+        """Return `yes` if the condition holds, else `no`."""
 
     def let(self, value: Any) -> Any:
-        """The value, computed once."""
+        """Bind a value, so that it is computed once."""
 
     def real(self, word: Word) -> Any:
-        """float32 of a word below 2**24, exactly."""
+        """Convert a word below 2**24 to float32, exactly."""
 
     def scale(self, value: float) -> Any:
-        """A float32 constant."""
+        """Return a float32 constant."""
 
 
 def philox(words: Words, counter: tuple[Word, ...], key: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Four random words of a counter of four and a key of two."""
+    """Compute four random words from a counter of four words and a key of two."""
     a, b, c, d = counter
-    left, right = key
+    key_a, key_b = key
     first, second = map(words.const, _MULTIPLIERS)
     for number in range(_ROUNDS):
         if number:
-            left, right = (
-                words.let(words.add(k, words.const(s))) for k, s in zip((left, right), _STEPS, strict=True)
+            key_a, key_b = (
+                words.let(words.add(k, words.const(s))) for k, s in zip((key_a, key_b), _STEPS, strict=True)
             )
         a, b, c, d = (
-            words.let(words.high(second, c) ^ b ^ left),
+            words.let(words.high(second, c) ^ b ^ key_a),
             words.let(words.low(second, c)),
-            words.let(words.high(first, a) ^ d ^ right),
+            words.let(words.high(first, a) ^ d ^ key_b),
             words.let(words.low(first, a)),
         )
     return a, b, c, d
 
 
 def deviate(words: Words, radius: Word, turn: Word) -> Any:
-    """One normal number, float32: the sine of `turn` / 2**32 turns times sqrt(-2 ln u), u = `radius` / 2**32.
+    """Compute one normal number, float32: the sine of `turn` / 2**32 turns times sqrt(-2 ln u).
 
-    u lies within its word's step and is never 0: see `_radius`. A cosine is the sine of a quarter turn more.
+    u is `radius` / 2**32, within its word's step and never 0: see `_radius`. A cosine is the sine of a
+    quarter turn more.
     """
     length, halvings = _radius(words, radius)
     magnitude = words.let(words.high(length, _sine(words, turn)))  # halved, 2**30 for 1, without the halvings
@@ -101,16 +107,16 @@ def deviate(words: Words, radius: Word, turn: Word) -> Any:
 
 
 def _radius(words: Words, word: Word) -> tuple[Word, Word]:
-    """sqrt(-2 ln u) as (root, shift): root * 2**-(22 + shift), which with a sine of 2**31 gives 2**21 for 1.
+    """Compute sqrt(-2 ln u) as (root, shift), that is root * 2**-(22 + shift).
 
-    u = 2**-zeros * (1 + (t + 1) / 2**32) / 2, where `zeros` (31 at most) lead the word and t is what follows
-    its first one.
+    With a sine of 2**31 for 1, the product has 2**21 for 1. u = 2**-zeros * (1 + (t + 1) / 2**32) / 2:
+    `zeros` (31 at most) lead the word, and t follows its first one.
     """
     normal, zeros = _normalised(words, word, (16, 8, 4, 2, 1))
     t = words.let(normal << words.const(1))
-    below = words.let(words.high(~t, _alternating(words, t, _LOGARITHM, 32)))  # of -log2 u, behind the point
+    below = words.let(words.high(~t, _alternating(words, t, _LOGARITHM, 32)))  # fraction of -log2 u
     small = zeros < words.const(1)
-    # -log2 u with 32 bits behind the point where it is below 1, so that small radii are exact, else with 26.
+    # -log2 u with 32 fractional bits if it is below 1, so that small radii are exact, else with 26.
     fixed = words.select(small, below, (zeros << words.const(26)) + (below >> words.const(6)))
     w, twice = _normalised(words, words.let(fixed), (16, 8, 4, 2))
     y = words.let(_constant(words, _ROOT[0], 30) - words.high(w, _constant(words, _ROOT[1], 30)))
@@ -123,7 +129,7 @@ def _radius(words: Words, word: Word) -> tuple[Word, Word]:
 
 
 def _sine(words: Words, turn: Word) -> Word:
-    """|sin| of a turn, 2**31 for 1, in the middle of the turn's step."""
+    """Compute |sin| in the middle of the turn's step, with 2**31 for 1."""
     half = words.let((turn << words.const(1)) | words.const(1))
     quarter = words.select(half < words.const(1 << 31), half, ~half + words.const(1))
     y = words.let(quarter << words.const(1))
@@ -131,7 +137,10 @@ def _sine(words: Words, turn: Word) -> Word:
 
 
 def _alternating(words: Words, x: Word, coefficients: tuple[float, ...], bits: int) -> Word:
-    """c0 - x (c1 - x (c2 - ...)) for x / 2**32 in [0, 1), 2**bits for 1; no difference may be negative."""
+    """Compute c0 - x (c1 - x (c2 - ...)) for x / 2**32 in [0, 1), with 2**bits for 1.
+
+    No difference may be negative.
+    """
     *rest, last = coefficients
     value = _constant(words, last, bits)
     for coefficient in reversed(rest):
@@ -144,7 +153,7 @@ def _constant(words: Words, value: float, bits: int) -> Word:
 
 
 def _normalised(words: Words, word: Word, steps: tuple[int, ...]) -> tuple[Word, Word]:
-    """The word shifted to the left by as many of the steps as leave its first one in it, and by how much."""
+    """Shift a word to the left by all steps that keep its first one; return it and the total shift."""
     shifted = words.const(0)
     for step in steps:
         room = word < words.const(1 << (32 - step))
@@ -153,8 +162,8 @@ def _normalised(words: Words, word: Word, steps: tuple[int, ...]) -> tuple[Word,
     return word, shifted
 
 
-class _Numpy:
-    """`Words` of numpy arrays."""
+class _NumpyWords:
+    """`Words` over numpy arrays."""
 
     def const(self, value: int) -> Word:
         return np.array([value], np.uint32)
@@ -181,15 +190,22 @@ class _Numpy:
         return np.float32(value)
 
 
-NUMPY: Words = _Numpy()
+NUMPY: Words = _NumpyWords()
 
 
 def draw_noise(seed: int, samples: int, piece: int = 0) -> NDArray[np.float32]:
-    """The noise of a piece, (samples,) float32; seed and piece are below 2**64 and 2**32.
+    """Draw the noise of a piece.
 
-    Sample 4 k + j is number j of the block with the key `seed` and the counter (k, piece, 0, 0), so a shorter
-    noise begins a longer one. Words 0 and 1 of a block give numbers 0, the cosine, and 1; words 2 and 3 the
-    others.
+    Sample 4 k + j is number j of the block with the key `seed` and the counter (k, piece, 0, 0), so a longer
+    noise begins with a shorter one.
+
+    Args:
+        seed: Below 2**64.
+        samples: Number of samples.
+        piece: Below 2**32.
+
+    Returns:
+        (samples,) float32.
     """
     low, high, number = (np.array([word], np.uint32) for word in (seed & 0xFFFFFFFF, seed >> 32, piece))
     noise = np.empty((-(-samples // 4), 4), np.float32)
@@ -202,12 +218,12 @@ def draw_noise(seed: int, samples: int, piece: int = 0) -> NDArray[np.float32]:
 
 
 def block(words: Words, place: Word, piece: Word, zero: Word, key: tuple[Word, ...]) -> list[Any]:
-    """The four normal numbers of a block."""
+    """Compute the four normal numbers of a block."""
     random = philox(words, (place, piece, zero, zero), key)
     return [deviate(words, *pair(words, random, j)) for j in range(4)]
 
 
 def pair(words: Words, random: tuple[Word, ...], j: int) -> tuple[Word, Word]:
-    """The words of a block that its number j is made of: radius, and turn."""
+    """Select the words for number j of a block: radius and turn."""
     radius, turn = random[j // 2 * 2 : j // 2 * 2 + 2]
     return radius, turn if j % 2 else words.let(words.add(turn, words.const(1 << 30)))

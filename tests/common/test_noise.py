@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.kernels.noise import NUMPY, deviate, draw_noise, philox
+from kokoro_tvm.common.noise import NUMPY, deviate, draw_noise, philox
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.validation.measure.noise import KNOWN_WORDS
 
@@ -21,13 +21,14 @@ def words(*values: int) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize(("counter", "key", "random"), KNOWN_WORDS)
-def test_known_answers(counter: tuple[int, ...], key: tuple[int, ...], random: tuple[int, ...]) -> None:
-    """Those of Random123."""
+def test_philox_returns_published_words(
+    counter: tuple[int, ...], key: tuple[int, ...], random: tuple[int, ...]
+) -> None:
     assert tuple(int(word[0]) for word in philox(NUMPY, words(*counter), words(*key))) == random
 
 
-def test_known_numbers() -> None:
-    """The bits must never change: speech of a seed would."""
+def test_noise_of_a_seed_never_changes() -> None:
+    # The speech of every seed depends on these bits.
     steps = [-1497450, 552128, -828302, 1498268, 3163741, 549428, -1066709, -2493018]
     assert (draw_noise(2**40 + 5, 8, piece=3) * 2**21).tolist() == steps
 
@@ -49,7 +50,7 @@ RADII = {
 
 
 @pytest.mark.parametrize("name", RADII)
-def test_a_number_is_the_transform_of_its_words(name: str) -> None:
+def test_noise_equals_the_exact_transform(name: str) -> None:
     radius = RADII[name].astype(np.uint32)
     turn = np.random.default_rng(2).integers(0, 2**32, radius.size).astype(np.uint32)
     turn[: 1 << 14] = np.arange(1 << 14)
@@ -60,7 +61,7 @@ def test_a_number_is_the_transform_of_its_words(name: str) -> None:
     assert np.sqrt(np.mean(error**2)) <= (2**-19 if name == "small" else 2**-22.5)
 
 
-def test_every_number_is_a_multiple_of_one_step() -> None:
+def test_numbers_are_multiples_of_one_step() -> None:
     steps = draw_noise(9, COUNT).astype(np.float64) * 2**21
     assert np.array_equal(steps, np.rint(steps))
     assert np.abs(steps).max() < 2**24
@@ -70,7 +71,7 @@ def cdf(x: np.ndarray) -> np.ndarray:
     return 0.5 * np.vectorize(math.erfc)(-x / math.sqrt(2))
 
 
-def test_the_distribution_is_normal() -> None:
+def test_distribution_is_normal() -> None:
     """Moments within five standard errors, Kolmogorov and Smirnov's distance under what 1 in 10,000 has."""
     x = draw_noise(0, COUNT).astype(np.float64)
     for power, moment, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10170)):
@@ -82,7 +83,7 @@ def test_the_distribution_is_normal() -> None:
 
 
 @pytest.mark.parametrize("least", [3.0, 4.0, 4.5])
-def test_the_tails_hold_as_many_as_they_should(least: float) -> None:
+def test_tails_are_normal(least: float) -> None:
     count = 1 << 22
     expected = math.erfc(least / math.sqrt(2)) * count
     found = np.count_nonzero(np.abs(draw_noise(77, count)) > least)
@@ -104,7 +105,7 @@ def test_samples_and_seeds_and_pieces_are_independent() -> None:
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.integers(0, 300), st.integers(0, 300))
-def test_a_shorter_noise_begins_a_longer_one(seed: int, piece: int, first: int, second: int) -> None:
+def test_longer_noise_begins_with_a_shorter_one(seed: int, piece: int, first: int, second: int) -> None:
     shorter, longer = sorted((first, second))
     assert np.array_equal(draw_noise(seed, longer, piece)[:shorter], draw_noise(seed, shorter, piece))
 
