@@ -125,7 +125,7 @@ class CaptionBody:
         format: str,
         gain: float,
         has_times: bool,
-        is_lines: bool,
+        is_split: bool,
         voice: str | None,
         samples: int | None,
     ) -> None:
@@ -135,13 +135,13 @@ class CaptionBody:
             format: Of the audio.
             gain: Factor on the audio.
             has_times: Send words with their times.
-            is_lines: Send an object for each piece.
+            is_split: Send an object for each piece.
             voice: Of words whose piece names none. None leaves out the voices of words.
             samples: Number of samples of all audio, if it is known.
         """
         self._audio = AudioBody(format, gain, samples)
         self._has_times = has_times
-        self._is_lines = is_lines
+        self._is_split = is_split
         self._voice = voice
         self._bytes: list[bytes] = []
         self._words: list[dict[str, Any]] = []
@@ -152,7 +152,7 @@ class CaptionBody:
         self._bytes.append(self._audio.write(chunk))
         voice = {} if self._voice is None else {"voice": chunk.piece.voice or self._voice}
         self._words += [word | voice for word in describe_words(chunk.words)]
-        return self._line() if self._is_lines else b""
+        return self._line() if self._is_split else b""
 
     def note(self, notices: Sequence[str]) -> bytes:
         """Encode notices."""
@@ -163,7 +163,7 @@ class CaptionBody:
         """Return the end of the body."""
         last = self._audio.close()
         self._bytes.append(last)
-        return self._line() if last or not self._is_lines else b""
+        return self._line() if last or not self._is_split else b""
 
     def fail(self, error: ApiError) -> bytes:
         """Return the end of the body after an error."""

@@ -91,15 +91,15 @@ class TimedProtocol(H11Protocol):
 
     def __init__(self, *, app_state: dict[str, Any], **options: Any) -> None:
         super().__init__(app_state=app_state | {"connection": self}, **options)
-        self._known: Connections = app_state["connections"]
+        self._registry: Connections = app_state["connections"]
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer, or close the connection if there are too many."""
         super().connection_made(transport)
         self._close = transport.close
-        self._known.open.add(self)
-        if len(self._known.open) > self._known.limit:
+        self._registry.open.add(self)
+        if len(self._registry.open) > self._registry.limit:
             transport.abort()
         else:
             self.start_timer()
@@ -107,13 +107,13 @@ class TimedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer."""
         self.stop_timer()
-        self._known.open.discard(self)
+        self._registry.open.discard(self)
         super().connection_lost(exc)
 
     def start_timer(self) -> None:
         """Wait for the head of the next request."""
-        if self in self._known.open:
-            self._timer = asyncio.get_running_loop().call_later(self._known.timeout_s, self._close)
+        if self in self._registry.open:
+            self._timer = asyncio.get_running_loop().call_later(self._registry.timeout_s, self._close)
 
     def stop_timer(self) -> None:
         """Stop waiting: a request has begun, or the connection is closed."""
@@ -122,7 +122,7 @@ class TimedProtocol(H11Protocol):
 
     def upgrade(self) -> None:
         """Forget the connection, which is a WebSocket from now on."""
-        self._known.open.discard(self)
+        self._registry.open.discard(self)
 
 
 class ConnectionTimer:

@@ -165,7 +165,7 @@ def test_timed_protocol_overrides_public_methods_only() -> None:
         "connection_made",
         "connection_lost",
     }
-    assert not {"_timer", "_known", "_close", "start_timer", "stop_timer", "upgrade"} & set(
+    assert not {"_timer", "_registry", "_close", "start_timer", "stop_timer", "upgrade"} & set(
         dir(TimedProtocol.__bases__[0])
     )
 
