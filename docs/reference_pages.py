@@ -134,7 +134,9 @@ def generated() -> dict[tuple[str, str], str]:
     found["recipes.md", "sources"] = field_table("ModelFile", sources=True)
     found["written-forms/en.md", "written forms"] = english_table()
     for language in ("es", "fr", "it", "pt", "hi", "ja", "zh"):
-        found[f"written-forms/{language}.md", f"written forms {language}"] = forms_table(CASES / f"{language}.yaml")
+        found[f"written-forms/{language}.md", f"written forms {language}"] = forms_table(
+            CASES / f"{language}.yaml"
+        )
     rows = [
         (f"`{name}`", _setting_default(field.default), _join(field.description or ""))
         for name, field in Settings.model_fields.items()

@@ -5,7 +5,7 @@
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
 only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
-`load` only the table in docs/serving.md of what `python -m kokoro_tvm.tools.bench.load` left, with `web`
+`load` only the table in docs/lab/serving.md of what `python -m kokoro_tvm.tools.bench.load` left, with `web`
 that in docs/web.md of what `python -m kokoro_tvm.tools.bench.web` left, and with `e2e` the
 tables of
 
@@ -49,7 +49,7 @@ def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "bench": lambda: _put_bench(DOCS / "performance.md"),
         "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
-        "load": lambda: put_load(DOCS / "serving.md", ARTIFACTS / "load.json"),
+        "load": lambda: put_load(DOCS / "lab/serving.md", ARTIFACTS / "load.json"),
         "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
         "lab": lambda: put_lab(DOCS / "lab/accuracy.md", ARTIFACTS / "lab"),
     }
