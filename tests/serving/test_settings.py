@@ -49,7 +49,7 @@ def test_settings_reach_a_worker_unchanged() -> None:
         ("idle_timeout_s: nan\n", ":1:17: `idle_timeout_s`: Input should be"),
         ("log_texts: perhaps\n", ":1:12: `log_texts`: Input should be a valid boolean"),
         ("port: [1]\n", ":1:7: `port`: Input should be a valid integer"),
-        ("cors: [[a]]\n", ":1:7: `cors`: Input should be a valid string"),
+        ("cors: [[a]]\n", ":1:8: text should stand here, not a list or a mapping"),
         ("cors: {a: b}\n", ":1:7: `cors`: Input should be a valid tuple"),
         ("- a\n", ":1:1: the file should be a mapping, lines of `key: value`."),
     ],
