@@ -60,17 +60,17 @@ class TestJudgeText:
     def test_scaled_pauses_fail(
         self, factor: float, statuses: Statuses, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        scaled: Callable[..., Any] = lambda seconds, rate: joins.pause_after(factor * seconds, rate)  # noqa: E731
-        monkeypatch.setattr(planning, "pause_after", scaled)
+        scaled: Callable[..., Any] = lambda seconds, rate: joins.split_pause(factor * seconds, rate)  # noqa: E731
+        monkeypatch.setattr(planning, "split_pause", scaled)
         assert statuses() == PASSED | {"max_pauses_off": "failed"}
 
     def test_other_style_row_fails(self, statuses: Statuses, monkeypatch: pytest.MonkeyPatch) -> None:
-        original = planning._predicted
+        original = planning._plan_part
 
         def predict(model: Any, part: Any, style: Any, number: int) -> Any:
             return original(model, part, replace(style, table=lambda voice: style.table(voice)[1:]), number)
 
-        monkeypatch.setattr(planning, "_predicted", predict)
+        monkeypatch.setattr(planning, "_plan_part", predict)
         assert "failed" in statuses().values()
 
 
