@@ -158,7 +158,7 @@ def test_format_time_rounds_to_milliseconds(value: float) -> None:
 
 @pytest.mark.parametrize("name", sorted(CAPTIONS))
 def test_captions_of_a_real_and_an_empty_plan(name: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     speech = roomy[0]("He ran, and he ran on a hand. A big bad dog did that.")
     written = write_captions("a" + name, speech.timeline, speech.audio.size / speech.sample_rate)
     assert written.count("hand") == (2 if name == ".json" else 1)
@@ -181,7 +181,7 @@ def test_captions_of_a_real_and_an_empty_plan(name: str, roomy: Any, monkeypatch
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 def test_captions_ignore_markup(text: str, shown: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tag or link adds no space before the next mark."""
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     found = split_into_cues(roomy[0](text).timeline)
     assert " ".join(" ".join(cue.text.split()) for cue in found) == shown
 

@@ -88,7 +88,7 @@ def test_speech_of_run_has_no_words(fake: tuple[Synthesizer, Any]) -> None:
 
 
 def test_chunks_have_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.phonemize_sentence", read_letters)
     text = "He ran, and he ran on a hand. A big bad dog did that."
     chunks = list(fake[0].stream(text))
     words = [word for chunk in chunks for word in chunk.words]
