@@ -111,10 +111,15 @@ def _describe_axes(schema: dict[str, Any]) -> None:
     """Describe the keys of a matrix in a JSON Schema: paths of fields."""
     scalar = {"type": ["string", "number", "boolean", "null"]}
     labelled = {"type": "object", "minProperties": 1}
+    rules = {"type": "array", "items": {"type": "object", "additionalProperties": scalar, "minProperties": 1}}
     names = [name for name in TargetFile.model_fields if name not in ("extends", "matrix")]
     schema |= {
         "type": "object",
-        "properties": {name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
+        "properties": {
+            "name": {"type": "string"},
+            "exclude": rules,
+            **{name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
+        },
         "additionalProperties": {"anyOf": [{"type": "array", "items": scalar, "minItems": 1}, labelled]},
     }
     del schema["anyOf"]
@@ -126,8 +131,9 @@ class TargetFile(ExtendableSpec):
     matrix: dict[str, Any] | None = Field(
         default=None,
         description="Fields, by paths such as `target.mcpu`, with a list of choices or a mapping of labels "
-        "to choices: every combination is a recipe, its choices over the rest of the file, called as its "
-        "labels with `-` between them.",
+        "to choices: every combination is a recipe, its choices over the rest of the file. `name` is a "
+        "template of their names, by default the labels with `-` between them; `exclude` lists combinations "
+        "to leave out.",
         json_schema_extra=_describe_axes,
     )
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
-from kokoro_tvm.common.words import shorten
-from kokoro_tvm.common.yaml_file import YamlNode
+from kokoro_tvm.common.words import hint, shorten
+from kokoro_tvm.common.yaml_file import Span, YamlNode
 from kokoro_tvm.recipe.merge import expand_gates_name, merge, nest, without
 
 __all__ = ["expand_matrix"]
+
+_OPTIONS = ("name", "exclude")  # keys of a matrix that are no fields
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlNode]]:
@@ -23,15 +27,64 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
     if "extends" in tree.entries and "extends" in matrix.entries:
         key = matrix.entries["extends"].key
         raise key.error("`matrix.extends`: the file has `extends` too; keep one")
-    axes = [
-        [(label, path, choice) for label, choice in _choices(path, node).items()]
-        for path, node in matrix.entries.items()
-    ]
-    for combination in product(*axes):
+    axes = {path: _choices(path, node) for path, node in matrix.entries.items() if path not in _OPTIONS}
+    if not axes:
+        raise matrix.span.error("`matrix` needs at least one field with its choices, {precision: [a, b]}")
+    template, exclude = _read_name(matrix, axes), list(_read_exclude(matrix, axes))
+    for labels in product(*axes.values()):
+        chosen = dict(zip(axes, labels, strict=True))
+        if any(rule.items() <= chosen.items() for rule in exclude):
+            continue
         member = without(tree, "matrix")
-        for _, path, choice in combination:
-            member = _choose(member, path, choice)
-        yield "-".join(label for label, _, _ in combination), replace(member, span=tree.span)
+        for path, label in chosen.items():
+            member = _choose(member, path, axes[path][label])
+        name = template
+        for word in _PLACEHOLDER.findall(template):
+            name = name.replace(f"{{{word}}}", chosen[_find_axis(word, axes)])
+        yield name, replace(member, span=tree.span)
+
+
+def _read_name(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> str:
+    """Return the template of names: `name` of the matrix, else its labels joined by `-`."""
+    node = matrix.get("name")
+    if node is None:
+        return "-".join(f"{{{path}}}" for path in axes)
+    if not isinstance(node.value, str):
+        raise node.span.error('`matrix.name`: expected text such as "{mcpu}-{precision}"')
+    for word in _PLACEHOLDER.findall(node.value):
+        _require_axis(word, axes, node.span, "matrix.name")
+    return node.value
+
+
+def _read_exclude(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> Iterator[dict[str, str]]:
+    """Yield the combinations to leave out: labels by the paths of axes."""
+    node = matrix.get("exclude")
+    if node is None:
+        return
+    for rule in node.items or [node]:
+        if not rule.entries:
+            raise rule.span.error("`matrix.exclude`: expected a list of combinations, [{precision: float32}]")
+        combination = {}
+        for word, choice in rule.entries.items():
+            path, label = _require_axis(word, axes, choice.key, "matrix.exclude"), _label(choice)
+            if label not in axes[path]:
+                message = f"`{word}` has no choice `{shorten(label)}`{hint(label, list(axes[path]))}"
+                raise choice.span.error(f"`matrix.exclude`: {message}")
+            combination[path] = label
+        yield combination
+
+
+def _find_axis(word: str, axes: Collection[str]) -> str:
+    """Return the path of an axis that is named by its path or by the last word of it; "" if there is none."""
+    matches = [path for path in axes if path == word] or [p for p in axes if p.rpartition(".")[2] == word]
+    return matches[0] if len(matches) == 1 else ""
+
+
+def _require_axis(word: str, axes: Collection[str], span: Span, where: str) -> str:
+    path = _find_axis(word, axes)
+    if not path:
+        raise span.error(f"`{where}`: no axis is called `{shorten(word)}`{hint(word, list(axes))}")
+    return path
 
 
 def _choose(tree: YamlNode, path: str, choice: YamlNode) -> YamlNode:
@@ -47,7 +100,7 @@ def _choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
         if isinstance(item.value, dict | list):
             message = "a choice that is a list or mapping needs a label: write `LABEL: CHOICE`"
             raise item.span.error(f"`matrix.{path}`: {message}")
-        label = item.value if isinstance(item.value, str) else json.dumps(item.value)
+        label = _label(item)
         if label in choices:
             raise item.span.error(f"`matrix.{path}`: `{shorten(label)}` is listed twice; name it once")
         choices[label] = item
@@ -57,3 +110,7 @@ def _choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
         message = "expected a list of choices, or a mapping of labels to choices"
         raise axis.span.error(f"`matrix.{path}`: {message}")
     return choices
+
+
+def _label(choice: YamlNode) -> str:
+    return choice.value if isinstance(choice.value, str) else json.dumps(choice.value)

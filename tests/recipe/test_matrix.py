@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,28 @@ def test_matrix_makes_a_recipe_of_every_combination(matrix: Path) -> None:
     assert recipe.model_copy(update={"target": here.target}) == here.model_copy(
         update={"name": "x86-64-v3-masked", "length": "masked", "timeout_s": 60}
     )
+
+
+def test_matrix_names_recipes_by_a_template_and_excludes_combinations(matrix: Path) -> None:
+    options = '  name: "{length}-on-{mcpu}"\n  exclude: [{mcpu: x86-64-v2, length: masked}]\n'
+    (matrix / "several.yaml").write_text(MATRIX.replace("timeout_s", f"{options}timeout_s"), encoding="utf-8")
+    names = ["exact-on-x86-64-v2", "exact-on-x86-64-v3", "masked-on-x86-64-v3"]
+    assert list_recipes(matrix) == sorted(["full", "here", *names])
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ('name: "{mcpx}"', ":5:9: `matrix.name`: no axis is called `mcpx`"),
+        ("exclude: [{mcpx: a}]", ":5:13: `matrix.exclude`: no axis is called `mcpx`"),
+        ("exclude: [{length: exakt}]", ":5:21: `matrix.exclude`: `length` has no choice `exakt`"),
+    ],
+)
+def test_matrix_reports_wrong_options_with_their_place(option: str, message: str, matrix: Path) -> None:
+    text = MATRIX.replace("timeout_s", f"  {option}\ntimeout_s")
+    (matrix / "several.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(RecipeError, match=re.escape(message)):
+        check_file(matrix / "several.yaml", matrix)
 
 
 def test_matrix_merges_labelled_choices(matrix: Path) -> None:
