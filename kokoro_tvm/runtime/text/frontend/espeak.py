@@ -53,10 +53,10 @@ _SCRIPTS = {
 }  # fmt: skip
 # Characters of a word. espeak-ng's buffers hold 160 bytes and 200 phonemes, and not all are guarded:
 # "é" and 68 times "'s" end the process.
-_LONGEST = 64
+_MAX_CHARACTERS = 64
 _FIRST_PICTURE = "\u2200"  # signs below it are read, such as ° and ™
 _JOINERS = "\u200c\u200d"  # of letters, in Indic scripts and Persian
-_LONG_WORD = re.compile(rf"\S{{{_LONGEST}}}(?=\S)")
+_LONG_WORD = re.compile(rf"\S{{{_MAX_CHARACTERS}}}(?=\S)")
 
 
 class EspeakLanguage:
@@ -75,7 +75,7 @@ class EspeakLanguage:
         """Return the phonemes of a text; "" if there are none or, with a SpeechWarning, on a failure."""
         text = "".join(char if is_readable(char, self._language) else " " for char in text)
         if _LONG_WORD.search(text):
-            warn(f"Divided, because espeak-ng reads words of {_LONGEST} characters: {quoted(text)}")
+            warn(f"Divided, because espeak-ng reads words of {_MAX_CHARACTERS} characters: {quoted(text)}")
             text = _LONG_WORD.sub(r"\g<0> ", text)
         for symbols, replacement in (*_DANDA, *_QUOTED):
             text = text.replace(symbols, replacement)
@@ -112,7 +112,7 @@ class EspeakEnglish:
         Raises:
             EspeakError: espeak-ng died.
         """
-        if len(word) > _LONGEST or not all(is_readable(char, self._language) for char in word):
+        if len(word) > _MAX_CHARACTERS or not all(is_readable(char, self._language) for char in word):
             return ""
         return to_alphabet(phonemize(word, self._language), self._british)
 
