@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kokoro_tvm.common.constants import COMPONENT_AXES
@@ -15,7 +15,7 @@ from kokoro_tvm.recipe import build_schema
 _ALIKE = {
     "components": "|".join(COMPONENT_AXES),
     "patches": "|".join(COMPONENT_AXES),
-    "gates": "|".join([*COMPONENT_AXES, "speech", "corpus"]),
+    "gates": "bert|duration|text_encoder|f0n",
     "front_end": "tagger|lexicon|cldr",
 }
 _OVERRIDES = ("patches", "passes", "pass_context", "gates")
@@ -52,6 +52,15 @@ def recipe_fields(record: str) -> list[RecipeField]:
             path, RecipeField(path, _value(node), _default(path, node, default, record), description)
         )
     return list(fields.values())
+
+
+def documented_fields(record: str) -> list[RecipeField]:
+    """Return the fields of `recipe_fields`, with gates that several judged things share in one row."""
+    rows: dict[str, RecipeField] = {}
+    for field in recipe_fields(record):
+        path = re.sub(r"^gates\.(decoder|speech|corpus)\.", "gates.NAME.", field.path)
+        rows.setdefault(path, replace(field, path=path))
+    return list(rows.values())
 
 
 def _walk(

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from markdown_tables import replace
 from pydantic import BaseModel
-from recipe_fields import recipe_fields
+from recipe_fields import documented_fields
 from yaml import safe_load
 
 from kokoro_tvm.cli import build_app
@@ -49,7 +49,7 @@ def command_table(command: Any) -> str:
 
 def field_table(record: str, sources: bool = False) -> str:
     """Fields of `TargetFile` or `ModelFile`: those of the checkpoint's sources, or all others."""
-    fields = [f for f in recipe_fields(record) if f.path.startswith("checkpoint.sources") is sources]
+    fields = [f for f in documented_fields(record) if f.path.startswith("checkpoint.sources") is sources]
     rows = [(f"`{f.path}`", f.value, f.default, f.description) for f in fields]
     return _table(("field", "value", "default", "meaning"), rows)
 
