@@ -72,7 +72,7 @@ BERT, LSTM = ("bert-64",), ("duration-64", "f0n-130", "text_encoder-64")
             stages("lower", ("decoder-130",)) | stages("validate") | {"toy-model.reference", "toy.speech"},
         ),
         ("common/noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
-        ("runtime/text/frontend/normalization/emoji.py", "def names(", "def names(*more, ", set()),
+        ("runtime/text/frontend/normalization/emoji.py", "def name_emoji(", "def name_emoji(*more, ", set()),
         ("native/libtvm/wasm.py", "def compile_wasm(", "def compile_wasm(*more, ", set()),
         ("native/toolchains/coff.py", "/dll", "/debug", set()),
         ("native/toolchains/coff.py", "    def link(self, ", "    def link(self, *more, ", COMPILED | RUN),
