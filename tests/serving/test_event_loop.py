@@ -175,9 +175,9 @@ def test_event_loop_reads_no_text(
     """Whatever comes in: by HTTP, in a session, by Wyoming, to be phonemized, as phonemes."""
     server = start(wyoming_port=0)
     calls = [
-        threads(sentences, "parse"),
+        threads(sentences, "parse_markup"),
         threads(sentences, "sentences_of_phonemes"),
-        threads(reading, "parse"),
+        threads(reading, "parse_markup"),
         threads(service, "with_own_names"),
     ]
     for path in ("/v1/audio/speech", "/dev/captioned_speech"):

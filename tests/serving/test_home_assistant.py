@@ -143,8 +143,8 @@ def test_consecutive_and_simultaneous_speeches_are_complete(server: Server) -> N
 
 
 def test_docs_name_the_port_of_wyoming() -> None:
-    page = (Path(__file__).parents[2] / "docs/serving.md").read_text(encoding="utf-8")
-    section = page.partition("### Home Assistant\n")[2].partition("\n## ")[0]
+    page = (Path(__file__).parents[2] / "docs/clients.md").read_text(encoding="utf-8")
+    section = page.partition("## Home Assistant\n")[2].partition("\n## ")[0]
     assert "--wyoming-port 10200" in section
     assert "KOKORO_TVM_SERVE_WYOMING_PORT=10200" in section
     assert "port 10200" in section

@@ -42,7 +42,7 @@ from kokoro_tvm.tools.bench.load.servers import BenchServer, server_command
 from kokoro_tvm.tools.bench.load.workload import WORKLOAD, Workload
 from kokoro_tvm.tools.bench.systems import System
 
-PAGE = Path(__file__).parents[2] / "docs/serving.md"
+PAGE = Path(__file__).parents[2] / "docs/lab/serving.md"
 SMALL = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import front_end_vectors
 import pytest
-from readings import drawn_passages, reading, units
+from c_readings import drawn_passages, reading, units
 
 from kokoro_tvm.native.libkokoro import FOLDER, LINUX, compile_sources, compile_text
 from kokoro_tvm.native.toolchains.cc import CCompiler

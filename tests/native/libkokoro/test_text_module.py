@@ -10,7 +10,7 @@ from pathlib import Path
 
 import front_end_vectors
 import pytest
-from readings import Reading, drawn_passages, reading, units
+from c_readings import Reading, drawn_passages, reading, units
 
 from kokoro_tvm.native.libkokoro import compile_text
 from kokoro_tvm.native.toolchains.cc import CCompiler
