@@ -11,7 +11,7 @@ from kokoro_tvm.recipe.origin import list_origins
 from kokoro_tvm.recipe.overrides import is_try, write_try
 from kokoro_tvm.recipe.parts import PassContext, UtteranceSpec
 from kokoro_tvm.recipe.resolved import ArtifactSpec, Recipe
-from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choose_layers, schedule_path, write_schedule
+from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choose_layers
 from kokoro_tvm.recipe.schema import build_schema
 from kokoro_tvm.recipe.show import to_yaml
 
@@ -42,8 +42,6 @@ __all__ = [
     "load_recipe",
     "read_recipe",
     "recipe_files",
-    "schedule_path",
     "to_yaml",
-    "write_schedule",
     "write_try",
 ]

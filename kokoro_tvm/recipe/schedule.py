@@ -5,8 +5,6 @@ A schedule applies to every recipe whose code is generated for its set of CPU fe
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -15,11 +13,10 @@ from pydantic import Field
 
 from kokoro_tvm.common.constants import ComponentName
 from kokoro_tvm.common.errors import RecipeError
-from kokoro_tvm.common.output import write_text
 from kokoro_tvm.common.spec import Spec
 from kokoro_tvm.recipe.validate import read_document
 
-__all__ = ["LayerChoice", "Schedule", "choose_layers", "read_schedules", "schedule_path", "write_schedule"]
+__all__ = ["LayerChoice", "Schedule", "choose_layers", "read_schedules"]
 
 
 class LayerChoice(Spec):
@@ -67,12 +64,6 @@ def choose_layers(
     return {}
 
 
-def schedule_path(recipes: Path, cpu: str, features: Sequence[str]) -> Path:
-    """Return the path of the schedule for these features; `cpu` is LLVM's name, for people."""
-    digest = hashlib.sha256(" ".join(sorted(features)).encode()).hexdigest()
-    return recipes / "schedules" / f"{cpu}-{digest[:8]}.json"
-
-
 def read_schedules(recipes: Path) -> tuple[Schedule, ...]:
     """Read all schedules of a folder of recipes.
 
@@ -86,16 +77,3 @@ def read_schedules(recipes: Path) -> tuple[Schedule, ...]:
         if other != path:
             raise RecipeError(f"{other} and {path} are for the same CPU features: delete one of them")
     return tuple(schedule for _, schedule in schedules.values())
-
-
-def write_schedule(path: Path, schedule: Schedule) -> None:
-    """Write a schedule atomically; remove the file of a schedule without choices."""
-    components = {
-        name: dict(sorted(layers.items())) for name, layers in schedule.components.items() if layers
-    }
-    if not components:
-        path.unlink(missing_ok=True)
-        return
-    data = schedule.model_copy(update={"components": components}).model_dump(mode="json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(data, indent=1) + "\n")

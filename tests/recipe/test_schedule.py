@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from schedules import write_schedule
 
 from kokoro_tvm.common.errors import RecipeError
 from kokoro_tvm.recipe import (
@@ -15,9 +16,7 @@ from kokoro_tvm.recipe import (
     Schedule,
     choose_layers,
     load_recipe,
-    schedule_path,
     to_yaml,
-    write_schedule,
 )
 
 FEATURES = ("sse2", "avx2", "fma")
@@ -29,31 +28,16 @@ SCHEDULE = Schedule.model_validate(
         "components": {"decoder": {LAYER: {"outputs": 4, "taps": 3, "tiles": 8}}},
     }
 )
-EMPTY = SCHEDULE.model_copy(update={"components": {"decoder": {}}})
 
 
-@pytest.fixture
-def path(root: Path) -> Path:
-    return schedule_path(root, "znver5", FEATURES)
-
-
-def test_load_recipe_reads_a_written_schedule(root: Path, path: Path) -> None:
+def test_load_recipe_reads_a_written_schedule(root: Path) -> None:
     assert load_recipe("here", root).schedules == ()
-    write_schedule(path, SCHEDULE)
+    path = write_schedule(root, "znver5", SCHEDULE)
     for name in ("here", "full"):
         recipe = load_recipe(name, root)
         assert recipe.schedules == (SCHEDULE,)
         assert f"{LAYER}: {{outputs: 4, taps: 3, tiles: 8}}" in to_yaml(recipe)
     assert [p.name for p in path.parent.iterdir()] == [path.name]
-
-
-def test_write_schedule_removes_an_empty_schedule(root: Path, path: Path) -> None:
-    write_schedule(path, EMPTY)
-    assert not path.exists()
-    write_schedule(path, SCHEDULE)
-    write_schedule(path, EMPTY)
-    assert not path.exists()
-    assert load_recipe("here", root).schedules == ()
 
 
 @given(st.sets(st.sampled_from([*FEATURES, "avx512f", "neon"])))
@@ -63,16 +47,10 @@ def test_choose_layers_requires_equal_features(features: set[str]) -> None:
     assert choose_layers([SCHEDULE], sorted(features), "f0n") == {}
 
 
-@given(st.permutations(FEATURES))
-def test_schedule_path_ignores_the_order_of_features(features: list[str]) -> None:
-    assert schedule_path(Path(), "znver5", features) == schedule_path(Path(), "znver5", FEATURES)
-    assert schedule_path(Path(), "znver5", features[1:]) != schedule_path(Path(), "znver5", FEATURES)
-
-
-def test_read_schedules_refuses_two_for_the_same_features(root: Path, path: Path) -> None:
-    write_schedule(path, SCHEDULE)
-    write_schedule(path.with_name("another.json"), SCHEDULE.model_copy(update={"features": FEATURES[::-1]}))
-    with pytest.raises(RecipeError, match=r"another\.json and .*znver5-.* are for the same CPU features"):
+def test_read_schedules_refuses_two_for_the_same_features(root: Path) -> None:
+    write_schedule(root, "znver5", SCHEDULE)
+    write_schedule(root, "another", SCHEDULE.model_copy(update={"features": FEATURES[::-1]}))
+    with pytest.raises(RecipeError, match=r"another\.json and .*znver5.* are for the same CPU features"):
         load_recipe("here", root)
 
 
@@ -89,9 +67,9 @@ def test_read_schedules_refuses_two_for_the_same_features(root: Path, path: Path
     ],
 )
 def test_read_schedules_reports_the_place_of_a_fault(
-    root: Path, path: Path, change: tuple[str, str], result: str
+    root: Path, change: tuple[str, str], result: str
 ) -> None:
-    write_schedule(path, SCHEDULE)
+    path = write_schedule(root, "znver5", SCHEDULE)
     text = json.dumps(json.loads(path.read_text(encoding="utf-8")), indent=1)
     path.write_text(text.replace(*change), encoding="utf-8")
     with pytest.raises(RecipeError, match=rf"{path.name}:\d+:\d+: .*{result}"):
