@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
@@ -104,6 +105,12 @@ def test_links_of_pages_resolve(page: Path) -> None:
     text = re.sub(r"`[^`\n]+`", "", page.read_text(encoding="utf-8"))  # markup shown as such is no link
     for target in re.findall(r"\]\((?!https?://)([^)#]+)", text):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_that_pages_run_exist(page: Path) -> None:
+    for module in re.findall(r"python -m (kokoro_tvm[\w.]*)", page.read_text(encoding="utf-8")):
+        assert importlib.util.find_spec(module), module
 
 
 def shown_commands() -> list[str]:
