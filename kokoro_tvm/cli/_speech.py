@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -113,15 +113,7 @@ def noted() -> Iterator[None]:
         warnings.simplefilter("always", SpeechWarning)
         notes: set[str] = set()
 
-        def note(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
-            del category, filename, lineno, file, line
+        def note(message: Warning | str, *place: object, **options: object) -> None:
             if (text := f"note: {message}") not in notes:
                 notes.add(text)
                 typer.secho(text, err=True)

@@ -7,7 +7,7 @@ import logging
 import re
 import warnings
 from datetime import datetime, timezone
-from typing import TextIO
+from typing import Any
 
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.serving.metrics import Metrics
@@ -54,16 +54,9 @@ def log_notices(metrics: Metrics, texts: bool) -> None:
     shown = warnings.showwarning
     log = logging.getLogger("kokoro_tvm.serving")
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
+    def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
         if not issubclass(category, SpeechWarning):
-            shown(message, category, filename, lineno, file, line)
+            shown(message, category, *place, **options)
             return
         metrics.count_notice()
         if texts:

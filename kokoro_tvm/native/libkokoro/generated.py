@@ -255,7 +255,7 @@ def _words() -> str:
     emoji = importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")
     pictures = importlib.import_module(f"{_TEXT}.frontend.pictures")
     drawn = [c for a, b in ranges_of(f"(?:{pictures.EMOJI}|[♀♂⚕⚖])") for c in range(a, b + 1)]
-    named = [f"{{{c}, {_text(emoji._of(chr(c)))}}}" for c in drawn if emoji._of(chr(c))]
+    named = [f"{{{c}, {_text(name)}}}" for c in drawn if (name := emoji.describe_emoji(chr(c)))]
     low = [f"{_text(html.unescape(f'&#{number};'))}" for number in range(0xA0)]
     entities = [
         f"{{{_text(name)}, {_text(html.entities.html5[name])}}}" for name in sorted(html.entities.html5)

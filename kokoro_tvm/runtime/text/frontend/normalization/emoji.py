@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kokoro_tvm.runtime.text.frontend.pictures import EMOJI
 from kokoro_tvm.runtime.text.frontend.source import Edit, edit_matches
 
-__all__ = ["name_emoji"]
+__all__ = ["describe_emoji", "name_emoji"]
 
 _CHANGES = "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"  # modifiers: skin, colour, region
 _ONE = f"{EMOJI}{_CHANGES}*"
@@ -58,11 +58,11 @@ def _name(match: re.Match[str]) -> str | None:
     if match["change"]:
         return ""
     pictures = _MODIFIER.sub("", match["joined"]).split("\u200d")
-    names = list(dict.fromkeys(filter(None, map(_of, pictures))))
+    names = list(dict.fromkeys(filter(None, map(describe_emoji, pictures))))
     return " ".join(names) if names else None
 
 
-def _of(picture: str) -> str:
+def describe_emoji(picture: str) -> str:
     """Return the name of one emoji; "" if this Python's Unicode does not know it."""
     name = _NAMES.get(picture) or unicodedata.name(picture, "").lower()
     return _SILENT.sub("", name).replace("-", " ")
