@@ -113,10 +113,10 @@ def noted() -> Iterator[None]:
         warnings.simplefilter("always", SpeechWarning)
         notes: set[str] = set()
 
-        def note(message: Warning | str, *place: object, **options: object) -> None:
+        def print_once(message: Warning | str, *place: object, **options: object) -> None:
             if (text := f"note: {message}") not in notes:
                 notes.add(text)
                 typer.secho(text, err=True)
 
-        warnings.showwarning = note
+        warnings.showwarning = print_once
         yield

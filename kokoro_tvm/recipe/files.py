@@ -94,7 +94,7 @@ class ModelFile(ExtendableSpec):
         return self
 
     @model_validator(mode="after")
-    def _gates_have_what_they_judge(self) -> ModelFile:
+    def _check_phoneme_gates(self) -> ModelFile:
         # A gate that judges nothing would look like one that was met.
         limits = self.gates.phonemes.model_dump()
         judged = [name for name, limit in limits.items() if limit is not None]

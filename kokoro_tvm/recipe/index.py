@@ -170,11 +170,13 @@ def _read_folder(folder: Path) -> dict[str, RawRecipe | KokoroTvmError]:
             continue
         for recipe in members:
             other = recipes.get(recipe.name, recipe)
-            recipes[recipe.name] = other if isinstance(other, KokoroTvmError) else _join(recipe, other)
+            recipes[recipe.name] = (
+                other if isinstance(other, KokoroTvmError) else _check_unique(recipe, other)
+            )
     return recipes
 
 
-def _join(recipe: RawRecipe, other: RawRecipe) -> RawRecipe | KokoroTvmError:
+def _check_unique(recipe: RawRecipe, other: RawRecipe) -> RawRecipe | KokoroTvmError:
     """Return the recipe, or an error if another one has its name."""
     if recipe is other:
         return recipe

@@ -59,20 +59,20 @@ class _Scheduler:
         for place in range(len(self._bindings)):
             if place in self._done:
                 continue
-            members = [place, *self._fellows(place)]
+            members = [place, *self._find_mergeable_calls(place)]
             for waited in sorted(set().union(*map(self._missing, members))):
                 yield self._bindings[waited]
                 self._done.add(waited)
             yield from self._emit_shared(members)
             self._done.update(members)
 
-    def _fellows(self, place: int) -> list[int]:
-        """Return the calls that can share the launch of a call whose needs are met."""
+    def _find_mergeable_calls(self, place: int) -> list[int]:
+        """Return later calls of the same key that can share the launch, up to the limit."""
         # None of them, and nothing that they need, may depend on a call that shares a launch later.
         if place not in self._sharable:
             return []
         key, sharing = self._sharable[place]
-        fellows = [
+        calls = [
             other
             for other, (other_key, _) in self._sharable.items()
             if other > place
@@ -80,7 +80,7 @@ class _Scheduler:
             and other_key == key
             and not any(need in self._sharable for need in self._missing(other))
         ]
-        return fellows[: sharing.most - 1]
+        return calls[: sharing.most - 1]
 
     def _missing(self, place: int) -> set[int]:
         """Return the bindings that a binding needs, transitively, and that are not done yet."""

@@ -79,7 +79,9 @@ class SpeakProgram:
             printed = self._run(Path(name), *words, "--durations", "-o", str(out))
             return ProgramOutput(_samples(out), np.array(printed.split(), np.int64))
 
-    def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], NDArray[np.float32] | None]:
+    def synthesize_text(
+        self, text: str, voice: str, decode: bool
+    ) -> tuple[list[str], NDArray[np.float32] | None]:
         """Read a text with the noise of seed 0. Raises BundleError.
 
         Returns:

@@ -271,7 +271,8 @@ def try_tails(
 def random_padding(generator: np.random.Generator) -> Padding:
     """Return a padding of normal numbers of any magnitude, infinities and NaN; for tokens, any int64."""
 
-    def pad(name: str, valid: Array, count: int) -> Array:
+    def make_padding(name: str, valid: Array, count: int) -> Array:
+        """Return `count` rows in the shape of `valid`, about a tenth of their values not finite or zero."""
         shape = (count, *valid.shape[1:])
         if valid.dtype == np.int64:
             return generator.integers(-(2**62), 2**62, shape)
@@ -281,7 +282,7 @@ def random_padding(generator: np.random.Generator) -> Padding:
         values[mask] = generator.choice(special, int(mask.sum()))
         return values
 
-    return pad
+    return make_padding
 
 
 def _status(passed: bool) -> str:

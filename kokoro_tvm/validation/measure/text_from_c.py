@@ -44,7 +44,7 @@ def validate_text(tts: Synthesizer, program: SpeakProgram, decode: bool) -> Iter
         if language is None or language.espeak is not None or voice is None:
             continue
         plan = tts.plan(text, voice, markup=False)
-        words, audio = program.read(text, voice, decode)
+        words, audio = program.synthesize_text(text, voice, decode)
         yield none_off("max_c_off", count_off(words, format_words(plan)), f"{language.name} words")
         if decode:
             off = count_off(() if audio is None else audio, tts.render(plan).audio)

@@ -37,11 +37,11 @@ class MatrixConvolution(TorchFunctionMode):
         if func is torch.conv1d and len(args) == 7 and id(args[1]) in self._weights:
             x, weight, bias, stride, padding, dilation, groups = args
             if stride[0] == groups == x.shape[0] == 1 and x.dtype == weight.dtype == torch.float64:
-                return _products(x, weight, bias, padding[0], dilation[0])
+                return _convolve(x, weight, bias, padding[0], dilation[0])
         return func(*args, **(kwargs or {}))
 
 
-def _products(
+def _convolve(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, padding: int, dilation: int
 ) -> torch.Tensor:
     """Convolve x (1, C, L) with weight (D, C, K), bias (D,): (1, D, L + 2 padding - dilation (K - 1))."""

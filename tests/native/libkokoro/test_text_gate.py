@@ -55,8 +55,8 @@ class Spoiled:
     program: SpeakProgram
     spoil: Callable[[list[str], np.ndarray], tuple[list[str], np.ndarray]]
 
-    def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], np.ndarray | None]:
-        words, audio = self.program.read(text, voice, decode)
+    def synthesize_text(self, text: str, voice: str, decode: bool) -> tuple[list[str], np.ndarray | None]:
+        words, audio = self.program.synthesize_text(text, voice, decode)
         assert audio is not None
         return self.spoil(words, audio)
 

@@ -68,7 +68,7 @@ def test_other_modules_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("it is another module's")
 
-    monkeypatch.setattr(convolution, "_products", never)
+    monkeypatch.setattr(convolution, "_convolve", never)
     mine, other, x = layer(), layer(), signal(50)
     with MatrixConvolution(mine):
         other(x)
