@@ -265,10 +265,9 @@ def test_cancelled_speech_ends_and_the_next_one_speaks(bundle: Path, run: Callab
 
 
 def documented(language: str) -> list[str]:
-    """Return the examples of docs/web.md in a language."""
-    page = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
-    section = page.partition("## In your own page\n")[2].partition("\n## ")[0]
-    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+    """Return the examples of docs/javascript.md in a language."""
+    page = (ROOT / "docs" / "javascript.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", page.partition("\n## ")[0], re.DOTALL)
 
 
 HEARD = """
