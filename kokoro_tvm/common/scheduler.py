@@ -67,7 +67,7 @@ def completed(
         except queue.Empty:
             continue
         if future.status == "cancelled":  # nobody here cancels: the client has given the scheduler up
-            raise _gone(address)
+            raise _connection_error(address)
         remaining -= 1
         yield future
 
@@ -75,14 +75,15 @@ def completed(
 def _workers(client: Any, address: str) -> set[str]:
     """Return the addresses of the scheduler's workers."""
     if client.status not in ("running", "connecting"):
-        raise _gone(address)
+        raise _connection_error(address)
     try:
         return set(client.scheduler_info(n_workers=-1)["workers"])
     except (OSError, TimeoutError) as error:
-        raise _gone(address) from error
+        raise _connection_error(address) from error
 
 
-def _gone(address: str) -> BuildError:
+def _connection_error(address: str) -> BuildError:
+    """Return the error of a scheduler that no longer answers."""
     return BuildError(
         f"the scheduler {address} no longer answers; start it and its workers again, and repeat the command: "
         "what was finished is kept"

@@ -110,7 +110,8 @@ class Spec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _know_every_key(cls, data: Any) -> Any:
+    def _refuse_unknown_keys(cls, data: Any) -> Any:
+        """Raise PydanticCustomError for a key that is no field."""
         # Checked first: for a key with a typo, "missing" would be the wrong error.
         if isinstance(data, dict):
             valid = tuple(cls.model_fields)

@@ -66,7 +66,7 @@ class Parameter:
 _PARAMETER = TypeAdapter(Parameter)
 
 
-def _packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:
+def _parse_packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:
     return PackedWeight.from_json(entry) if entry else None
 
 
@@ -127,6 +127,7 @@ def lower(
     parameters: list[Any] = []
 
     def observe(name: str, current: Any) -> None:
+        """Keep packings, joined weights and parameters after `select_kernels`; then call `dump`."""
         if name == "select_kernels":
             function = current[f"{component}_forward"]
             packings.update(json.loads(function.attrs[PACKINGS]))
@@ -213,13 +214,15 @@ def _list_parameters(
     """Describe the weights that the module takes."""
     result = []
     for parameter in parameters:
-        parts = tuple((weights[part], _packing(packed)) for part, packed in joined.get(parameter.name, ()))
+        parts = tuple(
+            (weights[part], _parse_packing(packed)) for part, packed in joined.get(parameter.name, ())
+        )
         result.append(
             Parameter(
                 f"{parts[0][0]}+{len(parts) - 1}" if parts else weights[parameter.name],
                 str(parameter.ty.dtype),
                 tuple(int(extent) for extent in parameter.ty.shape),
-                _packing(packings.get(parameter.name)),
+                _parse_packing(packings.get(parameter.name)),
                 parts,
             )
         )

@@ -157,6 +157,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                     k.store(total, zero, 0)
 
                 def block(slot: Any) -> None:
+                    """Add the terms of a block, unless its slot is empty."""
                     steps = k.let(moments[slot, 3, c])
                     with k.when(steps > zero):
                         share = k.let(moments[slot, 1, c] / steps)
@@ -173,6 +174,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             near = k.let(sum_of_means * inverse_count)
 
             def center(steps: Any, mean: Any, squares: Any) -> tuple[Any, ...]:
+                """Return the terms of the variance: the block's squares moved to the mean of all blocks."""
                 difference = k.let(mean - near)
                 return steps * difference, squares + steps * difference * difference
 

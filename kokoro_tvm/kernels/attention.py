@@ -42,6 +42,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             return rows
 
         def total(register: Any, combine: Any) -> Any:
+            """Combine all lanes of a vector to one value."""
             result = register[0]
             for lane in range(1, lanes):
                 result = k.let(combine(result, register[lane]))

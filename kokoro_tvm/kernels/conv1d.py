@@ -40,6 +40,7 @@ __all__ = ["conv1d", "plan_of"]
 
 
 def _infer_shape(*, x: Shape, weight: Shape, stride: int, padding: int, dilation: int, **_: Any) -> Shape:
+    """Return the extents of the result: (1, T', O)."""
     taps = weight[2] if len(weight) == 3 else 1
     return (1, (x[1] + 2 * padding - dilation * (taps - 1) - 1) // stride + 1, weight[0])
 
@@ -115,6 +116,7 @@ def _get_packings(call: OpCall) -> Mapping[str, Packing]:
 
 
 def _can_emit_moments(call: OpCall) -> bool:
+    """Return whether column blocks are whole and tiles long enough for a block of moments."""
     plan = plan_of(call)
     return plan.outputs % plan.columns == 0 and plan.tiles * plan.tile_steps >= FEWEST_STEPS
 
@@ -158,6 +160,7 @@ def _get_gpu_packings(call: OpCall) -> Mapping[str, Packing]:
 
 
 def _list_gpu_float16(call: OpCall) -> frozenset[str]:
+    """List the tensors that memory may hold as float16."""
     return frozenset({"x", "residual", "added", "y"} if call.attributes["tolerant"] else ())
 
 
@@ -183,6 +186,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(row: Any, channel: Any) -> Any:
+            """Return the normalized, activated input, 0 outside the valid steps."""
             t = k.let(row * stride + tirx.truncdiv(channel, width) - padding if stride > 1 else row - padding)
             c = k.let(tirx.truncmod(channel, width)) if stride > 1 else channel
             value = k.zeros()
@@ -191,6 +195,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
             return value[0]
 
         def write(step: Any, output: Any, total: Any) -> Any:
+            """Finish, store and return a result."""
             value = total if bias is None else total + bias[output]
             value = value if residual is None else value + k.to_float32(residual[0, step // repeat, output])
             gain = call.get_float("gain")

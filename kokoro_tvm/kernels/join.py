@@ -67,6 +67,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
         moments = k.param("moments", call.moments) if call.moments is not None else None
 
         def read(t: Any, channel: Any) -> Any:
+            """Return a value of the result: a channel of the tensor that it belongs to."""
             value, first = k.registers(1), 0
             for tensor in inputs:
                 width = int(tensor.shape[2])

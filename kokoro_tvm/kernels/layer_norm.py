@@ -34,6 +34,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         with k.parallel(n) as t:
 
             def average(term: Callable[[Any, int], Any], t: Any = t) -> Any:
+                """Return the mean over all channels of term(vector, width)."""
                 sums, rest = k.registers(lanes), k.registers(1)
                 k.store(sums, const(0.0, dtype(lanes)), 0, lanes=lanes)
                 k.store(rest, const(0.0, "float32"), 0)
@@ -101,6 +102,7 @@ def _build_gpu_kernel(call: OpCall) -> Any:
                 return k.let(sum_of_terms * const(1.0 / channels, "float32"))
 
             def read(share: int) -> Any:
+                """Load a channel to its register and return it."""
                 k.store(values, x[0, t, own[share]], share)
                 return values[share]
 

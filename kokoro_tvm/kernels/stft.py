@@ -60,6 +60,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 k.store(rows, x[0, inside], j * pitch + m)
 
             def frame(m: Any, width: int) -> None:
+                """Transform `width` frames from `m` on and store magnitudes and phases."""
                 values = [
                     k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)
                 ]

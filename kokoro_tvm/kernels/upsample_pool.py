@@ -42,6 +42,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
         activation = Activation(norm, None, call.get_float("slope"))
 
         def columns(c: Any, width: int) -> None:
+            """Compute all steps of `width` channels from `c` on."""
             apply = activation.channels(k, c, width)
             offset = k.let(k.load(bias, c, lanes=width))
             taps = k.registers(3 * width)

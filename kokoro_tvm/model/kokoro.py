@@ -128,15 +128,16 @@ def load_state(folder: Path) -> dict[str, torch.Tensor]:
     """Read `weights.safetensors` of a checkpoint folder: the stock keys, float32."""
     from safetensors.torch import load_file
 
-    return load_file(_file(folder, "weights.safetensors"))
+    return load_file(_require_file(folder, "weights.safetensors"))
 
 
 def load_config(folder: Path) -> dict[str, Any]:
     """Read `config.json` of a checkpoint folder: hyperparameters and vocabulary (symbol to token id)."""
-    return dict(json.loads(_file(folder, "config.json").read_text(encoding="utf-8")))
+    return dict(json.loads(_require_file(folder, "config.json").read_text(encoding="utf-8")))
 
 
-def _file(folder: Path, name: str) -> Path:
+def _require_file(folder: Path, name: str) -> Path:
+    """Return the path of a checkpoint's file. Raises BuildError if it is missing."""
     path = Path(folder) / name
     if not path.is_file():
         raise BuildError(f"no checkpoint in {folder}: {name} is missing; fetch the checkpoint again")

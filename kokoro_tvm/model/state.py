@@ -63,6 +63,7 @@ def complete_state(
 
 
 def _names(what: str, names: list[str]) -> str:
+    """Return `WHAT: NAMES` for a message, at most five names; "" if there are none."""
     if not names:
         return ""
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -40,13 +40,14 @@ def fetch_encoder(cache: Path, log: Log) -> Path:
     """
     folder = cache / f"lamejs-{VERSION}"
     if not folder.is_dir():
-        _fetch(folder, log)
+        _download(folder, log)
     for path, sha256 in _PINS.items():
         check_sha256(folder / path.name, sha256, f"{path.name} of {PACKAGE}@{VERSION}")
     return folder
 
 
-def _fetch(folder: Path, log: Log) -> None:
+def _download(folder: Path, log: Log) -> None:
+    """Download the package of the encoder and move its pinned files to `folder`. Raises BuildError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
         work, extracted = Path(temporary), Path(temporary, "extracted")

@@ -34,7 +34,8 @@ __all__ = [
 ]
 
 
-def _weights_file(name: str) -> str:
+def _check_suffix(name: str) -> str:
+    """Return the name of a file of weights. Raises PydanticCustomError for another suffix."""
     if not name.endswith((".pth", ".safetensors", ".onnx")):
         raise PydanticCustomError("file_suffix", "must end in .pth, .safetensors or .onnx")
     return name
@@ -50,7 +51,7 @@ class PinnedFile(Spec):
 class PinnedWeights(PinnedFile):
     """A file of weights: .pth, .safetensors or .onnx, by its suffix."""
 
-    file: Annotated[RelativePath, AfterValidator(_weights_file)] = Field(
+    file: Annotated[RelativePath, AfterValidator(_check_suffix)] = Field(
         description="Path of the file inside its source."
     )
 
@@ -83,7 +84,8 @@ class PinnedVoices(Spec):
 
     @field_validator("names")
     @classmethod
-    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Raise PydanticCustomError if a voice is listed twice."""
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise PydanticCustomError(
@@ -100,7 +102,8 @@ class PinnedVoices(Spec):
         return data
 
     @model_validator(mode="after")
-    def _are_pinned(self) -> PinnedVoices:
+    def _check_pins(self) -> PinnedVoices:
+        """Raise PydanticCustomError unless there are files, or names with a digest."""
         if not self.files and not (self.names and self.sha256):
             lacking = "names" if not self.names else "sha256"
             raise PydanticCustomError(
@@ -138,7 +141,8 @@ class NpmShards(Spec):
 
     @field_validator("pattern")
     @classmethod
-    def _has_one_place(cls, pattern: str) -> str:
+    def _check_pattern(cls, pattern: str) -> str:
+        """Raise PydanticCustomError unless the pattern has one {} and no folder."""
         if (
             pattern.count("{}") != 1
             or set(pattern) & set("/\\")
@@ -180,7 +184,7 @@ class FileSource(Spec):
     """A file that the user supplies: .pth, .safetensors or .onnx."""
 
     kind: Literal["file"] = Field(description="A file you have.")
-    path: Annotated[str, AfterValidator(_weights_file)] = Field(
+    path: Annotated[str, AfterValidator(_check_suffix)] = Field(
         min_length=1,
         max_length=4096,
         description="`.pth`, `.safetensors` or `.onnx`; relative to the repository's root.",
@@ -222,7 +226,8 @@ class Checkpoint(Spec):
 
     @field_validator("sources")
     @classmethod
-    def _synthetic_stands_alone(cls, sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    def _check_synthetic(cls, sources: tuple[Source, ...]) -> tuple[Source, ...]:
+        """Raise PydanticCustomError for random weights beside another source."""
         # Random weights behind real ones would be chosen silently on the first day without a network.
         for index, source in enumerate(sources):
             if isinstance(source, SyntheticSource) and len(sources) > 1:

@@ -35,7 +35,8 @@ __all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "detect_kind"]
 DEFAULT_TIMEOUT_S = 900
 
 
-def _distinct_names(utterances: tuple[UtteranceSpec, ...]) -> tuple[UtteranceSpec, ...]:
+def _check_names(utterances: tuple[UtteranceSpec, ...]) -> tuple[UtteranceSpec, ...]:
+    """Raise PydanticCustomError if two utterances have one name."""
     for index, utterance in enumerate(utterances):
         if any(utterance.name == before.name for before in utterances[:index]):
             raise PydanticCustomError(
@@ -70,14 +71,15 @@ class ModelFile(ExtendableSpec):
         default_factory=dict,
         description="Gates by name, for `gates` here and in target recipes: `gates: NAME`.",
     )
-    utterances: Annotated[tuple[UtteranceSpec, ...], Field(min_length=1), AfterValidator(_distinct_names)] = (
+    utterances: Annotated[tuple[UtteranceSpec, ...], Field(min_length=1), AfterValidator(_check_names)] = (
         Field(
             description="Utterances that artifacts are compared on.",
         )
     )
 
     @model_validator(mode="after")
-    def _utterances_have_voices(self) -> ModelFile:
+    def _check_voices(self) -> ModelFile:
+        """Raise PydanticCustomError for an utterance of a voice that the model lacks."""
         # Utterances may be inherited from a model with other voices.
         names = self.checkpoint.voices.all_names
         for index, utterance in enumerate(self.utterances):
@@ -95,6 +97,7 @@ class ModelFile(ExtendableSpec):
 
     @model_validator(mode="after")
     def _check_phoneme_gates(self) -> ModelFile:
+        """Raise PydanticCustomError for a gate of phonemes without a front end."""
         # A gate that judges nothing would look like one that was met.
         limits = self.gates.phonemes.model_dump()
         judged = [name for name, limit in limits.items() if limit is not None]
@@ -194,7 +197,8 @@ class TargetFile(ExtendableSpec):
     )
 
     @model_validator(mode="after")
-    def _kind_has_precision(self) -> TargetFile:
+    def _check_precision(self) -> TargetFile:
+        """Raise PydanticCustomError for a precision that the kind of target cannot compute in."""
         kind = self.target.kind
         precisions = target_kind(kind).precisions
         if self.precision not in precisions:
@@ -206,7 +210,8 @@ class TargetFile(ExtendableSpec):
         return self
 
     @model_validator(mode="after")
-    def _c_is_for_the_target(self) -> TargetFile:
+    def _check_c_platform(self) -> TargetFile:
+        """Raise PydanticCustomError for `runtime.c` on a platform without libkokoro."""
         kind = target_kind(self.target.kind)
         if self.runtime.c and tools_for(self.target).c_compiler() is None:
             raise PydanticCustomError(
@@ -221,7 +226,8 @@ class TargetFile(ExtendableSpec):
         return self
 
     @model_validator(mode="after")
-    def _c_maps_weights_as_they_are(self) -> TargetFile:
+    def _check_c_weights(self) -> TargetFile:
+        """Raise PydanticCustomError for `runtime.c` with quantized weights."""
         if self.runtime.c and self.weight_bits:
             raise PydanticCustomError(
                 "c_with_weight_bits",

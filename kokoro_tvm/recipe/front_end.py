@@ -85,7 +85,8 @@ class PinnedFiles(Spec):
 
     @field_validator("files")
     @classmethod
-    def _some(cls, files: dict[str, str]) -> dict[str, str]:
+    def _sort_files(cls, files: dict[str, str]) -> dict[str, str]:
+        """Sort the files by name. Raises PydanticCustomError if there are none."""
         if not files:
             raise PydanticCustomError("no_files", "needs at least one file")
         return dict(sorted(files.items()))

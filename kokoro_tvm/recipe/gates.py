@@ -33,30 +33,31 @@ _MEDIAN_GAIN = (
 )
 
 
-def _given(description: str) -> Any:
+def _required(description: str) -> Any:
     """Return a limit that a recipe has to give."""
     return Field(description=description + _OFF)
 
 
-def _not_given(description: str) -> Any:
+def _optional(description: str) -> Any:
     """Return an optional limit. The schema shows no default: a null in a recipe has a meaning of its own."""
     return Field(
         default=None,
         description=description + _OFF,
-        json_schema_extra=_without_default,
+        json_schema_extra=_drop_default,
     )
 
 
-def _without_default(schema: dict[str, Any]) -> None:
+def _drop_default(schema: dict[str, Any]) -> None:
+    """Remove the default from a field's JSON Schema."""
     del schema["default"]
 
 
 class _Ratios(Spec):
-    min_snr_db: _Decibels | None = _not_given(_SNR)
-    min_frame_snr_median_db: _Decibels | None = _not_given(
+    min_snr_db: _Decibels | None = _optional(_SNR)
+    min_frame_snr_median_db: _Decibels | None = _optional(
         "Least median of the frames' signal-to-noise ratios, dB."
     )
-    min_frame_snr_p5_db: _Decibels | None = _not_given(
+    min_frame_snr_p5_db: _Decibels | None = _optional(
         "Least 5th percentile of the frames' signal-to-noise ratios, dB."
     )
 
@@ -64,43 +65,43 @@ class _Ratios(Spec):
 class SignalGate(_Ratios):
     """Gate of a component whose output feeds another; a frame is a token or frame of its axis."""
 
-    min_snr_db: _Decibels | None = _given(_SNR)
-    min_median_gain_db: _Decibels | None = _not_given(_MEDIAN_GAIN)
+    min_snr_db: _Decibels | None = _required(_SNR)
+    min_median_gain_db: _Decibels | None = _optional(_MEDIAN_GAIN)
 
 
 class _AudioRatios(_Ratios):
-    min_gain_db: _Decibels | None = _not_given(_GAIN)
-    min_first_frame_snr_db: _Decibels | None = _not_given(
+    min_gain_db: _Decibels | None = _optional(_GAIN)
+    min_first_frame_snr_db: _Decibels | None = _optional(
         "Least signal-to-noise ratio of the first frame, dB."
     )
-    min_last_frame_snr_db: _Decibels | None = _not_given("Least signal-to-noise ratio of the last frame, dB.")
-    min_exact_frame_snr_median_db: _Decibels | None = _not_given(
+    min_last_frame_snr_db: _Decibels | None = _optional("Least signal-to-noise ratio of the last frame, dB.")
+    min_exact_frame_snr_median_db: _Decibels | None = _optional(
         "The same median against the float64 run with exact phases."
     )
-    min_exact_frame_snr_p5_db: _Decibels | None = _not_given(
+    min_exact_frame_snr_p5_db: _Decibels | None = _optional(
         "The same 5th percentile against the float64 run with exact phases."
     )
-    min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
+    min_magnitude_correlation: _Correlation | None = _optional(_CORRELATION)
 
 
 class AudioGate(_AudioRatios):
     """Gate of audio; a frame is 600 samples."""
 
-    min_snr_db: _Decibels | None = _given(_SNR)
-    min_gain_db: _Decibels | None = _given(_GAIN)
-    min_magnitude_correlation: _Correlation | None = _given(_CORRELATION)
+    min_snr_db: _Decibels | None = _required(_SNR)
+    min_gain_db: _Decibels | None = _required(_GAIN)
+    min_magnitude_correlation: _Correlation | None = _required(_CORRELATION)
 
 
 class CorpusGate(_AudioRatios):
     """Gate of `kokoro-tvm validate e2e` on a corpus; builds do not judge it."""
 
-    min_median_gain_db: _Decibels | None = _not_given(_MEDIAN_GAIN)
+    min_median_gain_db: _Decibels | None = _optional(_MEDIAN_GAIN)
 
 
 class ThroughputGate(Spec):
     """Gate of the decoder's speed; not run for emulated code or a GPU."""
 
-    min_peak_share: _Multiple | None = _not_given(
+    min_peak_share: _Multiple | None = _optional(
         "Least FLOP/s of the decoder on one core, a convolution counted as done directly, in multiples of "
         "what float32 multiply-adds from registers reach there."
     )
@@ -109,7 +110,7 @@ class ThroughputGate(Spec):
 class IntelligibilityGate(Spec):
     """Gate of what a speech recogniser understands; needs the extra `asr`."""
 
-    max_word_error_increase: _Share | None = _not_given(
+    max_word_error_increase: _Share | None = _optional(
         "How much larger the word error rate may be than stock PyTorch's, at most; 0.01 is 1 %."
     )
 
@@ -117,10 +118,10 @@ class IntelligibilityGate(Spec):
 class PhonemesGate(Spec):
     """Gate of the text front end, for American and for British English."""
 
-    max_known_word_errors: _Count | None = _not_given(
+    max_known_word_errors: _Count | None = _optional(
         "How many words that a lexicon has may be read otherwise than by misaki, at most."
     )
-    max_phoneme_error_rate: _Share | None = _not_given(
+    max_phoneme_error_rate: _Share | None = _optional(
         "Largest phoneme error rate against misaki; 0.01 is 1 %."
     )
 

@@ -83,6 +83,7 @@ class RecipeIndex:
         return [name for name in names if self._is_model(name) == models]
 
     def _is_model(self, name: str) -> bool:
+        """Return whether a name is a model's; False for a recipe that cannot be read."""
         recipe = self._recipes[name]
         try:
             return isinstance(recipe, RawRecipe) and is_model(self.resolve(recipe))
@@ -90,6 +91,7 @@ class RecipeIndex:
             return False
 
     def _find_extended(self, name: YamlNode, chain: tuple[str, ...]) -> YamlNode:
+        """Return what a recipe inherits from another one. Raises RecipeError if there is none of the name."""
         word = str(name.value)
         recipe = self.find(word)
         if recipe is None:

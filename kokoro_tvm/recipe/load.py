@@ -122,6 +122,7 @@ def check_file(path: Path, root: Path = ROOT) -> tuple[LoadedRecipe | ModelFile,
 
 
 def _load(recipe: RawRecipe, index: RecipeIndex) -> LoadedRecipe | ModelFile:
+    """Merge, validate and resolve a recipe; a model's is only validated. Raises RecipeError."""
     tree = index.resolve(recipe)
     if is_model(tree):
         _check_extends_no_model(recipe, index)
@@ -150,6 +151,7 @@ def _find_model(tree: YamlNode, index: RecipeIndex) -> YamlNode:
 
 
 def _check_extends_no_model(recipe: RawRecipe, index: RecipeIndex) -> None:
+    """Raise RecipeError if a target's recipe extends a model's."""
     names = recipe.tree.get("extends")
     if names is None or not set(_OF_TARGETS) & set(recipe.tree.entries):
         return

@@ -27,7 +27,7 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
     if "extends" in tree.entries and "extends" in matrix.entries:
         key = matrix.entries["extends"].key
         raise key.error("`matrix.extends`: the file has `extends` too; keep one")
-    axes = {path: _choices(path, node) for path, node in matrix.entries.items() if path not in _OPTIONS}
+    axes = {path: _list_choices(path, node) for path, node in matrix.entries.items() if path not in _OPTIONS}
     if not axes:
         raise matrix.span.error("`matrix` needs at least one field with its choices, {precision: [a, b]}")
     template, exclude = _read_name(matrix, axes), list(_read_exclude(matrix, axes))
@@ -37,7 +37,7 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
             continue
         member = without(tree, "matrix")
         for path, label in chosen.items():
-            member = _choose(member, path, axes[path][label])
+            member = _apply_choice(member, path, axes[path][label])
         name = template
         for word in _PLACEHOLDER.findall(template):
             name = name.replace(f"{{{word}}}", chosen[_find_axis(word, axes)])
@@ -66,7 +66,7 @@ def _read_exclude(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) 
             raise rule.span.error("`matrix.exclude`: expected a list of combinations, [{precision: float32}]")
         combination = {}
         for word, choice in rule.entries.items():
-            path, label = _require_axis(word, axes, choice.key, "matrix.exclude"), _label(choice)
+            path, label = _require_axis(word, axes, choice.key, "matrix.exclude"), _format_choice(choice)
             if label not in axes[path]:
                 message = f"`{word}` has no choice `{shorten(label)}`{hint(label, list(axes[path]))}"
                 raise choice.span.error(f"`matrix.exclude`: {message}")
@@ -81,26 +81,28 @@ def _find_axis(word: str, axes: Collection[str]) -> str:
 
 
 def _require_axis(word: str, axes: Collection[str], span: Span, where: str) -> str:
+    """Return the path of an axis (see `_find_axis`). Raises RecipeError if there is none of the name."""
     path = _find_axis(word, axes)
     if not path:
         raise span.error(f"`{where}`: no axis is called `{shorten(word)}`{hint(word, list(axes))}")
     return path
 
 
-def _choose(tree: YamlNode, path: str, choice: YamlNode) -> YamlNode:
+def _apply_choice(tree: YamlNode, path: str, choice: YamlNode) -> YamlNode:
+    """Put a choice of an axis over a recipe."""
     if path == "extends":  # `merge` would drop the fields of the file, which are written over what it extends
         return replace(tree, value=tree.entries | {"extends": choice})
     return merge(tree, expand_gates_name(nest(path, choice)))
 
 
-def _choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
+def _list_choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
     """Return the choices of a field by label."""
     choices: dict[str, YamlNode] = {}
     for item in axis.items:
         if isinstance(item.value, dict | list):
             message = "a choice that is a list or mapping needs a label: write `LABEL: CHOICE`"
             raise item.span.error(f"`matrix.{path}`: {message}")
-        label = _label(item)
+        label = _format_choice(item)
         if label in choices:
             raise item.span.error(f"`matrix.{path}`: `{shorten(label)}` is listed twice; name it once")
         choices[label] = item
@@ -112,5 +114,6 @@ def _choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
     return choices
 
 
-def _label(choice: YamlNode) -> str:
+def _format_choice(choice: YamlNode) -> str:
+    """Return how a choice is named in recipes' names: its text, or JSON."""
     return choice.value if isinstance(choice.value, str) else json.dumps(choice.value)

@@ -59,7 +59,7 @@ MAX_TOKENS = 512
 MAX_FRAMES = 5120
 
 
-def _module_of(folder: str, what: str) -> Callable[[str], str]:
+def _module_validator(folder: str, what: str) -> Callable[[str], str]:
     """Return a validator: a name is one of `list_modules`."""
 
     def check(word: str) -> str:
@@ -78,7 +78,8 @@ def list_modules(folder: str) -> list[str]:
     return sorted(path.stem for path in paths if not path.stem.startswith("_"))
 
 
-def _increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
+def _check_increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """Return bucket lengths. Raises PydanticCustomError unless each exceeds the one before."""
     for index, (before, after) in enumerate(pairwise(lengths), start=1):
         if after <= before:
             raise PydanticCustomError(
@@ -89,19 +90,20 @@ def _increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
     return lengths
 
 
-def _of_tvm(name: str) -> str:
+def _check_tvm_pass(name: str) -> str:
+    """Return the name of a TVM pass. Raises PydanticCustomError if TVM has none of it."""
     if name not in (valid := compiler_names().passes):
         context = {"what": "TVM pass", "word": name, "valid": valid}
         raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
     return name
 
 
-_Patch = Annotated[Name, AfterValidator(_module_of("model/patches", "patch"))]
-_Pass = Annotated[Name, AfterValidator(_module_of("compiler/passes", "pass"))]
+_Patch = Annotated[Name, AfterValidator(_module_validator("model/patches", "patch"))]
+_Pass = Annotated[Name, AfterValidator(_module_validator("compiler/passes", "pass"))]
 PatchList = Annotated[tuple[_Patch, ...], AfterValidator(refuse_duplicates)]
 PassList = Annotated[tuple[_Pass, ...], AfterValidator(refuse_duplicates)]
 TvmPasses = Annotated[
-    tuple[Annotated[TvmPass, AfterValidator(_of_tvm)], ...], AfterValidator(refuse_duplicates)
+    tuple[Annotated[TvmPass, AfterValidator(_check_tvm_pass)], ...], AfterValidator(refuse_duplicates)
 ]
 TvmConfig = Annotated[
     dict[str, bool | int | float | str], AfterValidator(lambda options: dict(sorted(options.items())))
@@ -161,12 +163,12 @@ class Buckets(Spec):
     tokens: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MAX_TOKENS)], ...],
         Field(min_length=1),
-        AfterValidator(_increasing),
+        AfterValidator(_check_increasing),
     ] = Field(description="Largest lengths of the text side, in tokens: phonemes and one token at each end.")
     frames: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MAX_FRAMES)], ...],
         Field(min_length=1),
-        AfterValidator(_increasing),
+        AfterValidator(_check_increasing),
     ] = Field(description="Largest lengths of the audio side, in frames, 40 a second.")
 
 
@@ -237,7 +239,8 @@ class Components(Spec):
     decoder: ComponentSpec = Field(description="Everything to audio.")
 
     @model_validator(mode="after")
-    def _axes_are_the_models(self) -> Components:
+    def _check_axes(self) -> Components:
+        """Raise PydanticCustomError for a component whose length is not counted on its own axis."""
         for name, axis in COMPONENT_AXES.items():
             component: ComponentSpec = getattr(self, name)
             if component.axis != axis:

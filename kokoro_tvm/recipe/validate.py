@@ -136,6 +136,7 @@ def _advise_quotes(kind: str, node: YamlNode) -> str:
 
 
 def _describe_value(fault: ErrorDetails, node: YamlNode) -> str:
+    """Return the message of a fault of a value, from pydantic's type of error."""
     kind: str = fault["type"]
     context: dict[str, Any] = fault.get("ctx", {})
     match kind:

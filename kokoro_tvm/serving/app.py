@@ -77,6 +77,7 @@ def create_app(settings: Settings, bundles: Bundles) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        """Start what the server does besides requests, reload at SIGHUP, and close everything at the end."""
         loop = asyncio.get_running_loop()
         log_loop_errors(loop)
         tasks = [asyncio.create_task(_watch_bundles(service)), asyncio.create_task(service.open_front_ends())]
@@ -125,6 +126,7 @@ def create_app(settings: Settings, bundles: Bundles) -> FastAPI:
 
 
 def _cors(settings: Settings) -> Sequence[Middleware]:
+    """Return the middleware for requests of other sites' pages; none if no site is allowed."""
     if not settings.cors:
         return ()
     return (

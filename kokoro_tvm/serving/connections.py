@@ -68,6 +68,7 @@ def log_loop_errors(loop: asyncio.AbstractEventLoop) -> None:
     logged = -1.0
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error of the event loop."""
         nonlocal logged
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _NO_RESOURCES:

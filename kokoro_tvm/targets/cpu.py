@@ -40,7 +40,8 @@ class LlvmTarget(TargetSpec):
     )
 
     @model_validator(mode="after")
-    def _native_is_here(self) -> LlvmTarget:
+    def _check_native(self) -> LlvmTarget:
+        """Raise PydanticCustomError for `mcpu: native` with a triple."""
         if self.mcpu == "native" and self.mtriple is not None:
             raise PydanticCustomError(
                 "native_triple",
@@ -50,24 +51,24 @@ class LlvmTarget(TargetSpec):
         return self
 
     @model_validator(mode="after")
-    def _llvm_knows_every_word(self) -> LlvmTarget:
-        """LLVM itself would leave out what it does not know."""
+    def _check_words(self) -> LlvmTarget:
+        """Raise PydanticCustomError for a word of triple, CPU or features that LLVM would ignore."""
         if self.mtriple is not None and (unknown := unknown_in_triple(self.mtriple)) is not None:
-            raise _unknown(*unknown, "mtriple")
+            raise _unknown_word_error(*unknown, "mtriple")
         names, architecture = compiler_names(), self.platform.architecture
         what = "CPU" if self.mtriple is None else f"{architecture} CPU"
         cpus = ("native", *names.cpus.get(architecture, ()))
         features = names.features.get(architecture, ())
         if self.mcpu not in cpus:
-            raise self._foreign(self.mcpu, "CPU", names.cpus, "mcpu") or _unknown(
+            raise self._foreign_word_error(self.mcpu, "CPU", names.cpus, "mcpu") or _unknown_word_error(
                 what, self.mcpu, cpus, "mcpu"
             )
         for index, word in enumerate(self.mattr):
             if word[1:] not in features:
                 valid = [f"{word[0]}{name}" for name in features]
-                raise self._foreign(word[1:], "feature", names.features, "mattr", index) or _unknown(
-                    f"{what} feature", word, valid, "mattr", index
-                )
+                raise self._foreign_word_error(
+                    word[1:], "feature", names.features, "mattr", index
+                ) or _unknown_word_error(f"{what} feature", word, valid, "mattr", index)
             opposite = "-+"[word[0] == "-"] + word[1:]
             if opposite in self.mattr[:index]:
                 raise PydanticCustomError(
@@ -77,7 +78,7 @@ class LlvmTarget(TargetSpec):
                 )
         return self
 
-    def _foreign(
+    def _foreign_word_error(
         self, word: str, what: str, names: Mapping[str, Sequence[str]], *path: str | int
     ) -> PydanticCustomError | None:
         """Return the error for a CPU or feature of another architecture; None if no architecture has it."""
@@ -110,6 +111,7 @@ class LlvmTarget(TargetSpec):
         return self.emulate is not None and not (self.is_native and self.platform.system != "linux")
 
 
-def _unknown(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
+def _unknown_word_error(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
+    """Return the error of an unknown word; its message lists near ones of `valid`."""
     context = {"what": what, "word": word, "valid": valid, "path": path}
     return PydanticCustomError("unknown_word", "unknown {what} {word}", context)

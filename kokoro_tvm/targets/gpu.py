@@ -87,10 +87,10 @@ class GpuKind(TargetKind):
         import tvm
 
         host = {key: machine.options[key] for key in _HOST if machine.options.get(key)}
-        device = {"kind": machine.kind, **self.named(dict(machine.options))}
+        device = {"kind": machine.kind, **self.target_options(dict(machine.options))}
         return tvm.target.Target(device, host=HOST.tvm(replace(machine, options=host)))
 
-    def named(self, options: dict[str, Any]) -> dict[str, Any]:
+    def target_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the GPU's options as TVM's Target takes them."""
         return {}
 

@@ -36,7 +36,9 @@ def test_build_continues_after_a_crash(
     bad = replace(stage(tmp_path, "bad", function=function, **parameters), timeout_s=timeout)
     made = [bad, stage(tmp_path, "good"), stage(tmp_path, "later", bad), stage(tmp_path, "last")]
     monkeypatch.setattr(
-        tasks, "recipe_tasks", lambda *given, **options: (tasks._task(s, given[1], MACHINE) for s in made)
+        tasks,
+        "recipe_tasks",
+        lambda *given, **options: (tasks._task(s, given[1], MACHINE) for s in made),
     )
     with pytest.raises(typer.Exit) as ended:
         run_tasks([s.name for s in made], jobs, tmp_path)

@@ -90,6 +90,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _flush(handle: int) -> None:
+    """Write a file's buffers to the disk, on macOS past the drive's own memory."""
     if sys.platform == "darwin":  # where fsync may leave data in the drive's own memory
         import fcntl
 

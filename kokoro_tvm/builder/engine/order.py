@@ -14,6 +14,7 @@ def in_order(names: Iterable[str], before: Callable[[str], Iterable[str]]) -> li
     ordered: dict[str, None] = {}
 
     def visit(name: str) -> None:
+        """Add a name, after its dependencies."""
         if name not in ordered:
             for dependency in before(name):
                 visit(dependency)

@@ -38,7 +38,8 @@ class Budget:
         self._changed = threading.Condition()
 
     @cached_property
-    def _whole(self) -> Needs:
+    def _capacity(self) -> Needs:
+        """Memory and cores of the budget; by default those that this process may use."""
         # Here, because it imports numpy, which a build with nothing to do does not need.
         from kokoro_tvm.runtime.threads import usable_cores
 
@@ -61,9 +62,10 @@ class Budget:
                 self._changed.notify_all()
 
     def _fits(self, needs: Needs) -> bool:
+        """Return whether a stage fits beside those that run."""
         together = [*self._running, needs]
         memory, cpus = sum(n.memory_gb for n in together), sum(n.cpus for n in together)
-        return memory <= self._whole.memory_gb and cpus <= self._whole.cpus
+        return memory <= self._capacity.memory_gb and cpus <= self._capacity.cpus
 
 
 def usable_processes() -> int:

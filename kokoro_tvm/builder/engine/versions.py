@@ -69,6 +69,7 @@ def llvm_version() -> str:
 
 
 def _read_llvm_version(library: Path) -> str:
+    """Return LLVM's version from the strings in a library; "" if none is there."""
     with library.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         match = _LLVM.search(content)
         return match[1].decode() if match else ""

@@ -46,6 +46,7 @@ def declare(
     toolchain = tools_for(recipe.target).toolchain()
 
     def compiler() -> dict[str, str]:
+        """Return the versions of linker, LLVM and C compiler. Raises BuildError."""
         c = {"c": compiler_of(recipe).version()} if recipe.runtime.c else {}
         return {"linker": toolchain.version(), "llvm": llvm_version(), **c}
 

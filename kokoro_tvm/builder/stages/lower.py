@@ -24,6 +24,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
     """Declare the stage."""
 
     def facts() -> dict[str, Any]:
+        """Return the facts of the stage: versions, and the schedule if there is one."""
         schedule = {layer: str(choice) for layer, choice in _schedule(recipe, spec, machine).items()}
         return {
             "project": __version__,
@@ -87,6 +88,7 @@ def run(
     count = 0
 
     def dump(name: str, module: Any) -> None:
+        """Log a pass, and write the module after it if `dump_ir` is set."""
         nonlocal count
         if dump_ir is not None:
             write(Path(dump_ir, f"{count:02d}-{name}.py"), module.script(show_meta=True))

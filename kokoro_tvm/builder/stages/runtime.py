@@ -78,6 +78,10 @@ def run(
 
 
 def _fetch(library: PinnedLibrary, out: Path, work: Path) -> None:
+    """Download a wheel into `work`, and extract the library to `out`.
+
+    Raises BuildError for another digest.
+    """
     from kokoro_tvm.model.pins import check_sha256
     from kokoro_tvm.model.sources.wheel import download_wheel, extract
 

@@ -101,7 +101,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    program = _program(runner, tts.bundle, runner_libraries(inputs))
+    program = _open_program(runner, tts.bundle, runner_libraries(inputs))
     from_c = partial(_speak, program) if program else None
     report = validate_speech(lambda r: speeches[r.name], fitting, judged, from_c=from_c)
     if program:
@@ -121,7 +121,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     report.require()
 
 
-def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> SpeakProgram | None:
+def _open_program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> SpeakProgram | None:
     """Return the program `speak`, or None if the bundle has none.
 
     Args:
@@ -134,6 +134,7 @@ def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Speak
     from kokoro_tvm.targets.runners.program import SpeakProgram
 
     def start(program: Path) -> Start:
+        """Return how the runner starts the program. Raises BuildError if it cannot."""
         process = runner.start(program, libraries)
         if process is None:
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
@@ -143,6 +144,7 @@ def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Speak
 
 
 def _speak(program: SpeakProgram, reference: Reference) -> ProgramOutput:
+    """Synthesize a reference by the C program."""
     log(f"saying {reference.name} from C")
     noise = reference.noise()[0] if reference.piece else None
     about = reference.tokens[0], reference.voice, reference.speed

@@ -43,6 +43,7 @@ class _Fuser(relax.PyExprMutator):
         self._moments: dict[Any, Any] = {}  # tensor (as it was) -> its moments
 
     def visit_var_binding_(self, binding: Any) -> None:
+        """Give a producer the moments as second result; replace calls of `moments` by that result."""
         semantic = self._semantic_calls.get(binding.var)
         if semantic is not None and binding.var in self._moment_types:
             results = [binding.value.ty, self._moment_types[binding.var]]

@@ -55,6 +55,7 @@ class _Halver(relax.PyExprMutator):
         self._halved = halved
 
     def visit_var_binding_(self, binding: Any) -> None:
+        """Change the first result of a selected call to float16."""
         if binding.var not in self._halved:
             super().visit_var_binding_(binding)
             return

@@ -79,6 +79,7 @@ class _Narrower(relax.PyExprMutator):
         return relax.const(constant.value.numpy().astype(_NARROW), _NARROW)
 
     def visit_call_(self, call: Any) -> Any:
+        """Make an arange int32, and replace `take` of one constant index by a slice."""
         if call.op == tvm.ir.Op.get("relax.arange") and str(call.attrs.dtype) == _WIDE:
             return relax.op.arange(*call.args, dtype=_NARROW)
         if call.op == tvm.ir.Op.get("relax.take") and _is_wide(call.args[1]) and not call.args[1].ty.ndim:

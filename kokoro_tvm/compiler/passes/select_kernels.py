@@ -194,7 +194,7 @@ def _join_weights(
             packed, names = semantic.packed, semantic.kernel.sharing.joined
             weights = zip(semantic.tensors, semantic.arguments, strict=True)
             parts = [(weight, packed.get(name)) for name, weight in weights if name in names]
-            joined[call] = _JoinedWeights(_joined_variable(parts), tuple(parts))
+            joined[call] = _JoinedWeights(_make_joined_parameter(parts), tuple(parts))
     counted = Counter(v for call in calls for a in call.args for v in relax.analysis.free_vars(a))
     members = {weight for group in joined.values() for weight, _ in group.parts}
     if reused := sorted(weight.name for weight in members if counted[weight] > 1):
@@ -204,7 +204,7 @@ def _join_weights(
     return joined
 
 
-def _joined_variable(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
+def _make_joined_parameter(parts: Sequence[tuple[Any, PackedWeight | None]]) -> Any:
     """Return the parameter of joined weights."""
     elements = 0
     for weight, packed in parts:
@@ -239,6 +239,7 @@ class _Selector(relax.PyExprMutator):
         self._renamed: dict[Any, Any] = {}
 
     def visit_global_var_(self, variable: Any) -> Any:
+        """Prefix the name of a function with the component's, so that names are unique in a library."""
         prefix = f"{self._context.component}_"
         if variable.name_hint.startswith(prefix):
             return variable
@@ -249,6 +250,7 @@ class _Selector(relax.PyExprMutator):
         return self._renamed[variable]
 
     def visit_call_(self, call: Any) -> Any:
+        """Replace a semantic call by a call of its kernel."""
         if (semantic := self._semantic_calls.get(call)) is None:
             return super().visit_call_(call)
         kernel, arguments = self._kernels[call], semantic.arguments

@@ -208,6 +208,7 @@ def _balance(
     # The weights, which are transformed in float64, absorb the scales.
 
     def power(vectors: np.ndarray) -> np.ndarray:
+        """Return for each row the power of two nearest to the inverse of its norm."""
         return 2.0 ** -np.round(np.log2(np.linalg.norm(vectors, axis=1)))
 
     by_signal, by_output = power(signal), power(output.T)

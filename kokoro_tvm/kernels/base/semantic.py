@@ -293,6 +293,7 @@ def semantic_op(
     """
 
     def register(reference: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """Register the reference as torch operator and return it."""
         name = reference.__name__
         signature = inspect.signature(reference)
         tensors = tuple(p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY)
@@ -301,6 +302,7 @@ def semantic_op(
         operator = torch.library.custom_op(f"kokoro::{name}", reference, mutates_args=())
 
         def fake(*args: Any, **attrs: Any) -> torch.Tensor:
+            """Return an empty tensor of the result's shape, for torch.export."""
             bound = signature.bind(*args, **attrs)
             bound.apply_defaults()
             shapes = {

@@ -103,6 +103,7 @@ class CpuKernel(BaseKernel):
 
         @contextmanager
         def claim() -> Iterator[Expr]:
+            """Yield the iterations that this thread claims from the shared counter, until none is left."""
             mine = self.registers(1, "int64")
             address = tvm.tirx.address_of(counter[const(0, "int64")])
             take = tvm.tirx.call_extern("int64", "kokoro_next", address)

@@ -68,6 +68,7 @@ def sum_pairwise(values: Sequence[Any]) -> Any:
 
 
 def _pairwise(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """Combine values pair by pair, in a balanced tree."""
     half = len(values) // 2
     if not half:
         return values[0]

@@ -96,6 +96,7 @@ def declare_weights(
     joined = k.param("weights", (members * sum(sizes),))
 
     def of(member: Expr) -> Sequence[Any]:
+        """Return a member's weights as views of the tensor that joins all."""
         first = k.let(member * sum(sizes))
         starts = [first + sum(sizes[:place]) for place in range(len(sizes))]
         return [_Part(joined, start, shape) for start, shape in zip(starts, shapes.values(), strict=True)]

@@ -55,6 +55,7 @@ def method_patch(name: str, replaces: Mapping[str, Callable[..., Any]]) -> Patch
 
     @contextmanager
     def apply(module: nn.Module) -> Iterator[None]:
+        """Replace the methods while the block runs."""
         with ExitStack() as undo:
             for dotted, function in replaces.items():
                 _replace(name, module, dotted, function, undo)

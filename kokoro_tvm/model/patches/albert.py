@@ -53,10 +53,12 @@ def _apply_layer(layer: nn.Module, x: Tensor, length: Tensor | None) -> Tensor:
 
 
 def _project(linear: nn.Linear, x: Tensor, length: Tensor | None, residual: Tensor | None = None) -> Tensor:
+    """Apply a linear layer to every step of x (1, T, C), and add a residual."""
     return ops.conv1d(x, linear.weight, linear.bias, residual=residual, length=length)
 
 
 def _normalize(norm: nn.LayerNorm, x: Tensor, length: Tensor | None) -> Tensor:
+    """Apply a layer norm over the channels of x (1, T, C)."""
     return ops.layer_norm(x, norm.weight, norm.bias, length, eps=norm.eps)
 
 

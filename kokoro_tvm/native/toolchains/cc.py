@@ -56,8 +56,8 @@ class CCompiler:
         """Run the compiler; `what` names its output in messages. Raises BuildError."""
         run_compiler([self.command, *arguments], self.version(), what)
 
-    def system(self) -> str:
-        """Return the folder of the C library of its programs, for an emulator."""
+    def get_sysroot(self) -> str:
+        """Return the folder in which an emulator finds the C library of the architecture."""
         if self == _NATIVE_C:
             return "/"
         command = [self.command, "-print-file-name=libc.so.6"]

@@ -35,7 +35,10 @@ def routes() -> list[Route]:
     files = StaticFiles(directory=WEB)
 
     def create_route(path: str) -> Route:
+        """Create the route of a file."""
+
         async def send_file(request: Request) -> Response:
+            """Send the file."""
             response = await files.get_response(path, request.scope)
             response.headers.update(_HEADERS)
             return response

@@ -70,11 +70,15 @@ class Browser(RunnerProcess):
         kernels: Path | None = None,
         prefix: str = "",
     ) -> int:
-        """Load a library, see `RunnerProcess.open`."""
+        """Load a library, which the page may then fetch; see `RunnerProcess.open`."""
         self._exchanges.files = {str(file) for file in (path, kernels) if file is not None}
         return super().open(path, kind, device, kernels, prefix)
 
     def _exchange(self, parts: Sequence[bytes | memoryview]) -> IO[bytes]:
+        """Pass a request to the page and wait for its reply.
+
+        Raises BundleError if it failed, OSError if it ended.
+        """
         self._exchanges.requests.put(b"".join(parts))
         while True:
             try:
@@ -115,6 +119,7 @@ class _Exchanges:
         return file.read_bytes() if is_served and file.is_file() else None
 
     def post(self, path: str, content: bytes) -> None:
+        """Pass on what the page posted: a reply, or the message of its failure."""
         if path == "reply":
             self.replies.put(content)
         elif path == "failure":
@@ -122,7 +127,7 @@ class _Exchanges:
 
 
 def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
-    """Start an HTTP server for this machine alone."""
+    """Start an HTTP server on a free port of the loopback interface, in a thread of its own."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -40,6 +40,7 @@ class NodeRunner(Serving):
         return [_RELAXED] if _major(self._printed_version()) < _WITH_RELAXED else []
 
     def _printed_version(self) -> str:
+        """Return Node's version without the leading v. Raises BuildError if it is not installed."""
         return version_of_runner("node", *self.packages).removeprefix("v")
 
     def facts(self) -> dict[str, Any]:

@@ -52,7 +52,10 @@ TILES = Tiles()
 
 @cache
 def emulate() -> None:
-    """Emulate AMX in this process until it ends. Raises BuildError if the compiler is not installed."""
+    """Emulate AMX in this process until it ends.
+
+    Raises BuildError if the compiler is not installed, and OSError if the system refuses.
+    """
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
         library = Path(folder, "tiles.so")
         _COMPILER.compile([_SOURCE], library, *_OPTIONS)

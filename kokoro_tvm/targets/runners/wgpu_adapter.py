@@ -34,6 +34,7 @@ def adapter() -> Any:
 
 @cache  # an empty list too: wgpu refuses a second `set_instance_extras`
 def _list_adapters() -> Any:
+    """List the Vulkan adapters. Raises BuildError if wgpu is not installed."""
     try:
         import wgpu
         from wgpu.backends.wgpu_native.extras import set_instance_extras

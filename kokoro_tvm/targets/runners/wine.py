@@ -39,11 +39,12 @@ class Wine(Served):
         match = _VERSION.search(version_of_runner(self.program, self.package))
         return f"wine {match[1] if match else 'of unknown version'}"
 
-    def _options(self, libraries: Sequence[Path]) -> list[str]:
+    def _compiler_options(self, libraries: Sequence[Path]) -> list[str]:
+        """Return the path of libtvm_ffi, the only library that the server is linked with."""
         return [str(path) for path in libraries if "tvm_ffi" in path.name]
 
     def _start(self, program: Path) -> Start:
-        """Start a program in an empty Wine folder of its own."""
+        """Return how to start a program in an empty Wine folder, which is removed at its end."""
         # Setting the folder up as a Windows would take 7 s and 700 MB. Without that, Wine loads libraries
         # from its installation.
         folder = TemporaryDirectory(prefix="kokoro-tvm-wine-")

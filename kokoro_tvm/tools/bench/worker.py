@@ -63,6 +63,7 @@ def open_session(request: Request) -> tuple[dict[str, Any], Respond]:
     engine = open_engine(EngineSpec(**request))
 
     def respond(request: Request) -> dict[str, Any]:
+        """Speak a request's utterances, and return times, samples and memory."""
         utterances = [BenchUtterance.from_json(data) for data in request["utterances"]]
         start = time.perf_counter()
         output = engine.speak(utterances)
@@ -85,6 +86,7 @@ def pcm(audio: NDArray[Any]) -> bytes:
 
 
 def _write_wav(path: str, audio: NDArray[Any]) -> None:
+    """Write float audio (samples,) as 16-bit WAV."""
     with wave.open(path, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)

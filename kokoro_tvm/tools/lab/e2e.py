@@ -16,10 +16,10 @@ __all__ = ["choose_utterances", "compare_end_to_end"]
 
 
 def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[UtteranceSpec]:
-    """Choose utterances by name from the recipe and the corpus; without names, the recipe's or the corpus.
+    """Return utterances of the recipe and the corpus by name.
 
-    Raises:
-        InputError: An utterance does not exist.
+    Without names, return the recipe's, or those of the corpus if `whole_corpus` is true. Raises
+    InputError for an unknown name.
     """
     all_utterances: list[UtteranceSpec] = [*lab.recipe.utterances, *(u.bare() for u in corpus())]
     if whole_corpus:

@@ -272,7 +272,7 @@ def random_padding(generator: np.random.Generator) -> Padding:
     """Return a padding of normal numbers of any magnitude, infinities and NaN; for tokens, any int64."""
 
     def make_padding(name: str, valid: Array, count: int) -> Array:
-        """Return `count` rows in the shape of `valid`, about a tenth of their values not finite or zero."""
+        """Return `count` random rows shaped like those of `valid`; some values are 0 or not finite."""
         shape = (count, *valid.shape[1:])
         if valid.dtype == np.int64:
             return generator.integers(-(2**62), 2**62, shape)

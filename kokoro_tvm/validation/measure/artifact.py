@@ -82,8 +82,8 @@ def validate_component(
         outputs: dict[str, dict[str, float]] = {}
         verdicts: list[Verdict] = []
         for name in OUTPUTS[component]:
-            truth, torch = _expected(reference, name)
-            value = _checked(component, reference, name, results, truth.shape)
+            truth, torch = _find_expected(reference, name)
+            value = _check_output(component, reference, name, results, truth.shape)
             if name == "audio":
                 measured = measure_audio(value[0], truth[0], torch[0], reference.fed_exact_audio)
             else:
@@ -92,7 +92,7 @@ def validate_component(
             measurements[name].append(measured)
             verdicts += judge_output(measured, limits, name)
             if name == "duration":
-                off = count_off(_counts(value, reference), reference.truth.durations)
+                off = count_off(_count_frames(value, reference), reference.truth.durations)
                 verdicts.append(none_off("max_durations_off", off, "durations"))
         if seeded is not None:
             seeded_results = seeded(
@@ -185,13 +185,13 @@ def report_not_run(
     return Report(component, bucket, gates.enforce, tuple(reports))
 
 
-def _expected(reference: Reference, name: str) -> tuple[Array, Array]:
+def _find_expected(reference: Reference, name: str) -> tuple[Array, Array]:
     """Return truth and PyTorch float32 for an artifact's inputs, in the shape of the signature."""
     truth, torch = getattr(reference.fed_truth, name), getattr(reference.fed_dynamic, name)
     return (truth[None], torch[None]) if name == "audio" else (truth, torch)
 
 
-def _checked(
+def _check_output(
     component: str, reference: Reference, name: str, results: Mapping[str, Array], shape: tuple[int, ...]
 ) -> Array:
     """Return one output, after a check of its shape."""
@@ -209,7 +209,7 @@ def _checked(
     return value
 
 
-def _counts(duration: Array, reference: Reference) -> NDArray[np.int64]:
+def _count_frames(duration: Array, reference: Reference) -> NDArray[np.int64]:
     """Return the frames of every token, or zeros if a duration is not finite."""
     if np.isfinite(duration).all():
         return frame_counts(duration, reference.speed)

@@ -79,6 +79,7 @@ _EXTENTS = {step.name: step.extent for step in STEPS}
 
 
 def _zeros(name: str, valid: Array, count: int) -> Array:
+    """Return `count` steps of zeros; a `Padding`."""
     return np.zeros((count, *valid.shape[1:]), valid.dtype)
 
 
@@ -132,6 +133,7 @@ def run_chain(engine: TvmEngine, request: Request, durations: NDArray[np.int64] 
     tails: dict[str, Tail] = {}
 
     def run(component: str, **inputs: Array) -> Sequence[Array]:
+        """Run a component and record its outputs; return them in the order of its signature."""
         output = run_component(engine, component, inputs)
         values.update(output.values)
         tails.update(output.tails)
@@ -152,6 +154,7 @@ def run_chain(engine: TvmEngine, request: Request, durations: NDArray[np.int64] 
 
 
 def _pad(name: str, array: Array, length: int, size: int, padding: Padding) -> Array:
+    """Pad an input along its time axis to `size` tokens or frames; inputs without time are unchanged."""
     place = length_axis(name, SAMPLES_PER_FRAME)
     if place is None or size == length:
         return np.ascontiguousarray(array)

@@ -140,14 +140,15 @@ def read_expectations() -> dict[str, Expectation]:
         data = json.loads(_FILE.read_text(encoding="utf-8"))
         if data["schema"] != _SCHEMA:
             raise ValueError(f"it has schema {data['schema']}, not {_SCHEMA}")
-        return {name: _expectation(entry) for name, entry in data["utterances"].items()}
+        return {name: _parse_expectation(entry) for name, entry in data["utterances"].items()}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValidationError(
             f"{_FILE} cannot be read ({error}). Make it again: kokoro-tvm validate corpus --update"
         ) from error
 
 
-def _expectation(entry: Mapping[str, Any]) -> Expectation:
+def _parse_expectation(entry: Mapping[str, Any]) -> Expectation:
+    """Parse one utterance of the file. Raises KeyError or ValueError."""
     return Expectation(entry["digest"], int(entry["frames"]), Fingerprint.from_json(entry))
 
 

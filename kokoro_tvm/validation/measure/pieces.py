@@ -67,6 +67,7 @@ def choose_texts(references: Sequence[Reference]) -> list[JudgedText]:
 
 
 def _build_text(name: str, references: Sequence[Reference], speed: float, seed: int) -> JudgedText:
+    """Build a text of the references' phonemes, at the first speed from `speed` on that rounds surely."""
     durations = [reference.truth.duration for reference in references]
     # At another speed than the reference's, a duration may be so near to a half that float32 rounds it
     # otherwise.

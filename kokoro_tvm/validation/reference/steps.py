@@ -149,5 +149,6 @@ def load_steps(path: Path) -> Steps:
 
 
 def _build_steps(values: Mapping[str, Array], metadata: Mapping[str, str]) -> Steps:
+    """Build the steps of a file's tensors and metadata. Raises KeyError or ValueError."""
     tails = {name: Tail(**fields) for name, fields in json.loads(metadata["tails"]).items()}
     return Steps(metadata["regime"], values, tails, json.loads(metadata["missing"]))

@@ -44,7 +44,7 @@ def stage():
     run_forked(lambda name: words.shorten_path(Path(name)), ["one", "two"], 2)
     with trace.unrecorded():
         features_of_cpu()
-    cpu_tools._pinned(platforms.Platform("aarch64", "linux"))
+    cpu_tools._list_pinned(platforms.Platform("aarch64", "linux"))
     load("kokoro_tvm.targets.metal")
     package = Path(words.__file__).parents[1]
     list(package.joinpath("native/libkokoro").glob("*.c"))
@@ -67,7 +67,7 @@ def test_trace_covers_threads_and_jobs_after_restart(tmp_path: Path) -> None:
         "kokoro_tvm.common.platforms:parse_triple",
         "kokoro_tvm.common.words:nearest",
         "kokoro_tvm.common.words:shorten_path",
-        "kokoro_tvm.targets.cpu_tools:_pinned",
+        "kokoro_tvm.targets.cpu_tools:_list_pinned",
         "kokoro_tvm.targets.metal",
     } <= {*found.executed}
     assert "kokoro_tvm.common.words:hint" in found.imported

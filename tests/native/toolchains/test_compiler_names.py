@@ -72,7 +72,7 @@ def passes() -> set[str]:
 
 
 def gpus() -> list[str]:
-    library, count = nvrtc._library(nvrtc._NVRTC), ctypes.c_int()
+    library, count = nvrtc._load_library(nvrtc._NVRTC), ctypes.c_int()
     assert library.nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0
     numbers = (ctypes.c_int * count.value)()
     assert library.nvrtcGetSupportedArchs(numbers) == 0

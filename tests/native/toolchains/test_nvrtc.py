@@ -134,4 +134,4 @@ def test_compile_cuda_refuses_too_many_registers() -> None:
 def test_version_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BuildError, match=r"no libnvrtc\.so\.13 .* pip install 'kokoro-tvm\[cuda\]'"):
-        nvrtc._library.__wrapped__("libnvrtc.so.13")
+        nvrtc._load_library.__wrapped__("libnvrtc.so.13")

@@ -69,11 +69,11 @@ def test_launch_folds_large_grids() -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "launched"),
+    ("groups", "grid"),
     [(1, (1, 1)), (65535, (65535, 1)), (65536, (32768, 2)), (65537, (32769, 2)), (200001, (50001, 4))],
 )
-def test_launched_folds_grids_as_tvmjs(groups: int, launched: tuple[int, int]) -> None:
-    assert wgpu_kernels.launched(groups) == launched
+def test_split_grid_folds_grids_as_tvmjs(groups: int, grid: tuple[int, int]) -> None:
+    assert wgpu_kernels.split_grid(groups) == grid
 
 
 @needs_vulkan

@@ -93,4 +93,5 @@ class EmulatedSource(Runner):
         return self.host.session(bundle, threads, libraries, compiled)
 
     def _compiler_version(self) -> str:
+        """Return the compiler's version. Raises BuildError if it is not installed."""
         return self.compiler.version(*PURPOSE)

@@ -91,6 +91,7 @@ def run_server(system: System, bundle: Path, folder: Path) -> Iterator[BenchServ
 
 
 def _wait_for_health(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    """Wait until a server answers. Raises MeasuredProcessError if it ends or takes too long."""
     deadline = time.monotonic() + _START_TIMEOUT_S
     while True:
         try:

@@ -88,7 +88,7 @@ def measure(
     ]
 
 
-def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[WebSystem]:
+def _prepare_peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[WebSystem]:
     """Prepare ONNX Runtime Web with the model in float32 and int8. Raises BuildError if that fails."""
     models = PeerModels(artifacts, recipes, "kokoro-82m", log)
     module = _install_ort(artifacts / PEERS / "web")
@@ -148,7 +148,7 @@ def main(
             )
             for bundle in manifests
         ]
-        systems = [*ours, *_peers(json_path.parent, recipes, log)]
+        systems = [*ours, *_prepare_peers(json_path.parent, recipes, log)]
         watch = CpuWatch()
         timings = measure(systems, threads or [1, 2], utterances, rounds, log)
         result = WebResult(

@@ -49,6 +49,7 @@ class Subject:
 
     @cached_property
     def _traced(self) -> tuple[ExportedProgram, dict[str, str]]:
+        """Program of the bucket, and the module of each node."""
         return self._trace(self.bucket)
 
     @property
@@ -100,6 +101,7 @@ class Subject:
         return {value.node: value for value in values_of(*self._trace(self.bucket - 1))}
 
     def _trace(self, bucket: int) -> tuple[ExportedProgram, dict[str, str]]:
+        """Export the component for a bucket; return the program, and the module of each node."""
         program = trace_component(self.component, self.config, self.length, bucket, self.patches)
         modules = modules_of(program)
         strip_program(program)
