@@ -24,11 +24,7 @@ def main(folder: Path, ran: Path, jobs: int = 1, seconds: float = 0.5, edition: 
     from kokoro_tvm.cli.develop.build import run_tasks
 
     made, budget = stages(folder, ran, seconds, edition), Budget()
-    setattr(
-        tasks,
-        "recipe_tasks",
-        lambda *given, **options: (tasks._task(s, given[1], budget) for s in made),
-    )  # noqa: B010
+    setattr(tasks, "recipe_tasks", lambda *given, **options: (tasks._task(s, given[1], budget) for s in made))  # noqa: B010
     try:
         run_tasks([s.name for s in made], jobs, folder)
     except typer.Exit as ended:
