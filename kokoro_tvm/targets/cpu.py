@@ -20,13 +20,12 @@ class LlvmTarget(TargetSpec):
 
     kind: Literal["llvm"] = Field(description="Kind of target: `llvm` for CPUs.")
     mcpu: CpuName = Field(
-        description="The CPU by LLVM's name (`znver5`, `apple-m1`), or `native`: the CPU of the machine that "
-        "builds."
+        description="CPU by LLVM's name (`znver5`, `apple-m1`), or `native` for the CPU of the build machine."
     )
     mtriple: Triple | None = Field(
         default=None,
-        description="LLVM target triple, such as `aarch64-linux-gnu`; null is that of the machine that "
-        "builds. `native` takes no triple.",
+        description="LLVM target triple, such as `aarch64-linux-gnu`. null: that of the build "
+        "machine. `native` takes no triple.",
     )
     mattr: Annotated[tuple[CpuFeature, ...], AfterValidator(refuse_duplicates)] = Field(
         default=(),
@@ -34,9 +33,9 @@ class LlvmTarget(TargetSpec):
     )
     emulate: EmulatedCpu | None = Field(
         default=None,
-        description="The CPU, by QEMU's name (`qemu-aarch64 -cpu help`), that gates run on: under QEMU's "
-        "user-mode emulation of Linux, which is a hundred times slower. A Mac runs code for macOS itself. "
-        "null: the machine that builds, if it can run the code.",
+        description="CPU by QEMU's name (`qemu-aarch64 -cpu help`), to run the gates under QEMU's "
+        "user-mode emulation, which is a hundred times slower. A Mac runs code for macOS "
+        "itself. null: the build machine runs the code.",
     )
 
     @model_validator(mode="after")

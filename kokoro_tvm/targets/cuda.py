@@ -39,7 +39,7 @@ class CudaTarget(GpuTarget):
         AfterValidator(_check_architectures),
     ] = Field(
         default=("sm_80", "sm_90", "sm_100"),
-        description="Generations that get machine code; later ones compile the PTX of the last.",
+        description="GPU architectures to compile machine code for. Later GPUs use the PTX of the last.",
     )
 
 

@@ -33,10 +33,10 @@ _THREADS, _SHARED_BYTES = 256, 16384  # per workgroup: WebGPU's minimum, which e
 class GpuTarget(TargetSpec):
     """A GPU and its host."""
 
-    host: LlvmTarget = Field(description="The CPU that launches the kernels, as a target of kind `llvm`.")
+    host: LlvmTarget = Field(description="CPU that launches the kernels, as a target of kind `llvm`.")
     host_components: Annotated[tuple[ComponentName, ...], AfterValidator(refuse_duplicates)] = Field(
         default=("bert", "duration", "text_encoder"),
-        description="Components that the host computes itself: the text side, whose tensors are small.",
+        description="Components that the host computes: those of the text side, whose tensors are small.",
     )
 
     @property
