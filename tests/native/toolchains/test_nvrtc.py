@@ -52,11 +52,11 @@ print(*trace.take().files)
 
 @needs_compiler
 def test_headers_are_recorded_as_read() -> None:
-    done = subprocess.run([sys.executable, "-c", TRACED], check=True, capture_output=True, text=True)
+    process = subprocess.run([sys.executable, "-c", TRACED], check=True, capture_output=True, text=True)
     folder = Path(nvrtc.__file__).with_name("nvrtc_headers")
     headers = {f"toolchains/nvrtc_headers/{path.name}" for path in folder.glob("*.h")}
     assert headers
-    assert headers <= {*done.stdout.split()}
+    assert headers <= {*process.stdout.split()}
 
 
 @needs_compiler

@@ -102,8 +102,8 @@ def test_adapter_prints_nothing() -> None:
     """Outside of a desktop session, EGL misses a folder."""
     code = "from kokoro_tvm.targets.runners.wgpu import WGPU; print(WGPU.version())"
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"{WGPU.version()}\n"
-    assert done.stderr == ""
+    assert process.stdout == f"{WGPU.version()}\n"
+    assert process.stderr == ""
