@@ -158,7 +158,7 @@ class ReferenceStore:
         return self.folder / f"{digest(content)[:32]}{suffix}"
 
     def _load(self, utterance: UtteranceSpec, suffix: str, load: Callable[[Path], Any]) -> Any:
-        """Load a cached file; return None on a cache miss."""
+        """Load a cached file; return None on a cache miss. Raises ValidationError for a damaged file."""
         path = self._path(utterance, suffix)
         if self._again or not path.is_file():
             return None

@@ -31,7 +31,10 @@ __all__ = ["conclusion", "doit_config", "recipe_tasks"]
 
 
 def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
-    """Return the settings of doit. Its database stays empty: the store's records decide what is current."""
+    """Return the settings of doit. Its database stays empty: the store's records decide what is current.
+
+    Without a `reporter`, doit's own reports.
+    """
     return {
         "default_tasks": ["cpu"],
         "continue": True,

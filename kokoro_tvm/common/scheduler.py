@@ -73,7 +73,7 @@ def completed(
 
 
 def _workers(client: Any, address: str) -> set[str]:
-    """Return the addresses of the scheduler's workers."""
+    """Return the addresses of the scheduler's workers. Raises BuildError if the scheduler does not answer."""
     if client.status not in ("running", "connecting"):
         raise _connection_error(address)
     try:

@@ -241,7 +241,7 @@ class _Parser:
         return root
 
     def _parse_node(self, event: Any, key: Span, depth: int) -> YamlNode:
-        """Parse the value that begins with an event, all of its events included."""
+        """Parse the value that begins with an event, all of its events included. Raises `source.error`."""
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             word = shorten(str(event.anchor))
             raise self._span_of(event).error(
@@ -265,7 +265,7 @@ class _Parser:
         return YamlNode(span, value, key)
 
     def _parse_items(self, depth: int) -> list[YamlNode]:
-        """Parse the items of a list, up to its end."""
+        """Parse the items of a list, up to its end. Raises `source.error`."""
         items = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             if _is_empty(event):
@@ -274,7 +274,7 @@ class _Parser:
         return items
 
     def _parse_entries(self, depth: int) -> dict[str, YamlNode]:
-        """Parse the keys and values of a mapping, up to its end."""
+        """Parse the keys and values of a mapping, up to its end. Raises `source.error`."""
         entries: dict[str, YamlNode] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
@@ -302,7 +302,7 @@ class _Parser:
         return f"; indent `{shorten(event.value)}` below it, if it is a part of it"
 
     def _convert_scalar(self, event: Any) -> Scalar:
-        """Parse a scalar; quoted ones, and all if `strings` is set, are text."""
+        """Parse a scalar; quoted ones, and all if `strings` is set, are text. Raises `source.error`."""
         if self._strings and not event.style and event.value in ("~", "null"):
             raise self._span_of(event).error("this is empty: write a value, or put it in quotes")
         if event.style or self._strings:

@@ -171,7 +171,10 @@ def _map_weights(program: torch.export.ExportedProgram) -> dict[str, str]:
 
 
 def _import(program: torch.export.ExportedProgram, component: str, weights: Mapping[str, str]) -> Any:
-    """Import a program to Relax as `<component>_forward`."""
+    """Import a program to Relax as `<component>_forward`.
+
+    Raises BuildError if the weights are not its last parameters.
+    """
     # The importer converts parameter values, which a program lacks: one expanded element replaces each.
     for name, value in program.state_dict.items():
         stand_in = torch.zeros((), dtype=value.dtype).expand(value.shape)

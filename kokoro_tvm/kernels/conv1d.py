@@ -165,7 +165,10 @@ def _list_gpu_float16(call: OpCall) -> frozenset[str]:
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """Build the GPU kernel; a stride is folded into the channels, see `fold_stride`."""
+    """Build the GPU kernel; a stride is folded into the channels, see `fold_stride`.
+
+    Raises NotImplementedError for a stride with dilation.
+    """
     stride, padding = call.get_int("stride"), call.get_int("padding")
     dilation, taps, slope = call.get_int("dilation"), _count_taps(call), call.get_float("slope")
     repeat = call.get_int("repeat")

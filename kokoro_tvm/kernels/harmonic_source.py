@@ -149,7 +149,10 @@ _GPU_THREADS, _GPU_STEPS = 256, 4  # of f0, which a workgroup turns into samples
 
 
 def _build_gpu_kernel(call: OpCall) -> Any:
-    """Build the GPU kernel; a workgroup sums the pitch of all steps before its own."""
+    """Build the GPU kernel; a workgroup sums the pitch of all steps before its own.
+
+    Raises NotImplementedError for an odd `upsample`.
+    """
     a, harmonics = call.attributes, int(call.shapes["weight"][1])
     upsample = int(a["upsample"])
     half = upsample // 2

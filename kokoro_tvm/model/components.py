@@ -123,7 +123,10 @@ class Decoder(nn.Module):
 
 
 def _copy_part(module: nn.Module, children: Iterable[str] | None = None) -> Any:
-    """Return a copy of a module without buffers, with some of its children; parameters are shared."""
+    """Return a copy of a module without buffers, with some of its children; parameters are shared.
+
+    Raises BuildError if patches are applied to it.
+    """
     if any(isinstance(value, MethodType) for value in module.__dict__.values()):
         raise BuildError(
             f"patches are applied to {type(module).__name__}: make the component first, then apply them"

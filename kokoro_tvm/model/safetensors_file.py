@@ -21,7 +21,7 @@ _DTYPES = {"float64": "F64", "float32": "F32", "int64": "I64", "int32": "I32", "
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
-    """Write float32 tensors in the order of the mapping."""
+    """Write float32 tensors in the order of the mapping. Raises TypeError for another dtype."""
     for name, tensor in tensors.items():
         if str(tensor.dtype) != "torch.float32":
             raise TypeError(f"{name}: float32 expected, got {tensor.dtype}")
@@ -32,7 +32,7 @@ def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata:
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
     """Write float64, float32, int64, int32 and uint8 arrays in the order of the mapping.
 
-    The format is described at huggingface.co/docs/safetensors, "Format".
+    The format is described at huggingface.co/docs/safetensors, "Format". Raises TypeError for another dtype.
     """
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     offset = 0

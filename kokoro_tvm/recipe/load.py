@@ -87,7 +87,7 @@ def load_built(name: str, root: Path) -> Recipe:
 def read_recipe(
     path_or_name: str | os.PathLike[str], root: Path = ROOT, overrides: Sequence[str] = ()
 ) -> LoadedRecipe:
-    """Return a target recipe as `load_recipe` does, with the place of every value."""
+    """Return a target recipe as `load_recipe` does, with the place of every value. Raises RecipeError."""
     word = os.fspath(path_or_name)
     if isinstance(path_or_name, os.PathLike) or word.endswith((".yaml", ".yml")) or set(word) & set("/\\"):
         recipe, *others = read_file(Path(word))
@@ -165,7 +165,10 @@ def _check_extends_no_model(recipe: RawRecipe, index: RecipeIndex) -> None:
 
 
 def _check_padded(tree: YamlNode, target: TargetFile) -> None:
-    """Refuse to enforce the gates of `padded`: it computes something else than the model."""
+    """Refuse to enforce the gates of `padded`: it computes something else than the model.
+
+    Raises RecipeError.
+    """
     enforce = tree.get("gates", "enforce")
     if target.length == "padded" and enforce is not None and enforce.value:
         raise enforce.span.error(

@@ -45,7 +45,10 @@ def expand_matrix(tree: YamlNode, matrix: YamlNode) -> Iterator[tuple[str, YamlN
 
 
 def _read_name(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> str:
-    """Return the template of names: `name` of the matrix, else its labels joined by `-`."""
+    """Return the template of names: `name` of the matrix, else its labels joined by `-`.
+
+    Raises RecipeError.
+    """
     node = matrix.get("name")
     if node is None:
         return "-".join(f"{{{path}}}" for path in axes)
@@ -57,7 +60,7 @@ def _read_name(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> 
 
 
 def _read_exclude(matrix: YamlNode, axes: Mapping[str, Mapping[str, YamlNode]]) -> Iterator[dict[str, str]]:
-    """Yield the combinations to leave out: labels by the paths of axes."""
+    """Yield the combinations to leave out: labels by the paths of axes. Raises RecipeError."""
     node = matrix.get("exclude")
     if node is None:
         return
@@ -96,7 +99,7 @@ def _apply_choice(tree: YamlNode, path: str, choice: YamlNode) -> YamlNode:
 
 
 def _list_choices(path: str, axis: YamlNode) -> dict[str, YamlNode]:
-    """Return the choices of a field by label."""
+    """Return the choices of a field by label. Raises RecipeError."""
     choices: dict[str, YamlNode] = {}
     for item in axis.items:
         if isinstance(item.value, dict | list):

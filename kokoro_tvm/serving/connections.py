@@ -35,10 +35,7 @@ class Connections:
 
 
 def limit_connections(limit: int) -> int:
-    """Return how many connections, `limit` at most, the limit of open files allows.
-
-    The soft limit of this process is raised as far as its hard limit allows.
-    """
+    """Raise the soft limit of open files, and return how many connections, at most `limit`, it allows."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows has no such limit

@@ -227,7 +227,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
                 self._notify()
 
     def _work(self) -> None:
-        """Compute all chunks, on the job's thread."""
+        """Compute all chunks, on the job's thread. Raises CancelledError."""
         stream = self._open_stream()
         with self._scheduler.lock:
             self._stream = stream

@@ -97,7 +97,10 @@ class Memory:
                 self._remember(_fact_key(after), after, files[path])
 
     def keep(self, paths: Iterable[Path]) -> None:
-        """Forget all other files. Raises OSError if one of these does not exist."""
+        """Forget all other files, and delete the saved facts until `save`.
+
+        Raises OSError if a path does not exist.
+        """
         keys = {_fact_key(path.stat()) for path in paths}
         with self._lock:
             facts = _read_facts(self._path) | self._facts

@@ -122,7 +122,10 @@ class _ForkedJob:
     began: float
 
     def result(self) -> CodeTrace:
-        """Wait for the process and return its trace."""
+        """Wait for the process and return its trace.
+
+        Raises BuildError if the job failed or its process died.
+        """
         with self.connection:
             try:
                 result = self.connection.recv()

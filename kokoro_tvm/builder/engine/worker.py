@@ -77,7 +77,10 @@ def run_worker(
     with connection:
 
         def receive(limit_s: float) -> dict[str, Any] | None:
-            """Return the next message, or None if there is none in time."""
+            """Return the next message, or None if there is none in time.
+
+            Raises WorkerError if the worker ended.
+            """
             deadline = time.monotonic() + limit_s
             while (left := deadline - time.monotonic()) > 0:
                 try:

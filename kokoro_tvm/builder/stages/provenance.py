@@ -112,6 +112,6 @@ def statement(
 
 
 def resource(name: str, sha256: str, annotations: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return an in-toto resource descriptor of a file."""
+    """Return an in-toto resource descriptor of a file. Without `annotations`, it has none."""
     extra = {} if annotations is None else {"annotations": dict(annotations)}
     return {"name": name, "digest": {"sha256": sha256}, **extra}

@@ -84,7 +84,7 @@ def apply(module: Any, context: LoweringContext) -> Any:
 
 
 def _plan(module: Any, name: str) -> list[_Slot]:
-    """Assign tensors to storages."""
+    """Assign tensors to storages. Raises BuildError for a function that branches."""
     # A tensor that leaves the function has its own storage: the caller keeps its memory as long as it likes.
     function = module[name]
     bindings = list_bindings(function)

@@ -136,7 +136,10 @@ def _build_kernels(semantic_calls: Mapping[Any, SemanticCall], context: Lowering
 
 
 def _build_kernel(semantic: SemanticCall, component: str) -> Any:
-    """Build a call's kernel and attach its work and in-place arguments as attributes."""
+    """Build a call's kernel and attach its work and in-place arguments as attributes.
+
+    Raises BuildError if there is none.
+    """
     operation, call = semantic.operation, semantic.call
     try:
         kernel = operation.kernel(call)

@@ -81,7 +81,10 @@ class OpCall:
         return "float16" if name in self.halves else "float32"
 
     def optional(self, kernel: Any, name: str, dtype: str | None = None) -> Any | None:
-        """Declare the parameter of an argument of `kernel` if it is present."""
+        """Declare the parameter of an argument of `kernel` if it is present.
+
+        Its dtype is `dtype`, or that in memory.
+        """
         return kernel.param(name, self.shapes[name], dtype or self.dtype(name)) if self.has(name) else None
 
     def declare_result(self, kernel: Any, source: Any | None = None) -> tuple[Any, Any]:

@@ -129,7 +129,7 @@ def split_weight_norm(weight: torch.Tensor) -> dict[str, torch.Tensor]:
 def _node_weights(
     node: NodeProto, weights: list[torch.Tensor], expected: Shapes, path: Path
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the stock keys and tensors of a node's weights."""
+    """Yield the stock keys and tensors of a node's weights. Raises BuildError for an unknown weight."""
     if node.op_type == "LSTM" and len(weights) == 3:
         leaf, tensors = "weight_ih_l0", convert_lstm(*weights)
     elif node.op_type == "MatMul":

@@ -196,7 +196,7 @@ def _rule_arrays(folder: Path) -> Arrays:
 
 
 def _entries(path: Path) -> Mapping[str, Entry]:
-    """Read one file of misaki's lexicon."""
+    """Read one file of misaki's lexicon. Raises ValueError."""
     with _reading(path):
         entries: dict[str, Entry] = json.loads(path.read_text(encoding="utf-8"))
         for word, entry in entries.items():

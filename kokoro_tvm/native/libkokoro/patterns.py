@@ -165,7 +165,10 @@ class _Writer:
             self.put("save", 2 * number + 1)
 
     def _put_repeat(self, value: Any, lazy: str) -> None:
-        """Append the code of a repetition: `run` of one character, `split` for `?`, else a counted loop."""
+        """Append the code of a repetition: `run` of one character, `split` for `?`, else a counted loop.
+
+        Raises BuildError.
+        """
         least, most, tree = value
         most = _ENDLESS if most is op.MAXREPEAT else int(most)
         single = _single_character(tree, self.flags)

@@ -100,7 +100,7 @@ def _fold_offset(load: bytes, constant: int) -> bytes | None:
 
 
 def _find_end(code: bytes, at: int) -> int:
-    """Return the end of the instruction at a place."""
+    """Return the end of the instruction at a place. Raises BuildError for an unknown one."""
     opcode, end = code[at], at + 1
     if opcode in _BARE:
         return end

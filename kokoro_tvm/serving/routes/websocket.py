@@ -116,7 +116,10 @@ class _Session:
             await asyncio.gather(*tasks, return_exceptions=True)  # both may have ended as the client left
 
     async def _read(self) -> None:
-        """Handle events until the client leaves. An invalid event is answered, and the session goes on."""
+        """Handle events until the client leaves. An invalid event is answered, and the session goes on.
+
+        Raises _DisconnectedError if the client does not read.
+        """
         timeout_s = self._settings.idle_timeout_s
         while True:
             try:
@@ -176,7 +179,10 @@ class _Session:
             self._open.feed.put(piece)
 
     async def _begin(self) -> _Speech:
-        """Queue a speech. One without a place fails at once and as a whole: nothing of it is kept."""
+        """Queue a speech. One without a place fails at once and as a whole: nothing of it is kept.
+
+        Raises ApiError.
+        """
         self._count += 1
         speech = _Speech(f"speech_{self._count}", self._request, Feed())
         try:

@@ -70,7 +70,7 @@ class Browser(RunnerProcess):
         kernels: Path | None = None,
         prefix: str = "",
     ) -> int:
-        """Load a library, which the page may then fetch; see `RunnerProcess.open`."""
+        """Load a library and kernels, which the page may then fetch; see `RunnerProcess.open`."""
         self._exchanges.files = {str(file) for file in (path, kernels) if file is not None}
         return super().open(path, kind, device, kernels, prefix)
 

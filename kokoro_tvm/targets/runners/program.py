@@ -94,7 +94,10 @@ class SpeakProgram:
             return printed.splitlines(), _read_samples(out) if decode else None
 
     def _run(self, folder: Path, *words: str) -> str:
-        """Run a copy of the program in a folder, which is its cache folder too, and return its output."""
+        """Run a copy of the program in a folder, which is its cache folder too, and return its output.
+
+        Raises BundleError if it fails.
+        """
         for path in self._files:  # a bundle's are not executable
             Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}

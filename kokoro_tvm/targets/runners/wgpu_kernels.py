@@ -132,7 +132,10 @@ class _Kernel:
         return cls(function, pipeline, buffers, values, tuple(map(bool, written)), axes)
 
     def launch(self, arguments: Sequence[int | float]) -> None:
-        """Run the kernel; `arguments` are addresses and numbers, then extents."""
+        """Run the kernel and wait for it; `arguments` are addresses and numbers, then extents.
+
+        Raises ValueError.
+        """
         import wgpu
 
         device = _open_device()

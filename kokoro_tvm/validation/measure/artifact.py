@@ -194,7 +194,7 @@ def _find_expected(reference: Reference, name: str) -> tuple[Array, Array]:
 def _check_output(
     component: str, reference: Reference, name: str, results: Mapping[str, Array], shape: tuple[int, ...]
 ) -> Array:
-    """Return one output, after a check of its shape."""
+    """Return one output, after a check of its shape. Raises ValidationError if it is missing or wrong."""
     if name not in results:
         raise ValidationError(
             f"{component} returned no {name} for the utterance {reference.name}, only "

@@ -236,7 +236,7 @@ def style_row(voices: Mapping[str, Array], utterance: UtteranceSpec) -> NDArray[
     """Select the voice's style vector for the utterance's length as the stock pipeline does.
 
     Returns:
-        (1, 256) float32.
+        (1, 256) float32. Raises RecipeError for an unknown voice.
     """
     if utterance.voice not in voices:
         raise RecipeError(

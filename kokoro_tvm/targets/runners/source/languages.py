@@ -54,7 +54,10 @@ _POSITION = re.compile(r"\w+ \w+ \[\[(\w+)\]\]")
 
 
 def _metal_arguments(parameters: list[str], function: DeviceFunction) -> list[str]:
-    """Return the values of buffers in order, then a struct of all other values, eight bytes each."""
+    """Return the values of buffers in order, then a struct of all other values, eight bytes each.
+
+    Raises BuildError.
+    """
     types = function.arguments
     buffers = [i for i, (code, _, _) in enumerate(types) if code == POINTER]
     values = [i for i, (code, _, _) in enumerate(types) if code != POINTER]

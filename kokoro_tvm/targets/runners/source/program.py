@@ -194,7 +194,10 @@ def _write_caller(
     arrays: list[tuple[int, int]],
     waits: bool,
 ) -> str:
-    """Return the C++ function that TVM calls; the launch's extents follow the arguments."""
+    """Return the C++ function that TVM calls; the launch's extents follow the arguments.
+
+    Raises BuildError.
+    """
     extents = dict.fromkeys(_AXES, "1")
     for number, tag in enumerate(function.launch, len(function.arguments)):
         if tag not in extents:

@@ -102,7 +102,10 @@ def _prepare_peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -
 
 
 def _install_ort(folder: Path) -> Path:
-    """Install ONNX Runtime Web from the npm registry; return its module for Node."""
+    """Install ONNX Runtime Web from the npm registry; return its module for Node.
+
+    Raises BuildError if npm is missing or fails.
+    """
     module = folder.resolve() / "node_modules" / ORT / "dist" / "ort.node.min.mjs"
     manifest = module.parents[1] / "package.json"
     if module.is_file() and json.loads(manifest.read_text(encoding="utf-8"))["version"] == ORT_VERSION:
