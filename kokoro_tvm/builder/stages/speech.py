@@ -115,7 +115,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             log(f"saying a {text.name}")
             texts.append(judge_text(tts, text))
         else:
-            reason = f"{runner} runs the code, not this machine itself"
+            reason = f"{runner.version()} runs the code, not this machine itself"
             texts.append(UtteranceReport(text.name, text.frames, reason=reason))
     report = replace(report, utterances=(*report.utterances, *texts, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
@@ -137,7 +137,7 @@ def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Speak
     def start(program: Path) -> Start:
         process = runner.start(program, libraries)
         if process is None:
-            raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
+            raise BuildError(f"{runner.version()} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return process
 
     return SpeakProgram(bundle.root, [file.path for file in bundle.libkokoro], start, threads())
