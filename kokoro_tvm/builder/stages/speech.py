@@ -109,13 +109,14 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         read = validate_text(tts, program, decode=target["emulate"] is None)
         report = replace(report, overall=(*report.overall, *read))
     texts = []
-    # The code that divides and joins is the same on every machine, and emulators are slow.
-    if runner is LOCAL:
-        for text in choose_texts(fitting):
+    for text in choose_texts(fitting):
+        # The code that divides and joins is the same on every machine, and emulators are slow.
+        if runner is LOCAL:
             log(f"saying a {text.name}")
             texts.append(judge_text(tts, text))
-    else:
-        log(f"texts of several pieces: not run, because {runner} runs the code and not this machine itself")
+        else:
+            reason = f"{runner.version()} runs the code, not this machine itself"
+            texts.append(UtteranceReport(text.name, text.frames, reason=reason))
     report = replace(report, utterances=(*report.utterances, *texts, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()
@@ -137,7 +138,7 @@ def _open_program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> 
         """Return how the runner starts the program. Raises BuildError if it cannot."""
         process = runner.start(program, libraries)
         if process is None:
-            raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
+            raise BuildError(f"{runner.version()} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return process
 
     return SpeakProgram(bundle.root, [file.path for file in bundle.libkokoro], start, threads())

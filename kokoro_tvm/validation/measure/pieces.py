@@ -49,6 +49,11 @@ class JudgedText:
     """At least 1: slower speech would lengthen the boundary symbols."""
     seed: int
 
+    @property
+    def frames(self) -> int:
+        """Frames of all pieces."""
+        return sum(int(durations.sum()) for durations in self.durations)
+
 
 def choose_texts(references: Sequence[Reference]) -> list[JudgedText]:
     """Build two texts of the shortest references, or none if all are slower than speed 1."""
@@ -96,7 +101,7 @@ def judge_text(tts: Synthesizer, text: JudgedText) -> UtteranceReport:
         samples_off += abs(speech.audio.size - end)
         verdicts.append(none_off("max_samples_off", samples_off, "audio"))
         verdicts.append(none_off("max_pauses_off", pauses_off, "audio"))
-    return UtteranceReport(text.name, int(durations.sum()), verdicts=tuple(verdicts))
+    return UtteranceReport(text.name, text.frames, verdicts=tuple(verdicts))
 
 
 @dataclass(frozen=True)
