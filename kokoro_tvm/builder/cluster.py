@@ -24,8 +24,6 @@ from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, InputError, KokoroTvmError, RecipeError
 from kokoro_tvm.common.scheduler import completed, connect
 
-__all__ = ["build_on_cluster"]
-
 Report = Callable[[str, str], None]
 
 

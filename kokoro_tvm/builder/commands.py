@@ -19,8 +19,6 @@ from doit.exceptions import InvalidCommand
 
 from kokoro_tvm.common.invocation import localize
 
-__all__ = ["Clean", "DumpDB", "Forget", "Ignore", "Info", "ResetDep", "Run", "Strace"]
-
 
 class _RefusedCommand(Command):
     """Command of doit that has no effect here. reason: why, and the command to use."""

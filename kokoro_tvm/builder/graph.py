@@ -48,8 +48,6 @@ from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
 from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["RecipeGraph"]
-
 T = TypeVar("T")
 S = TypeVar("S", Stage, Stage | None)
 

@@ -15,8 +15,6 @@ from kokoro_tvm.native.toolchains import Toolchain
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import KERNELS, Machine, target_kind, tvm_target
 
-__all__ = ["Objects", "compile_module"]
-
 _OBJECT = ".o"
 _KERNEL = b'extern "C" __global__'  # of CUDA
 

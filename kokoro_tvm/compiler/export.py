@@ -23,16 +23,6 @@ from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.patches import apply_patches
 from kokoro_tvm.model.signatures import Signature, TensorSpec, signatures
 
-__all__ = [
-    "PLAIN_OPERATIONS",
-    "export_component",
-    "list_operations",
-    "load_program",
-    "save_program",
-    "strip_program",
-    "trace_component",
-]
-
 PLAIN_OPERATIONS = frozenset(
     {
         "aten.add.Tensor",

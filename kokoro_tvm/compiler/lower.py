@@ -26,8 +26,6 @@ from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import PackedWeight
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["LoweredModule", "Parameter", "lower"]
-
 
 @dataclass(frozen=True)
 class Parameter:

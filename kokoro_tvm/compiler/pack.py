@@ -19,8 +19,6 @@ from kokoro_tvm.compiler.quantize import quantize_weight, select_bits
 from kokoro_tvm.kernels.base.semantic import PackedWeight
 from kokoro_tvm.runtime.bundle.quantized import METADATA
 
-__all__ = ["ALIGNMENT", "compute_packed_weights", "pack_weights"]
-
 ALIGNMENT = 64  # bytes
 # Dtypes of packed weights, and safetensors' names for them.
 _DTYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "uint16": "U16"}

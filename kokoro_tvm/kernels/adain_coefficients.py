@@ -28,8 +28,6 @@ from kokoro_tvm.kernels.gpu.fold import ChannelReduction
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.members import MemberBuffer, declare_members, declare_weights
 
-__all__ = ["adain_coefficients"]
-
 
 def _infer_shape(*, moments: Shape, **_: Any) -> Shape:
     return (3, moments[2])

@@ -13,9 +13,6 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, crop_vali
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["attention"]
-
-
 _QUERIES = 8  # computed side by side, each against whole vectors of keys
 
 

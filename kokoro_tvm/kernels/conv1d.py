@@ -36,8 +36,6 @@ from kokoro_tvm.kernels.gpu.layer import ConvLayer, activate_value, select_weigh
 from kokoro_tvm.kernels.gpu.matrix import MatrixTile
 from kokoro_tvm.kernels.moments import FEWEST_STEPS
 
-__all__ = ["conv1d", "plan_of"]
-
 
 def _infer_shape(*, x: Shape, weight: Shape, stride: int, padding: int, dilation: int, **_: Any) -> Shape:
     """Return the extents of the result: (1, T', O)."""

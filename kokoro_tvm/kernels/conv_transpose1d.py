@@ -29,8 +29,6 @@ from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.layer import ConvLayer, activate_value, select_weight_dtype
 from kokoro_tvm.kernels.moments import SPARE_SLOTS
 
-__all__ = ["conv_transpose1d"]
-
 
 def _infer_shape(*, x: Shape, weight: Shape, stride: int, lead: bool, **_: Any) -> Shape:
     return (1, x[1] * stride + int(lead), weight[1])

@@ -15,8 +15,6 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, semantic_
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["gelu"]
-
 
 def _emit_gelu(k: BaseKernel, value: Expr, width: int = 1) -> Expr:
     """Return the GELU of a vector of `width` values, by its tanh approximation."""

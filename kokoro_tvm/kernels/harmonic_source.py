@@ -32,8 +32,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.phases import HarmonicPhases
 
-__all__ = ["harmonic_source"]
-
 
 def _infer_shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
     return (1, f0[1] * upsample)

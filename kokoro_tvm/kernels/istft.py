@@ -32,8 +32,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.fourier import build_bases
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["istft"]
-
 
 def _infer_shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
     return (1, (x[1] - 1) * hop)

@@ -21,8 +21,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.moments import BLOCK, emit_all_block_moments, emit_moments
 
-__all__ = ["join"]
-
 _TENSORS = ("a", "b", "c", "d")
 
 

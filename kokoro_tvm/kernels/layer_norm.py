@@ -15,9 +15,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.fold import reduce_workgroup
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["layer_norm"]
-
-
 # Partial sums, also without vectors: the 768 channels of BERT, summed one after another, cost 8 dB.
 _MIN_SUMS = 4
 

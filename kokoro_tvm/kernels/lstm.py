@@ -15,8 +15,6 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, Packing, 
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["lstm"]
-
 
 def _infer_shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
     return (1, forward[1], 2 * weight_forward[1])

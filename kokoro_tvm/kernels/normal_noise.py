@@ -17,8 +17,6 @@ from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, Shape, se
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["normal_noise"]
-
 
 def _infer_shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
     return (1, f0[1] * upsample)

@@ -25,8 +25,6 @@ from kokoro_tvm.kernels.gpu.exact import CompensatedArithmetic
 from kokoro_tvm.kernels.gpu.fold import reduce_workgroup
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["project"]
-
 
 def _infer_shape(*, x: Shape, **_: Any) -> Shape:
     return (1, x[1])

@@ -23,8 +23,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.layer import activate_value
 
-__all__ = ["upsample_pool"]
-
 
 def _infer_shape(*, x: Shape, **_: Any) -> Shape:
     return (1, 2 * x[1], x[2])

@@ -19,8 +19,6 @@ from kokoro_tvm.model.voices import find_voice_file, read_voices
 from kokoro_tvm.model.yields import compute_yield
 from kokoro_tvm.recipe.checkpoint import Checkpoint, Source, SyntheticSource
 
-__all__ = ["fetch"]
-
 HOW_TO_SUPPLY = (
     "To supply a file yourself, download kokoro-v1_0.pth and the folder voices/ (hexgrad/Kokoro-82M on the "
     "Hugging Face hub) on any machine, put them side by side, and add to `checkpoint: sources:` of the model "

@@ -23,8 +23,6 @@ from kokoro_tvm.common.constants import COMPONENTS
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.patches.base.length import mask_invalid, scale_length
 
-__all__ = ["F0N", "Bert", "Decoder", "Duration", "TextEncoder", "build_component"]
-
 
 def build_component(name: str, model: nn.Module) -> nn.Module:
     """Return a component that shares the submodules of a stock KModel.

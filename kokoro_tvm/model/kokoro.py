@@ -16,16 +16,6 @@ from kokoro_tvm.common.errors import BuildError
 if TYPE_CHECKING:
     from kokoro.model import KModel
 
-__all__ = [
-    "assemble_model",
-    "build_model",
-    "list_shapes",
-    "load_config",
-    "load_shipped_config",
-    "load_state",
-    "use_default_dtype",
-]
-
 SHIPPED_CONFIG = Path(__file__).with_name("kokoro-82m.json")
 
 

@@ -6,8 +6,6 @@ import threading
 import urllib.error
 import urllib.request
 
-__all__ = ["PROBE_TIMEOUT_S", "unreachable"]
-
 PROBE_TIMEOUT_S = 5.0
 
 

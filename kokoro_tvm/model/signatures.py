@@ -12,17 +12,6 @@ from typing import Any
 
 from kokoro_tvm.common.constants import SAMPLES_PER_FRAME, STYLE_DIM
 
-__all__ = [
-    "LENGTH",
-    "SEED",
-    "SIGNATURES",
-    "Signature",
-    "TensorSpec",
-    "extent",
-    "samples_per_frame",
-    "signatures",
-]
-
 _SYMBOL = {"tokens": "T", "frames": "F"}
 
 

@@ -9,8 +9,6 @@ import torch
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["complete_state"]
-
 # Tensors that checkpoints may leave out, all or none of a group, because inference does not read them or
 # reads a constant: the affine part of AdaIN's instance norm (added to the stock classes after training),
 # ALBERT's pooler.

@@ -16,8 +16,6 @@ import torch
 from kokoro_tvm.model.kokoro import list_shapes
 from kokoro_tvm.model.voices import VOICE_SHAPE
 
-__all__ = ["draw", "draw_state", "draw_voices", "shrink_config"]
-
 # Names of real voices, because recipes name them.
 VOICES = ("af_bella", "af_heart", "am_adam", "am_michael", "bf_emma", "bm_george")
 FRAMES_PER_TOKEN = 2.8

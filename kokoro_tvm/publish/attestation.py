@@ -24,8 +24,6 @@ from kokoro_tvm.runtime.registry.trust import PAYLOAD_TYPE, SBOM, SIGNED, bom_st
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-__all__ = ["NOT_RUN", "add_gates_to_provenance", "bill_of_materials", "read_signer", "sign", "statements"]
-
 NOT_RUN = "urn:kokoro-tvm:gate:not-run"
 _SPEECH = "speech.json"
 _STAGES = {

@@ -33,17 +33,6 @@ from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.runtime.bundle.verification import verify_files
 from kokoro_tvm.runtime.threads import usable_cores
 
-__all__ = [
-    "bundle_files",
-    "open_content",
-    "size_of",
-    "verified_bundle",
-    "write_archive",
-    "write_package",
-    "write_wheel",
-    "write_xcframework",
-]
-
 _PACKAGE = Path(__file__).parents[1]
 _IMPORTED = re.compile(r"^\s*(?:from|import) kokoro_tvm\.(\w+)", re.MULTILINE)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time of zip

@@ -15,8 +15,6 @@ from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 from kokoro_tvm.model.sources.npm import extract, pack
 
-__all__ = ["MODULE", "PACKAGE", "VERSION", "fetch_encoder"]
-
 PACKAGE = "@breezystack/lamejs"
 VERSION = "1.2.7"
 MODULE = "lamejs.js"  # the ES module that the page loads; it exports `Mp3Encoder`

@@ -19,8 +19,6 @@ import numpy as np
 
 from kokoro_tvm.runtime.threads import usable_cores
 
-__all__ = ["FOLDER", "INDEX", "PIECE", "write_pieces"]
-
 FOLDER = "pieces"  # folder of the pieces, each named by the SHA-256 of its content
 INDEX = "pieces.json"  # the pieces of each file beside it, for `kokoro_tvm/web/runtime/pieces.js`
 PIECE = 4 << 20  # maximum size of a piece's content, bytes

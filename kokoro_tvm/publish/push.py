@@ -34,8 +34,6 @@ from kokoro_tvm.runtime.registry.web import TransferError, Web, next_url
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-__all__ = ["PushResult", "push"]
-
 _ATTEMPTS = 3
 
 

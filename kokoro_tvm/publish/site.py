@@ -23,8 +23,6 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.web import OFFLINE, WEB, page_files
 
-__all__ = ["write_site"]
-
 # Folders of bundles in a site.
 BUNDLE = "bundle"  # for bundle_synthesizer.js
 _ON_GPU = "bundle-gpu"  # for gpu_synthesizer.js

@@ -18,21 +18,6 @@ from kokoro_tvm.common.spec import (
     VoiceName,
 )
 
-__all__ = [
-    "Checkpoint",
-    "FileSource",
-    "HuggingFaceSource",
-    "NpmPackage",
-    "NpmShards",
-    "NpmSource",
-    "NpmVoices",
-    "PinnedFile",
-    "PinnedVoices",
-    "PinnedWeights",
-    "Source",
-    "SyntheticSource",
-]
-
 
 def _check_suffix(name: str) -> str:
     """Return the name of a file of weights. Raises PydanticCustomError for another suffix."""

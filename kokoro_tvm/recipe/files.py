@@ -30,8 +30,6 @@ from kokoro_tvm.recipe.parts import (
 )
 from kokoro_tvm.targets import target_kind, tools_for
 
-__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "detect_kind"]
-
 DEFAULT_TIMEOUT_S = 900
 
 

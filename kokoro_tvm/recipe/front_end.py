@@ -9,17 +9,6 @@ from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.common.spec import NpmVersion, PypiName, PypiVersion, RelativePath, Sha256, Spec, Url
 
-__all__ = [
-    "ArchiveFileSource",
-    "FrontEndSpec",
-    "HttpsSource",
-    "InstalledSource",
-    "NpmFilesSource",
-    "PackageSource",
-    "PinnedFiles",
-    "PypiSource",
-]
-
 _FOLDER = "Folder of the files in the archive or package."
 
 

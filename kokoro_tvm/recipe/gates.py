@@ -8,16 +8,6 @@ from pydantic import Field
 
 from kokoro_tvm.common.spec import Name, Spec
 
-__all__ = [
-    "AudioGate",
-    "CorpusGate",
-    "Gates",
-    "IntelligibilityGate",
-    "PhonemesGate",
-    "SignalGate",
-    "ThroughputGate",
-]
-
 _Decibels = Annotated[float, Field(ge=-400.0, le=400.0)]
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
 _Count = Annotated[int, Field(ge=0, le=1_000_000)]

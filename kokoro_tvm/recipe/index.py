@@ -15,18 +15,6 @@ from kokoro_tvm.recipe.files import ModelFile, detect_kind
 from kokoro_tvm.recipe.matrix import expand_matrix
 from kokoro_tvm.recipe.merge import expand_gates_name, extend, without
 
-__all__ = [
-    "PART",
-    "ROOT",
-    "RawRecipe",
-    "RecipeIndex",
-    "is_model",
-    "list_models",
-    "list_recipes",
-    "read_file",
-    "recipe_files",
-]
-
 ROOT = Path("recipes")
 PART = "_"
 """What the name of a file begins with that is no recipe by itself: others extend it."""

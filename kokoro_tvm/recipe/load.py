@@ -27,8 +27,6 @@ from kokoro_tvm.recipe.resolved import Recipe, resolve
 from kokoro_tvm.recipe.schedule import read_schedules
 from kokoro_tvm.recipe.validate import validate
 
-__all__ = ["LoadedRecipe", "check_file", "load_built", "load_recipe", "read_recipe"]
-
 _OF_TARGETS = ("model", "target", "buckets")
 
 

@@ -12,8 +12,6 @@ from kokoro_tvm.common.words import hint, shorten
 from kokoro_tvm.common.yaml_file import Span, YamlNode
 from kokoro_tvm.recipe.merge import expand_gates_name, merge, nest, without
 
-__all__ = ["expand_matrix"]
-
 _OPTIONS = ("name", "exclude")  # keys of a matrix that are no fields
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 

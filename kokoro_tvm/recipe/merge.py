@@ -9,8 +9,6 @@ from functools import reduce
 from kokoro_tvm.common.words import hint, shorten
 from kokoro_tvm.common.yaml_file import YamlNode
 
-__all__ = ["expand_gates_name", "extend", "merge", "nest", "resolve_gates", "without"]
-
 
 def merge(base: YamlNode, over: YamlNode) -> YamlNode:
     """Put `over` in place of `base`: mappings key by key, lists and scalars (null too) as a whole.

@@ -11,8 +11,6 @@ from kokoro_tvm.common.words import truncate
 from kokoro_tvm.common.yaml_file import Span, YamlNode
 from kokoro_tvm.recipe.load import LoadedRecipe
 
-__all__ = ["Origin", "list_origins"]
-
 _Path = tuple[str, ...]
 
 

@@ -16,8 +16,6 @@ from kokoro_tvm.common.yaml_file import YamlNode, YamlText, parse_yaml
 from kokoro_tvm.recipe.index import RawRecipe
 from kokoro_tvm.recipe.merge import expand_gates_name, merge, nest
 
-__all__ = ["apply_overrides", "is_try", "read_try", "write_try"]
-
 _FORBIDDEN = ("extends", "matrix", "sets")
 _MAX_NAME_CHARACTERS = 80  # of a name that lists its overrides
 

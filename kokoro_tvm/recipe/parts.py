@@ -26,31 +26,6 @@ from kokoro_tvm.common.spec import (
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names
 from kokoro_tvm.targets import kinds, target_kind
 
-__all__ = [
-    "MAX_FRAMES",
-    "MAX_TOKENS",
-    "Bits",
-    "Buckets",
-    "ComponentSpec",
-    "Components",
-    "ExtendableSpec",
-    "LanguageSpec",
-    "Languages",
-    "Length",
-    "PassContext",
-    "PassList",
-    "PatchList",
-    "PatchOverrides",
-    "Precision",
-    "RecipeSet",
-    "RecipeSets",
-    "Resources",
-    "Runtime",
-    "Target",
-    "UtteranceSpec",
-    "list_modules",
-]
-
 Length = Literal["exact", "masked", "padded"]
 Precision = Literal["float32", "bfloat16", "float16"]
 RecipeSet = Literal["ci", "nightly"]

@@ -8,8 +8,6 @@ from pydantic.json_schema import models_json_schema
 
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 
-__all__ = ["build_schema"]
-
 _URL = "https://json-schema.org/draft/2020-12/schema"
 _DIFFERENCE = "Difference"  # suffix of the names of records that may lack keys
 

@@ -9,8 +9,6 @@ from pydantic import BaseModel
 
 from kokoro_tvm.common.yaml_file import parse_scalar
 
-__all__ = ["to_yaml"]
-
 _MAX_LINE_CHARACTERS = 100  # of a collection on one line
 
 

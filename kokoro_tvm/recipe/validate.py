@@ -15,8 +15,6 @@ from kokoro_tvm.common.spec import PATTERNS, Spec
 from kokoro_tvm.common.words import hint, nearest, shorten
 from kokoro_tvm.common.yaml_file import Span, YamlNode, parse_scalar, parse_yaml, read_text
 
-__all__ = ["locate", "read_document", "validate"]
-
 _Record = TypeVar("_Record", bound=Spec)
 _Path = Sequence[int | str]
 

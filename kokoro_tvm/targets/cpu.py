@@ -12,8 +12,6 @@ from kokoro_tvm.common.platforms import Platform, detect_platform, parse_triple
 from kokoro_tvm.common.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, refuse_duplicates
 from kokoro_tvm.native.toolchains.compiler_names import compiler_names, unknown_in_triple
 
-__all__ = ["LlvmTarget"]
-
 
 class LlvmTarget(TargetSpec):
     """A CPU, compiled for by TVM's LLVM."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.targets.cpu import LlvmTarget
     from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["CpuTools"]
-
 _WHEELS = Path(__file__).with_name("wheels.json")
 _LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO, "ios": ARCHIVE}
 # Apple's platforms -> the runner that emulates them with Linux' TVM runtime.

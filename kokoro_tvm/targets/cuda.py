@@ -16,8 +16,6 @@ from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
-__all__ = ["KIND", "CudaTarget"]
-
 
 def _check_architectures(architectures: tuple[str, ...]) -> tuple[str, ...]:
     """Raise PydanticCustomError for an architecture that the compiler does not know."""

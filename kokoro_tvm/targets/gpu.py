@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.native.toolchains import Toolchain
     from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["GpuKind", "GpuTarget", "GpuTools"]
-
 _HOST = ("mtriple", "mcpu", "mattr")  # a machine's options that are the host's
 _THREADS, _SHARED_BYTES = 256, 16384  # per workgroup: WebGPU's minimum, which every GPU exceeds
 

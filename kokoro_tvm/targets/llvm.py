@@ -16,8 +16,6 @@ from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.cpu import LlvmTarget
 from kokoro_tvm.targets.cpu_tools import CpuTools
 
-__all__ = ["KIND", "native"]
-
 # (LLVM feature, float32 lanes, vector registers): the first feature that a CPU has decides. On RISC-V, "v"
 # means vectors of at least 128 bits, "d" none. WebAssembly has no fixed number of registers: with tiles for
 # 16, V8 spills on x86-64.

@@ -40,8 +40,6 @@ from kokoro_tvm.common.remote import (
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-__all__ = ["Cache", "Mode", "Pruned"]
-
 Mode = Literal["read-only", "read-write", "off"]
 
 _UNENCRYPTED = ("http", "ftp")

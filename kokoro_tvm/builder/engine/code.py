@@ -20,16 +20,6 @@ from typing import NamedTuple
 from kokoro_tvm.builder.engine.memory import learned, stamps
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = [
-    "all_code",
-    "executed_code",
-    "folder_of_package",
-    "is_ignored",
-    "module_of",
-    "path_of",
-    "source_stamps",
-]
-
 _PACKAGE = Path(__file__).parents[2]
 # Topic in `Memory`. Change the number whenever outlines change.
 _TOPIC = f"code 5 {sys.version_info.major}.{sys.version_info.minor}"

@@ -15,8 +15,6 @@ from filelock import FileLock, Timeout
 from kokoro_tvm.builder.engine.durable import storing
 from kokoro_tvm.builder.engine.store import WHOLE, Store, read_keys, read_record, sweep
 
-__all__ = ["Collected", "collect"]
-
 
 @dataclass(frozen=True)
 class Collected:

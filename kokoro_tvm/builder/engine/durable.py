@@ -13,8 +13,6 @@ from pathlib import Path
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["NO_ROOM", "advice", "link", "make_folder", "storing", "sync", "sync_folder", "write"]
-
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 NO_ROOM = {*_FULL, *_FORBIDDEN, errno.EROFS}

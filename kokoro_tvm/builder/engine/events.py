@@ -11,8 +11,6 @@ from typing import Any, Literal, TextIO
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["EventLog", "Kind"]
-
 Kind = Literal["begin", "start", "phase", "done", "restored", "current", "failed", "blocked", "end"]
 
 

@@ -35,8 +35,6 @@ from kokoro_tvm.common.errors import KokoroTvmError
 # multiprocessing has a fork server, too. If a build is killed, that server, its workers and their children go
 # on; it imports the main module of the build again for each job (1.1 s); and there is one per process.
 
-__all__ = ["Job", "main", "run_stage"]
-
 
 @dataclass(frozen=True)
 class Job:

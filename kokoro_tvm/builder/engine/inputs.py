@@ -11,8 +11,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["Inputs", "only"]
-
 _MAPS = Path("/proc/self/maps")
 
 

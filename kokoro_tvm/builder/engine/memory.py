@@ -21,8 +21,6 @@ from kokoro_tvm.builder.engine.durable import write
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["Memory", "keep_learned", "learned", "stamps"]
-
 # Two changes within a tick of the file system's clock may have the same time.
 _TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_500_000_000  # if times have no fractions of a millisecond

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["in_order"]
-
 
 # graphlib.TopologicalSorter goes level by level (all exports before the first compile), and needs the whole
 # graph.

@@ -15,8 +15,6 @@ from kokoro_tvm.builder.engine.record import StageRecord
 from kokoro_tvm.builder.engine.store import Store
 from kokoro_tvm.builder.engine.trace import count
 
-__all__ = ["PARTS", "Parts", "parts_of", "parts_store"]
-
 PARTS = "parts.json"
 """Output in which a stage lists the keys of its parts; the store keeps these with the stage's record."""
 

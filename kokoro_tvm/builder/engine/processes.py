@@ -19,8 +19,6 @@ from kokoro_tvm.builder.engine import trace
 from kokoro_tvm.builder.engine.trace import CodeTrace
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["describe_exit", "end_with_parent", "run_forked"]
-
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.1
 _MAX_MESSAGE_BYTES = 4096

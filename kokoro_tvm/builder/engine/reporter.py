@@ -23,8 +23,6 @@ from kokoro_tvm.common.errors import BuildError, RecipeError
 from kokoro_tvm.common.invocation import localize
 from kokoro_tvm.common.words import format_seconds
 
-__all__ = ["LineReporter", "LiveReporter", "last_lines", "last_phase", "make_reporter"]
-
 _TAIL_BYTES = 1 << 14
 _FAILURE_LINES = 8
 _TOTAL = ""  # row of the whole build, among those of stages

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-__all__ = ["Budget", "Needs", "usable_memory_gb", "usable_processes"]
-
 _MAX_PROCESSES = 5  # most stages use all cores themselves
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))

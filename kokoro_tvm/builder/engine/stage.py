@@ -23,8 +23,6 @@ from kokoro_tvm.builder.engine.worker import run_worker
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
 
-__all__ = ["SCHEMA", "Stage"]
-
 SCHEMA = 4  # of keys and records; change it to build everything again
 
 _ATTEMPTS = 10

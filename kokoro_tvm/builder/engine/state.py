@@ -11,8 +11,6 @@ from typing import Any, Literal
 from kokoro_tvm.builder.engine import durable
 from kokoro_tvm.builder.engine.store import Damage
 
-__all__ = ["Change", "Failure", "State", "changes", "read_failure"]
-
 
 @dataclass(frozen=True)
 class Change:

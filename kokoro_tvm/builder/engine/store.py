@@ -32,8 +32,6 @@ from kokoro_tvm.builder.engine.durable import storing
 from kokoro_tvm.builder.engine.memory import Memory, stamps
 from kokoro_tvm.builder.engine.record import USED, Output, StageRecord, list_with, listed_keys
 
-__all__ = ["WHOLE", "Damage", "Store", "read_keys", "read_record", "sweep"]
-
 WHOLE = "store"
 """Name of the lock that is held while anything is published, restored or collected."""
 

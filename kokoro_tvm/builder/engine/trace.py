@@ -21,8 +21,6 @@ from kokoro_tvm.builder.engine.code import folder_of_package, is_ignored, module
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.common.loading import LOADED
 
-__all__ = ["CodeTrace", "add", "begin", "count", "read_trace", "restart", "take", "unrecorded"]
-
 _TOOL = 4  # of sys.monitoring; lower numbers belong to debuggers, profilers and coverage
 _CODE_SUFFIXES = (".py", ".pyc")
 # Audit events of globs, with the beginning of the pattern.

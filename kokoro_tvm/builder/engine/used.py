@@ -16,8 +16,6 @@ from kokoro_tvm.builder.engine.code import (
 from kokoro_tvm.builder.engine.memory import learned, stamps
 from kokoro_tvm.builder.engine.trace import CodeTrace
 
-__all__ = ["Sources", "all_of", "distinct_uses", "sources", "used", "used_again"]
-
 _MISSING = "missing"
 
 

@@ -13,16 +13,6 @@ from pathlib import Path
 from kokoro_tvm.builder.engine.memory import learned
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = [
-    "PYTHON",
-    "TORCH",
-    "TVM",
-    "installed",
-    "llvm_version",
-    "tvm_versions",
-    "versions",
-]
-
 PYTHON = ">=3.11,<3.15"
 """Versions of Python that builds support. The runtime supports others, too."""
 

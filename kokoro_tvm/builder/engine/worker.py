@@ -24,8 +24,6 @@ from kokoro_tvm.builder.engine.forkserver import Job
 from kokoro_tvm.builder.engine.processes import describe_exit
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["WorkerError", "run_worker"]
-
 _TAIL = 15  # lines of the log that an error shows
 _BEAT_S = 10.0
 _IMPORT_TIMEOUT_S = 600.0

@@ -17,8 +17,6 @@ from kokoro_tvm.builder.stages.provenance import parameters
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import find_runner, tools_for
 
-__all__ = ["declare", "run"]
-
 _NOT_COPIED = ("config", "machine", "parameters")  # parts that are only read
 
 

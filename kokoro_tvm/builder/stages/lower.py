@@ -17,8 +17,6 @@ from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choose_layers
 if TYPE_CHECKING:
     from kokoro_tvm.compiler.lower import LoweredModule
 
-__all__ = ["declare", "lower_program", "lowering_parameters", "lowering_settings", "run"]
-
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, machine: Stage) -> Stage:
     """Declare the stage."""

@@ -19,8 +19,6 @@ from kokoro_tvm.common.constants import SAMPLE_RATE, STORAGE_STEPS
 from kokoro_tvm.model.signatures import LENGTH, Signature, samples_per_frame, signatures
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, EntryPoint, FileRef, Library, Port
 
-__all__ = ["describe", "open_loose_bundle"]
-
 
 def describe(
     inputs: Inputs,

@@ -13,8 +13,6 @@ from kokoro_tvm.builder.stages.base import COMPILER, Place, read_json
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.recipe import Recipe
 
-__all__ = ["declare", "run"]
-
 
 def declare(
     place: Place, recipe: Recipe, component: str, lowered: Sequence[Stage], checkpoint: Stage

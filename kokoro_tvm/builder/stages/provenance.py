@@ -14,8 +14,6 @@ from urllib.parse import quote
 from kokoro_tvm import __version__
 from kokoro_tvm.recipe import Recipe
 
-__all__ = ["gate_values", "parameters", "resource", "statement"]
-
 # The fields of a recipe that decide about a bundle's files. Gates and time limits do not.
 _PARAMETERS = (
     "name", "model", "target", "precision", "length", "buckets", "components", "passes", "pass_context",

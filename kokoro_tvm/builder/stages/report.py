@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.targets.runners import Runner
     from kokoro_tvm.validation.report import SpokenUtterance
 
-__all__ = ["declare", "run"]
-
 _TEMPLATE = Path(__file__).parents[2] / "validation" / "report" / "templates" / "report.html.jinja"
 
 

@@ -15,8 +15,6 @@ from kokoro_tvm.builder.engine.versions import TVM, versions
 from kokoro_tvm.builder.stages.base import Place, log, write_json
 from kokoro_tvm.targets import PinnedLibrary, RuntimeLibrary
 
-__all__ = ["declare", "libraries_of", "run"]
-
 _YIELD = "runtime.json"
 
 

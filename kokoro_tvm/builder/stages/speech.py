@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.targets.runners.program import ProgramOutput, SpeakProgram
     from kokoro_tvm.validation.reference.reference import Reference
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: Files) -> Stage:
     """Declare the stage. `runner`: the group of that name (`kokoro_tvm.builder.stages.base`)."""
@@ -138,7 +136,9 @@ def _open_program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> 
         """Return how the runner starts the program. Raises BuildError if it cannot."""
         process = runner.start(program, libraries)
         if process is None:
-            raise BuildError(f"{runner.version()} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
+            raise BuildError(
+                f"{runner.version()} runs no programs: leave `runtime: {{c: true}}` out of the recipe"
+            )
         return process
 
     return SpeakProgram(bundle.root, [file.path for file in bundle.libkokoro], start, threads())

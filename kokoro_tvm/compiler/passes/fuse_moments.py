@@ -13,8 +13,6 @@ from tvm import relax
 from kokoro_tvm.compiler.passes import LoweringContext, list_bindings
 from kokoro_tvm.kernels.base.relax import SemanticCall, call_with
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Fuse moments into the calls whose results they are taken of."""

@@ -14,8 +14,6 @@ from tvm import relax
 from kokoro_tvm.compiler.passes import LoweringContext, list_bindings
 from kokoro_tvm.kernels.base.relax import call_with
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Store results as float16 if the machine's precision asks for it."""

@@ -8,8 +8,6 @@ from tvm import relax, topi
 
 from kokoro_tvm.compiler.passes import LoweringContext
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Legalize the operations of a module."""

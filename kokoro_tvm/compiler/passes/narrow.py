@@ -15,8 +15,6 @@ from tvm import relax
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.passes import LoweringContext
 
-__all__ = ["apply"]
-
 _WIDE, _NARROW = "int64", "int32"
 
 

@@ -25,8 +25,6 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.compiler.passes import LoweringContext, list_bindings
 from kokoro_tvm.compiler.passes.select_kernels import IN_PLACE
 
-__all__ = ["apply"]
-
 _MAX_LENGTH = 1 << 20  # bounds the lengths that proofs consider
 _TYPICAL_LENGTH = 1000
 

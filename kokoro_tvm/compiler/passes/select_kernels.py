@@ -22,8 +22,6 @@ from kokoro_tvm.compiler.passes import LoweringContext
 from kokoro_tvm.kernels.base.relax import SemanticCall
 from kokoro_tvm.kernels.base.semantic import PackedWeight
 
-__all__ = ["IN_PLACE", "JOINED", "PACKINGS", "WORK", "apply"]
-
 PACKINGS = "kokoro.packings"
 """Attribute of the component's function: JSON, weight name -> its packing."""
 

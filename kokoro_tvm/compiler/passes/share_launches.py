@@ -16,8 +16,6 @@ from kokoro_tvm.compiler.passes import LoweringContext
 from kokoro_tvm.kernels.base.relax import shared_call
 from kokoro_tvm.kernels.base.semantic import LaunchSharing, registry
 
-__all__ = ["apply"]
-
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Reorder and merge the calls of the component's function."""

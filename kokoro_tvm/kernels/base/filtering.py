@@ -20,9 +20,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["DIRECT", "MOST_POINTS", "Filtering", "Transforms", "transforms"]
-
-
 # Magnitudes of the finite points, by the number of such points. A magnitude stands for a point and its
 # opposite; an odd number has zero as well; the last point of a filtering is infinity. These sixteenths (few
 # bits, so that matrices are nearly exact) have the least `Transforms.loss`.

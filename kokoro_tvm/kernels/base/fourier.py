@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["forward_basis", "hann", "inverse_basis"]
-
 
 def hann(n: int) -> np.ndarray:
     """Return the periodic Hann window, float64 (n,)."""

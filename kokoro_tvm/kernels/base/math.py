@@ -20,19 +20,6 @@ import tvm
 from kokoro_tvm.kernels.base.expressions import const, lanes_of, select
 from kokoro_tvm.kernels.base.kernel import BaseKernel
 
-__all__ = [
-    "atan2",
-    "cos_unit",
-    "dtype",
-    "exp",
-    "reduce_cycles",
-    "sigmoid",
-    "sin",
-    "sin_cycles",
-    "sin_squared",
-    "tanh",
-]
-
 Expr = Any
 
 _SIN = (

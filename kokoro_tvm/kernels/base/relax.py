@@ -15,16 +15,6 @@ from kokoro_tvm.common.features import Features
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import OpCall, OpImplementation, PackedWeight, SemanticOp, registry
 
-__all__ = [
-    "SemanticCall",
-    "call_with",
-    "converters",
-    "name_extents",
-    "resolve_call",
-    "semantic_call",
-    "shared_call",
-]
-
 _PREFIX = "kokoro."
 
 

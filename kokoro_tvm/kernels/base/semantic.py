@@ -20,21 +20,6 @@ from kokoro_tvm.common.features import Features
 from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.runtime.bundle.quantized import transform_taps
 
-__all__ = [
-    "Extent",
-    "LaunchSharing",
-    "OpCall",
-    "OpImplementation",
-    "PackedWeight",
-    "Packing",
-    "SemanticOp",
-    "activate",
-    "crop_valid",
-    "pad_steps",
-    "registry",
-    "semantic_op",
-]
-
 Extent = Any  # an int, or a symbolic expression (torch.SymInt, TIR)
 Shape = tuple[Extent, ...]
 

@@ -17,8 +17,6 @@ from tvm.script.ir_builder import tirx as T
 from kokoro_tvm.kernels.base.expressions import const
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 
-__all__ = ["LANES", "ROWS", "add_products", "clear", "configured", "load", "store"]
-
 ROWS = 16
 LANES = 16  # of 32 bits
 # The 64 bytes of the tile configuration, the same for all tiles: palette 1; from byte 16 the bytes of a row,

@@ -25,8 +25,6 @@ from kokoro_tvm.kernels.cpu.factors import ConvWeights
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.kernels.moments import clear_slots, emit_block_moments
 
-__all__ = ["ConvInput", "ConvOutput", "emit"]
-
 _TASKS = 8  # with enough work, tasks are a multiple of this, so that 2, 4 or 8 threads share them
 _MANY_TASKS = 16  # of layers with enough columns, whatever the length
 _AHEAD = 4  # rows prefetched: the steps of a channel lie too far apart for the hardware's prefetcher

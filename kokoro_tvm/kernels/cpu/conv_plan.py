@@ -16,8 +16,6 @@ from kokoro_tvm.kernels.base.schedule import ConvChoice
 from kokoro_tvm.kernels.base.semantic import Packing
 from kokoro_tvm.kernels.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
-__all__ = ["ConvPlan", "fold_stride", "packing", "split_phases"]
-
 # From this many weights on, reading transformed weights, two to three times as many, takes too long.
 _WIDE = 512 * 512
 _TILE_ROWS = 32  # two AMX tiles; each is multiplied by the two tiles of a column block

@@ -10,8 +10,6 @@ from kokoro_tvm.kernels.base.math import dtype
 from kokoro_tvm.kernels.cpu.conv_plan import ConvPlan
 from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 
-__all__ = ["ConvWeights"]
-
 Expr = Any
 
 

@@ -17,8 +17,6 @@ from tvm.script.ir_builder import tirx as T
 from kokoro_tvm.kernels.base.expressions import Expr, const, lanes_of, minimum
 from kokoro_tvm.kernels.base.kernel import BaseKernel
 
-__all__ = ["CpuKernel"]
-
 _MAX_STACK = 1024  # bytes
 
 _MAX_TASKS = 64  # of a parallel loop, so at most as many threads share it

@@ -19,8 +19,6 @@ from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 from kokoro_tvm.kernels.gpu.layer import ConvLayer, cast_weight
 from kokoro_tvm.kernels.moments import FEWEST_STEPS
 
-__all__ = ["Tile", "convolve"]
-
 _SHARED = 16384  # bytes, available on every kind of GPU
 
 

@@ -10,8 +10,6 @@ from kokoro_tvm.kernels.base.expressions import Cast, const, select
 from kokoro_tvm.kernels.gpu.fold import sum_pairwise
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["TileMoments"]
-
 
 @dataclass(frozen=True)
 class TileMoments:

@@ -11,8 +11,6 @@ from tvm import tirx
 from kokoro_tvm.kernels.base.expressions import ceildiv, logical_and, minimum
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["ChannelReduction", "reduce_workgroup", "sum_pairwise"]
-
 _FAN_IN = 4  # threads' values that a thread combines between two barriers
 
 Combine = Callable[[Any, Any], Sequence[Any]]

@@ -10,8 +10,6 @@ from typing import Any
 from kokoro_tvm.kernels.base.expressions import Expr, select
 from kokoro_tvm.kernels.gpu.kernel import GpuKernel
 
-__all__ = ["MemberBuffer", "declare_members", "declare_weights"]
-
 
 @dataclass(frozen=True)
 class _Part:

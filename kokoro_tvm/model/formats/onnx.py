@@ -20,8 +20,6 @@ from kokoro_tvm.common.errors import BuildError
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TensorProto
 
-__all__ = ["convert_lstm", "find_module", "read", "split_weight_norm"]
-
 Shapes = Mapping[str, tuple[int, ...]]
 
 # Scopes of the export, and the prefix in KModel.

@@ -9,8 +9,6 @@ from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.patches import method_patch
 
-__all__ = ["PATCH"]
-
 
 def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> Tensor:
     """Return the last hidden states (1, T, C) of tokens int64 (1, T); the stock method also takes a mask.

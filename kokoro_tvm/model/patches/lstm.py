@@ -8,8 +8,6 @@ from kokoro_tvm import kernels as ops
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.patches import method_patch
 
-__all__ = ["PATCH"]
-
 
 def _forward(self: nn.LSTM, x: Tensor, length: Tensor | None = None) -> Tensor:
     """Return the hidden states of both directions (1, T, 2H) for x (1, T, I).

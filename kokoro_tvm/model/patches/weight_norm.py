@@ -17,8 +17,6 @@ from torch.nn.utils.weight_norm import WeightNorm
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.patches import Patch
 
-__all__ = ["PATCH", "fold_weight_norm"]
-
 
 def fold_weight_norm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Replace every pair `NAME_g`, `NAME_v` of a stock state dict by `NAME`, in the dtype of `NAME_v`.

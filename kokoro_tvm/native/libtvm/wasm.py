@@ -17,8 +17,6 @@ from kokoro_tvm.native.libtvm.sources import FLAGS, ffi_sources, include_flags, 
 from kokoro_tvm.native.toolchains.lld import IMPORTED
 from kokoro_tvm.native.toolchains.zig import MOST_MEMORY, Zig
 
-__all__ = ["WASM", "compile_wasm", "sources"]
-
 WASM = "libtvm.wasm"
 
 _HERE = Path(__file__).with_name("platform")

@@ -13,8 +13,6 @@ from kokoro_tvm.common.packages import find_package_folder
 from kokoro_tvm.common.platforms import Platform, detect_platform
 from kokoro_tvm.native.toolchains import problem_of, version_of
 
-__all__ = ["MINGW", "NATIVE_CXX", "CCompiler", "linux_compiler", "run_compiler", "tvm_ffi_headers"]
-
 _GCC = re.compile(r"gcc(?:-(?P<architecture>[\w-]+)-linux-gnu)?")
 _DEBIAN = {
     "aarch64": "arm64",

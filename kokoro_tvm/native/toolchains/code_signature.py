@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import struct
 
-__all__ = ["check_signature"]
-
 _MACHO_64, _CODE_SIGNATURE = 0xFEEDFACF, 0x1D
 _SUPER_BLOB, _CODE_DIRECTORY = 0xFADE0CC0, 0xFADE0C02
 _SHA256 = 2

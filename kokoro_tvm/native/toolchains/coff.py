@@ -10,8 +10,6 @@ from pathlib import Path
 from kokoro_tvm.native.toolchains import link_with
 from kokoro_tvm.native.toolchains.lld import IMPORTED, Lld
 
-__all__ = ["COFF", "import_library"]
-
 _DLLS = {  # DLL -> functions; on Windows, the C library contains libm
     "ucrtbase.dll": (*IMPORTED["libc"], *IMPORTED["libm"]),
     "tvm_ffi.dll": IMPORTED["tvm_ffi"],

@@ -15,8 +15,6 @@ from typing import Any
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains import problem_of
 
-__all__ = ["CompiledCuda", "KernelResources", "check", "compile_cuda", "fat_binary", "version"]
-
 _NVRTC, _NVFATBIN = "libnvrtc.so.13", "libnvfatbin.so.13"
 _FOLDER = Path(__file__).parent / "nvrtc_headers"
 _HEADERS = {

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["BELOW", "with_offsets"]
-
 BELOW = 1 << 16
 """Limit of offsets in bytes."""
 

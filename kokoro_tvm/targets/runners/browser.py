@@ -18,8 +18,6 @@ from kokoro_tvm.targets.runners.process import CPU, RunnerProcess
 from kokoro_tvm.targets.runners.served import PAGE_FILES
 from kokoro_tvm.web import WEB
 
-__all__ = ["Browser"]
-
 _HERE = Path(__file__).parent
 _SWITCHES = (
     *("--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),

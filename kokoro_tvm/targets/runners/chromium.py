@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.targets.runners.process import ProcessSession, RunnerProcess
 
-__all__ = ["CHROMIUM", "Chromium"]
-
 _HERE = Path(__file__).parent
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

@@ -13,8 +13,6 @@ from kokoro_tvm.web import WEB
 if TYPE_CHECKING:
     from kokoro_tvm.targets.runners.process import RunnerProcess
 
-__all__ = ["NODE"]
-
 _SERVER = Path(__file__).with_name("server.mjs")
 _FILES = (_SERVER, _SERVER.with_name("serving.mjs"))
 _OLDEST = 18

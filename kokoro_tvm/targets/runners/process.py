@@ -23,8 +23,6 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.session.cpu import refuse_missing
 from kokoro_tvm.runtime.session.session import SessionBase, find_parameter
 
-__all__ = ["ProcessSession", "RunnerProcess"]
-
 Array = NDArray[Any]
 Place = Literal["aligned", "end", "start"]
 CPU = "cpu"

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.targets.runners import Start
 
-__all__ = ["ProgramOutput", "SpeakProgram"]
-
 _WAV_HEAD = 58
 """Bytes before the samples, of 32-bit floats."""
 

@@ -10,8 +10,6 @@ from kokoro_tvm.native.toolchains.cc import CCompiler, linux_compiler
 from kokoro_tvm.targets.runners import Start
 from kokoro_tvm.targets.runners.served import Served, version_of_runner
 
-__all__ = ["Qemu"]
-
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
 
 

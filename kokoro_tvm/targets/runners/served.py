@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.targets.runners.process import ProcessSession, RunnerProcess
 
-__all__ = ["PAGE_FILES", "Served", "Serving", "javascript_digest", "version_of_runner"]
-
 PAGE_FILES = ("chromium.html", "chromium.mjs", "serving.mjs")
 """Files of the page that runs code in a browser."""
 

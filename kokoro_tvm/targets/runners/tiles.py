@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["TILES", "emulate", "use_amx"]
-
 _SOURCE = Path(__file__).with_name("tiles.c")
 _COMPILER = linux_compiler("x86_64")
 _OPTIONS = ("-O3", "-march=x86-64-v4", "-ffp-contract=off", "-fPIC", "-shared")

@@ -12,8 +12,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["adapter", "adapter_version"]
-
 
 def adapter_version() -> str:
     """Return the versions of wgpu and of the driver. Raises BuildError if one is missing."""

@@ -22,8 +22,6 @@ from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.targets.runners.source.device import SourceDevice, size_of
 from kokoro_tvm.targets.runners.wgpu_adapter import adapter, adapter_version
 
-__all__ = ["WgpuDevice", "load", "split_grid"]
-
 _POINTER, _FLOAT = 3, 2  # DLPack's
 _GROUPS_LIMIT = 1 << 16  # an axis has fewer workgroups
 _STORAGE_BUFFERS = 10  # what tvmjs asks for

@@ -14,8 +14,6 @@ from kokoro_tvm.native.toolchains.cc import MINGW
 from kokoro_tvm.targets.runners import Start
 from kokoro_tvm.targets.runners.served import Served, version_of_runner
 
-__all__ = ["WINE"]
-
 _VERSION = re.compile(r"wine-(\d+(?:\.\d+)*)")
 _LOADERS = ("wine64", "/usr/lib/wine/wine64", "wine")  # Debian's wine64 lies outside the path
 

@@ -15,8 +15,6 @@ from kokoro_tvm.tools.bench.systems import System
 from kokoro_tvm.tools.bench.texts import TEXTS, VOICE
 from kokoro_tvm.validation.measure.flops import component_flops
 
-__all__ = ["Contender", "SpeechTiming"]
-
 _WORKER = python_module("kokoro_tvm.tools.bench.worker")
 
 

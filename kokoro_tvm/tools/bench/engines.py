@@ -11,17 +11,6 @@ import numpy as np
 
 from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineOutput, EngineSpec
 
-__all__ = [
-    "BundleEngine",
-    "OnnxRuntimeEngine",
-    "OpenVinoEngine",
-    "StockModelEngine",
-    "missing_compiler",
-    "missing_gpu",
-    "open_compiled",
-    "open_on_gpu",
-]
-
 
 class BundleEngine:
     """A bundle: numpy and the TVM runtime, neither torch nor the compiler."""

@@ -15,8 +15,6 @@ from kokoro_tvm.common.output import whole_file
 if TYPE_CHECKING:
     from kokoro_tvm.recipe import NpmSource
 
-__all__ = ["PeerModels"]
-
 
 class PeerModels:
     """The folder `ARTIFACTS/peers`; `model` is the recipe that pins the sources of the weights.

@@ -17,8 +17,6 @@ from kokoro_tvm.tools.bench.engines import missing_compiler, missing_gpu
 from kokoro_tvm.tools.bench.peer_models import PeerModels
 from kokoro_tvm.tools.bench.results import Isa, SystemResult
 
-__all__ = ["ISA_VARIABLES", "PEERS", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
-
 ISA_VARIABLES: Mapping[Isa, Mapping[str, str]] = {
     # OpenVINO up to 2026.4 follows only the first one: it restricts oneDNN's convolutions and products, but
     # not the kernels that OpenVINO generates itself.

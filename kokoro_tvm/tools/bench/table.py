@@ -11,8 +11,6 @@ from rich.text import Text
 
 from kokoro_tvm.tools.bench.results import Result, SystemResult, TextResult
 
-__all__ = ["comparison_lines", "print_result"]
-
 _NOISY_CORES = 0.1  # a thread that waits for an interrupted one waits for milliseconds
 
 

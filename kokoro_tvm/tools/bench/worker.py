@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.tools.bench.engine import BenchUtterance, EngineSpec, open_engine
 
-__all__ = ["Respond", "open_session", "pcm", "serve"]
-
 _PR_SET_PDEATHSIG = 1
 
 Request = dict[str, Any]

@@ -12,8 +12,6 @@ from kokoro_tvm.tools.lab.setting import Lab
 from kokoro_tvm.validation.measure.e2e import EndToEnd, compare_bundles, render_all
 from kokoro_tvm.validation.reference.corpus import choose, corpus
 
-__all__ = ["choose_utterances", "compare_end_to_end"]
-
 
 def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[UtteranceSpec]:
     """Return utterances of the recipe and the corpus by name.

@@ -28,20 +28,6 @@ from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS, Reference
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = [
-    "Edge",
-    "LengthSample",
-    "LengthsReport",
-    "TailTrial",
-    "TailsReport",
-    "build_inputs",
-    "check_edges",
-    "choose_lengths",
-    "measure_lengths",
-    "random_padding",
-    "try_tails",
-]
-
 Array = NDArray[Any]
 
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS
 from kokoro_tvm.validation.reference.stock import SourceNoise, computing, stock_model
 
-__all__ = ["StockEngine"]
-
 Array = NDArray[Any]
 _UNLIMITED = 1 << 30
 

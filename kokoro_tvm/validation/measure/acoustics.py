@@ -13,16 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from kokoro_tvm.common.constants import SAMPLE_RATE
 from kokoro_tvm.validation.measure.metrics import WINDOW, correlation, magnitude_spectrum
 
-__all__ = [
-    "VOICED_HZ",
-    "f0_rmse_hz",
-    "lag_samples",
-    "log_mel_correlation",
-    "loudness_ratio_db",
-    "mel_filters",
-    "mel_power",
-]
-
 MELS = 80
 """Bands of `log_mel_correlation`, the usual number for speech models."""
 

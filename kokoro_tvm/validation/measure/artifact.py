@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime import Speech
     from kokoro_tvm.targets.runners.program import ProgramOutput
 
-__all__ = ["LONGER", "judge_speech", "report_not_run", "validate_component", "validate_speech"]
-
 LONGER = "longer than the bucket"
 # Utterances of a median that is judged. Which of two float32 sums is nearer to the truth in one is chance.
 _MIN_UTTERANCES = 3

@@ -17,8 +17,6 @@ from kokoro_tvm.validation.reference.steps import STEPS, Step, Steps, Tail
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = ["Pair", "StepRow", "compare"]
-
 Array = NDArray[Any]
 
 

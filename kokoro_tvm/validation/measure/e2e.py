@@ -40,16 +40,6 @@ from kokoro_tvm.validation.reference.reference import DYNAMIC, Rendering, Speech
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = [
-    "CEILINGS",
-    "EndToEnd",
-    "UtteranceLikeness",
-    "compare_bundles",
-    "measure_likeness",
-    "render",
-    "render_all",
-]
-
 OTHER_NOISE = "other noise"
 """pt.float64 with another seed."""
 

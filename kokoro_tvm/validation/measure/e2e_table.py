@@ -13,8 +13,6 @@ from rich.text import Text
 
 from kokoro_tvm.validation.measure.e2e import EndToEnd, UtteranceLikeness
 
-__all__ = ["COLUMNS", "Column", "print_end_to_end"]
-
 
 @dataclass(frozen=True)
 class Column:

@@ -16,8 +16,6 @@ from kokoro_tvm.runtime.session.session import SessionBase
 from kokoro_tvm.validation.reference.reference import INPUTS, OUTPUTS, Request
 from kokoro_tvm.validation.reference.steps import STEPS, Steps, Tail, split_tail
 
-__all__ = ["ComponentEngine", "ComponentOutput", "Padding", "TvmEngine", "run_chain", "run_component"]
-
 Array = NDArray[Any]
 Padding = Callable[[str, Array, int], Array]
 """(input's name, its valid part with time first, number of steps) -> the steps to put behind it."""

@@ -22,19 +22,6 @@ from kokoro_tvm.common.errors import ValidationError
 from kokoro_tvm.common.output import write_text
 from kokoro_tvm.validation.measure.acoustics import mel_power
 
-__all__ = [
-    "BANDS",
-    "CENTROID_TOLERANCE_MS",
-    "FLOOR_DB",
-    "LEVEL_TOLERANCE_DB",
-    "SEGMENTS",
-    "Expectation",
-    "Fingerprint",
-    "compute_fingerprint",
-    "read_expectations",
-    "write_expectations",
-]
-
 BANDS = 8
 SEGMENTS = 8
 FLOOR_DB = -20.0

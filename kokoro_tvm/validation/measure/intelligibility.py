@@ -17,8 +17,6 @@ from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge
 
-__all__ = ["SENTENCES", "VOICES", "Transcript", "english_voices", "validate_intelligibility"]
-
 SENTENCES: tuple[str, ...] = tuple(
     json.loads(Path(__file__).with_name("harvard.json").read_text(encoding="utf-8"))
 )

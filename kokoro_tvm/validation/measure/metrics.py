@@ -13,21 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from kokoro_tvm.common.constants import SAMPLES_PER_FRAME
 
-__all__ = [
-    "HOP",
-    "WINDOW",
-    "absolute_errors",
-    "correlation",
-    "count_off",
-    "finite_fraction",
-    "frame_snrs_db",
-    "magnitude_correlation",
-    "magnitude_spectrum",
-    "measure",
-    "measure_audio",
-    "snr_db",
-]
-
 Array = NDArray[Any]
 
 WINDOW = 1024

@@ -10,8 +10,6 @@ import numpy as np
 from kokoro_tvm.common.noise import NUMPY, block, draw_noise, philox
 from kokoro_tvm.validation.measure.gates import Verdict, none_off
 
-__all__ = ["KNOWN_WORDS", "count_words_off", "judge_noise", "measure_deviation"]
-
 KNOWN_WORDS = (
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
     ((2**32 - 1,) * 4, (2**32 - 1,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),

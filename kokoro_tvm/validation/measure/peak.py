@@ -22,8 +22,6 @@ from kokoro_tvm.kernels.cpu.kernel import CpuKernel
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["FLOAT32", "Arithmetic", "Loop", "peak_share"]
-
 _TURN_S = 0.03
 _PAIRS = 7
 

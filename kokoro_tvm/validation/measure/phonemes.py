@@ -20,16 +20,6 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.validation.measure.gates import Report, UtteranceReport, judge
 from kokoro_tvm.validation.reference.phonemes import ReferenceWord
 
-__all__ = [
-    "INTENDED",
-    "IntendedDifference",
-    "PhonemesReport",
-    "SentenceReading",
-    "WordDifference",
-    "edit_distance",
-    "judge_phonemes",
-]
-
 _MAX_DIFFERENCES = 200  # in a report
 
 

@@ -24,8 +24,6 @@ from kokoro_tvm.validation.measure.metrics import count_off
 from kokoro_tvm.validation.reference.corpus import MARGIN
 from kokoro_tvm.validation.reference.reference import Reference, frame_counts, rounding_margin
 
-__all__ = ["JudgedText", "choose_texts", "judge_text"]
-
 _PAUSE_S = 0.8  # from the last sound of a paragraph to the first of the next, at speed 1
 _ATTACK_S = 0.150  # of the pause, kept before the first sound
 _RELEASE_S = 0.050  # of the pause, kept after the last sound

@@ -41,17 +41,6 @@ from kokoro_tvm.validation.reference.stock import (
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.parts import UtteranceSpec
 
-__all__ = [
-    "compute_references",
-    "compute_speech",
-    "compute_steps",
-    "memory_reused",
-    "one_thread",
-    "request_of",
-    "style_row",
-    "tokenize",
-]
-
 Config = Mapping[str, Any]
 State = Mapping[str, torch.Tensor]
 Array = NDArray[Any]

@@ -13,8 +13,6 @@ from typing import Any
 
 from kokoro_tvm.common.errors import ValidationError
 
-__all__ = ["SENTENCES", "ReferenceWord", "misaki_english", "sentences", "tagger_folder"]
-
 SENTENCES = Path(__file__).with_name("sentences.txt")
 _COMPONENTS = ["tok2vec", "tagger"]
 _OTHERS = ["parser", "senter", "attribute_ruler", "lemmatizer", "ner"]

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.constants import SAMPLES_PER_FRAME
 from kokoro_tvm.validation.reference.tensor_file import read_tensors, write_tensors
 
-__all__ = ["STEPS", "Step", "Steps", "Tail", "load_steps", "save_steps", "split_tail"]
-
 Array = NDArray[Any]
 
 

@@ -27,19 +27,6 @@ from kokoro_tvm.validation.reference.convolution import MatrixConvolution
 from kokoro_tvm.validation.reference.reference import DYNAMIC, TRUTH, Outputs, ReferenceTrace, frame_counts
 from kokoro_tvm.validation.reference.steps import Steps
 
-__all__ = [
-    "ExactPhases",
-    "SourceNoise",
-    "computing",
-    "nine_channels",
-    "rounded",
-    "run_decoder",
-    "run_fed",
-    "run_steps",
-    "run_stock",
-    "stock_model",
-]
-
 _DTYPES = {TRUTH: torch.float64, DYNAMIC: torch.float32}
 
 Config = Mapping[str, Any]

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.validation.reference.reference import Reference
 
-__all__ = ["BuiltStage", "BundleFacts", "Cell", "SpokenUtterance", "worst"]
-
 Array = NDArray[Any]
 
 

@@ -20,8 +20,6 @@ from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
 from kokoro_tvm.validation.report.facts import BundleFacts, Cell, SpokenUtterance, worst
 from kokoro_tvm.validation.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram
 
-__all__ = ["write_page"]
-
 Array = NDArray[Any]
 
 _VOICED_HZ = 10.0  # lower frequencies are unvoiced, as for the source module

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
 
-__all__ = ["FLOOR_DB", "curve", "data_uri", "envelope", "palette_png", "spectrogram"]
-
 Array = NDArray[Any]
 
 FLOOR_DB = -90.0  # black, relative to the loudest bin of the reference

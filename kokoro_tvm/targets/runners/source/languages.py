@@ -12,8 +12,6 @@ from kokoro_tvm.common.errors import BuildError
 if TYPE_CHECKING:  # it imports numpy, which a build with nothing to do does not need
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
-__all__ = ["LANGUAGES", "ShaderLanguage"]
-
 POINTER = 3  # DLPack's number
 
 

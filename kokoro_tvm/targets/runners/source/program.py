@@ -19,8 +19,6 @@ from kokoro_tvm.targets.runners.source.languages import LANGUAGES, ShaderLanguag
 if TYPE_CHECKING:  # it imports numpy, which a build with nothing to do does not need
     from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
-__all__ = ["PURPOSE", "Order", "compile_kernels", "headers_digest", "load", "translate"]
-
 PURPOSE = ("execute GPU kernels with",)
 """Purpose of the compiler in messages, see `version_of`."""
 

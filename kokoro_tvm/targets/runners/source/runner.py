@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.session.session import Session
     from kokoro_tvm.targets.runners.process import ProcessSession
 
-__all__ = ["EmulatedSource", "SourceRunner"]
-
 
 class SourceRunner(Runner):
     """This process, with the kernels of one kind of GPU compiled as C++."""

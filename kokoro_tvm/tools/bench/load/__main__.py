@@ -29,8 +29,6 @@ from kokoro_tvm.tools.bench.peer_models import PeerModels
 from kokoro_tvm.tools.bench.quiet import CpuWatch
 from kokoro_tvm.tools.bench.systems import System, bundle_systems, choose_peers, peer_system
 
-__all__ = ["main", "measure"]
-
 
 def measure(
     systems: list[System],

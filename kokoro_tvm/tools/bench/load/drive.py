@@ -12,8 +12,6 @@ import aiohttp
 
 from kokoro_tvm.tools.bench.load.workload import Workload
 
-__all__ = ["AudioDigest", "ClientResponse", "drive", "speak_alone"]
-
 _READ_TIMEOUT_S = 600.0
 
 

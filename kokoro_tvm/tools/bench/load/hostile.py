@@ -9,8 +9,6 @@ from typing import Any
 
 import aiohttp
 
-__all__ = ["beside_hostile_clients"]
-
 _SPEECH = "/v1/audio/speech"
 _LONG_TEXT = "He ran to the house, and a dog did it too. " * 100
 _REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (

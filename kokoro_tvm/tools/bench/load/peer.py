@@ -19,8 +19,6 @@ from kokoro_tvm.tools.bench.engine import BenchEngine, BenchUtterance, EngineSpe
 from kokoro_tvm.tools.bench.texts import VOICE
 from kokoro_tvm.tools.bench.worker import pcm
 
-__all__ = ["create_peer", "divide", "main"]
-
 _MAX_SYMBOLS = 510
 
 

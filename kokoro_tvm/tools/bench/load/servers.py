@@ -20,8 +20,6 @@ import psutil
 from kokoro_tvm.tools.bench.child import OURS, MeasuredProcessError, environment, how_it_ended, python_module
 from kokoro_tvm.tools.bench.systems import System
 
-__all__ = ["BenchServer", "run_server", "server_command"]
-
 _START_TIMEOUT_S = 300.0
 
 

@@ -29,8 +29,6 @@ from kokoro_tvm.tools.bench.texts import choose_texts
 from kokoro_tvm.tools.bench.web.results import WebResult, WebTiming, rows
 from kokoro_tvm.web import WEB
 
-__all__ = ["WebSystem", "main", "measure"]
-
 ORT = "onnxruntime-web"
 ORT_VERSION = "1.30.0"
 SPEAKER = Path(__file__).with_name("speaker.mjs")

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-__all__ = ["run_eager"]
-
 Array = NDArray[Any]
 
 

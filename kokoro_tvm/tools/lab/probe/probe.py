@@ -21,8 +21,6 @@ from kokoro_tvm.tools.lab.probe.subject import Subject
 from kokoro_tvm.tools.lab.probe.surgery import cut_out, with_outputs
 from kokoro_tvm.tools.lab.probe.values import Value
 
-__all__ = ["Probe", "ProbeResult"]
-
 Array = NDArray[Any]
 
 

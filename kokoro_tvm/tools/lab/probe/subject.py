@@ -18,8 +18,6 @@ from kokoro_tvm.runtime.session.routing import fit, length_axis
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.tools.lab.probe.values import Value, modules_of, values_of
 
-__all__ = ["Subject"]
-
 Array = NDArray[Any]
 
 

@@ -16,8 +16,6 @@ from torch.export.graph_signature import (
 )
 from torch.fx import Graph, Node
 
-__all__ = ["cut_out", "with_outputs"]
-
 # Operations whose results have a private layout, so that no input can replace them.
 _PRIVATE = frozenset({"moments"})
 

@@ -14,8 +14,6 @@ from torch.export.graph_signature import InputKind
 
 from kokoro_tvm.common.errors import InputError
 
-__all__ = ["Value", "modules_of", "results_of_modules", "select", "values_of"]
-
 
 @dataclass(frozen=True)
 class Value:
