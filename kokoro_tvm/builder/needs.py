@@ -74,6 +74,7 @@ class _Recogniser:
     packages = ()
 
     def version(self) -> str:
+        """Return the package's version. Raises BuildError if the extra `asr` is not installed."""
         if lacking := missing("asr"):
             raise BuildError(f"{', '.join(lacking)} not installed: `{advice(lacking)}`")
         return f"moonshine-voice {installed('moonshine-voice')}"

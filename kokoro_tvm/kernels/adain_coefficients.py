@@ -79,6 +79,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     k.store(count, all_steps, 0)
 
             def wide_load(buffer: Any, *index: Any) -> Any:
+                """Load channels as float64."""
                 return Cast(wide, k.load(buffer, *index, lanes=width))
 
             exact = k.let(k.load(mean, 0, lanes=width))

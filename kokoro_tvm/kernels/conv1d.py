@@ -107,6 +107,7 @@ def _get_packings(call: OpCall) -> Mapping[str, Packing]:
     plan, stride = plan_of(call), call.get_int("stride")
 
     def layout(weight: Any) -> Any:
+        """Return a weight as (outputs, channels, taps), with the stride folded into the channels."""
         weight = weight.reshape(*weight.shape[:2], -1)
         return fold_stride(weight, stride) if stride > 1 else weight
 

@@ -130,6 +130,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                     lead: float = lead,
                     voiced: Any = voiced,
                 ) -> None:
+                    """Compute `width` samples from sample `p` of the loop on."""
                     start = k.let(Cast("float64", p) + const(lead, "float64"))
                     steps = k.broadcast(start, width)
                     if width > 1:

@@ -37,6 +37,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
                 k.store(rest, const(0.0, "float32"), 0)
 
                 def add(c: Any, width: int) -> None:
+                    """Add the terms of `width` channels from `c` on."""
                     into = rest if width == 1 else sums
                     value = term(k.load(x, 0, t, c, lanes=width), width)
                     k.accumulate(into, value, 0, lanes=width)
@@ -58,6 +59,7 @@ def _build_cpu_kernel(call: OpCall) -> Any:
             def normalize(
                 c: Any, width: int, t: Any = t, mean: Any = mean, deviation: Any = deviation
             ) -> None:
+                """Normalize and store `width` channels from `c` on."""
                 value = (k.load(x, 0, t, c, lanes=width) - k.broadcast(mean, width)) / k.broadcast(
                     deviation, width
                 )

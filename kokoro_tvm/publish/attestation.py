@@ -78,6 +78,7 @@ def bill_of_materials(bundle: Bundle) -> bytes:
     provenance = read_provenance(bundle.root / PROVENANCE)
 
     def describe(name: str, value: str, kind: ComponentType) -> Component:
+        """Return the component of a package URL, or of a file's SHA-256."""
         if value.startswith(_PACKAGE):
             url = PackageURL.from_string(value)
             return Component(name=url.name, version=url.version, purl=url, bom_ref=value, type=kind)

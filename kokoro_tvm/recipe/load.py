@@ -175,6 +175,7 @@ def _check_padded(tree: YamlNode, target: TargetFile) -> None:
 
 
 def _check_utterances(tree: YamlNode, target: TargetFile, model: ModelFile) -> None:
+    """Raise RecipeError if a target names an utterance that the model lacks."""
     names = [utterance.name for utterance in model.utterances]
     for index, name in enumerate(target.utterances or ()):
         if name not in names:

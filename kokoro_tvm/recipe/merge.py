@@ -84,6 +84,7 @@ def resolve_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
     sets = {} if (whole := model.get("gate_sets")) is None else whole.entries
 
     def find(name: YamlNode, chain: tuple[str, ...]) -> YamlNode:
+        """Return the model's set of gates of a name. Raises RecipeError."""
         word = str(name.value)
         if word not in sets:
             advice = hint(word, sorted(set(sets) - set(chain)))
@@ -108,7 +109,7 @@ def resolve_gates(tree: YamlNode, model: YamlNode) -> YamlNode:
 
 
 def _set_base(over: YamlNode, base: YamlNode) -> YamlNode:
-    """Return `over` with `base` as what it replaces."""
+    """Return `over`, with `base` recorded as the node that it replaces."""
     return replace(over, base=base if over.base is None else _set_base(over.base, base))
 
 

@@ -38,6 +38,7 @@ def _module_validator(folder: str, what: str) -> Callable[[str], str]:
     """Return a validator: a name is one of `list_modules`."""
 
     def check(word: str) -> str:
+        """Return a name. Raises PydanticCustomError if no module has it."""
         if word not in (valid := list_modules(folder)):
             context = {"what": what, "word": word, "valid": valid}
             raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)

@@ -163,10 +163,12 @@ def _describe_value(fault: ErrorDetails, node: YamlNode) -> str:
 
 
 def _unit(kind: str) -> str:
+    """Return what the length of a value counts."""
     return "character" if kind.startswith("string") else "item"
 
 
 def _quote(node: YamlNode) -> str:
+    """Format a value for a message."""
     if isinstance(node.value, dict | list):
         return "a mapping" if isinstance(node.value, dict) else "a list"
     return f"`{shorten(node.value)}`" if isinstance(node.value, str) else shorten(json.dumps(node.value))

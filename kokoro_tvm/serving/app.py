@@ -152,10 +152,12 @@ async def _watch_bundles(service: Service) -> None:
 
 
 async def _respond_to_error(request: Request, error: Exception) -> Response:
+    """Convert an exception to a response."""
     return describe_error(error).response()
 
 
 async def _respond_to_invalid_body(request: Request, error: Exception) -> Response:
+    """Convert a validation error to a response that names the first invalid field."""
     assert isinstance(error, RequestValidationError)
     # A location begins with `body`, `query` or `path`.
     errors = [details | {"loc": details["loc"][1:]} for details in error.errors()]
@@ -163,6 +165,7 @@ async def _respond_to_invalid_body(request: Request, error: Exception) -> Respon
 
 
 async def _respond_to_http_exception(request: Request, error: Exception) -> Response:
+    """Convert an HTTP exception to a response; unknown paths and methods get a message."""
     assert isinstance(error, HTTPException)
     if isinstance(error, ApiError):
         return error.response()

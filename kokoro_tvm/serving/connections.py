@@ -109,7 +109,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def start_timer(self) -> None:
-        """Wait for the head of the next request."""
+        """Close the connection unless the head of a request comes in time."""
         if self in self._registry.open:
             self._timer = asyncio.get_running_loop().call_later(self._registry.timeout_s, self._close)
 

@@ -139,6 +139,7 @@ class StageRecord:
 
 @cache
 def _adapter() -> TypeAdapter[StageRecord]:
+    """Return pydantic's validator of records, built once."""
     return TypeAdapter(StageRecord)
 
 

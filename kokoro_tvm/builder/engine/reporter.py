@@ -229,6 +229,7 @@ class LiveReporter(LineReporter):
             self._show_total()
 
     def _show_total(self) -> None:
+        """Update the line with the numbers of stages."""
         ended, failed = self._done + len(self._restored) + self._current, len(self.failures)
         total = f"{ended + failed} of {self._selected} stages" + (f", {failed} failed" if failed else "")
         self._view.update(self._rows[_TOTAL], description=total)
@@ -242,6 +243,7 @@ class LiveReporter(LineReporter):
         self._print(task.name, event)
 
     def _show_beat(self, task: str, seconds: float) -> None:
+        """Print nothing: the view shows the running stages."""
         pass
 
     def _show_done(self, task: Any, manner: str, seconds: float) -> None:

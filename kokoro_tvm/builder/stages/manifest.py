@@ -190,4 +190,5 @@ def _component(name: str, entry: Mapping[str, Any], files: Mapping[str, FileRef]
 
 
 def _parse_ports(entries: Sequence[Mapping[str, Any]]) -> tuple[Port, ...]:
+    """Return the inputs or outputs of a function from the manifest's entries."""
     return tuple(Port(e["name"], e["dtype"], tuple(e["shape"])) for e in entries)

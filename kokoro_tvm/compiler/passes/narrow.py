@@ -50,6 +50,7 @@ def _check(function: Any, component: str) -> None:
     limits, constants = np.iinfo(_NARROW), []
 
     def visit(node: Any) -> None:
+        """Collect the constants of int64."""
         if _is_wide(node):
             constants.append(node.value.numpy())
 

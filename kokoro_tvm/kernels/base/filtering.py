@@ -69,7 +69,7 @@ class Filtering:
 
     @property
     def inner(self) -> Filtering:
-        """Filtering of samples and taps."""
+        """Innermost filtering, which reads samples and taps."""
         return self if self.within is None else self.within
 
     @property

@@ -54,6 +54,7 @@ def reduce_workgroup(
         others = [[place[first + i * count] for place in places] for i in range(group)]
 
         def combine_bound(a: Any, b: Any) -> list[Any]:
+            """Combine two threads' values and bind the results."""
             return [k.let(value) for value in combine(a, b)]
 
         results = [k.let(value) for value in _pairwise(others, combine_bound)]

@@ -82,6 +82,7 @@ def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
         objects = [str(Path(folder, f"{number}.o")) for number in range(len(commands))]
 
         def compile_one(number: int) -> None:
+            """Compile a source to its object."""
             arguments, name = commands[number]
             zig.run([*arguments, "-o", objects[number]], name)
 

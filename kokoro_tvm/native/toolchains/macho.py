@@ -67,6 +67,7 @@ class MachOToolchain(Lld):
         options += [word for name in outside for word in ("-U", f"_{name}")]
 
         def check(path: Path) -> None:
+            """Raise BuildError if the library's signature is invalid."""
             try:
                 check_signature(path.read_bytes())
             except ValueError as error:

@@ -131,6 +131,7 @@ def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            """Answer with a file, or with the next request; 404 without the secret, 204 if there is none."""
             secret, _, path = urlsplit(self.path).path.lstrip("/").partition("/")
             content = exchanges.get(path, urlsplit(self.path).query) if secret == exchanges.secret else None
             self._answer(
@@ -138,6 +139,7 @@ def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
             )
 
         def do_POST(self) -> None:
+            """Pass on a reply of the page that knows the secret."""
             secret, _, path = self.path.lstrip("/").partition("/")
             content = self.rfile.read(int(self.headers["Content-Length"]))
             if secret == exchanges.secret:
@@ -145,6 +147,7 @@ def _serve(exchanges: _Exchanges) -> ThreadingHTTPServer:
             self._answer(204, b"")
 
         def _answer(self, status: int, content: bytes) -> None:
+            """Send a response that isolates the page from other origins."""
             self.send_response(status)
             kind = _TYPES.get(Path(urlsplit(self.path).path).suffix, "application/octet-stream")
             for name, value in {**_ISOLATION, "Content-Type": kind, "Cache-Control": "no-store"}.items():

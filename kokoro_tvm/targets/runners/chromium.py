@@ -61,4 +61,5 @@ CHROMIUM = Chromium()
 
 
 def _write(text: bytes, out: Path) -> None:
+    """Write kernels to a file as they are: the browser compiles them."""
     out.write_bytes(text)

@@ -197,6 +197,7 @@ class ProcessSession(SessionBase):
     def _execute(
         self, component: Component, bucket: int, length: int, inputs: list[Array]
     ) -> tuple[Array, ...]:
+        """Call the component's function in the server, on inputs and kept weights."""
         machine, kept = self._machines[component.name, bucket], self._parameters[component.name]
         arguments: list[int | Array] = [*inputs, *kept]
         return self._server.call(machine, component.function, arguments, device=self._device(component))

@@ -212,6 +212,7 @@ def _make_entry(kernel: _Kernel, library: ctypes.CDLL) -> Any:
     floats = {i for i, (code, _, _) in enumerate(kernel.function.arguments) if code == _FLOAT}
 
     def call(handle: Any, arguments: Any, count: int, result: Any) -> int:
+        """Launch the kernel; return 0, or -1 after an error."""
         try:
             values = [arguments[i].value for i in range(count)]
             kernel.launch([v.number if i in floats else v.integer for i, v in enumerate(values)])

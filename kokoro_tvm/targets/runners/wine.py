@@ -51,6 +51,7 @@ class Wine(Served):
         environment |= {"WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=", "DISPLAY": ""}
 
         def clean() -> None:  # Wine's own server writes there at its end
+            """Wait for Wine's server, then remove the folder."""
             server = Path(self.program).with_name("wineserver")
             subprocess.run([str(server), "--wait"], env=os.environ | environment, check=False)
             folder.cleanup()

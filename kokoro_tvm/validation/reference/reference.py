@@ -264,6 +264,7 @@ def load_speech(path: Path) -> SpeechReference:
 
 
 def _build(kind: type[_R], tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> _R:
+    """Build a record from a file's tensors and metadata. Raises KeyError or ValueError."""
     values: dict[str, Any] = {key: metadata[key] for key in ("name", "phonemes", "voice")}
     values |= {"speed": float(metadata["speed"])}
     values |= {key: int(metadata[key]) for key in ("seed", "piece")}

@@ -112,6 +112,7 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder, ThreadPoolExecutor(workers) as pool:
 
         def run(*arguments: str) -> None:
+            """Run the compiler. Raises BuildError with its first lines of output."""
             done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
             if done.returncode:
                 raise BuildError(

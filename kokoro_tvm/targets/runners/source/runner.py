@@ -85,6 +85,7 @@ class EmulatedSource(Runner):
         from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
         def compiled(text: bytes, out: Path) -> None:
+            """Compile the text of kernels to a library for the emulator."""
             code = DeviceCode.from_bytes(self.kind, text)
             compile_kernels(code, out, self.compiler, f"-DGROUP_CORES={threads}")
 

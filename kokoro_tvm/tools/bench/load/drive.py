@@ -115,6 +115,7 @@ async def _request(
 
 
 def _body(text: str) -> dict[str, str]:
+    """Return the body of a request for a text as PCM."""
     return {"input": text, "voice": "af_heart", "model": "kokoro", "response_format": "pcm"}
 
 
