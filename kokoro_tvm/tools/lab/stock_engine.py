@@ -36,7 +36,7 @@ class StockEngine:
         self, component: str, bucket: int, length: int, inputs: Mapping[str, Array]
     ) -> dict[str, Array]:
         """Return the outputs in the regime's dtype, for inputs of any real dtype."""
-        arguments = [self._to_tensor(inputs[name]) for name in INPUTS[component] if name != "noise"]
+        arguments = [to_tensor(inputs[name], self._dtype) for name in INPUTS[component] if name != "noise"]
         with ExitStack() as scope:
             scope.enter_context(torch.no_grad())
             scope.enter_context(computing(self._model))
@@ -51,11 +51,6 @@ class StockEngine:
             name: np.ascontiguousarray(value.numpy())
             for name, value in zip(OUTPUTS[component], outputs, strict=True)
         }
-
-    def _to_tensor(self, array: Array) -> torch.Tensor:
-        """Convert an array to a tensor; floats to the regime's dtype."""
-        tensor = torch.from_numpy(np.ascontiguousarray(array))
-        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
 
     def _bert(self, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Compute d_en."""
@@ -86,3 +81,9 @@ class StockEngine:
 def _unpadded(tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return lengths and mask of one sequence without padding."""
     return torch.tensor([tokens]), torch.zeros(1, tokens, dtype=torch.bool)
+
+
+def to_tensor(array: Array, dtype: torch.dtype) -> torch.Tensor:
+    """Convert an array to a tensor; floats to `dtype`."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor

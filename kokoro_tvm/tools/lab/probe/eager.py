@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
+from kokoro_tvm.tools.lab.stock_engine import to_tensor
+
 Array = NDArray[Any]
 
 
@@ -32,7 +34,7 @@ def run_eager(
     """
     remaining = iter(inputs)
     arguments = [
-        _to_tensor(weights[str(spec.target)] if spec.kind is InputKind.PARAMETER else next(remaining), dtype)
+        to_tensor(weights[str(spec.target)] if spec.kind is InputKind.PARAMETER else next(remaining), dtype)
         for spec in program.graph_signature.input_specs
     ]
     recorder = _Recorder(program, frozenset(nodes), dtype)
@@ -61,9 +63,3 @@ class _Recorder(torch.fx.Interpreter):
         if kwargs.get("dtype") is torch.float32:  # constants that the graph creates
             kwargs = {**kwargs, "dtype": self._dtype}
         return super().call_function(target, args, kwargs)
-
-
-def _to_tensor(array: Array, dtype: torch.dtype) -> torch.Tensor:
-    """Convert an array to a tensor; floats to `dtype`."""
-    tensor = torch.from_numpy(np.ascontiguousarray(array))
-    return tensor.to(dtype) if tensor.is_floating_point() else tensor
