@@ -30,6 +30,7 @@ __all__ = [
     "print_json",
     "progress_bar",
     "set_verbosity",
+    "spinner",
     "table",
     "write_json",
 ]
@@ -117,6 +118,18 @@ def progress_bar(label: str, is_shown: bool = True) -> Iterator[Callable[[int, i
     with Progress(*progress_columns(), console=Console(stderr=True), transient=True) as view:
         row = view.add_task(label, total=None)
         yield lambda completed, total: view.update(row, completed=completed, total=total)
+
+
+@contextmanager
+def spinner(label: str) -> Iterator[None]:
+    """Show that a command works, on standard error if that is a terminal."""
+    if is_quiet() or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(label):
+        yield
 
 
 def grid() -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption, grid
+from kokoro_tvm.cli._output import JsonOption, RootOption, grid, spinner
 
 if TYPE_CHECKING:
     from kokoro_tvm.builder.diagnostics.plan import PlanStep
@@ -33,8 +33,9 @@ def plan(
     from kokoro_tvm.cli.develop._cache import shared_cache
 
     project = Project.open(root, cache=shared_cache())
-    graphs = [project.graph(name) for name in recipes or ["cpu"]]
-    steps = plan_build(stage for graph in graphs for stage in graph.stages())
+    with spinner("reading the store"):
+        graphs = [project.graph(name) for name in recipes or ["cpu"]]
+        steps = plan_build(stage for graph in graphs for stage in graph.stages())
     if json:
         print_json([step.to_json() for step in steps])
         return
