@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
+    "JobsOption",
     "JsonFileOption",
     "JsonOption",
     "RootOption",
@@ -45,6 +46,16 @@ JsonOption: TypeAlias = Annotated[
 ]
 JsonFileOption: TypeAlias = Annotated[
     Path | None, typer.Option("--json-file", metavar="FILE", help="Write the whole result to this JSON file.")
+]
+JobsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "-n",
+        "--jobs",
+        min=1,
+        help="Number of stages that run at the same time.",
+        show_default="one more than the cores, at most 5",
+    ),
 ]
 
 _verbosity = 0

@@ -12,6 +12,7 @@ __all__ = [
     "format_seconds",
     "hint",
     "nearest",
+    "round_number",
     "shorten",
     "shorten_path",
     "truncate",
@@ -98,6 +99,11 @@ def format_number(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)
+
+
+def round_number(value: float) -> str:
+    """Return a number with one decimal, or three digits if it is below 1: 91.4, 88, 0.0123."""
+    return f"{value:.1f}".removesuffix(".0") if abs(value) >= 1 else f"{value:.3g}"
 
 
 def format_seconds(seconds: float) -> str:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["say"]
 
 _OUTPUT = Path("speech.wav")
+_INTERRUPTED = 128 + 2  # the usual status after SIGINT
 
 
 def say(
@@ -177,13 +178,19 @@ def say(
             spool = opened.enter_context(closing(Spool(resolve_link(output), source.digest())))
             receivers.append(spool.add)
             if spool.pieces:
-                note(f"note: {spool.samples / rate:.0f} s are spoken already; going on there")
+                note(f"note: continuing after {spool.samples / rate:.0f} s of speech")
         elif output is not None and pipe is None:
             receivers.append(parts.append)
         start = time.perf_counter()
-        with open_speaker(play, rate) as players, open_pipe(pipe, rate) as pipes:
-            stream = source.stream(spool.pieces if spool else 0)
-            result = speak(stream, len(document.text), receivers + players + pipes)
+        try:
+            with open_speaker(play, rate) as players, open_pipe(pipe, rate) as pipes:
+                stream = source.stream(spool.pieces if spool else 0)
+                result = speak(stream, len(document.text), receivers + players + pipes)
+        except KeyboardInterrupt:
+            if spool is not None:
+                seconds = f"{spool.samples / rate:.0f} s"
+                note(f"Interrupted after {seconds} of speech. The same command continues there.")
+            raise typer.Exit(_INTERRUPTED) from None
         elapsed = time.perf_counter() - start
         if output is not None and pipe is None:
             title = document.title or output.stem

@@ -71,7 +71,7 @@ def test_status_before_the_first_build(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_plan_prints_steps_and_totals(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("plan") == 0
-    assert printed(capsys) == "Nothing to do: all 35 stages are current.\n"
+    assert printed(capsys) == "Nothing to do: all 35 stages are up to date.\n"
     edit(project, "kokoro-82m", "patches: [albert]", "patches: [weight_norm, albert]")
     assert run("plan") == 0
     assert printed(capsys) == (GOLDEN / "plan.txt").read_text(encoding="utf-8")
