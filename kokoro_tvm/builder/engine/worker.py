@@ -110,7 +110,8 @@ def run_worker(
         kind = kinds.get(outcome["error"], BuildError)
         raise kind(f"{what}: {outcome['message']} Its log is {log}.")
     end = _end_of(log) if log.stat().st_size else f" Its log is empty.{server.output()}"
-    raise WorkerError(f"{what}: {describe_exit(outcome['status'])}.{_disk_hint(log.parent)}{end}")
+    ending = outcome.get("raised") or f"{describe_exit(outcome['status'])}."
+    raise WorkerError(f"{what}: {ending}{_disk_hint(log.parent)}{end}")
 
 
 def _disk_hint(folder: Path) -> str:
