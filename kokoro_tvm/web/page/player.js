@@ -46,9 +46,9 @@ async function createContext(sampleRate) {
   const session = /** @type {{audioSession?: {type: string}}} */ (navigator).audioSession;
   if (session) session.type = "playback"; // an iPhone's mute switch is for ring tones
   const context = new AudioContext({ sampleRate });
+  await Promise.all([context.resume(), context.audioWorklet.addModule(new URL("worklet.js", import.meta.url))]);
   gain = new GainNode(context, { gain: volume });
   gain.connect(context.destination);
-  await Promise.all([context.resume(), context.audioWorklet.addModule(new URL("worklet.js", import.meta.url))]);
   return context;
 }
 
