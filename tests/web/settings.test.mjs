@@ -102,6 +102,8 @@ test("explain says what happened and what to do", () => {
   }
   assert.equal(explain(new SpeechError("busy", "", { retryAfter: 7 })).wait, 7);
   assert.equal(explain(new SpeechError("busy", "")).wait, 5);
+  const long = "`input`: String should have at most 100000 characters, but has 100004.";
+  assert.equal(explain(new SpeechError("too_long", long)).what, "Too long: 100,004 of 100,000 characters.");
   assert.equal(explain(new SpeechError("refused", "There is no voice x.")).what, "There is no voice x.");
   assert.match(explain(new SpeechError("refused", "It needs a package. Run `pip install x`.")).advice, /^Change the text/);
 });

@@ -16,7 +16,7 @@ const ADVICE = {
   interrupted: ["The connection was lost before the end.", "What has arrived can be heard. Try again for all of it."],
   no_audio: ["This browser cannot play the sound.", "Use a current browser, and allow the page to play sound."],
 };
-const DETAILED = ["failed", "unloadable", "unsupported", "memory", "broken", "too_long", "no_audio"];
+const DETAILED = ["failed", "unloadable", "unsupported", "memory", "broken", "no_audio"];
 const COMMAND = /`[^\s`]+ [^`]*`/; // advice for the server's operator, which the page leaves out
 const USUAL_WAIT = 5; // seconds, if a busy server names none
 
@@ -24,6 +24,10 @@ const USUAL_WAIT = 5; // seconds, if a busy server names none
 export function explain({ kind, message, retryAfter }) {
   const [what, advice] = ADVICE[/** @type {keyof typeof ADVICE} */ (kind)] ?? ADVICE.failed;
   if (kind === "busy") return { what, advice, wait: Math.max(1, retryAfter ?? USUAL_WAIT) };
+  if (kind === "too_long") {
+    const [most, length] = (message.match(/\d+/g) ?? []).map((number) => Number(number).toLocaleString("en"));
+    return { what: length ? `Too long: ${length} of ${most} characters.` : what, advice };
+  }
   const sentences = message.split(/(?<=[.!?]) (?=[\p{Lu}`])/u);
   const shown = sentences.filter((sentence) => !COMMAND.test(sentence));
   const isAdvised = shown.length === sentences.length; // by the last sentence
