@@ -7,6 +7,7 @@ only change that database are refused, and the message names the command to use.
 from __future__ import annotations
 
 import os
+import sys
 from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from doit.cmd_info import Info as DoitInfo
 from doit.cmd_run import Run as DoitRun
 from doit.exceptions import InvalidCommand
 
+from kokoro_tvm.builder.tasks import no_such_task
 from kokoro_tvm.common.invocation import localize
 
 
@@ -98,9 +100,16 @@ class Run(DoitRun):
 
     @wraps(DoitRun._execute)  # doit passes what the signature names
     def _execute(self, **params: Any) -> Any:
-        """Run tasks, and tell the reporter whether all stages run (`-a`)."""
-        params["reporter"].always = params["always"]
-        return super()._execute(**params)
+        reporter = params["reporter"]
+        reporter.always, reporter.workers = params["always"], params["num_process"]
+        try:
+            return reporter.exit_status(super()._execute(**params))
+        except InvalidCommand as error:
+            if error.not_found is None:
+                raise
+            problem = no_such_task(error.not_found, [task.name for task in self.task_list])
+            sys.stderr.write(localize(f"ERROR: {problem}\n"))
+            return problem.exit_code
 
 
 # Stages report to one reporter in the process that builds.

@@ -37,16 +37,18 @@ class Project:
         root: The folder.
         paranoid: Whether every file is read again.
         cache: Shared cache.
+        snapshot: Whether the record of each stage is read only once.
     """
 
     root: Path
     paranoid: bool = False
     cache: Cache | None = None
+    snapshot: bool = False
 
     @classmethod
     def open(cls, root: Path, paranoid: bool = False, cache: Cache | None = None) -> Project:
-        """Open a project with the cached facts about code and tools of earlier builds."""
-        project = cls(root, paranoid, cache)
+        """Open a project to look at, with the cached facts about code and tools of earlier builds."""
+        project = cls(root, paranoid, cache, snapshot=True)
         path = project.store.root / "learned.json"
         if path.is_file():  # otherwise there was no build, and reading leaves no file behind
             keep_learned(Memory(path, trust=not paranoid))
@@ -55,7 +57,7 @@ class Project:
     @cached_property
     def store(self) -> Store:
         """Store of the outputs."""
-        return Store((self.root / "artifacts").resolve() / ".store", self.paranoid, self.cache)
+        return Store((self.root / "artifacts").resolve() / ".store", self.paranoid, self.cache, self.snapshot)
 
     def recipes(self) -> list[str]:
         """Return the names of the recipes with a target. Raises RecipeError if there are none."""

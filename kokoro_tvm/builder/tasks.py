@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from doit.exceptions import TaskFailed
 
+from kokoro_tvm.builder.diagnostics.forecast import Forecast
+from kokoro_tvm.builder.diagnostics.plan import plan_build
 from kokoro_tvm.builder.engine.cache import Cache
 from kokoro_tvm.builder.engine.memory import Memory, keep_learned
 from kokoro_tvm.builder.engine.reporter import LineReporter, make_reporter
@@ -23,7 +25,7 @@ from kokoro_tvm.builder.project import Project
 from kokoro_tvm.common.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.common.invocation import program
 from kokoro_tvm.common.platforms import detect_platform
-from kokoro_tvm.common.words import shorten_path
+from kokoro_tvm.common.words import hint, nearest, shorten_path
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import target_kind, tools_for
 
@@ -95,9 +97,25 @@ def recipe_tasks(
             partial(_conclude, reporter, graph),
             [tools, *(stage.name for stage in stages)],
         )
+    stages_by_name = {stage.name: stage for graph in graphs for stage in (*graph.stages(), graph.report)}
+    reporter.plan = lambda names: Forecast(
+        plan_build(stages_by_name[name] for name in names if name in stages_by_name), reporter.workers, budget
+    )
     yield from _set_tasks([graph.recipe for graph in graphs], broken, reporter)
     if REPORT not in broken:  # a recipe of that name is an error
         yield _report_task(graphs, reporter)
+
+
+def no_such_task(word: str, tasks: Iterable[str]) -> RecipeError:
+    """Return the error that names the nearest task, or the recipes and sets if none is near.
+
+    word: a task, or the path of a file to build.
+    """
+    if "/" in word:
+        return RecipeError(f"no stage writes {shorten_path(Path(word))}; `doit list` shows every task")
+    near = nearest(word, tasks)
+    choices = [near] if near else [name for name in tasks if not {".", ":"} & {*name}]
+    return RecipeError(f"there is no task `{word}`{hint(word, choices)}")
 
 
 def _plain_task(

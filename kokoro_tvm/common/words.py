@@ -89,6 +89,11 @@ def format_number(value: object) -> str:
     return repr(value)
 
 
+def round_number(value: float) -> str:
+    """Return a number with one decimal, or three digits if it is below 1: 91.4, 88, 0.0123."""
+    return f"{value:.1f}".removesuffix(".0") if abs(value) >= 1 else f"{value:.3g}"
+
+
 def format_seconds(seconds: float) -> str:
     """Return a duration: 0.4 s, 32 s, 3 min 50 s, 1 h 02 min."""
     if seconds < 9.95:

@@ -7,6 +7,7 @@ dict (`kokoro_tvm.model.patches.weight_norm.fold_weight_norm`), their shapes and
 from __future__ import annotations
 
 import io
+import traceback
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch.export.graph_signature import InputKind
 
 import kokoro_tvm.kernels  # noqa: F401  (registers torch.ops.kokoro, which programs are made of)
 from kokoro_tvm.common.errors import BuildError, KokoroTvmError
+from kokoro_tvm.model import patches as patch_modules
 from kokoro_tvm.model.components import build_component
 from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.patches import apply_patches
@@ -46,6 +48,7 @@ PLAIN_OPERATIONS = frozenset(
 )
 """Operations of a program besides `kokoro.*`; "mul" multiplies lengths known only at run time."""
 
+_PATCHES = Path(patch_modules.__file__).parent
 _LONGEST_REASON = 300  # characters of torch's own message
 _TRACED_LENGTH = 7  # any length above 1: torch specializes sizes of 0 and 1
 
@@ -99,6 +102,12 @@ def trace_component(
             raise
         except Exception as error:  # the stock code between the patches may raise anything
             reason = str(error).strip().partition("\n")[0][:_LONGEST_REASON]
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            if Path(place.filename).is_relative_to(_PATCHES):
+                raise BuildError(
+                    f"{component} cannot be exported, because a patch has a mistake: "
+                    f"{type(error).__name__} in {place.filename}, line {place.lineno}: {reason}"
+                ) from error
             raise BuildError(
                 f"{component} cannot be exported with the patches {', '.join(patches)}: one is missing from "
                 f"its list, or does not cover a piece of the model ({type(error).__name__}: {reason})"

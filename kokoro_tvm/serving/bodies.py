@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kokoro_tvm.runtime.notices import Notice
 from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.serving.encoding import Encoder, open_encoder
@@ -32,7 +33,7 @@ class Body(Protocol):
         """Encode a chunk; the bytes may come later."""
         ...
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices; nothing if they have no place but the headers."""
         ...
 
@@ -60,7 +61,7 @@ class AudioBody:
         audio = chunk.audio * np.float32(self._gain)
         return self._encoder.write(audio) if audio.size else b""
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices."""
         return b""
 
@@ -93,9 +94,11 @@ class EventBody:
         words = _event("speech.audio.words", words=describe_words(chunk.words)) if chunk.words else b""
         return words + _audio_event(self._audio.write(chunk))
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices."""
-        return b"".join(_event("speech.audio.notice", notice=notice) for notice in notices)
+        return b"".join(
+            _event("speech.audio.notice", notice=notice, words=notice.words) for notice in notices
+        )
 
     def close(self) -> bytes:
         """Return the end of the body."""
@@ -154,7 +157,7 @@ class CaptionBody:
         self._words += [word | voice for word in describe_words(chunk.words)]
         return self._take_line() if self._is_split else b""
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices."""
         self._notices += notices
         return b""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from kokoro_tvm.runtime.notices import Notice
 from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.serving.bodies import AudioBody, Body
 from kokoro_tvm.serving.encoding import FORMATS
@@ -139,7 +140,7 @@ class _RecordedBody:
         self._download.write(self._audio.write(chunk))
         return self._body.write(chunk)
 
-    def note(self, notices: Sequence[str]) -> bytes:
+    def note(self, notices: Sequence[Notice]) -> bytes:
         """Encode notices for the response alone."""
         return self._body.note(notices)
 

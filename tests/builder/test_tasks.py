@@ -76,11 +76,11 @@ def test_build_continues_after_a_failure(doit: Doit, parallel: list[str]) -> Non
     log = doit.folder / "bad-work" / "bad.log"
     assert doit.err.getvalue() == f"\ncpu.bad: It missed. Its log is {log}.\n"
     assert doit.out.getvalue().endswith(
-        "2 stages built, 0 were current, 1 failed, 1 not built because of that.\n"
+        "2 stages built, 0 up to date, 1 failed, 1 not built because of that.\n"
     )
     assert isinstance(doit.reporter.failures["cpu.bad"], ValidationError)
     doit.run(make, *parallel)
-    assert "0 stages built, 2 were current, 1 failed" in doit.out.getvalue()
+    assert "0 stages built, 2 up to date, 1 failed" in doit.out.getvalue()
 
 
 @pytest.mark.parametrize("parallel", [[], ["-n", "2"]])
@@ -92,9 +92,9 @@ def test_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
         return (tasks._task(s, reporter, MACHINE) for s in stages)
 
     assert doit.run(make, *parallel) == 0
-    assert "\n5 stages built, 0 were current.\n" in doit.out.getvalue()
+    assert "\n5 stages built, 0 up to date (" in doit.out.getvalue()
     assert doit.run(make, *parallel) == 0
-    assert doit.out.getvalue() == "Nothing to do: all 5 stages are current.\n"
+    assert doit.out.getvalue() == "Nothing to do: all 5 stages are up to date.\n"
 
 
 def test_stages_take_turns_if_memory_is_short(doit: Doit) -> None:

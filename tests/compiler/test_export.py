@@ -221,6 +221,13 @@ def test_export_without_weight_norm_names_the_patch(component: str) -> None:
     assert len(str(caught.value)) < 350
 
 
+def test_export_names_the_line_of_a_mistake_in_a_patch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("kokoro_tvm.model.patches.text_encoder.ops")
+    message = r"a patch has a mistake: NameError in .*text_encoder\.py, line \d+: name 'ops' is not defined"
+    with pytest.raises(BuildError, match=message):
+        export_component("text_encoder", CONFIG, "exact", 8, PATCHES["text_encoder"])
+
+
 def test_export_rejects_foreign_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "kokoro_tvm.compiler.export.PLAIN_OPERATIONS", PLAIN_OPERATIONS - {"aten.cat.default"}

@@ -3,7 +3,8 @@
 The server imports modules and then forks one worker for each job, from the same state: one thread, a fixed
 hash seed. A job arrives as a socket that is passed over the server's standard input (a Unix socket). On the
 job's socket the client sends a `Job`, and the server answers with dictionaries: {} when the worker starts and
-{"status", "cpu_seconds"} when it ends. Before that, the worker may send {"error", "message"}.
+{"status", "cpu_seconds"} when it ends. Before that, the worker may send {"error", "message"}, or {"raised"}
+for an exception that no stage expects.
 
 If the client closes the job's socket, the server kills the worker's process group. So a build that is killed
 leaves no process behind.
@@ -27,10 +28,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kokoro_tvm.builder.engine import trace as recording
+from kokoro_tvm.builder.engine.code import module_of
 from kokoro_tvm.builder.engine.durable import NO_ROOM, advice, storing
 from kokoro_tvm.builder.engine.inputs import Inputs, only
 from kokoro_tvm.builder.engine.processes import end_with_parent
-from kokoro_tvm.common.errors import KokoroTvmError
+from kokoro_tvm.common.errors import KokoroTvmError, sentence
 
 # multiprocessing has a fork server, too. If a build is killed, that server, its workers and their children go
 # on; it imports the main module of the build again for each job (1.1 s); and there is one per process.
@@ -156,9 +158,18 @@ def _call(job: Job, connection: Connection) -> int:
         else:
             # The client shows the end of the log, so the message comes last there.
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            connection.send({"raised": _locate(error)})
             return 1
         connection.send(dict(zip(("error", "message"), outcome, strict=True)))
         return 1
+
+
+def _locate(error: BaseException) -> str:
+    """Return an exception's name, its message, and the line of a stage's code that it comes from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    stage = [frame for frame in frames if (module_of(frame.filename) or __name__) != __name__]
+    place = (stage or frames)[-1]
+    return sentence(f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}")
 
 
 def run_stage(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,7 +50,7 @@ class Budget:
             yield
             return
         with self._changed:
-            self._changed.wait_for(lambda: not self._running or self._fits(needs))
+            self._changed.wait_for(lambda: self.fits(needs, self._running))
             self._running.append(needs)
         try:
             yield
@@ -59,9 +59,11 @@ class Budget:
                 self._running.remove(needs)
                 self._changed.notify_all()
 
-    def _fits(self, needs: Needs) -> bool:
-        """Return whether a stage fits beside those that run."""
-        together = [*self._running, needs]
+    def fits(self, needs: Needs, running: Sequence[Needs]) -> bool:
+        """Return whether a stage can run beside others."""
+        if needs == Needs() or not running:
+            return True
+        together = [*running, needs]
         memory, cpus = sum(n.memory_gb for n in together), sum(n.cpus for n in together)
         return memory <= self._capacity.memory_gb and cpus <= self._capacity.cpus
 

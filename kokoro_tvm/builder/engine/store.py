@@ -57,15 +57,19 @@ class Store:
         root: The folder, which need not exist.
         paranoid: Read files again even if they look unchanged.
         cache: Shared cache.
+        snapshot: Read the record of each stage only once, for programs that build nothing.
     """
 
-    def __init__(self, root: Path, paranoid: bool = False, cache: Cache | None = None) -> None:
+    def __init__(
+        self, root: Path, paranoid: bool = False, cache: Cache | None = None, snapshot: bool = False
+    ) -> None:
         self.root = root
         self.paranoid = paranoid
         self.cache = cache
         self.verified = Memory(root / "verified.json", trust=not paranoid)
         self._records: dict[str, tuple[tuple[int, ...], StageRecord | None]] = {}
         self._expected: dict[str, StageRecord] = {}
+        self._currents: dict[str, StageRecord | None] | None = {} if snapshot else None
 
     # Reading
 
@@ -99,8 +103,13 @@ class Store:
         """Return the record of a stage's visible outputs; None if there is none."""
         if stage in self._expected:
             return self._expected[stage]
+        if self._currents is not None and stage in self._currents:
+            return self._currents[stage]
         keys = read_keys(self.root / "stages" / stage)
-        return self.record(keys[-1]) if keys else None
+        record = self.record(keys[-1]) if keys else None
+        if self._currents is not None:
+            self._currents[stage] = record
+        return record
 
     @contextmanager
     def expecting(self) -> Iterator[dict[str, StageRecord]]:

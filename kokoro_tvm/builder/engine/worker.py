@@ -111,7 +111,8 @@ def run_worker(
         kind = kinds.get(outcome["error"], BuildError)
         raise kind(f"{what}: {outcome['message']} Its log is {log}.")
     end = _quote_log(log) if log.stat().st_size else f" Its log is empty.{server.output()}"
-    raise WorkerError(f"{what}: {describe_exit(outcome['status'])}.{_hint_full_disk(log.parent)}{end}")
+    ending = outcome.get("raised") or f"{describe_exit(outcome['status'])}."
+    raise WorkerError(f"{what}: {ending}{_hint_full_disk(log.parent)}{end}")
 
 
 def _hint_full_disk(folder: Path) -> str:

@@ -25,7 +25,7 @@ _PLAIN = {
     "ß": "ss", "ç": "s", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "t", "đ": "d", "ħ": "h", "ı": "i",
     "ł": "l", "ŋ": "ng", "ŧ": "t",
 }  # fmt: skip
-_UNACCENTED = str.maketrans("àèéìíòóùú", "aeeiioouu")
+_UNACCENTED = str.maketrans("àèéêìíòóôùú", "aeeeiiooouu")
 _REPEATS = {"*": (0, MAX_REPEATS), "+": (1, MAX_REPEATS), "?": (0, 1), "": (1, 1)}
 _ITEM = re.compile(r"(?:\[(?P<not>\^?)(?P<set>[^\[\]]+)\]|(?P<char>[^\[\]*+?]))(?P<repeat>[*+?]?)")
 _ALTERNATIVES = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)")
@@ -172,6 +172,8 @@ def _parse_rule(rule: str, classes: Mapping[str, str]) -> Iterator[tuple[Any, ..
 def _expand_choices(pattern: str) -> Iterator[str]:
     """Yield a pattern with `{one|other}` as several without."""
     if (choice := _ALTERNATIVES.fullmatch(pattern)) is None:
+        if "{" in pattern or "}" in pattern:
+            raise RuleError(f"`{pattern}` has one choice inside another, or half of one")
         yield pattern
         return
     for option in choice[2].split("|"):

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -28,7 +28,6 @@ PLACES = ("beginning", "end", "end_string", "boundary", "not_boundary")
 Ranges = tuple[tuple[int, int], ...]
 """Ranges of code points, first and last, in order."""
 
-_ALL = "".join(map(chr, range(sys.maxunicode + 1)))
 _ENDLESS = -1
 _MAX_GROUPS, _MAX_SLOTS = 32, 128  # limits of the interpreter
 _MAX_FIRST = 64  # first characters of an alternative that a switch can select by
@@ -340,4 +339,11 @@ def _format_class(items: Iterable[Any]) -> Iterator[str]:
 @lru_cache(None)
 def ranges_of(one: str, flags: int = 0) -> Ranges:
     """Return the characters that an expression of one character matches, by asking Python's engine."""
-    return tuple((m.start(), m.end() - 1) for m in re.compile(f"(?:{one})+", flags).finditer(_ALL))
+    matches = re.compile(f"(?:{one})+", flags).finditer(_list_characters())
+    return tuple((match.start(), match.end() - 1) for match in matches)
+
+
+@cache
+def _list_characters() -> str:
+    """Return all characters. It takes 0.1 s, and most importers need none."""
+    return "".join(map(chr, range(sys.maxunicode + 1)))

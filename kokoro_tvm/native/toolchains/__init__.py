@@ -112,9 +112,11 @@ def version_of(command: str, package: str, purpose: str = "link with", otherwise
     """
     try:
         return _print_version(shutil.which(command) or command)
+    except FileNotFoundError:
+        lack = f"no {command} to {purpose}"
     except (OSError, subprocess.CalledProcessError) as error:
-        install = f"install it (Debian: apt-get install {package}){otherwise}"
-        raise BuildError(f"no working {command} to {purpose} ({error}): {install}") from error
+        lack = f"no working {command} to {purpose} ({error})"
+    raise BuildError(f"{lack}: apt-get install {package}{otherwise}")
 
 
 @cache  # by path: another PATH may name another program

@@ -58,7 +58,11 @@ async def voices(
     if legacy:
         return {"voices": list(tts.voices.names)}
     languages = tts.bundle.languages
-    return {"voices": list_voices(tts.voices, languages), "languages": describe_languages(languages)}
+    return {
+        "model": service.bundles.name_of(model),
+        "voices": list_voices(tts.voices, languages),
+        "languages": describe_languages(languages),
+    }
 
 
 @router.get("/v1/audio/models", summary="Lists the models, as Open WebUI asks for them.")

@@ -252,7 +252,8 @@ class _Session:
     async def _send_notices(self, speech: _Speech, job: SpeechJob) -> None:
         """Send the notices since the last call."""
         for notice in job.take_notices():
-            await self._send("speech.audio.notice", speech_id=speech.id, notice=notice)
+            words = list(notice.words)
+            await self._send("speech.audio.notice", speech_id=speech.id, notice=notice, words=words)
 
     async def _send_audio(self, speech: _Speech, data: bytes) -> None:
         """Send audio in blocks, until the speech is cancelled."""
