@@ -284,6 +284,16 @@ static string replace_symbols(work *w, string phonemes) {
   return BUILT(result);
 }
 
+const string *find_tags(work *w, const english *e, string text) {
+  string *result = room(w, text.size + 1, sizeof *result);
+  opened exceptions = use_dictionary(w, &e->tokenizer.exceptions);
+  opened norms = use_dictionary(w, &e->tagger.norms), symbols = use_dictionary(w, &e->tagger.symbols);
+  pieces all = split(w, &e->tokenizer, &exceptions, text);
+  const string *tags = tag_pieces(w, &e->tagger, &norms, &symbols, &all).tags;
+  for (size_t i = 0; i < all.count; ++i) result[all.all[i].start] = tags[i];
+  return result;
+}
+
 tokens read_english(work *w, const english *e, const source *from) {
   static const int32_t space[] = {' '};
   size_t lead = 0;

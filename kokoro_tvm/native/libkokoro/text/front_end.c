@@ -112,7 +112,7 @@ normalized normalize(work *w, source from, const reader *r, notes *notices) {
   normalized result = {from, from};
   if (r->forms) {
     changes changed = {0};
-    edits part = scan_forms(w, r->forms, &from, &changed);
+    edits part = scan_forms(w, r->forms, r->english, &from, &changed);
     result.source = apply_edits(w, from, &part);
     for (size_t i = 0; i < changed.count; ++i) {
       builder element = {0};

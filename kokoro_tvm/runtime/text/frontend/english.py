@@ -53,6 +53,12 @@ class EnglishFrontEnd:
         self._lexicon = Lexicon(data.gold, data.silver, british)
         self._guess = guess or (lambda word: None)
 
+    def find_tags(self, text: str) -> dict[int, str]:
+        """Return the part of speech of each word of a text as it is written, by its first character."""
+        pieces = list(self._tokenizer(text))
+        tags, _ = self._tagger(pieces)
+        return {piece.start: tag for piece, tag in zip(pieces, tags, strict=True)}
+
     def convert(self, source: SourceText) -> list[Token]:
         """Return the words and marks of a text in order, with places in its source.
 
