@@ -17,7 +17,7 @@ __all__ = ["language_arrays", "tokenizer_arrays"]
 
 _TOKENIZER = ("prefix", "suffix", "infix", "url")
 _OF_RULE = ("pattern", "after", "not_after")
-_OF_DOUBT = ("after", "before", "near")
+_OF_DOUBT = ("after", "before", "near", "unless")
 
 
 def tokenizer_arrays(rules: Mapping[str, Any]) -> dict[str, NDArray[np.int32]]:
@@ -32,7 +32,8 @@ def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any
 
     `code` is compressed: the code of all expressions, their character classes, and offsets in the code. The
     offsets are of the letters, of the numbers that count one, of each rule's pattern, `after` and
-    `not_after`, and of each doubt's `after`, `before` and `near` (-1 for none).
+    `not_after`, and of each doubt's `after`, `before`, `near` and `unless` (-1 for
+    none).
     `sizes` has the sizes of the three. `groups` has a line of group names for each rule.
 
     Args:

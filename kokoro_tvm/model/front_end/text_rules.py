@@ -104,6 +104,7 @@ class DoubtLine(Spec):
     after: str = Field(default="", description="What stands before the form.")
     before: str = Field(default="", description="What stands behind it.")
     near: str = Field(default="", description="What stands anywhere in the paragraph.")
+    unless: str = Field(default="", description="What stands nowhere in the paragraph.")
     next: tuple[str, ...] = Field(default=(), description="Parts of speech of the next word.")
 
 
@@ -147,7 +148,7 @@ class LanguageFile(Spec):
             try:
                 if doubt.kind not in kinds:
                     raise PatternError(f"no rule has the kind `{doubt.kind}`{hint(doubt.kind, tuple(kinds))}")
-                for condition in (doubt.after, doubt.before, doubt.near):
+                for condition in (doubt.after, doubt.before, doubt.near, doubt.unless):
                     check_pattern(condition, lists, types)
             except PatternError as error:
                 context = {"path": ["doubts", index], "why": str(error)}
@@ -253,6 +254,7 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
                 "after": f"(?:{doubt.after})$" if doubt.after else "",
                 "before": doubt.before,
                 "near": doubt.near,
+                "unless": doubt.unless,
                 "next": doubt.next,
             }
             for doubt in file.doubts

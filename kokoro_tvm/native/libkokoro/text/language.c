@@ -126,7 +126,7 @@ static void read_rules(scope *s, work *w, const tensors *file, const char *name,
   const tensor *groups = get_tensor(s, file, PART("groups"), "U8", 1);
   const int32_t *size = sizes->data;
   int64_t count = sizes->elements == 3 ? (int64_t)size[0] + size[1] + size[2] : 0;
-  if (!count || count > MOST_BYTES || size[2] != 2 + 3 * (rules->count + doubt_count) || rules->count >= NO_RULE)
+  if (!count || count > MOST_BYTES || size[2] != 2 + 3 * rules->count + 4 * doubt_count || rules->count >= NO_RULE)
     fail(s, FAILURE_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
   int32_t *codes = room(w, (size_t)count, sizeof *codes), *sets = codes + size[0], *place = sets + size[1];
   unpack(s, packed, codes, (size_t)count * sizeof *codes);
@@ -151,12 +151,13 @@ static void read_rules(scope *s, work *w, const tensors *file, const char *name,
     line = behind < end ? behind + 1 : end;
   }
   l->doubts = room(w, (size_t)doubt_count, sizeof *l->doubts);
-  for (const json *element = doubts ? doubts->first : NULL; element; element = element->next, place += 3) {
+  for (const json *element = doubts ? doubts->first : NULL; element; element = element->next, place += 4) {
     doubt *to = &l->doubts[l->doubt_count++];
     *to = read_doubt(s, w, element);
     to->after = COMPILED(place);
     to->before = COMPILED(place + 1);
     to->near = COMPILED(place + 2);
+    to->unless = COMPILED(place + 3);
   }
   for (size_t i = 0; i < l->rule_count; ++i) l->rules[i].doubted = is_doubted(l, l->rules[i].kind);
 }

@@ -51,7 +51,7 @@ typedef struct rule {
 typedef struct doubt {
   const char *kind;
   int cost;
-  pattern after, before, near; /* code: NULL if there is none */
+  pattern after, before, near, unless; /* code: NULL if there is none */
   const string *next;          /* parts of speech of the next word */
   size_t next_count;
 } doubt;

@@ -25,8 +25,8 @@ typedef struct scan {
   edits made;
   changes *changed;
   int depth;
-  const string *tags;                     /* by the place of a word's first character; NULL until they are needed */
-  enum { UNSEEN, ABSENT, PRESENT } *near; /* of each doubt, whether what stands near is in the text */
+  const string *tags;                       /* by the place of a word's first character; NULL until they are needed */
+  enum { UNSEEN, ABSENT, PRESENT } *topics; /* of each doubt, whether the text has its topic */
 } scan;
 
 static void run(scan *s);
@@ -76,7 +76,7 @@ static edits add_spaces(work *w, const language *l, const edits *part, string te
 
 static scan scan_of(const scan *outer, string text, int depth) {
   scan result = {.w = outer->w, .l = outer->l, .text = text, .changed = outer->changed, .depth = depth};
-  result.near = room(outer->w, outer->l->doubt_count, sizeof *result.near);
+  result.topics = room(outer->w, outer->l->doubt_count, sizeof *result.topics);
   for (size_t i = 0; i < text.size; ++i) add_char(&result.chars, text.at[i]);
   return result;
 }
@@ -114,10 +114,16 @@ static int match_form(scan *s, const rule *r, size_t place, match *result) {
   return 1;
 }
 
-static int is_near(scan *s, size_t number) {
+/* Return whether the paragraph has what a doubt wants near and not what it excludes. */
+static int has_topic(scan *s, size_t number) {
+  const doubt *d = &s->l->doubts[number];
   match ignored;
-  if (s->near[number] == UNSEEN) s->near[number] = search(s->w, &s->l->doubts[number].near, s->text, 0, &ignored) ? PRESENT : ABSENT;
-  return s->near[number] == PRESENT;
+  if (s->topics[number] == UNSEEN) {
+    int holds = !d->near.code || search(s->w, &d->near, s->text, 0, &ignored);
+    holds = holds && (!d->unless.code || !search(s->w, &d->unless, s->text, 0, &ignored));
+    s->topics[number] = holds ? PRESENT : ABSENT;
+  }
+  return s->topics[number] == PRESENT;
 }
 
 /* Return the part of speech of the word at a place or behind the space there. */
@@ -143,7 +149,7 @@ static int cost_of(scan *s, const rule *r, size_t start, size_t end) {
     if (strcmp(d->kind, r->kind) != 0) continue;
     if (d->after.code && !stands_before(s->w, &d->after, s->text, start)) continue;
     if (d->before.code && !match_at(s->w, &d->before, s->text, end, &ignored)) continue;
-    if (d->near.code && !is_near(s, i)) continue;
+    if (!has_topic(s, i)) continue;
     if (!d->next_count || has_next_tag(s, d, end)) cost += d->cost;
   }
   return cost;

@@ -78,6 +78,7 @@ class Doubt:
         after: Pattern of the text before the form.
         before: Pattern of the text behind it.
         near: Pattern of a place anywhere in the paragraph.
+        unless: Pattern that no place of the paragraph matches.
         next: Parts of speech of the next word.
     """
 
@@ -86,6 +87,7 @@ class Doubt:
     after: str = ""
     before: str = ""
     near: str = ""
+    unless: str = ""
     next: Sequence[str] = ()
 
 

@@ -285,7 +285,7 @@ class _Context:
         self._language = language
         self._tag = tag
         self._tags: Mapping[int, str] | None = None
-        self._near: dict[str, bool] = {}
+        self._found: dict[str, bool] = {}
 
     def find_doubts(self, kind: str, start: int, end: int) -> tuple[Doubt, ...]:
         """Return what speaks against a form of a kind."""
@@ -297,12 +297,14 @@ class _Context:
             return False
         if doubt.before and not language.stands_at(doubt.before, self.text, end):
             return False
-        if doubt.near:
-            if doubt.near not in self._near:
-                self._near[doubt.near] = language.stands_in(doubt.near, self.text)
-            if not self._near[doubt.near]:
-                return False
+        if (doubt.near and not self._has(doubt.near)) or (doubt.unless and self._has(doubt.unless)):
+            return False
         return not doubt.next or self._next_tag(end) in doubt.next
+
+    def _has(self, pattern: str) -> bool:
+        if pattern not in self._found:
+            self._found[pattern] = self._language.stands_in(pattern, self.text)
+        return self._found[pattern]
 
     def _next_tag(self, place: int) -> str:
         """Return the part of speech of the word at a place or behind the space there, or ""."""
