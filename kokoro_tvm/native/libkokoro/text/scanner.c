@@ -266,7 +266,8 @@ static void run(scan *s) {
     char kind = kind_of(c);
     int certain = c != ' ' && c != TAKEN && s->depth < DEEPEST && propose_forms(s, place, kind, &all);
     /* To keep what a rule proposes as it is written costs as much as a small doubt. */
-    if (!certain) PUSH(s->w, all, (proposal){c == ' ' || c == TAKEN ? place + 1 : end_of_text(s, place, kind), NULL, all.count > first[place]});
+    proposal written = {c == ' ' || c == TAKEN ? place + 1 : end_of_text(s, place, kind), NULL, all.count > first[place]};
+    if (!certain) PUSH(s->w, all, written);
     for (size_t i = first[place]; i < all.count; ++i) reached[all.all[i].end] = 1;
   }
   first[size] = all.count;

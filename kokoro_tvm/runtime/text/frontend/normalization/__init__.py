@@ -33,6 +33,7 @@ _STEPS = (
     markdown.decode_entities,
     markdown.remove_marks,
     characters.compose_letters,
+    characters.expand_letters,
     characters.unify_apostrophes,
     characters.unify_dashes,
 )
