@@ -7,6 +7,7 @@ r"""Formulas of LaTeX, written in a line of Unicode that the rules of every lang
 from __future__ import annotations
 
 import re
+
 __all__ = ["FORMULA", "MAX_FORMULA", "write_formula"]
 
 MAX_FORMULA = 2000
@@ -50,11 +51,58 @@ _SIGNS = {
     "{": "(", "}": ")", "|": "|", "lbrace": "(", "rbrace": ")", "langle": "(", "rangle": ")",
 }  # fmt: skip
 _FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln exp lim max min sup inf det gcd".split()
+    [
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "arcsin",
+        "arccos",
+        "arctan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "log",
+        "ln",
+        "exp",
+        "lim",
+        "max",
+        "min",
+        "sup",
+        "inf",
+        "det",
+        "gcd",
+    ]
 )
 _TEXTS = frozenset(
-    "text textbf textit textrm mathrm mathbf mathit mathsf mathcal mathbb mathfrak operatorname boxed vec hat bar "
-    "overline tilde dot ddot underline boldsymbol overbrace underbrace".split()
+    [
+        "text",
+        "textbf",
+        "textit",
+        "textrm",
+        "mathrm",
+        "mathbf",
+        "mathit",
+        "mathsf",
+        "mathcal",
+        "mathbb",
+        "mathfrak",
+        "operatorname",
+        "boxed",
+        "vec",
+        "hat",
+        "bar",
+        "overline",
+        "tilde",
+        "dot",
+        "ddot",
+        "underline",
+        "boldsymbol",
+        "overbrace",
+        "underbrace",
+    ]
 )
 _SPACES = frozenset([*",;:! ", "quad", "qquad", "left", "right", "big", "Big", "bigl", "bigr", "Bigl", "Bigr",
                      "displaystyle", "limits", "nolimits", "nonumber", "hline", "bigg", "Bigg"])  # fmt: skip
@@ -68,7 +116,9 @@ _POWER = re.compile(r"-?\d{1,9}")
 
 def write_formula(match: re.Match[str]) -> str:
     """Return a match of `FORMULA` as a line of Unicode."""
-    written = next(match[name] for name in ("display", "square", "round", "block", "inline", "bare") if match[name])
+    written = next(
+        match[name] for name in ("display", "square", "round", "block", "inline", "bare") if match[name]
+    )
     return _Formula(written).write()
 
 
@@ -141,7 +191,9 @@ class _Formula:
         if name == "binom":
             return f"({self._argument(depth)}, {self._argument(depth)})"
         if name in _TEXTS:
-            return self._verbatim() if name.startswith(("text", "operator", "mathrm")) else self._argument(depth)
+            return (
+                self._verbatim() if name.startswith(("text", "operator", "mathrm")) else self._argument(depth)
+            )
         if name in _SPACES:
             return ""
         if name in ("begin", "end"):
@@ -168,7 +220,11 @@ class _Formula:
         end = self._place + 1
         while end < len(self._tokens) and self._tokens[end].isalpha():
             end += 1
-        if end - self._place < 3 or self._tokens[self._place : self._place + 1] != ["{"] or self._tokens[end:][:1] != ["}"]:
+        if (
+            end - self._place < 3
+            or self._tokens[self._place : self._place + 1] != ["{"]
+            or self._tokens[end:][:1] != ["}"]
+        ):
             return ""
         word = "".join(self._tokens[self._place + 1 : end])
         self._place = end + 1
@@ -212,7 +268,9 @@ def _append(written: str, atom: str) -> str:
     if not written or written.endswith(" "):
         return written + atom
     touches = atom in ",;:.!?)]…" or written[-1] in "([√∛"
-    touches = touches or (atom == "(" and written[-1].isalpha()) or (written[-1] == "➖" and _is_sign(written))
+    touches = (
+        touches or (atom == "(" and written[-1].isalpha()) or (written[-1] == "➖" and _is_sign(written))
+    )
     return written + ("" if touches else " ") + atom
 
 
@@ -224,7 +282,9 @@ def _is_sign(written: str) -> bool:
 
 def _is_bound(written: str) -> bool:
     """Return whether a lower bound stands at the end, behind a large operator."""
-    return re.search(rf"[{_LARGE}] [^{_LARGE}]*$", written) is not None and "÷" not in written.rsplit("∫", 1)[-1]
+    return (
+        re.search(rf"[{_LARGE}] [^{_LARGE}]*$", written) is not None and "÷" not in written.rsplit("∫", 1)[-1]
+    )
 
 
 def _grouped(written: str) -> str:
