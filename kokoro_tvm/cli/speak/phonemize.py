@@ -11,6 +11,7 @@ from kokoro_tvm.cli._output import JsonOption
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
+    LanguageOption,
     LexiconOption,
     PlainOption,
     SsmlOption,
@@ -30,6 +31,7 @@ __all__ = ["phonemize"]
 def phonemize(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to convert.")],
     voice: VoiceOption = None,
+    language: LanguageOption = None,
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
@@ -45,6 +47,7 @@ def phonemize(
     from kokoro_tvm.cli._output import console, print_json
     from kokoro_tvm.runtime import describe, read_bundle
     from kokoro_tvm.runtime.bundle.files import OpenFiles
+    from kokoro_tvm.runtime.bundle.languages import find_language
     from kokoro_tvm.runtime.bundle.verification import verify_files
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
     from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
@@ -54,12 +57,13 @@ def phonemize(
     manifest = read_bundle(bundle)
     words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)
     first = next(iter(manifest.languages))
+    fixed = None if language is None else find_language(language, manifest.languages)
 
-    def language(name: str | None) -> str:
-        code = describe((name or voice or "").partition(",")[0], manifest.languages).code
+    def language_of(name: str | None) -> str:
+        code = fixed or describe((name or voice or "").partition(",")[0], manifest.languages).code
         return code if code in manifest.languages else first
 
-    markup = MarkupVocabulary(manifest.vocabulary, language)
+    markup = MarkupVocabulary(manifest.vocabulary, language_of)
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         data = files[manifest.front_end] if manifest.front_end else None
