@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection
 from dataclasses import replace
 
 from kokoro_tvm.common.errors import InputError
@@ -11,6 +12,7 @@ from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText, apply_aliases
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.markup import MarkupVocabulary, parse_markup
+from kokoro_tvm.runtime.text.markup.omissions import omit
 from kokoro_tvm.runtime.text.markup.passages import split_sections
 from kokoro_tvm.runtime.text.scripts import describe_scripts
 
@@ -95,18 +97,27 @@ def phonemize_markup(
     front_end: FrontEnd,
     ssml: bool | None = None,
     markup: bool = True,
+    omitted: Collection[str] = (),
 ) -> list[Utterance]:
     """Phonemize a text with markup, one utterance per paragraph or break.
 
     Token places are places in the text. An utterance without tokens is a pause. A SpeechWarning names what
     was left out or guessed.
 
+    Args:
+        text: With or without markup.
+        vocabulary: Phoneme symbols and voices that markup may name.
+        front_end: The bundle's front end.
+        ssml: Whether it is SSML; None detects `<speak`.
+        markup: False takes brackets and tags as text.
+        omitted: Keys of `OMISSIONS`: kinds of text that are left out.
+
     Raises:
         InputError: The text cannot be spoken, or its markup is invalid.
     """
     utterances: list[Utterance] = []
     code = ""  # first language with text
-    for section in split_sections(parse_markup(text, vocabulary, ssml, markup)):
+    for section in split_sections(omit(parse_markup(text, vocabulary, ssml, markup), omitted)):
         section_utterances: list[Utterance] = []
         if section.detached.is_speakable:
             language = vocabulary.language(section.voice)

@@ -1,16 +1,14 @@
 r"""Formulas of LaTeX, written in a line of Unicode that the rules of every language read.
 
-`\frac{a+b}{2}` becomes `(a + b) ÷ 2`, `x^2` becomes `x²`, `\alpha` becomes `α`. The minus between two terms is
-➖, because every dash becomes a hyphen before forms are read. U+2061 follows the name of a function.
+`\frac{a+b}{2}` becomes `(a + b) ÷ 2`, `x^2` becomes `x²`, `\alpha` becomes `α`. A minus becomes ➖, because
+every dash becomes a hyphen before forms are read. U+2061 follows the name of a function.
 """
 
 from __future__ import annotations
 
 import re
-__all__ = ["FORMULA", "MAX_FORMULA", "write_formula"]
 
-MAX_FORMULA = 2000
-"""Most characters of a formula."""
+__all__ = ["ARGUMENT", "FORMULA", "write_formula"]
 
 _FUNCTION_END = "\u2061"
 _MAX_DEPTH = 12
@@ -21,43 +19,49 @@ _NAMED = (
     "pm|leq?|geq?|neq?|approx|equiv|propto|to|rightarrow|Rightarrow|sin|cos|tan|log|ln|exp"
 )
 _GROUP = r"\{(?:[^{}\n]|\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,80}\}){0,120}\}){0,200}\}){0,400}\}"
-_ARGUMENT = rf"(?:\[[^\[\]\n]{{0,20}}\]|{_GROUP}|[_^](?:{_GROUP}|\\?[A-Za-z0-9]))"
-# A dollar opens before no space and closes behind none and before no figure, as Pandoc has it; between two there
-# is a sign of mathematics, or a single letter or number.
+ARGUMENT = rf"(?:\[[^\[\]\n]{{0,20}}\]|{_GROUP}|[_^](?:{_GROUP}|\\?[A-Za-z0-9]))"
+"""A group, an option, or an exponent or index behind a command."""
+# No space follows the opening dollar; none is before the closing one, and no figure behind it (Pandoc's rule).
+# Between them is a sign of mathematics, or a single letter or number.
 FORMULA = re.compile(
     r"\$\$(?P<display>(?:[^$\\]|\\.){1,2000}?)\$\$"
     r"|\\\[(?P<square>(?:(?!\\\]).){1,2000}?)\\\]"
     r"|\\\((?P<round>(?:(?!\\\)).){1,2000}?)\\\)"
     r"|\\begin\{(?P<name>equation|align|gather|multline|displaymath|math)\*?\}(?P<block>.{1,2000}?)\\end\{(?P=name)\*?\}"
     r"|\$(?P<inline>(?![\s$])(?=[^$]{0,400}?[\\^_=+*/<>{}|]|[A-Za-z]-[A-Za-z0-9]\$|-?\w[\w,.]{0,9}'*\$)(?:[^$\\\n]|\\.){1,400}?(?<!\s))\$(?![0-9])"
-    rf"|(?P<bare>\\(?:{_NAMED})(?![A-Za-z]){_ARGUMENT}{{0,4}})",
+    rf"|(?P<bare>\\(?:{_NAMED})(?![A-Za-z]){ARGUMENT}{{0,4}})",
     re.DOTALL,
 )
 _TOKEN = re.compile(r"\\(?:[A-Za-z]+\*?|.)|\d+(?:[.,]\d+)*|\s+|.", re.DOTALL)
 _SIGNS = {
-    "times": "×", "cdot": "×", "ast": "×", "div": "÷", "pm": "±", "mp": "±", "leq": "≤", "le": "≤", "leqslant": "≤",
-    "geq": "≥", "ge": "≥", "geqslant": "≥", "lt": "<", "gt": ">", "ne": "≠", "neq": "≠", "approx": "≈", "sim": "≈",
-    "simeq": "≈", "equiv": "≡", "propto": "∝", "infty": "∞", "partial": "∂", "nabla": "∇", "int": "∫", "iint": "∫",
-    "iiint": "∫", "oint": "∫", "sum": "∑", "prod": "∏", "in": "∈", "notin": "∉", "subset": "⊂", "subseteq": "⊂",
-    "cup": "∪", "cap": "∩", "forall": "∀", "exists": "∃", "to": "→", "rightarrow": "→", "longrightarrow": "→",
-    "mapsto": "→", "implies": "⇒", "Rightarrow": "⇒", "iff": "⇔", "Leftrightarrow": "⇔", "leftarrow": "←",
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η",
-    "theta": "θ", "vartheta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ",
-    "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "varphi": "φ", "chi": "χ",
-    "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π",
-    "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "l", "hbar": "h", "circ": "°", "degree": "°",
-    "prime": "′", "ldots": "…", "cdots": "…", "dots": "…", "%": "%", "$": "$", "&": "&", "#": "#", "_": "_",
-    "{": "(", "}": ")", "|": "|", "lbrace": "(", "rbrace": ")", "langle": "(", "rangle": ")",
+    "times": "×", "cdot": "×", "ast": "×", "div": "÷", "pm": "±", "mp": "±", "leq": "≤", "le": "≤",
+    "leqslant": "≤", "geq": "≥", "ge": "≥", "geqslant": "≥", "lt": "<", "gt": ">", "ne": "≠", "neq": "≠",
+    "approx": "≈", "sim": "≈", "simeq": "≈", "equiv": "≡", "propto": "∝", "infty": "∞", "partial": "∂",
+    "nabla": "∇", "int": "∫", "iint": "∫", "iiint": "∫", "oint": "∫", "sum": "∑", "prod": "∏", "in": "∈",
+    "notin": "∉", "subset": "⊂", "subseteq": "⊂", "cup": "∪", "cap": "∩", "forall": "∀", "exists": "∃",
+    "to": "→", "rightarrow": "→", "longrightarrow": "→", "mapsto": "→", "implies": "⇒", "Rightarrow":
+    "⇒", "iff": "⇔", "Leftrightarrow": "⇔", "leftarrow": "←", "alpha": "α", "beta": "β", "gamma": "γ",
+    "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ", "vartheta":
+    "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho":
+    "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "varphi": "φ", "chi": "χ", "psi": "ψ",
+    "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma":
+    "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "l", "hbar": "h", "circ": "°", "degree": "°",
+    "prime": "′", "ldots": "…", "cdots": "…", "dots": "…", "%": "%", "$": "$", "&": "&", "#": "#", "_":
+    "_", "{": "(", "}": ")", "|": "|", "lbrace": "(", "rbrace": ")", "langle": "(", "rangle": ")",
 }  # fmt: skip
-_FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln exp lim max min sup inf det gcd".split()
-)
-_TEXTS = frozenset(
-    "text textbf textit textrm mathrm mathbf mathit mathsf mathcal mathbb mathfrak operatorname boxed vec hat bar "
-    "overline tilde dot ddot underline boldsymbol overbrace underbrace".split()
-)
-_SPACES = frozenset([*",;:! ", "quad", "qquad", "left", "right", "big", "Big", "bigl", "bigr", "Bigl", "Bigr",
-                     "displaystyle", "limits", "nolimits", "nonumber", "hline", "bigg", "Bigg"])  # fmt: skip
+_FUNCTIONS = frozenset({
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
+    "log", "ln", "exp", "lim", "max", "min", "sup", "inf", "det", "gcd",
+})  # fmt: skip
+_TEXTS = frozenset({
+    "text", "textbf", "textit", "textrm", "mathrm", "mathbf", "mathit", "mathsf", "mathcal", "mathbb",
+    "mathfrak", "operatorname", "boxed", "vec", "hat", "bar", "overline", "tilde", "dot", "ddot",
+    "underline", "boldsymbol", "overbrace", "underbrace",
+})  # fmt: skip
+_SPACES = frozenset({
+    ",", ";", ":", "!", " ", "quad", "qquad", "left", "right", "big", "Big", "bigl", "bigr", "Bigl",
+    "Bigr", "bigg", "Bigg", "displaystyle", "limits", "nolimits", "nonumber", "hline",
+})  # fmt: skip
 _LARGE = "∫∑∏"
 _OPERATORS = frozenset("=<>+×÷±≤≥≠≈≡∝∈∉⊂∪∩→⇒⇔←")
 _RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
@@ -68,7 +72,9 @@ _POWER = re.compile(r"-?\d{1,9}")
 
 def write_formula(match: re.Match[str]) -> str:
     """Return a match of `FORMULA` as a line of Unicode."""
-    written = next(match[name] for name in ("display", "square", "round", "block", "inline", "bare") if match[name])
+    written = next(
+        match[name] for name in ("display", "square", "round", "block", "inline", "bare") if match[name]
+    )
     return _Formula(written).write()
 
 
@@ -141,7 +147,9 @@ class _Formula:
         if name == "binom":
             return f"({self._argument(depth)}, {self._argument(depth)})"
         if name in _TEXTS:
-            return self._verbatim() if name.startswith(("text", "operator", "mathrm")) else self._argument(depth)
+            return (
+                self._verbatim() if name.startswith(("text", "operator", "mathrm")) else self._argument(depth)
+            )
         if name in _SPACES:
             return ""
         if name in ("begin", "end"):
@@ -168,7 +176,11 @@ class _Formula:
         end = self._place + 1
         while end < len(self._tokens) and self._tokens[end].isalpha():
             end += 1
-        if end - self._place < 3 or self._tokens[self._place : self._place + 1] != ["{"] or self._tokens[end:][:1] != ["}"]:
+        if (
+            end - self._place < 3
+            or self._tokens[self._place : self._place + 1] != ["{"]
+            or self._tokens[end:][:1] != ["}"]
+        ):
             return ""
         word = "".join(self._tokens[self._place + 1 : end])
         self._place = end + 1
@@ -212,7 +224,9 @@ def _append(written: str, atom: str) -> str:
     if not written or written.endswith(" "):
         return written + atom
     touches = atom in ",;:.!?)]…" or written[-1] in "([√∛"
-    touches = touches or (atom == "(" and written[-1].isalpha()) or (written[-1] == "➖" and _is_sign(written))
+    touches = (
+        touches or (atom == "(" and written[-1].isalpha()) or (written[-1] == "➖" and _is_sign(written))
+    )
     return written + ("" if touches else " ") + atom
 
 
@@ -224,7 +238,9 @@ def _is_sign(written: str) -> bool:
 
 def _is_bound(written: str) -> bool:
     """Return whether a lower bound stands at the end, behind a large operator."""
-    return re.search(rf"[{_LARGE}] [^{_LARGE}]*$", written) is not None and "÷" not in written.rsplit("∫", 1)[-1]
+    return (
+        re.search(rf"[{_LARGE}] [^{_LARGE}]*$", written) is not None and "÷" not in written.rsplit("∫", 1)[-1]
+    )
 
 
 def _grouped(written: str) -> str:
