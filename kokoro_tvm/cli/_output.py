@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
     from rich.table import Table
@@ -22,6 +22,7 @@ __all__ = [
     "console",
     "grid",
     "print_json",
+    "print_json_items",
     "progress",
     "table",
     "write_json",
@@ -50,6 +51,18 @@ def console(markup: bool = True) -> Console:
     if terminal.is_terminal:
         return terminal
     return Console(width=_WIDTH, color_system=None, markup=markup, emoji=markup, highlight=markup)
+
+
+def print_json_items(values: Iterable[Any]) -> None:
+    """Print values as an indented JSON list, each as it comes."""
+    import json
+
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    before = "["
+    for value in values:
+        typer.echo(before + json.dumps(value, indent=1, ensure_ascii=not unicode), nl=False)
+        before = ",\n"
+    typer.echo("]" if before != "[" else "[]")
 
 
 def print_json(value: Any) -> None:

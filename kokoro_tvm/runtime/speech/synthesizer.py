@@ -163,6 +163,7 @@ class Synthesizer:
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
+        omit: Collection[str] = (),
     ) -> Speech:
         """Synthesize a text.
 
@@ -176,13 +177,14 @@ class Synthesizer:
             ssml: whether the text is SSML; None: it is if it begins with `<speak>`.
             language: letter of a language of the bundle; None: that of each voice.
             markup: False: brackets and tags are text.
+            omit: kinds of text that are left out: citations, code, math, notes.
 
         Raises:
             InputError: an argument or markup is invalid, or the text exceeds two million characters.
         """
         _check_length(text)
         return self._joined(
-            self.stream(text, voice, speed, seed, pauses, division, ssml, 0, language, markup=markup)
+            self.stream(text, voice, speed, seed, pauses, division, ssml, 0, language, (), markup, omit)
         )
 
     def plan(
@@ -196,13 +198,16 @@ class Synthesizer:
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
+        omit: Collection[str] = (),
     ) -> Plan:
         """Plan a speech: everything that is known before the decoder runs. `render` synthesizes it.
 
         Arguments and errors are those of `__call__`.
         """
         _check_length(text)
-        stream = self.stream(text, voice, speed, seed, pauses, division, ssml, None, language, markup=markup)
+        stream = self.stream(
+            text, voice, speed, seed, pauses, division, ssml, None, language, (), markup, omit
+        )
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
     def stream(
@@ -218,6 +223,7 @@ class Synthesizer:
         language: str | None = None,
         unread: Collection[str] = (),
         markup: bool = True,
+        omit: Collection[str] = (),
     ) -> Stream:
         """Synthesize piece by piece; the first chunk comes after the first clause.
 
@@ -236,6 +242,7 @@ class Synthesizer:
             language: see `__call__`.
             unread: kinds of written forms whose rules are not applied, see `FrontEnd.leaving`.
             markup: see `__call__`.
+            omit: see `__call__`.
 
         Raises:
             InputError: an argument is invalid; while chunks are computed, the text is.
@@ -244,7 +251,7 @@ class Synthesizer:
 
         voice = self.voices.default if voice is None else voice
         front_end = self.front_end.with_unread_forms(unread) if unread else self.front_end
-        sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup)
+        sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup, omit)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
 
@@ -351,6 +358,7 @@ class Synthesizer:
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
+        omit: Collection[str] = (),
     ) -> list[str]:
         """Return the phonemes of each paragraph, also divided at pauses and changes of voice.
 
@@ -359,7 +367,8 @@ class Synthesizer:
         from kokoro_tvm.runtime.text.reading import phonemize_markup
 
         voice = self.voices.default if voice is None else voice
-        utterances = phonemize_markup(text, self._known(voice, language), self.front_end, ssml, markup)
+        known = self._known(voice, language)
+        utterances = phonemize_markup(text, known, self.front_end, ssml, markup, omit)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
     def run(

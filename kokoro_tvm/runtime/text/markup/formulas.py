@@ -21,14 +21,14 @@ _NAMED = (
 _GROUP = r"\{(?:[^{}\n]|\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,80}\}){0,120}\}){0,200}\}){0,400}\}"
 ARGUMENT = rf"(?:\[[^\[\]\n]{{0,20}}\]|{_GROUP}|[_^](?:{_GROUP}|\\?[A-Za-z0-9]))"
 """A group, an option, or an exponent or index behind a command."""
-# No space follows the opening dollar; none is before the closing one, and no figure behind it (Pandoc's rule).
-# Between them is a sign of mathematics, or a single letter or number.
+# No space follows the opening dollar; none precedes the closing one, and no figure follows that (Pandoc's
+# rule). Between them is a sign of mathematics, or a single letter or number.
 FORMULA = re.compile(
     r"\$\$(?P<display>(?:[^$\\]|\\.){1,2000}?)\$\$"
     r"|\\\[(?P<square>(?:(?!\\\]).){1,2000}?)\\\]"
     r"|\\\((?P<round>(?:(?!\\\)).){1,2000}?)\\\)"
     r"|\\begin\{(?P<name>equation|align|gather|multline|displaymath|math)\*?\}(?P<block>.{1,2000}?)\\end\{(?P=name)\*?\}"
-    r"|\$(?P<inline>(?![\s$])(?=[^$]{0,400}?[\\^_=+*/<>{}|]|[A-Za-z]-[A-Za-z0-9]\$|-?\w[\w,.]{0,9}'*\$)(?:[^$\\\n]|\\.){1,400}?(?<!\s))\$(?![0-9])"
+    r"|\$(?P<inline>(?![\s$])(?=[^$]{0,400}?[\\^_=+*/<>{}|]|[A-Za-z]-[A-Za-z0-9]\$|[A-Za-z]'{0,3}\(|-?\w[\w,.]{0,9}'*\$)(?:[^$\\\n]|\\.){1,400}?(?<!\s))\$(?![0-9])"
     rf"|(?P<bare>\\(?:{_NAMED})(?![A-Za-z]){ARGUMENT}{{0,4}})",
     re.DOTALL,
 )

@@ -1,7 +1,7 @@
 """Write formulas so that they are read, and leave out citations, code, notes and formulas.
 
-The result depends on the text alone, not on the runs it arrives in: text that may still become one of these is
-held back, up to a bound. Characters keep their places in the source.
+The result depends on the text alone, not on the runs it arrives in: text that may still become one of these
+is held back, up to a bound. Characters keep their places in the source.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ OMISSIONS = {
     "notes": "foot notes and their marks",
 }
 """Kinds of text that can be left out, and what they are."""
+_NOUNS = {
+    "citations": ("citation", "citations"),
+    "code": ("piece of code", "pieces of code"),
+    "math": ("formula", "formulas"),
+    "notes": ("note", "notes"),
+}
 
 _YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
 _CITATION = re.compile(
@@ -97,7 +103,8 @@ def omit(items: Iterable[MarkupItem], skip: Collection[str] = ()) -> Iterator[Ma
         yield from pending.add(item)
     yield from pending.flush()
     if counts:
-        warn(f"Left out, as asked: {', '.join(f'{counts[kind]} of {kind}' for kind in sorted(counts))}.")
+        shown = (f"{counts[kind]} {_NOUNS[kind][counts[kind] > 1]}" for kind in sorted(counts))
+        warn(f"Left out, as asked: {', '.join(shown)}.")
 
 
 class _PendingText:
