@@ -62,7 +62,8 @@ def test_read_manifest_accounts_for_every_line(lines: list[bytes]) -> None:
 
 def test_read_manifest_reads_what_to_omit(tmp_path: Path) -> None:
     (tmp_path / "lines.jsonl").write_text(
-        '{"name": "a", "text": "x", "omit": ["notes", "code"]}\n{"name": "b", "text": "x", "omit": ["verse"]}\n'
+        '{"name": "a", "text": "x", "omit": ["notes", "code"]}\n'
+        '{"name": "b", "text": "x", "omit": ["verse"]}\n'
         '{"name": "c", "phonemes": "x", "omit": ["code"]}\n{"name": "d", "text": "x", "omit": "code"}\n'
     )
     utterances, bad = read_manifest(tmp_path / "lines.jsonl")
