@@ -112,9 +112,7 @@ class _Formula:
         """Append an exponent or an index, or the bounds of a large operator."""
         word = self._word() if token == "_" else ""
         script = word or self._argument(depth)
-        if written.endswith(tuple(_LARGE)) or written.endswith("lim" + _FUNCTION_END):
-            return f"{written} {script}"
-        if token == "_":
+        if token == "_" or written.endswith((*_LARGE, "lim" + _FUNCTION_END)):
             return f"{written} {script}"
         if _is_bound(written):
             return f"{written} → {script},"
@@ -136,19 +134,21 @@ class _Formula:
         if name == "\\":
             return ","
         if name in ("frac", "dfrac", "tfrac", "cfrac"):
-            over, under = self._argument(depth), self._argument(depth)
+            over, under = self._argument(depth + 1), self._argument(depth + 1)
             plain = _INTEGER.fullmatch(over) and _INTEGER.fullmatch(under)
             return f"{over}/{under}" if plain else f"{_grouped(over)} ÷ {_grouped(under)}"
         if name == "sqrt":
-            degree = self._optional(depth)
-            radicand = _grouped(self._argument(depth))
+            degree = self._optional(depth + 1)
+            radicand = _grouped(self._argument(depth + 1))
             root = {"": "√", "3": "∛"}.get(degree, f"{degree} √")
             return f"{root} {radicand}" if radicand.startswith("(") else root + radicand
         if name == "binom":
-            return f"({self._argument(depth)}, {self._argument(depth)})"
+            return f"({self._argument(depth + 1)}, {self._argument(depth + 1)})"
         if name in _TEXTS:
             return (
-                self._verbatim() if name.startswith(("text", "operator", "mathrm")) else self._argument(depth)
+                self._verbatim()
+                if name.startswith(("text", "operator", "mathrm"))
+                else self._argument(depth + 1)
             )
         if name in _SPACES:
             return ""
@@ -166,8 +166,11 @@ class _Formula:
         if self._place == len(self._tokens) or self._tokens[self._place] == "}":
             return ""
         token = self._next()
+        if depth > _MAX_DEPTH:
+            return token
         if len(token) > 1 and token.isdigit():  # of x^23 the exponent is 2
-            self._tokens[self._place - 1 : self._place] = [token[0], token[1:]]
+            self._place -= 1
+            self._tokens[self._place] = token[1:]
             token = token[0]
         return self._atom(token, depth) if token != "-" else "➖"
 
@@ -223,10 +226,9 @@ def _append(written: str, atom: str) -> str:
     """Append an atom, with a space where two letters, figures or signs would run together."""
     if not written or written.endswith(" "):
         return written + atom
-    touches = atom in ",;:.!?)]…" or written[-1] in "([√∛"
-    touches = (
-        touches or (atom == "(" and written[-1].isalpha()) or (written[-1] == "➖" and _is_sign(written))
-    )
+    touches = len(atom) == 1 and atom in ",;:.!?)]…"
+    touches = touches or written[-1] in "([√∛" or (atom == "(" and written[-1].isalpha())
+    touches = touches or (written[-1] == "➖" and _is_sign(written))
     return written + ("" if touches else " ") + atom
 
 
@@ -238,9 +240,8 @@ def _is_sign(written: str) -> bool:
 
 def _is_bound(written: str) -> bool:
     """Return whether a lower bound stands at the end, behind a large operator."""
-    return (
-        re.search(rf"[{_LARGE}] [^{_LARGE}]*$", written) is not None and "÷" not in written.rsplit("∫", 1)[-1]
-    )
+    place = max(map(written.rfind, _LARGE))
+    return place >= 0 and written[place + 1 : place + 2] == " " and "÷" not in written[place:]
 
 
 def _grouped(written: str) -> str:

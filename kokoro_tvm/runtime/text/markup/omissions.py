@@ -48,24 +48,24 @@ _NOTE = re.compile(
 _PATTERNS = (
     ("code", _FENCED), ("code", _CODE), ("math", FORMULA), ("notes", _NOTE), ("citations", _CITATION),
 )  # fmt: skip
-_OPENERS = {"citations": "[(", "code": "`~", "math": "`$\\\\", "notes": "[⁰¹²³⁴⁵⁶⁷⁸⁹"}
-# Texts that may become one of these when more of the text is there.
-_UNFINISHED = {
-    "code": re.compile(r"(?:```|~~~)(?s:.){0,65536}\Z|~{1,2}\Z|`{1,2}[^`\n]{0,400}`?\Z"),
-    "math": re.compile(
-        r"`{1,2}[^`\n]{0,400}`?\Z|\$(?![\s$])(?:[^$\\\n.!?]|\\.|[.!?](?!\s)){0,200}\\?\Z|\$\Z|\$\$(?s:.){0,2000}\Z"
-        r"|\\(?:[\[(]|begin\{)(?s:.){0,2000}\Z|\\[A-Za-z]{0,20}\Z|\\[A-Za-z]{2,20}[\[{_^][^\n]{0,400}\Z"
+_OPENERS = ("[(", "`~", "`$\\", "[⁰¹²³⁴⁵⁶⁷⁸⁹")  # first characters of each kind
+# Texts that may become one of each kind when more of the text is there.
+_UNFINISHED = (
+    re.compile(r"\[[^\[\]\n]{0,120}\Z|\([^()\n]{0,400}\Z"),
+    re.compile(r"(?:```|~~~)[\s\S]{0,65536}\Z|~{1,2}\Z|`{1,2}[^`\n]{0,400}`?\Z"),
+    re.compile(
+        r"`{1,2}[^`\n]{0,400}`?\Z|\$(?![\s$])(?:[^$\\\n.!?]|\\.|[.!?](?!\s)){0,200}\\?\Z|\$\Z"
+        r"|\$\$[\s\S]{0,2000}\Z|\\(?:[\[(]|begin\{)[\s\S]{0,2000}\Z"
+        r"|\\[A-Za-z]{0,20}\Z|\\[A-Za-z]{2,20}[\[{_^][^\n]{0,400}\Z"
     ),
-    "notes": re.compile(r"\[(?:\^[\w-]{0,40}(?:\](?::[^\n]*)?)?)?\Z|[⁰¹²³⁴-⁹]{1,3}\Z"),
-    "citations": re.compile(r"\[[^\[\]\n]{0,120}\Z|\([^()\n]{0,400}\Z"),
-}
+    re.compile(r"\[(?:\^[\w-]{0,40}(?:\](?::[^\n]*)?)?)?\Z|[⁰¹²³⁴-⁹]{1,3}\Z"),
+)
 # Texts that are one of these already, and may go on.
-_CONTINUES = {
-    "math": re.compile(
-        rf"\\[A-Za-z]{{1,20}}(?=(?P<whole>{ARGUMENT}{{0,4}}))(?P=whole)(?:[_^]\\?|[_^]?\{{[^\n]{{0,400}}|\[[^\]\n]{{0,20}})?\Z"
-    ),
-    "notes": re.compile(r"\[\^[\w-]{1,40}\](?::[^\n]*(?:\n(?: {2,4}|\t)[^\n]*){0,50}(?:\n[ \t]*)?)?\Z"),
-}
+_FORMULA_GOES_ON = re.compile(
+    rf"\\[A-Za-z]{{1,20}}(?=(?P<whole>{ARGUMENT}{{0,4}}))(?P=whole)"
+    r"(?:[_^]\\?|[_^]?\{[^\n]{0,400}|\[[^\]\n]{0,20})?\Z"
+)
+_NOTE_GOES_ON = re.compile(r"\[\^[\w-]{1,40}\](?::[^\n]*(?:\n(?: {2,4}|\t)[^\n]*){0,50}(?:\n[ \t]*)?)?\Z")
 _CONTEXT = 3  # characters before a match that it depends on
 _TRAILING = re.compile(r"[ \t]*\Z")
 
@@ -121,8 +121,9 @@ class _PendingText:
             for kind, pattern in _PATTERNS
             if kind in active or pattern is _CODE  # what is code is no formula
         ]
-        self._unfinished = [pattern for kind, pattern in _UNFINISHED.items() if kind in active]
-        self._opener = re.compile(f"[{re.escape(''.join(_OPENERS[kind] for kind in sorted(active)))}]")
+        numbers = [number for number, kind in enumerate(OMISSIONS) if kind in active]
+        self._unfinished = [_UNFINISHED[number] for number in numbers]
+        self._opener = re.compile(f"[{re.escape(''.join(_OPENERS[number] for number in numbers))}]")
 
     def add(self, run: TextRun) -> Iterator[TextRun]:
         """Append a run of the same style; yield what is certain."""
@@ -159,8 +160,8 @@ class _PendingText:
         while (opener := self._opener.search(text, place)) is not None:
             place = opener.start()
             kind, match = self._match(text, place)
-            continues = _CONTINUES.get(kind)
-            is_whole = is_complete or not (continues and continues.match(text, place))
+            goes_on = {"math": _FORMULA_GOES_ON, "notes": _NOTE_GOES_ON}.get(kind)
+            is_whole = is_complete or goes_on is None or goes_on.match(text, place) is None
             if match is not None and is_whole and (is_complete or match.end() < len(text)):
                 if kind in self._skip:
                     spaces = _TRAILING.search(text, start, place)
