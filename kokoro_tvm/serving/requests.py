@@ -148,6 +148,7 @@ _Voice = Annotated[
 _Voices = Annotated[
     VoiceName, BeforeValidator(_read_voices), WithJsonSchema({"oneOf": [_NAME_SCHEMA, _LIST_SCHEMA]})
 ]
+_Omission = Literal["citations", "code", "math", "notes"]
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
 _LanguageField = Annotated[_Language | None, Field(validation_alias=AliasChoices("language", "lang_code"))]
 _Speed = Annotated[float, Field(ge=0.25, le=4.0)]
@@ -225,6 +226,8 @@ class SpeechRequest(RequestModel):
     """Whether the text is SSML. By default it is if it begins as SSML."""
     markup: bool = True
     """Follow markup. If false, brackets and tags are text."""
+    omit: list[_Omission] = []
+    """Kinds of text to leave out. Without `math`, formulas of LaTeX are read in words."""
     normalization_options: NormalizationOptions | None = None
     """Which written forms are read by rules, as below."""
 
@@ -279,6 +282,8 @@ class DialogueRequest(RequestModel):
     """Factor on the audio, clipped at full scale."""
     seed: _Seed = 0
     """Seed of the noise."""
+    omit: list[_Omission] = []
+    """As in `/v1/audio/speech`."""
     return_download_link: bool = False
     """As in `/v1/audio/speech`."""
     download_format: AudioFormat | None = None
@@ -323,6 +328,8 @@ class SessionRequest(RequestModel):
     seed: _Seed = 0
     """Seed of the noise."""
     markup: bool = True
+    """As in `/v1/audio/speech`."""
+    omit: list[_Omission] = []
     """As in `/v1/audio/speech`."""
     words: bool = True
     """Send words with their times."""

@@ -96,6 +96,7 @@ class Service:
                 request.seed,
                 ssml=request.ssml,
                 markup=request.markup,
+                omit=request.omit,
                 language=code,
                 unread=() if options is None else options.unread,
             )

@@ -163,6 +163,7 @@ class Synthesizer:
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
+        omit: Collection[str] = (),
     ) -> Speech:
         """Synthesize a text.
 
@@ -179,13 +180,14 @@ class Synthesizer:
             language: letter or tag of a language of the bundle, such as "b" or "en-GB"; None: that of each
                 voice.
             markup: False: brackets and tags are text.
+            omit: kinds of text that are left out: citations, code, math, notes.
 
         Raises:
             InputError: an argument or markup is invalid, or the text exceeds two million characters.
         """
         _check_length(text)
         return self._joined(
-            self.stream(text, voice, speed, seed, pauses, division, ssml, 0, language, markup=markup)
+            self.stream(text, voice, speed, seed, pauses, division, ssml, 0, language, (), markup, omit)
         )
 
     def plan(
@@ -199,13 +201,16 @@ class Synthesizer:
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
+        omit: Collection[str] = (),
     ) -> Plan:
         """Plan a speech: everything that is known before the decoder runs. `render` synthesizes it.
 
         Arguments and errors are those of `__call__`.
         """
         _check_length(text)
-        stream = self.stream(text, voice, speed, seed, pauses, division, ssml, None, language, markup=markup)
+        stream = self.stream(
+            text, voice, speed, seed, pauses, division, ssml, None, language, (), markup, omit
+        )
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
     def stream(
@@ -221,6 +226,7 @@ class Synthesizer:
         language: str | None = None,
         unread: Collection[str] = (),
         markup: bool = True,
+        omit: Collection[str] = (),
     ) -> Stream:
         """Synthesize piece by piece; the first chunk comes after the first clause.
 
@@ -239,6 +245,7 @@ class Synthesizer:
             language: letter or tag; None: that of each voice.
             unread: kinds of written forms whose rules are not applied, see `FrontEnd.leaving`.
             markup: False: brackets and tags are text.
+            omit: kinds of text that are left out: citations, code, math, notes.
 
         Raises:
             InputError: an argument is invalid; while chunks are computed, the text is.
@@ -252,7 +259,7 @@ class Synthesizer:
             )
         voice = self.voices.resolve(voice)
         front_end = self.front_end.with_unread_forms(unread) if unread else self.front_end
-        sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup)
+        sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup, omit)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
 
@@ -378,6 +385,7 @@ class Synthesizer:
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
+        omit: Collection[str] = (),
     ) -> list[str]:
         """Return the phonemes of each paragraph, also divided at pauses and changes of voice.
 
@@ -386,7 +394,8 @@ class Synthesizer:
         from kokoro_tvm.runtime.text.reading import phonemize_markup
 
         voice = self.voices.resolve(voice)
-        utterances = phonemize_markup(text, self._known(voice, language), self.front_end, ssml, markup)
+        known = self._known(voice, language)
+        utterances = phonemize_markup(text, known, self.front_end, ssml, markup, omit)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
     def run(
