@@ -131,7 +131,7 @@ def _discounts(counts: Numbers) -> Numbers:
     one, two, three, four = (max(1, int(np.count_nonzero(counts == times))) for times in (1, 2, 3, 4))
     share = one / (one + 2 * two)
     discounts = [0, 1 - 2 * share * two / one, 2 - 3 * share * three / two, 3 - 4 * share * four / three]
-    return np.clip(discounts, 0, [0, 0.9, 1.8, 2.7])
+    return np.clip(discounts, [0, 0.1, 0.1, 0.1], [0, 0.9, 1.8, 2.7])
 
 
 def _prune(levels: Sequence[_Level]) -> list[Numbers]:

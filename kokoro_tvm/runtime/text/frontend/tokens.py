@@ -26,7 +26,7 @@ class Token:
         phonemes: In the model's alphabet; "" if nothing is spoken.
         space: What separates it from the next token in the phoneme string, " " or "".
         tag: Part of speech (Penn Treebank); "" if unknown.
-        origin: Where the phonemes come from, as `kokoro-tvm phonemize` prints it ("lexicon", "letters",
+        origin: Where the phonemes come from, as `kokoro-tvm phonemize` prints it ("lexicon", "names", "letters",
             "espeak", "given", "mark", ...).
     """
 
