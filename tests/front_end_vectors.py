@@ -173,8 +173,8 @@ _TEXTS = (
     "<speak><phoneme alphabet='IPA' ph='a\u0325b'>x</phoneme> <phoneme alphabet='x-sampa' ph='A'>h</phoneme>"
     "<voice name='bf_emma'><phoneme alphabet='ipa' ph='\u0259\u028a'>o</phoneme></voice></speak>",
     "<speak>Hola. <voice name='ef_dora'>Buenos d\u00edas, 5 \u20ac.</voice></speak>",
-    "See [Tell us](/about/), [blog](/blog), [x](/p/), [a](/hˈO/), [b](/mIn/) and [c](/nu jɔɹk/)[voice:ef_dora]"
-    "[hola](/ola/).",
+    "See [Tell us](/about/), [blog](/blog), [x](/p/), [a](/hˈO/), [b](/mIn/) and [c](/nu jɔɹk/)"
+    "[voice:ef_dora][hola](/ola/).",
     "<speak>a <" + "long" * 20 + ">b</" + "long" * 20 + "></speak>",
     "<speak>a <p " + "long" * 20 + "='x'>b</p> <break time='" + "9" * 60 + "'/></speak>",
     "[a" + "long" * 20 + "](/b c",

@@ -334,7 +334,7 @@ def _numbers_of_python() -> str:
 
 
 def _names_of_xml() -> str:
-    """Return the characters of names in XML, which expat knows: those that begin one, and those within one."""
+    """Return the characters of names in XML by expat: those that begin one, and those within one."""
 
     def accepts(document: str) -> bool:
         try:

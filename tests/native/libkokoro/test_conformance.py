@@ -1,4 +1,4 @@
-"""One file of texts, plans, notices and errors, `conformance.json`, held against Python, C and WebAssembly."""
+"""`conformance.json`, texts with plans, notices and errors, against Python, C and WebAssembly."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _pieces(plan: Any) -> list[Any]:
 
 
 def _trim(pieces: list[Any]) -> list[Any]:
-    """Return pieces without styles and checksums, or the error after them without the names of other voices."""
+    """Return pieces without styles and checksums, or the error without the names of other voices."""
     if pieces and isinstance(pieces[-1], dict):
         return [re.sub(r"(There is no voice '.*?' in this bundle\.).*", r"\1", pieces[-1]["error"])]
     return [[words, rest[-6:]] for words, rest, *_ in pieces]

@@ -75,7 +75,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_text_module_imports_one_function(module: Path) -> None:
-    """It looks up the languages of voices. The module is small too, because it travels before the first word."""
+    """It looks up the languages of voices. It is small, because it travels before the first word."""
     script = "WebAssembly.Module.imports(new WebAssembly.Module(fs.readFileSync(process.argv[1])))"
     command = ["node", "-p", f"{script}.map(({{ name }}) => name).join()", str(module)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "language_of\n"

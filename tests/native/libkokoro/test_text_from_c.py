@@ -347,7 +347,7 @@ def test_random_texts_are_read_or_refused(read: Reader, count: int, every: int) 
     ("count", "every"), [(3_000, 50), pytest.param(1_000_000, 100, marks=pytest.mark.nightly)]
 )
 def test_random_documents_are_parsed_or_refused(read: Reader, count: int, every: int) -> None:
-    """SSML and brackets in random portions, on which the result does not depend; one in `every` is planned."""
+    """SSML and brackets in random portions, which change nothing; one in `every` is planned."""
     (refused,) = read([f"model:1 160 600 {MODEL}", f"ssml:{count} {every}"])
     assert count / 2 < refused < count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from ctypes import POINTER, byref, c_char_p, c_double, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 
 from speak import Error, Speech
