@@ -20,8 +20,11 @@ from kokoro_tvm.cli._speech import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
+    from kokoro_tvm.runtime.text.frontend.normalization import FormChoice
     from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 
 __all__ = ["phonemize"]
@@ -34,12 +37,17 @@ def phonemize(
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
     plain: PlainOption = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Show what each written form could be, and what speaks against it.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show the tokens and phonemes of a text.
 
     Prints the place of each token, its text, what it is read as if that differs, its part of speech, its
-    phonemes, and where these come from. No audio is synthesized, and no code of the bundle is loaded.
+    phonemes, and where these come from. With --why, prints instead what the written forms of the text could
+    be, what each reading costs and why, and which one is read. No audio is synthesized, and no code of the
+    bundle is loaded.
     """
     without_blas_threads()
     from kokoro_tvm.cli._output import console, print_json
@@ -49,7 +57,7 @@ def phonemize(
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
     from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
     from kokoro_tvm.runtime.text.markup import MarkupVocabulary
-    from kokoro_tvm.runtime.text.reading import phonemize_markup
+    from kokoro_tvm.runtime.text.reading import explain_markup, phonemize_markup
 
     manifest = read_bundle(bundle)
     words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)
@@ -63,7 +71,12 @@ def phonemize(
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         data = files[manifest.front_end] if manifest.front_end else None
-        utterances = phonemize_markup(text, markup, FrontEnd.open(manifest, data, words), ssml, not plain)
+        front_end = FrontEnd.open(manifest, data, words)
+        if why:
+            for choice in explain_markup(text, markup, front_end, ssml, not plain):
+                typer.echo("\n".join(_describe(choice, text)))
+            return
+        utterances = phonemize_markup(text, markup, front_end, ssml, not plain)
     if json:
         print_json([{**asdict(utterance), "phonemes": utterance.phonemes} for utterance in utterances])
         return
@@ -74,6 +87,22 @@ def phonemize(
             out.print(_table(utterance, text))
         if utterance.pause is not None:
             typer.echo(f"pause {utterance.pause:g} s")
+
+
+def _describe(choice: FormChoice, text: str) -> Iterator[str]:
+    """Yield lines about the proposals for a written form, the chosen one marked with an arrow."""
+    start, end = choice.span
+    yield f"{start}:{end}  {text[start:end]}"
+    for proposal in choice.choice.proposals:
+        mark = "→" if proposal is choice.choice.chosen else " "
+        kind, say = (proposal.rule.kind, proposal.rule.say) if proposal.rule else ("as written", "")
+        yield f"  {mark} {proposal.cost} {kind}  {say}".rstrip()
+        for doubt in proposal.doubts:
+            conditions = {**asdict(doubt), "next": ", ".join(doubt.next)}
+            reasons = (
+                f"{name} {what}" for name, what in conditions.items() if what and name not in ("kind", "cost")
+            )
+            yield f"      +{doubt.cost} {'; '.join(reasons)}"
 
 
 def _table(utterance: Utterance, text: str) -> Table:

@@ -176,7 +176,7 @@ class FrontEnd:
                 forms,
                 code in _ENGLISH,
                 self.unread,
-                english and english.find_tags,
+                english.find_tags if english else None,
             )
             for part in split_paragraphs(source)
         ]
