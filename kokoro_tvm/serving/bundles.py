@@ -86,7 +86,11 @@ class Bundles:
 
     def of(self, model: str = "") -> Synthesizer:
         """Return the synthesizer of a name, or the first."""
-        return self._synthesizers.get(model) or next(iter(self._synthesizers.values()))
+        return self._synthesizers[self.name_of(model)]
+
+    def name_of(self, model: str = "") -> str:
+        """Return the name of the bundle that speaks for a name."""
+        return model if model in self._synthesizers else self.names[0]
 
     def changed(self) -> tuple[str, ...]:
         """Return the names of bundles whose manifest on disk is not the one that is served."""

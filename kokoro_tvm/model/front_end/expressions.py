@@ -64,6 +64,7 @@ def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any
 
 
 def _bytes(data: bytes) -> NDArray[np.uint8]:
+    """View bytes as uint8 (n,)."""
     return np.frombuffer(data, np.uint8)
 
 

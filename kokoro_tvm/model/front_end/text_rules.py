@@ -127,6 +127,7 @@ class LanguageFile(Spec):
 
     @model_validator(mode="after")
     def _every_rule_fits(self) -> LanguageFile:
+        """Raise PydanticCustomError for a rule with an invalid pattern or template."""
         lists, types = _words_and_types(self)
         for index, rule in enumerate(self.rules):
             where: list[int | str] = ["rules", index, "match"]
@@ -157,6 +158,7 @@ class LanguageFile(Spec):
 
 
 def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
+    """Raise PatternError if a template names a group, verb or list that there is not."""
     for group, verb, by in template_parts(rule.say):
         for name in (group, *((by,) if by and verb not in ("pieces", "parted") else ())):
             if name not in groups:
@@ -174,6 +176,7 @@ def _words_and_types(file: LanguageFile) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _types(file: LanguageFile) -> dict[str, dict[str, str]]:
+    """Return the types as the runtime reads them."""
     return {
         name: {"match": entry, "say": ""} if isinstance(entry, str) else entry.model_dump()
         for name, entry in file.types.items()
@@ -263,6 +266,7 @@ def compile_language(language: str, folder: Path) -> dict[str, Any]:
 
 
 def _entries(name: str, file: LanguageFile, cldr: Cldr) -> dict[str, Any]:
+    """Return the entries of a list, with CLDR's words and in the letter cases that are read."""
     entries: dict[str, Any] = {}
     for word, item in file.lists[name].items():
         if word == "cldr":

@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import replace
 
 from kokoro_tvm.common.errors import InputError
-from kokoro_tvm.runtime.notices import quoted, warn
+from kokoro_tvm.runtime.notices import Notice, quoted, warn
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.normalization import FormChoice
 from kokoro_tvm.runtime.text.frontend.source import SourceText, apply_aliases
@@ -83,11 +83,12 @@ def phonemize_sentence(source: SourceText, code: str, front_end: FrontEnd) -> li
             check_text(source)
         lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
         if lost:
-            warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")
+            sentence = f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}"
+            warn(Notice(sentence, lost))
         return []
     utterances = phonemize_text(aliased, code, front_end)
     if not utterances:
-        warn(f"Left out, because no phonemes came of it: {quoted(text)}")
+        warn(Notice(f"Left out, because no phonemes came of it: {quoted(text)}", (text.strip(),)))
     return utterances
 
 

@@ -14,7 +14,7 @@ from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage, name_of
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.forks import held_at_forks
-from kokoro_tvm.runtime.notices import listed
+from kokoro_tvm.runtime.notices import Notice, listed
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import EnglishFrontEnd
 from kokoro_tvm.runtime.text.frontend.left_out import find_unspoken
@@ -148,7 +148,8 @@ class FrontEnd:
         if unspoken:
             name = self.language_name(code)
             scripts = describe_scripts("".join(unspoken))
-            notices.append(f"Left out, because {name} has no phonemes for it: {listed(unspoken)}{scripts}")
+            sentence = f"Left out, because {name} has no phonemes for it: {listed(unspoken)}{scripts}"
+            notices.append(Notice(sentence, unspoken))
         return FrontEndResult(tuple(map(Utterance, utterances)), tuple(dict.fromkeys(notices)))
 
     def explain(self, source: SourceText, code: str) -> list[FormChoice]:
@@ -199,7 +200,8 @@ class FrontEnd:
                 result = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
                 word = truncate(token.text)
-                notices[f"Left out, because there is no English here to read it by: {word}"] = None
+                sentence = f"Left out, because there is no English here to read it by: {word}"
+                notices[Notice(sentence, (token.text,))] = None
                 return replace(token, phonemes="", space=token.space or " ")
             notices.update(dict.fromkeys(result.notices))
             phonemes = " ".join(utterance.phonemes for utterance in result.utterances)
@@ -255,11 +257,12 @@ def _separate_words(tokens: Iterable[Token]) -> tuple[Token, ...]:
 
 def _list_guesses(tokens: Iterable[Token], has_espeak: bool) -> list[str]:
     """Return a notice that lists the words that were read by their letters."""
-    words = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
+    words = list(dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled")))
     if not words:
         return []
     install = f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give"
-    return [
+    sentence = (
         f"Read by their letters, because the lexicon does not have them: {listed(words)}. "
         f"{'Give' if has_espeak else install} their phonemes, [word](/phonemes/)."
-    ]
+    )
+    return [Notice(sentence, words)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.notices import listed
+from kokoro_tvm.runtime.notices import Notice, listed
 from kokoro_tvm.runtime.text.frontend.normalization import characters, emoji, markdown
 from kokoro_tvm.runtime.text.frontend.normalization.language import LanguageRules
 from kokoro_tvm.runtime.text.frontend.normalization.scanner import Choice, TagFunction, Verbalizer
@@ -101,9 +101,10 @@ def normalize(
         source = source.apply_edits(scan.edits)
         replacements = dict.fromkeys(f"{written} as {words}" for written, words in scan.changed)
         if replacements:
-            notices.append(f"Read with other letters: {listed(replacements, ', ')}")
+            sentence = f"Read with other letters: {listed(replacements, ', ')}"
+            notices.append(Notice(sentence, dict.fromkeys(written for written, _ in scan.changed)))
     divisions = list(skip_links(characters.divide_long_words(source.text), source.links))
     if divisions:
         words = dict.fromkeys(source.text[edit.start : edit.end] for edit in divisions)
-        notices.append(f"Divided, because it is too long for a word: {listed(words)}")
+        notices.append(Notice(f"Divided, because it is too long for a word: {listed(words)}", words))
     return NormalizedText(source.apply_edits(divisions), plain, tuple(notices), tuple(choices))
