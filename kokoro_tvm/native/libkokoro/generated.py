@@ -27,7 +27,7 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.blocks": ("_BLOCK",),
     f"{_TEXT}.frontend.lexicon": ("_VERSUS", "_DOUBLED"),
     f"{_TEXT}.frontend.normalization.characters": (
-        *("_DECOMPOSED", "_JOINED", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
+        *("_DECOMPOSED", "_LIGATURE", "_NUMERAL", "_APOSTROPHE", "_DASH", "_WORD", "_REPEATED"),
     ),
     f"{_TEXT}.frontend.normalization.emoji": ("_EMOJI", "_MODIFIER"),
     f"{_TEXT}.frontend.normalization.markdown": ("_TAG", "_ENTITY", "_MARKS"),
