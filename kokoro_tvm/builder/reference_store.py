@@ -152,7 +152,7 @@ class ReferenceStore:
         return load_config(self._checkpoint), load_state(self._checkpoint)
 
     def _path(self, utterance: UtteranceSpec, suffix: str) -> Path:
-        content = utterance.model_dump(mode="json", exclude={"name"})
+        content = utterance.model_dump(mode="json", exclude={"name", "text"})
         return self.folder / f"{digest(content)[:32]}{suffix}"
 
     def _load(self, utterance: UtteranceSpec, suffix: str, load: Callable[[Path], Any]) -> Any:
