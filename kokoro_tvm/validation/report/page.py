@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +15,29 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 from rich.filesize import decimal
 
-from kokoro_tvm.common.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
+from kokoro_tvm.common.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.common.output import write_text
 from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
 from kokoro_tvm.validation.report.facts import BundleFacts, Cell, SpokenUtterance, worst
-from kokoro_tvm.validation.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram
+from kokoro_tvm.validation.report.pictures import (
+    FLOOR_DB,
+    css_gradient,
+    curve,
+    data_uri,
+    envelope,
+    spectrogram,
+)
 
 __all__ = ["write_page"]
 
 Array = NDArray[Any]
 
+_LEAST_DB, _MOST_DB = -10.0, 150.0  # ends of all bars
 _VOICED_HZ = 10.0  # lower frequencies are unvoiced, as for the source module
 _TOP_HZ = 500  # top of the pitch drawings
 _COLUMNS, _WAVE, _PITCH = 600, 120, 140  # width of the drawings, heights of waveform and pitch
+_MOST_TICKS = 6  # on an axis of time
+_LARGEST_KHZ = SAMPLE_RATE // 2000
 
 
 @dataclass(frozen=True)
@@ -43,10 +54,40 @@ class _Picture:
 
 
 @dataclass(frozen=True)
+class _Tick:
+    """A label on an axis, at a percentage of its length."""
+
+    place: float
+    label: str
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """The way from a limit to a value, in percent of the common scale."""
+
+    limit: float
+    value: float
+
+    @property
+    def start(self) -> float:
+        """Its left end."""
+        return min(self.limit, self.value)
+
+    @property
+    def width(self) -> float:
+        """Its length."""
+        return abs(self.value - self.limit)
+
+
+@dataclass(frozen=True)
 class _Utterance:
     """An utterance as the template shows it."""
 
     name: str
+    text: str
+    phonemes: str
+    voice: str
+    gain: str
     facts: Mapping[str, str]
     status: str
     metrics: Mapping[str, str]
@@ -54,7 +95,7 @@ class _Utterance:
     spectrograms: Sequence[_Picture]
     waves: Mapping[str, str]
     pitch: Mapping[str, Sequence[str]]
-    top_hz: int
+    times: Sequence[_Tick]
 
 
 def write_page(facts: BundleFacts, path: Path) -> Path:
@@ -66,22 +107,35 @@ def write_page(facts: BundleFacts, path: Path) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "size": decimal, "gate": _gate}
-    buckets = {axis: _buckets(facts, axis) for axis in ("tokens", "frames")}
+    environment.filters |= {
+        "number": _number,
+        "size": decimal,
+        "gate": _gate,
+        "bar": _bar,
+        "status": _verdict_status,
+    }
+    signals = [(np.ravel(spoken.reference.truth.audio), spoken.audio) for spoken in facts.utterances]
+    peak = max((float(np.abs(signal).max()) for pair in signals for signal in pair), default=1.0)
+    files = _files(facts)
     data = {
         "manifest": facts.manifest,
         "verdict": _verdict(facts),
-        "matrix": _matrix(facts),
-        "buckets": buckets,
+        "size": sum(size for _, size, _ in files),
+        "speed": _speed(facts.utterances),
+        "gain": _least_gain(facts.speech),
+        "artifacts": [_artifact(report) for report in (facts.speech, *facts.reports)],
         "reports": [*facts.reports, facts.speech],
-        "speech": worst(facts.speech),
-        "utterances": [_utterance(spoken, facts.speech) for spoken in facts.utterances],
+        "utterances": [_utterance(spoken, facts.speech, peak) for spoken in facts.utterances],
         "longer": facts.longer,
         "stages": facts.stages,
-        "files": _files(facts),
+        "files": files,
         "machine": facts.machine,
         "drawing": {"columns": _COLUMNS, "wave": _WAVE, "pitch": _PITCH},
+        "frequencies": [_Tick(100 * khz / _LARGEST_KHZ, f"{khz}") for khz in range(0, _LARGEST_KHZ + 1, 4)],
+        "pitches": [_Tick(100 * hertz / _TOP_HZ, f"{hertz}") for hertz in range(0, _TOP_HZ + 1, 100)],
+        "colors": css_gradient(),
         "floor": f"{-FLOOR_DB:.0f}",
+        "decibels": f"{_LEAST_DB:.0f} to {_MOST_DB:.0f}",
     }
     text = environment.get_template("report.html.jinja").render(data)
     write_text(path, text)
@@ -93,48 +147,66 @@ def _verdict(facts: BundleFacts) -> dict[str, Any]:
     reports = [*facts.reports, facts.speech]
     missed = [f"{_subject(r)}: {line}" for r in reports for line in r["missed"]]
     passed = all(r["passed"] for r in reports)
-    counts = {"passed": 0, "failed": 0, "not run": 0}
-    for report in reports:
-        for utterance in report["utterances"]:
-            for verdict in utterance["verdicts"]:
-                counts[verdict["status"]] += 1
-        for verdict in report["overall"]:
-            counts[verdict["status"]] += 1
-    return {"status": "passed" if passed else "failed", "missed": missed, "counted": counts}
+    verdicts = [v for r in reports for u in r["utterances"] for v in u["verdicts"]]
+    verdicts += [v for r in reports for v in r["overall"]]
+    counts = Counter(map(_verdict_status, verdicts))
+    return {"status": "passed" if passed else "failed", "missed": missed, "counts": counts}
+
+
+def _verdict_status(verdict: Cell | Mapping[str, Any]) -> str:
+    """Return the status of a verdict; a value without a limit is measured, not missing."""
+    data = verdict if isinstance(verdict, Mapping) else verdict.__dict__
+    is_measured = data["status"] == "not run" and data["limit"] is None and data["value"] is not None
+    return "measured, no limit" if is_measured else str(data["status"])
+
+
+def _speed(utterances: Sequence[SpokenUtterance]) -> str:
+    """Return how many times as fast as real time the utterances were computed, or ""."""
+    timed = [(spoken.audio.size / SAMPLE_RATE, spoken.seconds) for spoken in utterances if spoken.seconds]
+    return f"{sum(audio for audio, _ in timed) / sum(wall for _, wall in timed):.1f}" if timed else ""
+
+
+def _least_gain(speech: Mapping[str, Any]) -> str:
+    """Return the least gain of all utterances in dB, or "" if none was measured."""
+    gains = [u["outputs"].get("audio", {}).get("gain_db") for u in speech["utterances"]]
+    known = [float(gain) for gain in gains if gain is not None]
+    return f"{min(known):.1f}" if known else ""
 
 
 def _subject(report: Mapping[str, Any]) -> str:
     return report["component"] + ("" if report["bucket"] is None else f"-{report['bucket']}")
 
 
-def _matrix(facts: BundleFacts) -> list[tuple[str, str, dict[int, Mapping[str, Any]]]]:
-    """Return a row for each component: axis, and by bucket status, worst values and number of utterances."""
-    rows = []
-    for component, axis in COMPONENT_AXES.items():
-        cells: dict[int, Mapping[str, Any]] = {
-            r["bucket"]: {
-                "status": _status(r),
-                "gates": worst(r),
-                "enforce": r["enforce"],
-                "ran": sum(not u["status"].startswith("not run") for u in r["utterances"]),
-                "of": len(r["utterances"]),
-            }
-            for r in facts.reports
-            if r["component"] == component
-        }
-        rows.append((component, str(axis), cells))
-    return rows
+def _artifact(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report as a row of the table: its worst values, and the one nearest to its limit."""
+    cells = sorted(worst(report), key=lambda cell: (cell.output, cell.gate.partition("_")[2]))
+    barred = [(bar, cell) for cell in cells if (bar := _bar(cell)) is not None]
+    nearest = min(barred, key=lambda pair: pair[0].value - pair[0].limit, default=None)
+    return {
+        "name": _subject(report),
+        "status": _status(report),
+        "cells": cells,
+        "nearest": nearest and nearest[1],
+        "enforce": report["enforce"],
+        "ran": sum(not u["status"].startswith("not run") for u in report["utterances"]),
+        "of": len(report["utterances"]),
+    }
+
+
+def _bar(cell: Cell) -> _Bar | None:
+    """Return the bar of a least value in decibels; None for other gates and for values without a limit."""
+    if not cell.gate.startswith("min_") or not cell.gate.endswith("_db") or cell.limit is None:
+        return None
+    if np.isnan(float(cell.value)):
+        return None
+    decibels = np.clip([float(cell.limit), float(cell.value)], _LEAST_DB, _MOST_DB)
+    return _Bar(*(100 * (decibels - _LEAST_DB) / (_MOST_DB - _LEAST_DB)))
 
 
 def _status(report: Mapping[str, Any]) -> str:
     if all(u["status"].startswith("not run") for u in report["utterances"]):
         return "not run"
     return "passed" if report["passed"] else "failed"
-
-
-def _buckets(facts: BundleFacts, axis: str) -> list[int]:
-    components = [component for component, own in COMPONENT_AXES.items() if own == axis]
-    return sorted({r["bucket"] for r in facts.reports if r["component"] in components})
 
 
 def _files(facts: BundleFacts) -> list[tuple[str, int, str]]:
@@ -145,7 +217,7 @@ def _files(facts: BundleFacts) -> list[tuple[str, int, str]]:
     return [(e["file"], e["size"], e["sha256"]) for e in entries]
 
 
-def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance:
+def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any], peak: float) -> _Utterance:
     reference = spoken.reference
     truth = np.ravel(reference.truth.audio)
     ours = np.zeros_like(truth)  # audio of another length is cut or padded
@@ -153,24 +225,37 @@ def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance
     report = next(u for u in speech["utterances"] if u["name"] == reference.name)
     frames = int(reference.truth.durations.sum())
     off = int(np.count_nonzero(spoken.durations != reference.truth.durations))
+    measured = report["outputs"].get("audio", {})
+    speed = "" if reference.speed == 1 else f", {reference.speed:g}×"
     return _Utterance(
         name=reference.name,
+        text=spoken.text,
+        phonemes=reference.phonemes,
+        voice=f"{reference.voice}{speed}",
+        gain=_number(measured.get("gain_db")),
         facts={
-            "phonemes": reference.phonemes,
-            "voice": reference.voice,
-            "speed": f"{reference.speed:g}",
             "seed": str(reference.seed),
             "length": f"{frames} frames, {frames / FRAMES_PER_SECOND:.2f} s",
             "durations": "all equal" if off == 0 else f"{off} tokens differ",
         },
         status=report["status"],
-        metrics={k: _number(v) for k, v in report["outputs"].get("audio", {}).items()},
+        metrics={k: _number(v) for k, v in measured.items()},
         players=[_Player("Stock model, float64", _flac(truth)), _Player("This bundle", _flac(spoken.audio))],
         spectrograms=_spectrograms(truth, ours),
-        waves=_waves(truth, ours),
+        waves=_waves(truth, ours, peak),
         pitch={"reference": _pitch(reference.truth.f0), "ours": _pitch(spoken.f0)},
-        top_hz=_TOP_HZ,
+        times=_times(truth.size / SAMPLE_RATE),
     )
+
+
+def _times(seconds: float) -> list[_Tick]:
+    """Return the labels of an axis of time, at most six, at steps of 1, 2 or 5 times a power of ten."""
+    steps = (factor * 10.0**power for power in range(-3, 4) for factor in (1, 2, 5))
+    step = next(step for step in steps if seconds / step < _MOST_TICKS)
+    return [
+        _Tick(100 * number * step / seconds, f"{number * step:g}")
+        for number in range(int(seconds / step) + 1)
+    ]
 
 
 def _pitch(f0: Array) -> list[str]:
@@ -178,9 +263,8 @@ def _pitch(f0: Array) -> list[str]:
     return curve(np.where(hertz > _VOICED_HZ, hertz, 0.0), _COLUMNS, _TOP_HZ, _PITCH)
 
 
-def _waves(truth: Array, ours: Array) -> dict[str, str]:
-    """Return three outlines. The difference is amplified so that it is visible."""
-    peak = max(float(np.abs(truth).max()), float(np.abs(ours).max()))
+def _waves(truth: Array, ours: Array, peak: float) -> dict[str, str]:
+    """Return three outlines of half the height `peak`. The difference is amplified so that it is visible."""
     difference = ours - truth
     largest = float(np.abs(difference).max())
     gain = 10.0 ** np.floor(np.log10(peak / largest / 2)) if largest > 0 and peak > 2 * largest else 1.0
@@ -220,14 +304,17 @@ def _flac(audio: Array) -> str:
 
 
 def _gate(cell: Cell | Mapping[str, Any]) -> str:
-    """Format a gate: `snr_db 72.1, at least 30`."""
+    """Format a gate: `audio: SNR 72.1 dB, at least 30`."""
     data = cell if isinstance(cell, Mapping) else cell.__dict__
     bound, _, metric = data["gate"].partition("_")
     where = f"{data['output']}: " if data["output"] else ""
+    unit = " dB" if metric.endswith("_db") else ""
+    name = metric.removesuffix("_db").replace("_", " ").replace("snr", "SNR")
+    value = f"{where}{name} {_number(data['value'])}{unit}"
     if data["limit"] is None:
-        return f"{where}{metric} {_number(data['value'])}, no limit"
+        return value
     word = {"min": "at least", "max": "at most"}[bound]
-    return f"{where}{metric} {_number(data['value'])}, {word} {_number(data['limit'])}"
+    return f"{value}, {word} {_number(data['limit'])}"
 
 
 def _number(value: float | str | None) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.validation.measure.metrics import magnitude_spectrum
 
-__all__ = ["FLOOR_DB", "curve", "data_uri", "envelope", "palette_png", "spectrogram"]
+__all__ = ["FLOOR_DB", "css_gradient", "curve", "data_uri", "envelope", "palette_png", "spectrogram"]
 
 Array = NDArray[Any]
 
@@ -50,6 +50,11 @@ def spectrogram(audio: Array, loudest: float) -> bytes:
     decibels = 20.0 * np.log10(np.maximum(rows / (loudest or 1.0), 1e-12))
     levels = np.clip(1.0 - decibels / FLOOR_DB, 0.0, 1.0)
     return palette_png(np.rint(levels * 63).astype(np.uint8).T[::-1], _palette(64))
+
+
+def css_gradient() -> str:
+    """Return the colours of a spectrogram as stops of a CSS gradient, from quiet to loud."""
+    return ", ".join("#{:02x}{:02x}{:02x}".format(*color) for color in _COLORS)
 
 
 def palette_png(indices: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
