@@ -85,7 +85,8 @@ def test_page_reports_a_cut_response(page: Page) -> None:
 def test_page_reports_a_too_long_text(page: Page) -> None:
     page.speak("Ha. " * 25_001)
     assert page.problem() == (
-        "Too long: 100,004 of 100,000 characters. Split it, or speak a file in a terminal: kokoro-tvm say -i FILE."
+        "Too long: 100,004 of 100,000 characters. "
+        "Split it, or speak a file in a terminal: kokoro-tvm say -i FILE."
     )
 
 
