@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from kokoro_tvm.cli._output import note
 from kokoro_tvm.common.bundles import default_bundle
 from kokoro_tvm.common.errors import InputError
 
@@ -116,7 +117,7 @@ def noted() -> Iterator[None]:
         def print_once(message: Warning | str, *place: object, **options: object) -> None:
             if (text := f"note: {message}") not in notes:
                 notes.add(text)
-                typer.secho(text, err=True)
+                note(text)
 
         warnings.showwarning = print_once
         yield

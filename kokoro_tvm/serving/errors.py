@@ -90,11 +90,12 @@ def describe_invalid_field(errors: Sequence[Mapping[str, Any]], parent: str = ""
     if error["type"] == "string_too_long":
         message += f", but has {len(error['input'])}"
     elif error["type"] != "missing":
-        message += f", but is {_quote(error['input'])}"
+        message += f", but is {_quote_value(error['input'])}"
     return ApiError(400, f"{message}.", path or None, _CODES.get(error["type"], "invalid_type"))
 
 
-def _quote(value: Any) -> str:
+def _quote_value(value: Any) -> str:
+    """Format an invalid value for a message."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     if isinstance(value, str):

@@ -196,18 +196,21 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         if self._read_characters > PORTION:
             self._deadline += _PORTION_DELAY_S * length / PORTION
 
-    def _note(self, notice: str) -> None:
+    def _keep_notice(self, notice: str) -> None:
+        """Keep a notice, shortened; drop repetitions, and those beyond the most."""
         words = [truncate(word, _MAX_NOTICE_LENGTH) for word in getattr(notice, "words", ())]
         notice = Notice(truncate(notice, _MAX_NOTICE_LENGTH), words[:_MAX_NOTICE_WORDS])
         if notice not in self._notices and len(self._notices) < _MAX_NOTICES:
             self._notices.append(notice)
 
     def _run(self) -> None:
+        """Compute the job, on its thread."""
         _thread.job = self
-        with receiving(self._note):
+        with receiving(self._keep_notice):
             self._compute()
 
     def _compute(self) -> None:
+        """Wait for the turn and work; keep an error for the reader, and give the place back."""
         try:
             self._scheduler.acquire(self)
             self._work()
@@ -225,7 +228,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
                 self._notify()
 
     def _work(self) -> None:
-        """Compute all chunks, on the job's thread."""
+        """Compute all chunks, on the job's thread. Raises CancelledError."""
         stream = self._open_stream()
         with self._scheduler.lock:
             self._stream = stream
@@ -258,6 +261,10 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         return True
 
     def _deliver(self, chunk: Chunk) -> None:
+        """Hand a chunk to the reader, then wait until it has played most of what it has.
+
+        Raises CancelledError if the job is cancelled.
+        """
         seconds = len(chunk.audio) / chunk.sample_rate
         with self._scheduler.lock:
             if self.cancelled:
@@ -272,6 +279,7 @@ class SpeechJob(AbstractAsyncContextManager["SpeechJob"], AsyncIterator[Chunk]):
         self.pause(until=lambda: self._buffered_s < self._scheduler.settings.audio_buffer_s)
 
     def _notify(self) -> None:
+        """Wake the reader, which runs in the event loop."""
         self._loop.call_soon_threadsafe(self._changed.set)
 
 

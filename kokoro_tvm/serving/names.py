@@ -72,7 +72,7 @@ def letter_of(language: str, languages: Mapping[str, SpokenLanguage], field: str
     Raises:
         ApiError: The bundle does not speak it; `field` is the request's field.
     """
-    names = {code: (code, *_tags(code, entry)) for code, entry in languages.items()}
+    names = {code: (code, *_list_tags(code, entry)) for code, entry in languages.items()}
     for code, aliases in names.items():
         if language.lower() in {alias.lower() for alias in aliases}:
             return code
@@ -84,7 +84,7 @@ def letter_of(language: str, languages: Mapping[str, SpokenLanguage], field: str
 def describe_languages(languages: Mapping[str, SpokenLanguage]) -> dict[str, dict[str, str]]:
     """Return name and tag of each language by its letter."""
     return {
-        code: {"name": language.name, "tag": (*_tags(code, language), code)[0]}
+        code: {"name": language.name, "tag": (*_list_tags(code, language), code)[0]}
         for code, language in languages.items()
     }
 
@@ -93,10 +93,11 @@ def tag_of(voice: str, languages: Mapping[str, SpokenLanguage]) -> str:
     """Return the tag of a voice's language; that of the bundle's first if the voice's name has none."""
     code = describe(voice, languages).code
     code = code if code in languages else next(iter(languages))
-    return (*_tags(code, languages[code]), code)[0]
+    return (*_list_tags(code, languages[code]), code)[0]
 
 
-def _tags(code: str, language: SpokenLanguage) -> tuple[str, ...]:
+def _list_tags(code: str, language: SpokenLanguage) -> tuple[str, ...]:
+    """Return the tags of a language."""
     # espeak-ng's names of languages, for those that are not Kokoro's, are tags too.
     if language == KOKORO.get(code):
         return _TAGS[code]

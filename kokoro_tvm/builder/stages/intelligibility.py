@@ -12,8 +12,6 @@ from kokoro_tvm.builder.stages.base import Place, gate_facts, log, output_group,
 from kokoro_tvm.common.digests import file_sha256
 from kokoro_tvm.recipe import Gates, Recipe
 
-__all__ = ["declare", "run"]
-
 _SENTENCES = Path(__file__).parents[2] / "validation" / "measure" / "harvard.json"
 _RECOGNISER = "moonshine-voice"
 

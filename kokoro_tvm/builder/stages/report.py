@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from kokoro_tvm.targets.runners import Runner
     from kokoro_tvm.validation.report import SpokenUtterance
 
-__all__ = ["declare", "run"]
-
 _TEMPLATE = Path(__file__).parents[2] / "validation" / "report" / "templates" / "report.html.jinja"
 
 
@@ -61,6 +59,7 @@ def declare(
     """
 
     def describe_stages() -> list[dict[str, Any]]:
+        """Return the stages' times and outputs for the page."""
         records = {stage.name: stage.record() for stage in stages}
         return [
             {
@@ -122,7 +121,7 @@ def run(
     if runner is None:
         log(f"nothing is synthesized: {reason}")
     else:
-        utterances, longer = _speak(runner, inputs, texts)
+        utterances, longer = _synthesize_all(runner, inputs, texts)
     folder = inputs.folder("bundle")
     built = [
         BuiltStage(**stage, log=log_file if (folder / log_file).is_file() else "")
@@ -143,7 +142,9 @@ def run(
     log(f"{write_page(facts, out / 'report.html').stat().st_size:,} bytes")
 
 
-def _speak(runner: Runner, inputs: Inputs, texts: dict[str, str]) -> tuple[list[SpokenUtterance], list[str]]:
+def _synthesize_all(
+    runner: Runner, inputs: Inputs, texts: dict[str, str]
+) -> tuple[list[SpokenUtterance], list[str]]:
     """Synthesize the utterances that fit the bundle's buckets, and return the names of the others."""
     from kokoro_tvm.runtime import TooLongError, read_bundle
     from kokoro_tvm.targets.runners.local import LOCAL

@@ -22,8 +22,6 @@ from kokoro_tvm.builder.stages.base import (
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
 from kokoro_tvm.targets import find_runner
 
-__all__ = ["declare", "run"]
-
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
     """Declare the stage. `spec`: a decoder; `parts`: see `kokoro_tvm.builder.stages.manifest`."""

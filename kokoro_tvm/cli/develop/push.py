@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import note
+
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.registry.artifact import OciLayer
 
@@ -40,7 +42,7 @@ def push(
     from kokoro_tvm.runtime.registry.address import parse_place
 
     def report(layer: OciLayer) -> None:
-        typer.echo(f"{layer.name}: {decimal(layer.size)}", err=True)
+        note(f"{layer.name}: {decimal(layer.size)}")
 
     place, signer = parse_place(target), None if key is None else read_signer(key)
     pushed = push_bundle(bundle, place, signer, report)

@@ -159,6 +159,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _tables(folder: Path) -> list[NDArray[Any]]:
+    """Return the tables of the tagger's hash embeddings."""
     return [parameters["E"] for name, parameters in _nodes(folder / "tok2vec/model") if name == "hashembed"]
 
 
@@ -195,7 +196,7 @@ def _rule_arrays(folder: Path) -> Arrays:
 
 
 def _entries(path: Path) -> Mapping[str, Entry]:
-    """Read one file of misaki's lexicon."""
+    """Read one file of misaki's lexicon. Raises ValueError."""
     with _reading(path):
         entries: dict[str, Entry] = json.loads(path.read_text(encoding="utf-8"))
         for word, entry in entries.items():
@@ -205,4 +206,5 @@ def _entries(path: Path) -> Mapping[str, Entry]:
 
 
 def _bytes(data: bytes) -> NDArray[np.uint8]:
+    """View bytes as uint8 (n,)."""
     return np.frombuffer(data, np.uint8)

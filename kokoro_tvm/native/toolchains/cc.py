@@ -13,8 +13,6 @@ from kokoro_tvm.common.packages import find_package_folder
 from kokoro_tvm.common.platforms import Platform, detect_platform
 from kokoro_tvm.native.toolchains import problem_of, version_of
 
-__all__ = ["MINGW", "NATIVE_CXX", "CCompiler", "linux_compiler", "run_compiler", "tvm_ffi_headers"]
-
 _GCC = re.compile(r"gcc(?:-(?P<architecture>[\w-]+)-linux-gnu)?")
 _DEBIAN = {
     "aarch64": "arm64",
@@ -56,8 +54,8 @@ class CCompiler:
         """Run the compiler; `what` names its output in messages. Raises BuildError."""
         run_compiler([self.command, *arguments], self.version(), what)
 
-    def system(self) -> str:
-        """Return the folder of the C library of its programs, for an emulator."""
+    def get_sysroot(self) -> str:
+        """Return the folder in which an emulator finds the C library of the architecture."""
         if self == _NATIVE_C:
             return "/"
         command = [self.command, "-print-file-name=libc.so.6"]

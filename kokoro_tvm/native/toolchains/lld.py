@@ -11,8 +11,6 @@ from typing import ClassVar
 from kokoro_tvm.common.errors import BuildError
 from kokoro_tvm.native.toolchains import Toolchain, link_with, version_of
 
-__all__ = ["ELF", "IMPORTED", "Lld", "newest"]
-
 IMPORTED = {
     "libc": ("memcpy", "memmove", "memset"),
     "libm": tuple(

@@ -66,7 +66,7 @@ def read_manifest(path: Path) -> tuple[list[BatchUtterance], list[BadLine]]:
         if not line.strip():
             continue
         try:
-            utterance = _parse(number, line)
+            utterance = _parse_line(number, line)
             # Some file systems ignore case.
             first = utterances.setdefault(utterance.name.lower(), utterance)
             if first is not utterance:
@@ -76,7 +76,7 @@ def read_manifest(path: Path) -> tuple[list[BatchUtterance], list[BadLine]]:
     return list(utterances.values()), bad
 
 
-def _parse(number: int, line: bytes) -> BatchUtterance:
+def _parse_line(number: int, line: bytes) -> BatchUtterance:
     """Parse a line. Raises InputError."""
     try:
         node = json.loads(line, object_pairs_hook=_create_object)
@@ -115,6 +115,7 @@ def _parse(number: int, line: bytes) -> BatchUtterance:
 
 
 def _create_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a JSON object. Raises InputError for a field that stands twice."""
     node: dict[str, Any] = {}
     for field, value in pairs:
         if field in node:
@@ -127,6 +128,7 @@ _TYPE_NAMES: dict[Any, str] = {str: "a string", int: "a whole number", (int, flo
 
 
 def _read_field(node: dict[str, Any], field: str, kind: Any) -> Any:
+    """Return a field; None if it is missing. Raises InputError for another type or half a character."""
     value = node.get(field)
     if field in node and (isinstance(value, bool) or not isinstance(value, kind)):
         shown = json.dumps(value, ensure_ascii=False)

@@ -71,6 +71,7 @@ async def audio_models(service: CurrentService) -> dict[str, Any]:
 
 
 def _model_names(service: Service) -> tuple[str, ...]:
+    """Return the names of bundles, then OpenAI's, for which the first bundle speaks."""
     return tuple(dict.fromkeys((*service.bundles.names, *_ALIASES)))
 
 

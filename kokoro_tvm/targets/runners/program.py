@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from kokoro_tvm.common.errors import BundleError
 from kokoro_tvm.targets.runners import Start
 
-__all__ = ["ProgramOutput", "SpeakProgram"]
-
 _WAV_HEAD = 58
 """Bytes before the samples, of 32-bit floats."""
 
@@ -77,7 +75,7 @@ class SpeakProgram:
                 noise.tofile(Path(name, "noise"))
                 words += ["--noise", str(Path(name, "noise"))]
             printed = self._run(Path(name), *words, "--durations", "-o", str(out))
-            return ProgramOutput(_samples(out), np.array(printed.split(), np.int64))
+            return ProgramOutput(_read_samples(out), np.array(printed.split(), np.int64))
 
     def synthesize_text(
         self, text: str, voice: str, decode: bool
@@ -91,10 +89,13 @@ class SpeakProgram:
             out = Path(name, "out.wav")
             words = [text, "--voice", voice, "--words"]
             printed = self._run(Path(name), *words, *(["-o", str(out)] if decode else []))
-            return printed.splitlines(), _samples(out) if decode else None
+            return printed.splitlines(), _read_samples(out) if decode else None
 
     def _run(self, folder: Path, *words: str) -> str:
-        """Run a copy of the program in a folder, which is its cache folder too, and return its output."""
+        """Run a copy of the program in a folder, which is its cache folder too, and return its output.
+
+        Raises BundleError if it fails.
+        """
         for path in self._files:  # a bundle's are not executable
             Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}
@@ -110,15 +111,17 @@ class SpeakProgram:
         finally:
             start.afterwards()
         if done.returncode:
-            raise BundleError(f"{self._bundle / self._program} failed: {_reason(done)}")
+            raise BundleError(f"{self._bundle / self._program} failed: {_describe_failure(done)}")
         return done.stdout
 
 
-def _samples(wav: Path) -> NDArray[np.float32]:
+def _read_samples(wav: Path) -> NDArray[np.float32]:
+    """Return the samples (n,) of a WAV file of float32."""
     return np.frombuffer(wav.read_bytes()[_WAV_HEAD:], "<f4").astype(np.float32)
 
 
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
+def _describe_failure(done: subprocess.CompletedProcess[str]) -> str:
+    """Say why a program failed: its signal, its message or its exit status."""
     if done.returncode < 0:
         return f"{signal.Signals(-done.returncode).name} ended it"
     return done.stderr.strip() or f"exit status {done.returncode}"

@@ -216,11 +216,34 @@ static context before(context after, string phonemes, const part *p) {
   return result;
 }
 
+/* Return a word with at most `most` equal letters in a row. */
+static string shorten_runs(work *w, string text, size_t most) {
+  builder result = {0};
+  for (size_t i = 0, run = 0; i < text.size; ++i) {
+    run = i && text.at[i] == text.at[i - 1] ? run + 1 : 1;
+    if (run <= most) put_char(w, &result, text.at[i]);
+  }
+  return BUILT(result);
+}
+
+/* Return phonemes of a word that is stretched in writing ("waaay"), or NONE. */
+static string look_up_stretched(call *c, const part *p, context after) {
+  string result = NONE;
+  if (shorten_runs(&c->word, p->text, 2).size == p->text.size) return NONE;
+  for (size_t most = 2; most && IS_NONE(result); --most) {
+    part shorter = *p;
+    shorter.text = shorten_runs(&c->word, p->text, most);
+    result = look_up(c, &shorter, after);
+  }
+  return result;
+}
+
 /* Read a word of one part and return the context before it. */
 static context read_part(call *c, part *p, context after) {
   if (IS_NONE(p->phonemes)) {
     int origin = FROM_LEXICON;
     string result = look_up(c, p, after);
+    if (IS_NONE(result) && all_alpha(p->text)) result = look_up_stretched(c, p, after);
     if (IS_NONE(result)) result = guess(&c->word, &c->lexicon, p->text, &origin);
     if (!IS_NONE(result)) settle_part(p, keep_phonemes(c, result), origin);
   }
@@ -282,6 +305,16 @@ static string replace_symbols(work *w, string phonemes) {
     put_char(w, &result, symbol == 0x27E ? 'T' : symbol == 0x294 ? 't' : symbol);
   }
   return BUILT(result);
+}
+
+const string *find_tags(work *w, const english *e, string text) {
+  string *result = room(w, text.size + 1, sizeof *result);
+  opened exceptions = use_dictionary(w, &e->tokenizer.exceptions);
+  opened norms = use_dictionary(w, &e->tagger.norms), symbols = use_dictionary(w, &e->tagger.symbols);
+  pieces all = split(w, &e->tokenizer, &exceptions, text);
+  const string *tags = tag_pieces(w, &e->tagger, &norms, &symbols, &all).tags;
+  for (size_t i = 0; i < all.count; ++i) result[all.all[i].start] = tags[i];
+  return result;
 }
 
 tokens read_english(work *w, const english *e, const source *from) {
