@@ -145,6 +145,8 @@ _Voices = Annotated[
 ]
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
 _LanguageField = Annotated[_Language | None, Field(validation_alias=AliasChoices("language", "lang_code"))]
+_Word = Annotated[str, Field(min_length=1, max_length=200)]
+_Lexicon = Annotated[dict[_Word, _Word], Field(max_length=256)]
 _Speed = Annotated[float, Field(ge=0.25, le=4.0)]
 _Gain = Annotated[float, Field(ge=0.0, le=10.0)]
 _Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -220,6 +222,8 @@ class SpeechRequest(RequestModel):
     """Whether the text is SSML. By default it is if it begins as SSML."""
     markup: bool = True
     """Follow markup. If false, brackets and tags are text."""
+    lexicon: _Lexicon | None = None
+    """Words and their phonemes, or respellings such as `kuh-TAR`, which override all others."""
     normalization_options: NormalizationOptions | None = None
     """Which written forms are read by rules, as below."""
 

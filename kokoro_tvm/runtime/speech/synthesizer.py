@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -163,6 +163,7 @@ class Synthesizer:
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
+        lexicon: Mapping[str, str] | None = None,
     ) -> Speech:
         """Synthesize a text.
 
@@ -179,13 +180,16 @@ class Synthesizer:
             language: letter or tag of a language of the bundle, such as "b" or "en-GB"; None: that of each
                 voice.
             markup: False: brackets and tags are text.
+            lexicon: words and their phonemes, or respellings such as "kuh-TAR", for this text alone.
 
         Raises:
             InputError: an argument or markup is invalid, or the text exceeds two million characters.
         """
         _check_length(text)
         return self._joined(
-            self.stream(text, voice, speed, seed, pauses, division, ssml, 0, language, markup=markup)
+            self.stream(
+                text, voice, speed, seed, pauses, division, ssml, 0, language, markup=markup, lexicon=lexicon
+            )
         )
 
     def plan(
@@ -199,13 +203,16 @@ class Synthesizer:
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
+        lexicon: Mapping[str, str] | None = None,
     ) -> Plan:
         """Plan a speech: everything that is known before the decoder runs. `render` synthesizes it.
 
         Arguments and errors are those of `__call__`.
         """
         _check_length(text)
-        stream = self.stream(text, voice, speed, seed, pauses, division, ssml, None, language, markup=markup)
+        stream = self.stream(
+            text, voice, speed, seed, pauses, division, ssml, None, language, markup=markup, lexicon=lexicon
+        )
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
     def stream(
@@ -221,6 +228,7 @@ class Synthesizer:
         language: str | None = None,
         unread: Collection[str] = (),
         markup: bool = True,
+        lexicon: Mapping[str, str] | None = None,
     ) -> Stream:
         """Synthesize piece by piece; the first chunk comes after the first clause.
 
@@ -239,6 +247,7 @@ class Synthesizer:
             language: letter or tag; None: that of each voice.
             unread: kinds of written forms whose rules are not applied, see `FrontEnd.leaving`.
             markup: False: brackets and tags are text.
+            lexicon: words and their phonemes, or respellings such as "kuh-TAR", for this text alone.
 
         Raises:
             InputError: an argument is invalid; while chunks are computed, the text is.
@@ -252,6 +261,10 @@ class Synthesizer:
             )
         voice = self.voices.resolve(voice)
         front_end = self.front_end.with_unread_forms(unread) if unread else self.front_end
+        if lexicon:
+            from kokoro_tvm.runtime.text.frontend.user_lexicon import parse_lexicon
+
+            front_end = front_end.with_lexicon(parse_lexicon(lexicon, self.bundle.vocabulary))
         sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
