@@ -189,7 +189,8 @@ def test_stream_refuses_arguments_immediately(roomy: tuple[Synthesizer, FakeRunn
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", "empty"), ("?", "no letter"), (iter(()), "empty"), (iter(["\x01\x02"]), "no le")]
+    ("text", "message"),
+    [("", "empty"), ("?", "no letter"), (iter(()), "empty"), (iter(["\x01\x02"]), "no le")],
 )
 def test_stream_refuses_empty_text(roomy: tuple[Synthesizer, FakeRunner], text: Any, message: str) -> None:
     with pytest.raises(InputError, match=f"nothing to speak.*{message}"):
