@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from kokoro_tvm.runtime.bundle.voices import MOST_VOICES
-from kokoro_tvm.serving.encoding import AudioFormat
+from kokoro_tvm.serving.encoding import AudioFormat, SampleRate
 from kokoro_tvm.serving.settings import Settings
 
 __all__ = [
@@ -210,6 +210,8 @@ class SpeechRequest(RequestModel):
     `lang_code`. By default that of the voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
+    sample_rate: SampleRate | None = None
+    """Sample rate of the audio, in Hz. By default 24000, for `ulaw` and `alaw` 8000."""
     seed: _Seed = 0
     """Seed of the noise. The same seed gives the same audio."""
     allow_voice_tags: bool | None = None
@@ -276,6 +278,8 @@ class DialogueRequest(RequestModel):
     """As in `/v1/audio/speech`. By default that of each voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
+    sample_rate: SampleRate | None = None
+    """As in `/v1/audio/speech`."""
     seed: _Seed = 0
     """Seed of the noise."""
     return_download_link: bool = False
@@ -319,6 +323,8 @@ class SessionRequest(RequestModel):
     """As in `/v1/audio/speech`."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
+    sample_rate: SampleRate | None = None
+    """As in `/v1/audio/speech`."""
     seed: _Seed = 0
     """Seed of the noise."""
     markup: bool = True
@@ -353,6 +359,8 @@ class PhonemesRequest(RequestModel):
     """How the audio is encoded."""
     speed: _Speed = 1.0
     """Speed of speech; above 1 is faster."""
+    sample_rate: SampleRate | None = None
+    """As in `/v1/audio/speech`."""
     seed: _Seed = 0
     """Seed of the noise."""
 
