@@ -50,6 +50,7 @@ class Encoder(ABC):
 
     def __init__(self, sample_rate: int = SAMPLE_RATE) -> None:
         """Create an encoder of audio at a sample rate."""
+        self.sample_rate = sample_rate
 
     @classmethod
     def problem(cls) -> Exception | None:

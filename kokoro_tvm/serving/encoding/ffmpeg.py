@@ -23,7 +23,7 @@ class _FfmpegEncoder(Encoder):
     options: ClassVar[dict[str, str]] = {}
 
     def __init__(self, sample_rate: int = SAMPLE_RATE) -> None:
-        self._sample_rate = sample_rate
+        super().__init__(sample_rate)
         self._av = importlib.import_module("av")
         self._output = _Pipe()
         # Without bitexact, Ogg gets a random serial number, and equal speech different bytes.
@@ -36,7 +36,7 @@ class _FfmpegEncoder(Encoder):
         """Encode samples."""
         block = np.clip(samples, -1.0, 1.0, dtype=np.float32).reshape(1, -1)
         frame = self._av.AudioFrame.from_ndarray(block, format="flt", layout="mono")
-        frame.sample_rate = self._sample_rate
+        frame.sample_rate = self.sample_rate
         self._file.mux(self._track.encode(frame))
         return self._output.take()
 
