@@ -48,8 +48,6 @@ from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
 from kokoro_tvm.targets.runners import Runner
 
-__all__ = ["RecipeGraph"]
-
 T = TypeVar("T")
 S = TypeVar("S", Stage, Stage | None)
 
@@ -59,6 +57,7 @@ def _once(declare: Callable[[RecipeGraph, T], S]) -> Callable[[RecipeGraph, T], 
 
     @wraps(declare)
     def cached(graph: RecipeGraph, of: T) -> S:
+        """Return the cached stage, or declare it."""
         key = declare.__name__, of
         if key not in graph._stages:
             graph._stages[key] = declare(graph, of)
@@ -199,6 +198,7 @@ class RecipeGraph:
 
     @cached_property
     def _libraries(self) -> Mapping[str, RuntimeLibrary]:
+        """Libraries of the TVM runtime that the bundle brings."""
         return tools_for(self.recipe.target).runtime_libraries(ffi=self.recipe.runtime.c)
 
     @cached_property
@@ -208,11 +208,9 @@ class RecipeGraph:
 
     @cached_property
     def text(self) -> Stage | None:
-        """Builds text for browsers; None for other targets, or without a front end."""
+        """Builds text for browsers; None for other targets."""
         target = self.recipe.target
-        if self.front_end is None or not target_kind(target.kind).is_for_browsers(target):
-            return None
-        return text.declare(self.place)
+        return text.declare(self.place) if target_kind(target.kind).is_for_browsers(target) else None
 
     @cached_property
     def _runtime_parts(self) -> Files:
@@ -235,6 +233,7 @@ class RecipeGraph:
 
     @property
     def _runner(self) -> Runner | None:
+        """What runs the code here, or None."""
         return tools_for(self.recipe.target).runner()
 
     @_once
@@ -308,8 +307,8 @@ class RecipeGraph:
     @cached_property
     def throughput(self) -> Stage:
         """Measures the speed of the decoder."""
-        spec = self.specs("decoder")[0]
-        return throughput.declare(self.place, self.recipe, spec, self._parts(spec), self.reference)
+        parts = self._parts(self.specs("decoder")[0])
+        return throughput.declare(self.place, self.recipe, parts, self.reference)
 
     @cached_property
     def intelligibility(self) -> Stage:
@@ -351,8 +350,10 @@ class RecipeGraph:
 
     @cached_property
     def _all_parts(self) -> Files:
+        """Parts of the bundle, as inputs."""
         return {"voices": (self.checkpoint, "voices.safetensors"), **self._parts(*self.recipe.artifacts())}
 
     @cached_property
     def _validations(self) -> Files:
+        """Reports of all artifacts, as inputs."""
         return {spec.id: (self.validate(spec), "validation.json") for spec in self.recipe.artifacts()}

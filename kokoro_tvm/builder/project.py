@@ -20,8 +20,6 @@ from kokoro_tvm.common.packages import require_build
 from kokoro_tvm.common.words import hint
 from kokoro_tvm.recipe import ArtifactSpec, is_try, list_models, list_recipes, read_recipe
 
-__all__ = ["Project", "Selection"]
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -111,7 +109,7 @@ class Project:
             return Selection(graph, tuple(stage for stage in stages if stage.name not in needed))
         owner, dot, _ = word.partition(".")
         if dot and "/" not in word:
-            return self._stage(word, [owner] if owner in names else names)
+            return self._find_stage(word, [owner] if owner in names else names)
         try:
             graph, spec = self.artifact(word)
         except LookupError:
@@ -156,7 +154,8 @@ class Project:
         owner = next(store for store in stores if path.is_relative_to(store.root))
         return owner.repair(path, copies)
 
-    def _stage(self, name: str, recipes: Sequence[str]) -> Selection:
+    def _find_stage(self, name: str, recipes: Sequence[str]) -> Selection:
+        """Return the stage of a name, in the first of the recipes that has it. Raises RecipeError."""
         names: list[str] = []
         for recipe in recipes:
             try:

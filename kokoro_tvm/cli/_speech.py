@@ -21,6 +21,7 @@ __all__ = [
     "BundleOption",
     "LanguageOption",
     "LexiconOption",
+    "OmitOption",
     "PlainOption",
     "SsmlOption",
     "ThreadsOption",
@@ -87,6 +88,16 @@ SsmlOption: TypeAlias = Annotated[
 ]
 PlainOption: TypeAlias = Annotated[
     bool, typer.Option("--plain", help="Read brackets and tags as text, not as markup.")
+]
+OmitOption: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--omit",
+        metavar="KIND",
+        help="Leave out a kind of text: citations, code, math or notes. Repeat it for several kinds. "
+        "Without it, formulas are read in words.",
+        show_default=False,
+    ),
 ]
 ThreadsOption: TypeAlias = Annotated[
     int | None,

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-__all__ = ["progress_columns"]
-
 
 def progress_columns() -> list[ProgressColumn]:
     """Return the columns: what is done, a bar, the share, and the time that is left."""

@@ -6,18 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-__all__ = [
-    "either",
-    "format_number",
-    "format_seconds",
-    "hint",
-    "nearest",
-    "round_number",
-    "shorten",
-    "shorten_path",
-    "truncate",
-]
-
 _MAX_CHOICES = 60  # that a message lists: all voices, but not all CPUs
 _NEAR = 0.59  # difflib's ratio above which a word counts as a typo of another: `zen4` and `znver4` are 0.6
 

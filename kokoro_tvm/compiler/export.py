@@ -25,16 +25,6 @@ from kokoro_tvm.model.kokoro import build_model
 from kokoro_tvm.model.patches import apply_patches
 from kokoro_tvm.model.signatures import Signature, TensorSpec, signatures
 
-__all__ = [
-    "PLAIN_OPERATIONS",
-    "export_component",
-    "list_operations",
-    "load_program",
-    "save_program",
-    "strip_program",
-    "trace_component",
-]
-
 PLAIN_OPERATIONS = frozenset(
     {
         "aten.add.Tensor",
@@ -103,7 +93,7 @@ def trace_component(
     _check_bucket(signature, config, bucket)
     module = build_component(component, build_model(config, None, device="meta"))
     example = min(_TRACED_LENGTH, bucket)
-    arguments = tuple(_example(spec.at(example)) for spec in signature.inputs)
+    arguments = tuple(_example_input(spec.at(example)) for spec in signature.inputs)
     dynamic = _dynamic_shapes(signature, bucket)
     with apply_patches(patches, module), torch.no_grad():
         try:
@@ -128,7 +118,7 @@ def trace_component(
 
 def list_operations(program: ExportedProgram) -> list[str]:
     """List every operation of the graph, in order: "kokoro.conv1d.default", "aten.cat.default", "mul"."""
-    return [_operation(node) for node in program.graph.nodes if node.op == "call_function"]
+    return [_name_operation(node) for node in program.graph.nodes if node.op == "call_function"]
 
 
 def save_program(program: ExportedProgram, path: Path) -> None:
@@ -162,7 +152,7 @@ def _check_bucket(signature: Signature, config: Mapping[str, Any], bucket: int) 
         )
 
 
-def _example(spec: TensorSpec) -> torch.Tensor:
+def _example_input(spec: TensorSpec) -> torch.Tensor:
     """Return an example input on the meta device."""
     return torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device="meta")
 
@@ -191,7 +181,7 @@ def strip_program(program: ExportedProgram) -> None:
     program.example_inputs = None
 
 
-def _operation(node: torch.fx.Node) -> str:
+def _name_operation(node: torch.fx.Node) -> str:
     """Return the name of a node's operation."""
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
@@ -206,22 +196,22 @@ def _check_program(
     foreign = sorted({n for n in list_operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
     if foreign:
         raise BuildError(
-            f"the exported {component} contains {_first(foreign)}, which no later stage supports: a patch is "
-            f"missing from its list, or does not cover a piece of the model{_without(patches)}"
+            f"the exported {component} contains {_shorten(foreign)}, which no later stage takes: a patch is "
+            f"missing from its list, or does not cover a piece of the model{_format_patches(patches)}"
         )
     inputs = (InputKind.PARAMETER, InputKind.USER_INPUT)
     constants = [str(s.target) for s in program.graph_signature.input_specs if s.kind not in inputs]
     if constants:
         remedy = (
-            f"a patch that makes them parameters does not cover them{_without(patches)}"
+            f"a patch that makes them parameters does not cover them{_format_patches(patches)}"
             if "weight_norm" in patches
             else "add the patch `weight_norm` to its list, which folds normalised weights into parameters"
         )
-        raise BuildError(f"the exported {component} holds values of its own, {_first(constants)}: {remedy}")
+        raise BuildError(f"the exported {component} holds values of its own, {_shorten(constants)}: {remedy}")
     unused = [n.name for n in program.graph.find_nodes(op="placeholder") if not n.users]
     if unused:
         raise BuildError(
-            f"the exported {component} does not use its inputs {_first(unused)}: "
+            f"the exported {component} does not use its inputs {_shorten(unused)}: "
             "a patch replaces what reads them"
         )
     symbols = {s: r for s, r in program.range_constraints.items() if s.is_symbol}
@@ -233,12 +223,12 @@ def _check_program(
         )
 
 
-def _first(names: Sequence[str]) -> str:
-    """List the first three names and the number of the others."""
+def _shorten(names: Sequence[str]) -> str:
+    """Join the first three names, and the number of the others, for a message."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
 
-def _without(patches: Sequence[str]) -> str:
-    """Format the patches for an error."""
+def _format_patches(patches: Sequence[str]) -> str:
+    """Return the patches in parentheses, for the end of a message."""
     return f" (its patches are {', '.join(patches) or 'none'})"

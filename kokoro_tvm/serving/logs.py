@@ -79,6 +79,7 @@ def log_notices(metrics: Metrics, texts: bool) -> None:
     log = logging.getLogger("kokoro_tvm.serving")
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+        """Count and log a SpeechWarning; show other warnings as before."""
         if not issubclass(category, SpeechWarning):
             shown(message, category, *place, **options)
             return

@@ -9,8 +9,6 @@ from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage, find_lan
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.serving.errors import ApiError
 
-__all__ = ["describe_languages", "letter_of", "list_voices", "tag_of"]
-
 
 def list_voices(voices: Voices, languages: Mapping[str, SpokenLanguage] = KOKORO) -> list[dict[str, str]]:
     """Return the voices of a bundle with `languages`, as JSON objects."""

@@ -53,10 +53,12 @@ class MaxLength:
 
     @property
     def _limit(self) -> int:
+        """Largest number of characters, from the setting."""
         limit: int = getattr(LIMITS.get(), self.setting)
         return limit
 
     def _check(self, text: str) -> str:
+        """Return a text. Raises PydanticKnownError if it is too long."""
         if len(text) > self._limit:
             raise PydanticKnownError("string_too_long", {"max_length": self._limit})
         return text
@@ -93,6 +95,7 @@ class RequestModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, node: Any) -> Any:
+        """Leave out fields that are null. Raises PydanticCustomError unless the body is an object."""
         if not isinstance(node, dict):
             raise PydanticCustomError("model_type", "Input should be a JSON object")
         # A lone surrogate in the name of an unknown field is no reason to refuse a request.
@@ -119,6 +122,7 @@ class VoiceObject(RequestModel):
 
 
 def _read_voice(node: Any) -> Any:
+    """Return the name of a voice, which may be an object. Raises PydanticCustomError."""
     if isinstance(node, dict):
         return VoiceObject.model_validate(node).id
     if not isinstance(node, str):
@@ -127,6 +131,7 @@ def _read_voice(node: Any) -> Any:
 
 
 def _read_voices(node: Any) -> Any:
+    """Join a list of voices to a mix."""
     return "+".join(_VOICES.validate_python(node, strict=True)) if isinstance(node, list) else node
 
 
@@ -143,6 +148,7 @@ _Voice = Annotated[
 _Voices = Annotated[
     VoiceName, BeforeValidator(_read_voices), WithJsonSchema({"oneOf": [_NAME_SCHEMA, _LIST_SCHEMA]})
 ]
+_Omission = Literal["citations", "code", "math", "notes"]
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
 _LanguageField = Annotated[_Language | None, Field(validation_alias=AliasChoices("language", "lang_code"))]
 _Word = Annotated[str, Field(min_length=1, max_length=200)]
@@ -224,6 +230,8 @@ class SpeechRequest(RequestModel):
     """Whether the text is SSML. By default it is if it begins as SSML."""
     markup: bool = True
     """Follow markup. If false, brackets and tags are text."""
+    omit: list[_Omission] = []
+    """Kinds of text to leave out. Without `math`, formulas of LaTeX are read in words."""
     lexicon: _Lexicon | None = None
     """Words and their phonemes, or respellings such as `kuh-TAR`, which override all others."""
     normalization_options: NormalizationOptions | None = None
@@ -282,6 +290,8 @@ class DialogueRequest(RequestModel):
     """As in `/v1/audio/speech`."""
     seed: _Seed = 0
     """Seed of the noise."""
+    omit: list[_Omission] = []
+    """As in `/v1/audio/speech`."""
     return_download_link: bool = False
     """As in `/v1/audio/speech`."""
     download_format: AudioFormat | None = None
@@ -329,6 +339,8 @@ class SessionRequest(RequestModel):
     """Seed of the noise."""
     markup: bool = True
     """As in `/v1/audio/speech`."""
+    omit: list[_Omission] = []
+    """As in `/v1/audio/speech`."""
     words: bool = True
     """Send words with their times."""
 
@@ -366,6 +378,7 @@ class PhonemesRequest(RequestModel):
 
 
 def _allow_bare_voices(schema: dict[str, Any]) -> None:
+    """State in the JSON schema that the voices may stand in place of the object."""
     voices = dict(schema["properties"]["voices"])
     whole = {key: schema.pop(key) for key in list(schema)}
     schema["anyOf"] = [whole, voices]
@@ -382,4 +395,5 @@ class CombineRequest(RequestModel):
     @model_validator(mode="before")
     @classmethod
     def _wrap_bare_voices(cls, node: Any) -> Any:
+        """Accept the voices in place of the object."""
         return {"voices": node} if isinstance(node, str | list) else node

@@ -76,6 +76,7 @@ def create_worker_app() -> FastAPI:
 
 
 def _create_app(settings: Settings) -> FastAPI:
+    """Create the application of a process: open its bundles and start its logs."""
     _use_one_arena()
     threads = choose_threads(settings.threads, settings.workers)
     bundles = Bundles.open(name_folders(settings.bundle), threads, settings.voices, settings.lexicon)

@@ -96,13 +96,14 @@ class Service:
                 request.seed,
                 ssml=request.ssml,
                 markup=request.markup,
+                omit=request.omit,
                 language=code,
                 unread=() if options is None else options.unread,
                 lexicon=request.lexicon,
             )
 
         is_measured = text is None and _MEASURED_FORMAT in (request.response_format, request.download_format)
-        return self._submit(open_stream, client, is_measured)
+        return self._submit_cached(open_stream, client, is_measured)
 
     def speak_phonemes(self, request: PhonemesRequest, client: HTTPConnection) -> SpeechJob:
         """Start the job of a request for the speech of phonemes. Raises BusyError."""
@@ -113,7 +114,7 @@ class Service:
             voice = tts.voices.resolve(request.voice)
             return tts.stream_phonemes(lines, voice, request.speed, request.seed)
 
-        return self._submit(open_stream, client, request.response_format == _MEASURED_FORMAT)
+        return self._submit_cached(open_stream, client, request.response_format == _MEASURED_FORMAT)
 
     async def create_download(self, request: SpeechRequest) -> Download | None:
         """Create the file that keeps the audio of a request, if it wants one and the disk has room."""
@@ -139,10 +140,13 @@ class Service:
             self.front_ends = "ready"
             _log.info("bundles reloaded", extra={"bundles": list(self.bundles.names)})
 
-    def _submit(
+    def _submit_cached(
         self, open_stream: Callable[[], Stream], client: HTTPConnection | None, is_measured: bool
     ) -> SpeechJob:
+        """Start a job whose pieces are read from the cache if there is one. Raises BusyError."""
+
         def open_cached() -> Stream:
+            """Open the stream, with the cache around its renderer."""
             stream = open_stream()
             if self.cache is not None:
                 stream.renderer = self.cache.around(stream.renderer)

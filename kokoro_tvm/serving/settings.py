@@ -28,6 +28,7 @@ PREFIX = "KOKORO_TVM_SERVE_"
 
 
 def _split(value: Any) -> Any:
+    """Split a text at commas; return other values as they are."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -167,6 +168,7 @@ class _ConfigFile(PydanticBaseSettingsSource):
 
 
 def _describe(error: ValidationError) -> str:
+    """Describe the first fault of a setting's value."""
     details = error.errors()[0]
     return f"{details['msg']}, but is {details['input']!r}"
 

@@ -39,7 +39,7 @@ def run(stage: Stage, *words: str) -> int:
     budget = Budget(Needs(memory_gb=8, cpus=4))
     namespace = {
         "DOIT_CONFIG": doit_config(reporter) | {"default_tasks": None},
-        "task_all": lambda: (_task(each, reporter, budget) for each in [stage]),
+        "task_all": lambda: (_task(item, reporter, budget) for item in [stage]),
     }
     loader = ModuleTaskLoader(namespace)
     return int(DoitMain(loader, (), extra_config={"COMMAND": COMMANDS}).run(list(words)) or 0)

@@ -30,9 +30,9 @@ def recipe(name: str) -> Recipe:
 def packages(*words: str) -> list[str]:
     app = typer.Typer()
     app.command()(command.doctor)
-    done = CliRunner().invoke(app, [*words, "--packages", "--root", str(ROOT)])
-    assert done.exit_code == 0
-    return done.stdout.splitlines()
+    result = CliRunner().invoke(app, [*words, "--packages", "--root", str(ROOT)])
+    assert result.exit_code == 0
+    return result.stdout.splitlines()
 
 
 @pytest.fixture

@@ -139,8 +139,8 @@ def test_loaded_program_matches_component(name: str, tmp_path: Path) -> None:
                 torch.randint(178, s.shape) if s.dtype == "int64" else torch.randn(s.shape)
                 for s in (spec.at(steps) for spec in SIGNATURES[name].inputs)
             ]
-            got = loaded.graph_module(*(weights[n] for n in parameters(loaded)), *inputs)
-            for g, w in zip(got, component(*inputs), strict=True):
+            actual = loaded.graph_module(*(weights[n] for n in parameters(loaded)), *inputs)
+            for g, w in zip(actual, component(*inputs), strict=True):
                 assert torch.equal(g, w)
 
 

@@ -18,8 +18,6 @@ from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
 from kokoro_tvm.validation.report.facts import Cell, worst
 
-__all__ = ["Side", "ValueDifference", "diff"]
-
 _NOT_IN_BUNDLES = ("name", "schedules")
 _REPORTS = ("validation", "speech", "phonemes", "throughput", "intelligibility")
 _OUTCOME = ("passed", "missed", "utterances", "overall")  # the other keys of a report are measurements

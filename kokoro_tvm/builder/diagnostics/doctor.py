@@ -37,8 +37,6 @@ from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.packages import LanguagePackages, find_packages
 from kokoro_tvm.targets import find_runner, resolve
 
-__all__ = ["Finding", "Verdict", "examine"]
-
 Verdict = Literal["fine", "note", "wrong"]
 
 # Measured on a build of the recipe `cpu` from nothing: artifacts/ takes 0.76 GB, and as much again while the

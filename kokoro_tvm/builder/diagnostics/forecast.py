@@ -9,8 +9,6 @@ from types import MappingProxyType
 from kokoro_tvm.builder.diagnostics.plan import PlanStep
 from kokoro_tvm.builder.engine.resources import Budget
 
-__all__ = ["Forecast"]
-
 _NONE: Mapping[str, float] = MappingProxyType({})
 
 

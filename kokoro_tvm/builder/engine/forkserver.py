@@ -37,8 +37,6 @@ from kokoro_tvm.common.errors import KokoroTvmError, sentence
 # multiprocessing has a fork server, too. If a build is killed, that server, its workers and their children go
 # on; it imports the main module of the build again for each job (1.1 s); and there is one per process.
 
-__all__ = ["Job", "main", "run_stage"]
-
 
 @dataclass(frozen=True)
 class Job:
@@ -64,6 +62,10 @@ def main() -> None:
 
 
 def _serve(orders: socket.socket) -> None:
+    """Start a worker for each socket received, until `orders` is closed and the last worker has ended.
+
+    Kill the workers whose client closes its socket.
+    """
     child_ended, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
@@ -88,6 +90,7 @@ def _serve(orders: socket.socket) -> None:
 
 
 def _start(connection: Connection, workers: dict[int, Connection]) -> None:
+    """Fork a worker for the job that a client sends, and answer with an empty message."""
     os.set_inheritable(connection.fileno(), False)
     try:
         job = connection.recv()
@@ -106,6 +109,7 @@ def _start(connection: Connection, workers: dict[int, Connection]) -> None:
 
 
 def _reap(workers: dict[int, Connection]) -> None:
+    """Send exit status and CPU time of each worker that has ended to its client."""
     while workers:
         pid, status, usage = os.wait4(-1, os.WNOHANG)
         if pid == 0:
@@ -116,6 +120,7 @@ def _reap(workers: dict[int, Connection]) -> None:
 
 
 def _work(job: Job, connection: Connection, server: int) -> NoReturn:
+    """Run a job in this new process, with its log as output, and exit."""
     status = 70
     try:
         os.setpgid(0, 0)

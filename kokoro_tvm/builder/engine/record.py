@@ -14,8 +14,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from kokoro_tvm.builder.engine.digest import digest
 from kokoro_tvm.common.errors import BuildError
 
-__all__ = ["USED", "NotBuiltError", "Output", "StageRecord", "list_with", "listed_keys", "request_of"]
-
 USED = ("code", "files")
 """Parts of a derivation that are known only after the run: what it used of this package."""
 
@@ -147,6 +145,7 @@ class StageRecord:
 
 @cache
 def _adapter() -> TypeAdapter[StageRecord]:
+    """Return pydantic's validator of records, built once."""
     return TypeAdapter(StageRecord)
 
 

@@ -29,7 +29,6 @@ from kokoro_tvm.common.words import format_seconds
 if TYPE_CHECKING:
     from kokoro_tvm.builder.diagnostics.forecast import Forecast
 
-__all__ = ["LineReporter", "LiveReporter", "last_lines", "last_phase", "make_reporter"]
 
 _TAIL_BYTES = 1 << 14
 _FAILURE_LINES = 8
@@ -105,7 +104,7 @@ class LineReporter(ConsoleReporter):
 
     def beat(self, task: str, log: Path | None = None) -> None:
         """Report a task that still runs, with the last line of its log."""
-        seconds = self._seconds(task)
+        seconds = self._seconds_since_start(task)
         self._event("phase", stage=task, seconds=seconds, message=last_phase(log) if log else None)
         self._show_beat(task, seconds)
 
@@ -121,7 +120,7 @@ class LineReporter(ConsoleReporter):
         if _is_stage(task.name):
             self._starts[task.name] = time.monotonic()
             self._count += 1
-            self._event("start", stage=task.name, message=task.doc, log=_log(task))
+            self._event("start", stage=task.name, message=task.doc, log=_log_path(task))
             if len(self._starts) == 1:  # a build with nothing to do needs no forecast
                 self._forecast = self.plan(self._names)
                 self._show_forecast()
@@ -133,8 +132,8 @@ class LineReporter(ConsoleReporter):
             manner: Literal["restored", "done"] = "restored" if task.name in self._restored else "done"
             self._done += manner == "done"
             self._ended.add(task.name)
-            seconds = self._seconds(task.name)
-            self._event(manner, stage=task.name, seconds=seconds, bytes=_size(task))
+            seconds = self._seconds_since_start(task.name)
+            self._event(manner, stage=task.name, seconds=seconds, bytes=_size_of(task))
             self._show_done(task, manner, seconds)
 
     def skip_uptodate(self, task: Any) -> None:
@@ -142,7 +141,7 @@ class LineReporter(ConsoleReporter):
         self._count += 1
         self._current += 1
         self._ended.add(task.name)
-        self._event("current", stage=task.name, bytes=_size(task))
+        self._event("current", stage=task.name, bytes=_size_of(task))
         if self._verbose:
             self._print(task.name, "up to date")
 
@@ -157,10 +156,10 @@ class LineReporter(ConsoleReporter):
         self._event(
             "failed",
             stage=task.name,
-            seconds=self._seconds(task.name) if task.name in self._starts else None,
+            seconds=self._seconds_since_start(task.name) if task.name in self._starts else None,
             message=str(error),
             error=type(error).__name__ if isinstance(error, Exception) else None,
-            log=_log(task),
+            log=_log_path(task),
         )
         self._show_failure(task)
 
@@ -227,7 +226,8 @@ class LineReporter(ConsoleReporter):
     def _show_failure(self, task: Any) -> None:
         self._print(task.name, "FAILED")
 
-    def _seconds(self, task: str) -> float:
+    def _seconds_since_start(self, task: str) -> float:
+        """Return the seconds since a task started."""
         return round(time.monotonic() - self._starts[task], 3)
 
     def _event(self, event: Kind, **fields: Any) -> None:
@@ -240,6 +240,7 @@ class LineReporter(ConsoleReporter):
             self._err.print(Text(f"note: {error}"))
 
     def _print(self, task: str, event: str) -> None:
+        """Print an event of a task, with the time since the build began and the number of ended stages."""
         place = f"[{self._count:>{len(str(self._selected))}}/{self._selected}]"
         elapsed = f"{time.monotonic() - self._began:7.1f} s"
         style = _COLORS.get(event.split()[0], "")
@@ -280,11 +281,12 @@ class LiveReporter(LineReporter):
                 self._rows[_TOTAL] = self._view.add_task("", total=self._selected, left=self._describe_left)
                 self._view.start()
             self._rows[task.name] = self._view.add_task(
-                task.name, total=None, doc=task.doc, log=_log(task), left=lambda: ""
+                task.name, total=None, doc=task.doc, log=_log_path(task), left=lambda: ""
             )
             self._show_total()
 
     def _show_total(self) -> None:
+        """Update the line with the numbers of stages."""
         ended, failed = self._done + len(self._restored) + self._current, len(self.failures)
         total = f"{ended + failed} of {self._selected} stages" + (f", {failed} failed" if failed else "")
         self._view.update(self._rows[_TOTAL], description=total, completed=ended + failed)
@@ -298,6 +300,7 @@ class LiveReporter(LineReporter):
         pass  # the view does
 
     def _show_end(self, task: Any, event: str) -> None:
+        """Remove a stage from the view, and print the event above it."""
         with self._lock:
             if task.name in self._rows:  # a task that never started may fail
                 self._view.remove_task(self._rows.pop(task.name))
@@ -305,14 +308,14 @@ class LiveReporter(LineReporter):
         self._print(task.name, event)
 
     def _show_beat(self, task: str, seconds: float) -> None:
-        pass
+        """Print nothing: the view shows the running stages."""
 
     def _show_done(self, task: Any, manner: str, seconds: float) -> None:
-        self._show_end(task, f"{manner} in {format_seconds(seconds)}, {decimal(_size(task))}")
+        self._show_end(task, f"{manner} in {format_seconds(seconds)}, {decimal(_size_of(task))}")
 
     def _show_failure(self, task: Any) -> None:
         self._show_end(task, "FAILED")
-        log = _log(task)
+        log = _log_path(task)
         if log and (tail := last_lines(log, _FAILURE_LINES)):
             indented = "\n".join(f"{'':12}{line}" for line in tail)
             with self._lock:
@@ -337,6 +340,7 @@ class _Phase(ProgressColumn):
 
 
 def _column(**settings: Any) -> Column:
+    """Return a column that shortens long text."""
     return Column(no_wrap=True, overflow="ellipsis", **settings)
 
 
@@ -364,11 +368,13 @@ def _hide_interrupts(kind: type[BaseException], error: BaseException, trace: Tra
         sys.__excepthook__(kind, error, trace)
 
 
-def _log(task: Any) -> Path | None:
+def _log_path(task: Any) -> Path | None:
+    """Return the log of a task's stage; None for other tasks."""
     return Path(task.meta["log"]) if task.meta else None
 
 
-def _size(task: Any) -> int:
+def _size_of(task: Any) -> int:
+    """Return the size of a task's outputs in bytes."""
     return sum(path.stat().st_size for path in map(Path, task.targets) if path.is_file())
 
 

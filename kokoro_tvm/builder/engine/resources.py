@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-__all__ = ["Budget", "Needs", "usable_memory_gb", "usable_processes"]
-
 _MAX_PROCESSES = 5  # most stages use all cores themselves
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -38,7 +36,8 @@ class Budget:
         self._changed = threading.Condition()
 
     @cached_property
-    def _whole(self) -> Needs:
+    def _capacity(self) -> Needs:
+        """Memory and cores of the budget; by default those that this process may use."""
         # Here, because it imports numpy, which a build with nothing to do does not need.
         from kokoro_tvm.runtime.threads import usable_cores
 
@@ -66,7 +65,7 @@ class Budget:
             return True
         together = [*running, needs]
         memory, cpus = sum(n.memory_gb for n in together), sum(n.cpus for n in together)
-        return memory <= self._whole.memory_gb and cpus <= self._whole.cpus
+        return memory <= self._capacity.memory_gb and cpus <= self._capacity.cpus
 
 
 def usable_processes() -> int:

@@ -10,8 +10,6 @@ import typer
 
 from kokoro_tvm.cli._output import JobsOption, RootOption, is_quiet, is_verbose
 
-__all__ = ["build", "run_tasks"]
-
 
 def build(
     targets: Annotated[
@@ -87,7 +85,7 @@ def run_tasks(
     jobs: int | None,
     root: Path,
     scheduler: str | None = None,
-    tried: tuple[str, Sequence[str]] | None = None,
+    override_build: tuple[str, Sequence[str]] | None = None,
     force: Sequence[str] = (),
 ) -> None:
     """Run tasks with doit, and exit with the status of the first error, which doit prints.
@@ -97,7 +95,7 @@ def run_tasks(
         jobs: Number of stages that run at the same time; None: as `doit` chooses.
         root: Folder with `recipes/` and `artifacts/`.
         scheduler: Address of a Dask cluster that builds the tasks first; this machine then restores them.
-        tried: A recipe and its overrides, whose tasks are the only ones.
+        override_build: A recipe and its overrides, whose tasks are the only ones.
         force: Stages that run even if they are current.
     """
     from doit.cmd_base import ModuleTaskLoader
@@ -107,7 +105,7 @@ def run_tasks(
     from kokoro_tvm.builder.tasks import doit_config, recipe_tasks
 
     reporter = make_reporter(quiet=is_quiet(), verbose=is_verbose())
-    graph = list(recipe_tasks(root, reporter, tried=tried, force=force))
+    graph = list(recipe_tasks(root, reporter, override_build=override_build, force=force))
     names = [task["basename"] for task in graph]
     _check_names(tasks, names)
     _check_names(force, [name for name in names if "." in name])
@@ -134,7 +132,7 @@ def _build_try(recipe: str, overrides: list[str], jobs: int | None, root: Path) 
         f"{recipe} with {', '.join(overrides)} is built as {name}, in {root / 'artifacts' / name}. "
         f"No recipe has these values: to keep them, write one that extends {recipe}."
     )
-    run_tasks([name], jobs, root, tried=(recipe, overrides))
+    run_tasks([name], jobs, root, override_build=(recipe, overrides))
 
 
 def _check_names(tasks: Sequence[str], valid: list[str]) -> None:

@@ -16,6 +16,7 @@ from kokoro_tvm.cli._speech import (
     BundleOption,
     LanguageOption,
     LexiconOption,
+    OmitOption,
     PlainOption,
     SsmlOption,
     ThreadsOption,
@@ -140,6 +141,7 @@ def say(
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
     plain: PlainOption = False,
+    omit: OmitOption = [],  # noqa: B006
     phonemes: Annotated[
         bool, typer.Option("--phonemes", help="Read the text as phonemes in misaki's alphabet.")
     ] = False,
@@ -172,6 +174,7 @@ def say(
     from kokoro_tvm.runtime.documents.writers import check_audio_file, has_ffmpeg, write_audio
     from kokoro_tvm.runtime.session.noise import check_seed
     from kokoro_tvm.runtime.speech.checks import check_speed
+    from kokoro_tvm.runtime.text.markup.omissions import check_omissions
 
     # Refuse wrong arguments before anything that takes time.
     if save_plan is not None and (output is not None or play or captions is not None):
@@ -192,7 +195,7 @@ def say(
     voice, voices = chosen_voice(voice, voices)
     check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
-    markup = {"ssml": ssml, "markup": not plain, "language": language}
+    markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": check_omissions(omit)}
     document = open_document(text, file)
     if chapters is not None:
         document = document.with_chapters(chapters)

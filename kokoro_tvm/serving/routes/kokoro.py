@@ -70,6 +70,7 @@ async def phonemize(body: PhonemizeRequest, request: Request, service: CurrentSe
     code = letter_of(body.language or next(iter(languages)), languages, "language")
 
     def compute() -> JSONResponse:
+        """Return the phonemes and tokens of the text."""
         lines = tts.phonemize(body.text, tts.voices.names[0], language=code)
         tokens = [id for line in lines for id in encode(line, tts.bundle.vocabulary)]
         return JSONResponse({"phonemes": "\n".join(lines), "tokens": tokens}, headers=body.headers)
@@ -88,6 +89,7 @@ async def combine(body: CombineRequest, request: Request, service: CurrentServic
     headers = body.headers | {"Content-Disposition": "attachment; filename=voice.pt"}
 
     def compute() -> Response:
+        """Return the mix of voices as a file."""
         data = encode_voice(voices.table(voices.resolve(body.voices)), ".pt")
         return Response(data, media_type="application/octet-stream", headers=headers)
 

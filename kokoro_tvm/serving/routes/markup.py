@@ -49,6 +49,7 @@ async def convert_ssml(body: SsmlRequest, request: Request, service: CurrentServ
     )
 
     def compute() -> JSONResponse:
+        """Return the text, with brackets if it is SSML."""
         text = body.text
         if is_ssml(text):
             text = write_brackets(parse_markup(read_in_turns(text), context, ssml=True), body.voice or None)

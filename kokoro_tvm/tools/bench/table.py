@@ -11,8 +11,6 @@ from rich.text import Text
 
 from kokoro_tvm.tools.bench.results import Result, SystemResult, TextResult
 
-__all__ = ["print_result"]
-
 _NOISY_CORES = 0.1  # a thread that waits for an interrupted one waits for milliseconds
 
 
@@ -45,13 +43,13 @@ def _summarize(result: Result) -> Iterator[str]:
 
 
 def _tables(result: Result) -> Iterator[RenderableType]:
-    yield _speed(result)
-    yield _systems(result)
+    yield _tabulate_speed(result)
+    yield _tabulate_systems(result)
     if any(text.components for system in result.systems for text in system.texts):
-        yield _components(result)
+        yield _tabulate_components(result)
 
 
-def _table(title: str, left: str, *right: str) -> Table:
+def _make_table(title: str, left: str, *right: str) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in left.split(", "):
         table.add_column(heading)
@@ -60,14 +58,14 @@ def _table(title: str, left: str, *right: str) -> Table:
     return table
 
 
-def _speed(result: Result) -> Table:
-    table = _table("Speaking", "text, system", "audio", "median", "real time", "PyTorch", "memory")
+def _tabulate_speed(result: Result) -> Table:
+    table = _make_table("Speaking", "text, system", "audio", "median", "real time", "PyTorch", "memory")
     for text in result.texts:
         stock = next((s.on(text.name) for s in result.systems if s.name == "pytorch"), None)
         for system in result.systems:
             timing = system.on(text.name)
-            cells = _timing_cells(timing, stock) if timing else [_status(system), *[""] * 4]
-            table.add_row(text.name, _title(system), *cells)
+            cells = _timing_cells(timing, stock) if timing else [_status_of(system), *[""] * 4]
+            table.add_row(text.name, _format_title(system), *cells)
         table.add_section()
     return table
 
@@ -82,11 +80,11 @@ def _timing_cells(timing: TextResult, stock: TextResult | None) -> list[str]:
     ]
 
 
-def _systems(result: Result) -> Table:
-    table = _table("Systems", "system, runs as, problem", "cold start", "imports", "on disk")
+def _tabulate_systems(result: Result) -> Table:
+    table = _make_table("Systems", "system, runs as, problem", "cold start", "imports", "on disk")
     for system in result.systems:
         table.add_row(
-            _title(system),
+            _format_title(system),
             system.details,
             Text(system.problem or ""),  # square brackets are no markup
             "" if system.cold_start_s is None else _format_time(system.cold_start_s),
@@ -96,8 +94,8 @@ def _systems(result: Result) -> Table:
     return table
 
 
-def _components(result: Result) -> Table:
-    table = _table("Components", "text, system, component", "time", "GFLOP", "GFLOP/s", "of peak")
+def _tabulate_components(result: Result) -> Table:
+    table = _make_table("Components", "text, system, component", "time", "GFLOP", "GFLOP/s", "of peak")
     for text in result.texts:
         for system in result.systems:
             timing = system.on(text.name)
@@ -105,7 +103,7 @@ def _components(result: Result) -> Table:
                 share = "" if part.share_of_peak is None else f"{part.share_of_peak:.0%}"
                 cells = (f"{part.seconds_s * 1e3:.1f} ms", f"{part.flops / 1e9:.1f}")
                 speed = f"{part.flops_per_s / 1e9:.0f}"
-                table.add_row(text.name, _title(system), part.component, *cells, speed, share)
+                table.add_row(text.name, _format_title(system), part.component, *cells, speed, share)
             if timing and timing.components:
                 table.add_section()
     return table
@@ -122,9 +120,9 @@ def _format_time(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
 
 
-def _title(system: SystemResult) -> Text:
+def _format_title(system: SystemResult) -> Text:
     return Text(system.title, style="bold" if system.ours else "")
 
 
-def _status(system: SystemResult) -> str:
+def _status_of(system: SystemResult) -> str:
     return "failed" if (system.problem or "").startswith("failed") else "not run"

@@ -133,9 +133,9 @@ def test_side_refuses_a_folder_without_a_bundle(tmp_path: Path) -> None:
 
 
 def run(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as error:
         main(("diff", *words))
-    return int(ended.value.code or 0)
+    return int(error.value.code or 0)
 
 
 def test_command_prints_text_or_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -190,8 +190,8 @@ def test_reporter_colors_only_on_a_terminal(
     monkeypatch.delenv("NO_COLOR", raising=False)
     terminal = Terminal()
     colourful = LineReporter(terminal, terminal)
-    for each in (reporter, colourful):
-        result: Any = each
+    for item in (reporter, colourful):
+        result: Any = item
         result.initialize(TASKS, ["cpu"])
         result.execute_task(EXPORT)
         result.add_success(EXPORT)
@@ -210,18 +210,18 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_live_view_prints_a_line_for_each_ended_stage(terminal: Terminal, tmp_path: Path) -> None:
-    log, made = tmp_path / "lower.log", tmp_path / "module.py"
+    log, result = tmp_path / "lower.log", tmp_path / "module.py"
     log.write_text("".join(f"line {n}\n" for n in range(20)), encoding="utf-8")
-    made.write_bytes(b"x" * 1500)
+    result.write_bytes(b"x" * 1500)
     reporter = LiveReporter(terminal, terminal)
     tasks = {
-        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(made)]),
+        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(result)]),
         "cpu.lower.bert-512": task("cpu.lower.bert-512", "lower bert", meta={"log": str(log)}),
     }
     export, lower = tasks.values()
     reporter.initialize(tasks, list(tasks))
-    for each in (export, lower):
-        reporter.execute_task(each)
+    for item in (export, lower):
+        reporter.execute_task(item)
     reporter.beat(lower.name, log)
     reporter.add_success(export)
     reporter.record_error(lower.name, BuildError("cpu.lower.bert-512: it broke."))
@@ -246,8 +246,8 @@ def test_live_view_prints_a_line_for_each_ended_stage(terminal: Terminal, tmp_pa
 def test_live_view_is_absent_if_nothing_runs(terminal: Terminal) -> None:
     reporter = LiveReporter(terminal, terminal)
     reporter.initialize(TASKS, ["cpu"])
-    for each in (EXPORT, LOWER):
-        reporter.skip_uptodate(each)
+    for item in (EXPORT, LOWER):
+        reporter.skip_uptodate(item)
     reporter.complete_run()
     assert terminal.getvalue() == "Nothing to do: all 2 stages are up to date.\n"
 
@@ -276,11 +276,11 @@ def test_reporter_writes_events(
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     reporter = make_reporter()
-    made, log = tmp_path / "program.pt2", tmp_path / "lower.log"
-    made.write_bytes(b"12345")
+    result, log = tmp_path / "program.pt2", tmp_path / "lower.log"
+    result.write_bytes(b"12345")
     log.write_text("fuse: 12 functions\n", encoding="utf-8")
     tasks = {
-        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(made)]),
+        "cpu.export.bert-512": task("cpu.export.bert-512", "export bert", targets=[str(result)]),
         "cpu.lower.bert-512": task(
             "cpu.lower.bert-512", "lower bert", "cpu.export.bert-512", meta={"log": str(log)}
         ),
@@ -321,8 +321,8 @@ def test_make_reporter_warns_of_an_unusable_events_file(
     monkeypatch.setattr(sys, "stderr", err)
     reporter = make_reporter()
     reporter.initialize(TASKS, ["cpu"])
-    for each in (EXPORT, LOWER):
-        reporter.skip_uptodate(each)
+    for item in (EXPORT, LOWER):
+        reporter.skip_uptodate(item)
     reporter.complete_run()
     assert out.getvalue() == "Nothing to do: all 2 stages are up to date.\n"
     assert err.getvalue() == (

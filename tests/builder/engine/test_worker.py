@@ -182,8 +182,8 @@ def test_server_on_macos_imports_nothing(system: str, imports: bool) -> None:
     ours, theirs = socket.socketpair()
     ours.close()
     with theirs:
-        done = subprocess.run(command, stdin=theirs, capture_output=True, text=True, check=True)
-    assert ("The Zen of Python" in done.stdout) == imports
+        process = subprocess.run(command, stdin=theirs, capture_output=True, text=True, check=True)
+    assert ("The Zen of Python" in process.stdout) == imports
 
 
 def test_slow_import_is_not_blamed_on_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
