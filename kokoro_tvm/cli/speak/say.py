@@ -195,7 +195,7 @@ def say(
     voice, voices = chosen_voice(voice, voices)
     check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
-    markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": check_omissions(omit)}
+    markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": sorted(check_omissions(omit))}
     document = open_document(text, file)
     if chapters is not None:
         document = document.with_chapters(chapters)

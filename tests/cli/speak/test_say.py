@@ -114,6 +114,7 @@ def test_say_defaults(
         "ssml": None,
         "markup": True,
         "language": None,
+        "omit": [],
         "skip": 0,
     }
     assert re.match(
