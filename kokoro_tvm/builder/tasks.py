@@ -231,9 +231,9 @@ def _build_docs(root: Path, reporter: LineReporter) -> None:
 def _set_tasks(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:
     """Yield a task for every set. Recipes that this machine cannot run are replaced by tasks that say so."""
     lacking = {recipe.name: tools_for(recipe.target).lacking(recipe.precision) for recipe in recipes}
-    skipped = {name: missing for name, missing in lacking.items() if missing}
-    for name, missing in skipped.items():
-        note = f"{name}: not run, because this CPU lacks {', '.join(missing)}."
+    skipped = {name: features for name, features in lacking.items() if features}
+    for name, features in skipped.items():
+        note = f"{name}: not run, because this CPU lacks {', '.join(features)}."
         action = partial(reporter.notes.append, note)
         yield _plain_task(_placeholder_name(name), f"say that {name} was left out", action)
     for word in (word for word in SETS if word not in broken):  # a recipe of that name is an error
