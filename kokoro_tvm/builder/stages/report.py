@@ -123,7 +123,7 @@ def run(
     else:
         utterances, longer = _synthesize_all(runner, inputs, texts)
     folder = inputs.folder("bundle")
-    built = [
+    rows = [
         BuiltStage(**stage, log=log_file if (folder / log_file).is_file() else "")
         for stage, log_file in zip(stages, logs, strict=True)
     ]
@@ -133,7 +133,7 @@ def run(
         speech=read_json(inputs["speech"]),
         utterances=utterances,
         longer=longer,
-        stages=built,
+        stages=rows,
         machine={
             **target_kind(target["kind"]).show(Machine.from_json(read_json(inputs["machine"]))),
             "gates": f"run by {runner.version()}" if runner else f"not run: {reason}",
