@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
     from rich.table import Table
@@ -29,6 +29,7 @@ __all__ = [
     "is_verbose",
     "note",
     "print_json",
+    "print_json_items",
     "progress_bar",
     "set_verbosity",
     "spinner",
@@ -102,6 +103,18 @@ def console(markup: bool = True, json: bool = False) -> Console:
     if terminal.is_terminal:
         return terminal
     return Console(width=_WIDTH, color_system=None, markup=markup, emoji=markup, highlight=markup, quiet=json)
+
+
+def print_json_items(values: Iterable[Any]) -> None:
+    """Print values as an indented JSON list, each as it comes."""
+    import json
+
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    before = "["
+    for value in values:
+        typer.echo(before + json.dumps(value, indent=1, ensure_ascii=not unicode), nl=False)
+        before = ",\n"
+    typer.echo("]" if before != "[" else "[]")
 
 
 def print_json(value: Any) -> None:

@@ -148,7 +148,9 @@ _Voice = Annotated[
 _Voices = Annotated[
     VoiceName, BeforeValidator(_read_voices), WithJsonSchema({"oneOf": [_NAME_SCHEMA, _LIST_SCHEMA]})
 ]
+_Omission = Literal["citations", "code", "math", "notes"]
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
+_LanguageField = Annotated[_Language | None, Field(validation_alias=AliasChoices("language", "lang_code"))]
 _Speed = Annotated[float, Field(ge=0.25, le=4.0)]
 _Gain = Annotated[float, Field(ge=0.0, le=10.0)]
 _Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -207,9 +209,9 @@ class SpeechRequest(RequestModel):
     """Accepted and not followed: the model has none."""
     stream: bool = True
     """Send audio as it is computed. If false, send it when all of it is computed."""
-    lang_code: _Language | None = None
-    """The language to read in: the letter of one that the bundle speaks, or its tag, such as `en-GB`. By
-    default that of the voice."""
+    language: _LanguageField = None
+    """The language to read in: the letter of one that the bundle speaks, or its tag, such as `en-GB`; also as
+    `lang_code`. By default that of the voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
     seed: _Seed = 0
@@ -224,6 +226,8 @@ class SpeechRequest(RequestModel):
     """Whether the text is SSML. By default it is if it begins as SSML."""
     markup: bool = True
     """Follow markup. If false, brackets and tags are text."""
+    omit: list[_Omission] = []
+    """Kinds of text to leave out. Without `math`, formulas of LaTeX are read in words."""
     normalization_options: NormalizationOptions | None = None
     """Which written forms are read by rules, as below."""
 
@@ -272,12 +276,14 @@ class DialogueRequest(RequestModel):
     """Speed of speech; above 1 is faster."""
     stream: bool = True
     """As in `/v1/audio/speech`."""
-    lang_code: _Language | None = None
+    language: _LanguageField = None
     """As in `/v1/audio/speech`. By default that of each voice."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
     seed: _Seed = 0
     """Seed of the noise."""
+    omit: list[_Omission] = []
+    """As in `/v1/audio/speech`."""
     return_download_link: bool = False
     """As in `/v1/audio/speech`."""
     download_format: AudioFormat | None = None
@@ -315,13 +321,15 @@ class SessionRequest(RequestModel):
     """How the audio is encoded."""
     speed: _Speed = 1.0
     """Speed of speech; above 1 is faster."""
-    lang_code: _Language | None = None
+    language: _LanguageField = None
     """As in `/v1/audio/speech`."""
     volume_multiplier: _Gain = 1.0
     """Factor on the audio, clipped at full scale."""
     seed: _Seed = 0
     """Seed of the noise."""
     markup: bool = True
+    """As in `/v1/audio/speech`."""
+    omit: list[_Omission] = []
     """As in `/v1/audio/speech`."""
     words: bool = True
     """Send words with their times."""
@@ -337,7 +345,7 @@ class PhonemizeRequest(RequestModel):
     text: Annotated[str, Field(min_length=1), MaxLength("max_phonemize_characters")]
     """The text."""
     language: _Language | None = None
-    """As `lang_code` in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro."""
+    """As in `/v1/audio/speech`. By default the bundle's first, `a` of Kokoro."""
 
 
 class PhonemesRequest(RequestModel):

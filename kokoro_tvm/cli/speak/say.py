@@ -13,7 +13,9 @@ from kokoro_tvm.cli._output import note
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
+    LanguageOption,
     LexiconOption,
+    OmitOption,
     PlainOption,
     SsmlOption,
     ThreadsOption,
@@ -100,12 +102,14 @@ def say(
         ),
     ] = None,
     voice: VoiceOption = None,
+    language: LanguageOption = None,
     voices: VoicesOption = None,
     speed: Annotated[float, typer.Option("--speed", help="Speed of speech: 2 is twice as fast.")] = 1.0,
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
     plain: PlainOption = False,
+    omit: OmitOption = [],  # noqa: B006
     phonemes: Annotated[
         bool, typer.Option("--phonemes", help="Read the text as phonemes in misaki's alphabet.")
     ] = False,
@@ -138,6 +142,7 @@ def say(
     from kokoro_tvm.runtime.documents.writers import check_audio_file, write_audio
     from kokoro_tvm.runtime.session.noise import check_seed
     from kokoro_tvm.runtime.speech.checks import check_speed
+    from kokoro_tvm.runtime.text.markup.omissions import check_omissions
 
     # Refuse wrong arguments before anything that takes time.
     if save_plan is not None and (output is not None or play or captions is not None):
@@ -154,7 +159,7 @@ def say(
     voice, voices = chosen_voice(voice, voices)
     check_distinct((file, lexicon, voices), (output, captions, save_plan))
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
-    markup = {"ssml": ssml, "markup": not plain}
+    markup = {"ssml": ssml, "markup": not plain, "language": language, "omit": check_omissions(omit)}
     document = open_document(text, file)
     for text_note in document.notes:
         note(f"note: {text_note}")

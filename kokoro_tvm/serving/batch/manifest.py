@@ -12,10 +12,11 @@ from typing import Any
 from kokoro_tvm.common.errors import InputError
 from kokoro_tvm.runtime.session.noise import check_seed
 from kokoro_tvm.runtime.speech.checks import check_speed
+from kokoro_tvm.runtime.text.markup.omissions import check_omissions
 
 __all__ = ["BadLine", "BatchUtterance", "read_manifest"]
 
-_FIELDS = ("name", "text", "phonemes", "voice", "speed", "seed")
+_FIELDS = ("name", "text", "phonemes", "voice", "speed", "seed", "omit")
 _NAME = re.compile(r"[\w][\w.+-]{0,199}")
 
 
@@ -31,6 +32,7 @@ class BatchUtterance:
         voice: None for the bundle's default.
         speed: Of the speech.
         seed: Of the noise.
+        omit: Kinds of text that are left out.
     """
 
     line: int
@@ -40,6 +42,7 @@ class BatchUtterance:
     voice: str | None
     speed: float
     seed: int
+    omit: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,17 @@ def _parse_line(number: int, line: bytes) -> BatchUtterance:
         _read_field(node, "voice", str),
         check_speed(1.0 if speed is None else speed),
         check_seed(0 if seed is None else seed),
+        _read_omissions(node),
     )
+
+
+def _read_omissions(node: dict[str, Any]) -> tuple[str, ...]:
+    kinds = node.get("omit", [])
+    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+        raise InputError('`omit` should be a list, such as ["citations", "notes"]')
+    if kinds and "phonemes" in node:
+        raise InputError("`omit` is for `text`, not for `phonemes`")
+    return tuple(sorted(check_omissions(kinds)))
 
 
 def _create_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

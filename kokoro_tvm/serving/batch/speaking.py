@@ -160,7 +160,10 @@ def _encode_speech(job: BatchSettings, utterance: BatchUtterance) -> tuple[float
     """Return the seconds of speech and the bytes of the file."""
     tts = _open_synthesizer(job.bundle, job.sha256, job.threads)
     synthesize: Callable[..., Any] = tts.from_phonemes if utterance.phonemes else tts
-    speech = synthesize(utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed)
+    options = {"omit": utterance.omit} if utterance.omit else {}
+    speech = synthesize(
+        utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed, **options
+    )
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"speech.{job.format}"
         write_audio(path, [speech.audio], speech.sample_rate, title=utterance.name)

@@ -1,17 +1,14 @@
 r"""Formulas of LaTeX, written in a line of Unicode that the rules of every language read.
 
-`\frac{a+b}{2}` becomes `(a + b) ÷ 2`, `x^2` becomes `x²`, `\alpha` becomes `α`. The minus between two terms is
-➖, because every dash becomes a hyphen before forms are read. U+2061 follows the name of a function.
+`\frac{a+b}{2}` becomes `(a + b) ÷ 2`, `x^2` becomes `x²`, `\alpha` becomes `α`. A minus becomes ➖, because
+every dash becomes a hyphen before forms are read. U+2061 follows the name of a function.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["FORMULA", "MAX_FORMULA", "write_formula"]
-
-MAX_FORMULA = 2000
-"""Most characters of a formula."""
+__all__ = ["ARGUMENT", "FORMULA", "write_formula"]
 
 _FUNCTION_END = "\u2061"
 _MAX_DEPTH = 12
@@ -22,90 +19,49 @@ _NAMED = (
     "pm|leq?|geq?|neq?|approx|equiv|propto|to|rightarrow|Rightarrow|sin|cos|tan|log|ln|exp"
 )
 _GROUP = r"\{(?:[^{}\n]|\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]{0,80}\}){0,120}\}){0,200}\}){0,400}\}"
-_ARGUMENT = rf"(?:\[[^\[\]\n]{{0,20}}\]|{_GROUP}|[_^](?:{_GROUP}|\\?[A-Za-z0-9]))"
-# A dollar opens before no space and closes behind none and before no figure, as Pandoc has it; between two there
-# is a sign of mathematics, or a single letter or number.
+ARGUMENT = rf"(?:\[[^\[\]\n]{{0,20}}\]|{_GROUP}|[_^](?:{_GROUP}|\\?[A-Za-z0-9]))"
+"""A group, an option, or an exponent or index behind a command."""
+# No space follows the opening dollar; none precedes the closing one, and no figure follows that (Pandoc's
+# rule). Between them is a sign of mathematics, or a single letter or number.
 FORMULA = re.compile(
     r"\$\$(?P<display>(?:[^$\\]|\\.){1,2000}?)\$\$"
     r"|\\\[(?P<square>(?:(?!\\\]).){1,2000}?)\\\]"
     r"|\\\((?P<round>(?:(?!\\\)).){1,2000}?)\\\)"
     r"|\\begin\{(?P<name>equation|align|gather|multline|displaymath|math)\*?\}(?P<block>.{1,2000}?)\\end\{(?P=name)\*?\}"
-    r"|\$(?P<inline>(?![\s$])(?=[^$]{0,400}?[\\^_=+*/<>{}|]|[A-Za-z]-[A-Za-z0-9]\$|-?\w[\w,.]{0,9}'*\$)(?:[^$\\\n]|\\.){1,400}?(?<!\s))\$(?![0-9])"
-    rf"|(?P<bare>\\(?:{_NAMED})(?![A-Za-z]){_ARGUMENT}{{0,4}})",
+    r"|\$(?P<inline>(?![\s$])(?=[^$]{0,400}?[\\^_=+*/<>{}|]|[A-Za-z]-[A-Za-z0-9]\$|[A-Za-z]'{0,3}\(|-?\w[\w,.]{0,9}'*\$)(?:[^$\\\n]|\\.){1,400}?(?<!\s))\$(?![0-9])"
+    rf"|(?P<bare>\\(?:{_NAMED})(?![A-Za-z]){ARGUMENT}{{0,4}})",
     re.DOTALL,
 )
 _TOKEN = re.compile(r"\\(?:[A-Za-z]+\*?|.)|\d+(?:[.,]\d+)*|\s+|.", re.DOTALL)
 _SIGNS = {
-    "times": "×", "cdot": "×", "ast": "×", "div": "÷", "pm": "±", "mp": "±", "leq": "≤", "le": "≤", "leqslant": "≤",
-    "geq": "≥", "ge": "≥", "geqslant": "≥", "lt": "<", "gt": ">", "ne": "≠", "neq": "≠", "approx": "≈", "sim": "≈",
-    "simeq": "≈", "equiv": "≡", "propto": "∝", "infty": "∞", "partial": "∂", "nabla": "∇", "int": "∫", "iint": "∫",
-    "iiint": "∫", "oint": "∫", "sum": "∑", "prod": "∏", "in": "∈", "notin": "∉", "subset": "⊂", "subseteq": "⊂",
-    "cup": "∪", "cap": "∩", "forall": "∀", "exists": "∃", "to": "→", "rightarrow": "→", "longrightarrow": "→",
-    "mapsto": "→", "implies": "⇒", "Rightarrow": "⇒", "iff": "⇔", "Leftrightarrow": "⇔", "leftarrow": "←",
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η",
-    "theta": "θ", "vartheta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ",
-    "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "varphi": "φ", "chi": "χ",
-    "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π",
-    "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "l", "hbar": "h", "circ": "°", "degree": "°",
-    "prime": "′", "ldots": "…", "cdots": "…", "dots": "…", "%": "%", "$": "$", "&": "&", "#": "#", "_": "_",
-    "{": "(", "}": ")", "|": "|", "lbrace": "(", "rbrace": ")", "langle": "(", "rangle": ")",
+    "times": "×", "cdot": "×", "ast": "×", "div": "÷", "pm": "±", "mp": "±", "leq": "≤", "le": "≤",
+    "leqslant": "≤", "geq": "≥", "ge": "≥", "geqslant": "≥", "lt": "<", "gt": ">", "ne": "≠", "neq": "≠",
+    "approx": "≈", "sim": "≈", "simeq": "≈", "equiv": "≡", "propto": "∝", "infty": "∞", "partial": "∂",
+    "nabla": "∇", "int": "∫", "iint": "∫", "iiint": "∫", "oint": "∫", "sum": "∑", "prod": "∏", "in": "∈",
+    "notin": "∉", "subset": "⊂", "subseteq": "⊂", "cup": "∪", "cap": "∩", "forall": "∀", "exists": "∃",
+    "to": "→", "rightarrow": "→", "longrightarrow": "→", "mapsto": "→", "implies": "⇒", "Rightarrow":
+    "⇒", "iff": "⇔", "Leftrightarrow": "⇔", "leftarrow": "←", "alpha": "α", "beta": "β", "gamma": "γ",
+    "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ", "vartheta":
+    "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho":
+    "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "varphi": "φ", "chi": "χ", "psi": "ψ",
+    "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma":
+    "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "l", "hbar": "h", "circ": "°", "degree": "°",
+    "prime": "′", "ldots": "…", "cdots": "…", "dots": "…", "%": "%", "$": "$", "&": "&", "#": "#", "_":
+    "_", "{": "(", "}": ")", "|": "|", "lbrace": "(", "rbrace": ")", "langle": "(", "rangle": ")",
 }  # fmt: skip
-_FUNCTIONS = frozenset(
-    [
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "arcsin",
-        "arccos",
-        "arctan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "log",
-        "ln",
-        "exp",
-        "lim",
-        "max",
-        "min",
-        "sup",
-        "inf",
-        "det",
-        "gcd",
-    ]
-)
-_TEXTS = frozenset(
-    [
-        "text",
-        "textbf",
-        "textit",
-        "textrm",
-        "mathrm",
-        "mathbf",
-        "mathit",
-        "mathsf",
-        "mathcal",
-        "mathbb",
-        "mathfrak",
-        "operatorname",
-        "boxed",
-        "vec",
-        "hat",
-        "bar",
-        "overline",
-        "tilde",
-        "dot",
-        "ddot",
-        "underline",
-        "boldsymbol",
-        "overbrace",
-        "underbrace",
-    ]
-)
-_SPACES = frozenset([*",;:! ", "quad", "qquad", "left", "right", "big", "Big", "bigl", "bigr", "Bigl", "Bigr",
-                     "displaystyle", "limits", "nolimits", "nonumber", "hline", "bigg", "Bigg"])  # fmt: skip
+_FUNCTIONS = frozenset({
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
+    "log", "ln", "exp", "lim", "max", "min", "sup", "inf", "det", "gcd",
+})  # fmt: skip
+_TEXTS = frozenset({
+    "text", "textbf", "textit", "textrm", "mathrm", "mathbf", "mathit", "mathsf", "mathcal", "mathbb",
+    "mathfrak", "operatorname", "boxed", "vec", "hat", "bar", "overline", "tilde", "dot", "ddot",
+    "underline", "boldsymbol", "overbrace", "underbrace",
+})  # fmt: skip
+_SPACES = frozenset({
+    ",", ";", ":", "!", " ", "quad", "qquad", "left", "right", "big", "Big", "bigl", "bigr", "Bigl",
+    "Bigr", "bigg", "Bigg", "displaystyle", "limits", "nolimits", "nonumber", "hline",
+})  # fmt: skip
 _LARGE = "∫∑∏"
 _OPERATORS = frozenset("=<>+×÷±≤≥≠≈≡∝∈∉⊂∪∩→⇒⇔←")
 _RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
@@ -156,9 +112,7 @@ class _Formula:
         """Append an exponent or an index, or the bounds of a large operator."""
         word = self._word() if token == "_" else ""
         script = word or self._argument(depth)
-        if written.endswith(tuple(_LARGE)) or written.endswith("lim" + _FUNCTION_END):
-            return f"{written} {script}"
-        if token == "_":
+        if token == "_" or written.endswith((*_LARGE, "lim" + _FUNCTION_END)):
             return f"{written} {script}"
         if _is_bound(written):
             return f"{written} → {script},"
@@ -180,19 +134,21 @@ class _Formula:
         if name == "\\":
             return ","
         if name in ("frac", "dfrac", "tfrac", "cfrac"):
-            over, under = self._argument(depth), self._argument(depth)
+            over, under = self._argument(depth + 1), self._argument(depth + 1)
             plain = _INTEGER.fullmatch(over) and _INTEGER.fullmatch(under)
             return f"{over}/{under}" if plain else f"{_grouped(over)} ÷ {_grouped(under)}"
         if name == "sqrt":
-            degree = self._optional(depth)
-            radicand = _grouped(self._argument(depth))
+            degree = self._optional(depth + 1)
+            radicand = _grouped(self._argument(depth + 1))
             root = {"": "√", "3": "∛"}.get(degree, f"{degree} √")
             return f"{root} {radicand}" if radicand.startswith("(") else root + radicand
         if name == "binom":
-            return f"({self._argument(depth)}, {self._argument(depth)})"
+            return f"({self._argument(depth + 1)}, {self._argument(depth + 1)})"
         if name in _TEXTS:
             return (
-                self._verbatim() if name.startswith(("text", "operator", "mathrm")) else self._argument(depth)
+                self._verbatim()
+                if name.startswith(("text", "operator", "mathrm"))
+                else self._argument(depth + 1)
             )
         if name in _SPACES:
             return ""
@@ -210,8 +166,11 @@ class _Formula:
         if self._place == len(self._tokens) or self._tokens[self._place] == "}":
             return ""
         token = self._next()
+        if depth > _MAX_DEPTH:
+            return token
         if len(token) > 1 and token.isdigit():  # of x^23 the exponent is 2
-            self._tokens[self._place - 1 : self._place] = [token[0], token[1:]]
+            self._place -= 1
+            self._tokens[self._place] = token[1:]
             token = token[0]
         return self._atom(token, depth) if token != "-" else "➖"
 
@@ -267,10 +226,9 @@ def _append(written: str, atom: str) -> str:
     """Append an atom, with a space where two letters, figures or signs would run together."""
     if not written or written.endswith(" "):
         return written + atom
-    touches = atom in ",;:.!?)]…" or written[-1] in "([√∛"
-    touches = (
-        touches or (atom == "(" and written[-1].isalpha()) or (written[-1] == "➖" and _is_sign(written))
-    )
+    touches = len(atom) == 1 and atom in ",;:.!?)]…"
+    touches = touches or written[-1] in "([√∛" or (atom == "(" and written[-1].isalpha())
+    touches = touches or (written[-1] == "➖" and _is_sign(written))
     return written + ("" if touches else " ") + atom
 
 
@@ -282,9 +240,8 @@ def _is_sign(written: str) -> bool:
 
 def _is_bound(written: str) -> bool:
     """Return whether a lower bound stands at the end, behind a large operator."""
-    return (
-        re.search(rf"[{_LARGE}] [^{_LARGE}]*$", written) is not None and "÷" not in written.rsplit("∫", 1)[-1]
-    )
+    place = max(map(written.rfind, _LARGE))
+    return place >= 0 and written[place + 1 : place + 2] == " " and "÷" not in written[place:]
 
 
 def _grouped(written: str) -> str:
