@@ -12,9 +12,6 @@ from kokoro_tvm.builder.engine.versions import TORCH, versions
 from kokoro_tvm.builder.stages.base import COMPILER, Place, log, output_group
 from kokoro_tvm.recipe import UtteranceSpec
 
-__all__ = ["declare", "run"]
-
-
 _NICENESS = 10  # of 19: hello.wav does not wait for the references
 
 
@@ -28,7 +25,7 @@ def declare(place: Place, utterances: tuple[UtteranceSpec, ...], checkpoint: Sta
         doc="run the stock model in float64 and float32 on the utterances",
         outputs=tuple(f"{utterance.name}.safetensors" for utterance in utterances),
         inputs=output_group("checkpoint", checkpoint),
-        parameters={"utterances": [utterance.model_dump(mode="json") for utterance in utterances]},
+        parameters={"utterances": [u.model_dump(mode="json", exclude={"text"}) for u in utterances]},
         facts=lambda: {"versions": versions(*TORCH)},
         cache=folder,
         preload=COMPILER,

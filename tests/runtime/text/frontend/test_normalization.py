@@ -69,11 +69,12 @@ Normal = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def normal(languages: dict[str, LanguageRules | None]) -> Normal:
+def normal(languages: dict[str, LanguageRules | None], english: dict[bool, EnglishFrontEnd]) -> Normal:
     """Normalizer of texts: normal(text, code="a", unread=())."""
 
     def read(text: str, code: str = "a", unread: tuple[str, ...] = ()) -> str:
-        return normalize(linked(text), languages[code], code in "ab", unread).source.text
+        tag = english[code == "b"].find_tags if code in "ab" else None
+        return normalize(linked(text), languages[code], code in "ab", unread, tag).source.text
 
     return read
 
@@ -164,6 +165,10 @@ def test_normalize_keeps_plain_sentences(normal: Normal, path: Path) -> None:
         ("j", "9人", "kɯɲiɴ"),
         ("j", "3本", "samboɴ"),
         ("j", "20分", "ɲiʥɨʔpɯɴ"),
+        ("j", "日本と私", "ɲihontoβataɕi"),
+        ("j", "ドイツ人", "doiʦɨʥiɴ"),
+        ("j", "何が何だ", "naɲiɡananda"),
+        ("j", "ミシシッピ川", "miɕiɕiʔpʲiɡaβa"),
         ("z", "还款", "xwa↗nkʰwa↓n"),
         ("z", "还有", "xai↗jou↓"),
     ],
